@@ -1,0 +1,53 @@
+/**
+ * What the rest of Precast knows of a database: sessions that run SQL, and the one place that opens one.
+ * Every value goes in as text and comes out as text, so PostgreSQL and the embedded database read alike.
+ */
+import { openEmbedded } from "./embedded.ts";
+import { openPostgres } from "./postgres.ts";
+
+export type Value = string | null | readonly string[];
+export type Row = readonly (string | null)[];
+
+/** SQL with `$1`… and what they stand for. Select lists cast to text. */
+export type Query = { readonly text: string; readonly values: readonly Value[] };
+
+export type Session = {
+  /** Runs one statement. Throws a DatabaseFault when the database is away, too slow or too busy. */
+  readonly query: (query: Query) => Promise<Row[]>;
+  /** Runs a script of several statements, without values. */
+  readonly execute: (script: string) => Promise<void>;
+};
+
+export type Access = "read" | "write";
+
+export type Database = Session & {
+  readonly kind: "postgres" | "embedded";
+  /** One transaction, rolled back when `run` throws. A read sees one snapshot from start to end and cannot write. */
+  readonly transaction: <T>(access: Access, run: (session: Session) => Promise<T>) => Promise<T>;
+  readonly close: () => Promise<void>;
+};
+
+export type DatabaseOptions = {
+  /** `postgres://…`; null for the embedded database. */
+  readonly url: string | null;
+  /** Where the embedded database lives. */
+  readonly dataDir: string;
+  /** Milliseconds after which a query outside a transaction is cancelled; null for never. */
+  readonly queryTimeout: number | null;
+  /** Connections at most, and queries that may wait for one. PostgreSQL alone. */
+  readonly connections: number;
+  readonly queue: number;
+};
+
+export function openDatabase(options: DatabaseOptions): Promise<Database> {
+  return options.url === null ? openEmbedded(options) : openPostgres(options.url, options);
+}
+
+export function sql(text: string, values: readonly Value[] = []): Query {
+  return { text, values };
+}
+
+export const BEGIN: Record<Access, string> = {
+  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
+};

@@ -1,0 +1,36 @@
+/** The thread of the embedded database: opens PGlite and runs one job after the other. */
+
+import { parentPort, workerData } from "node:worker_threads";
+import { PGlite } from "@electric-sql/pglite";
+import type { Row } from "./database.ts";
+import type { Job, Reply, SqlError } from "./embedded.ts";
+
+const port = parentPort;
+if (port === null) throw new Error("embedded-worker runs as a worker thread");
+
+const opening = PGlite.create(workerData as string);
+let turn: Promise<void> = Promise.resolve();
+
+port.on("message", (job: Job) => {
+  turn = turn.then(async () => port.postMessage(await replyTo(job)));
+});
+
+async function replyTo(job: Job): Promise<Reply> {
+  try {
+    return { id: job.id, rows: await run(await opening, job) };
+  } catch (error) {
+    return { id: job.id, error: describe(error) };
+  }
+}
+
+async function run(database: PGlite, job: Job): Promise<Row[]> {
+  if ("close" in job) await database.close();
+  else if ("script" in job) await database.exec(job.script);
+  else return (await database.query<Row>(job.query.text, [...job.query.values], { rowMode: "array" })).rows;
+  return [];
+}
+
+function describe(error: unknown): SqlError {
+  const { message, code } = error as { message?: unknown; code?: unknown };
+  return { message: String(message ?? error), code: String(code ?? "") };
+}

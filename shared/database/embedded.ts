@@ -1,0 +1,130 @@
+/**
+ * The embedded database: PGlite in a thread of its own, which leaves the event loop free and can be ended when a query
+ * takes too long (PGlite itself cannot cancel one).
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import {
+  type Access,
+  BEGIN,
+  type Database,
+  type DatabaseOptions,
+  type Query,
+  type Row,
+  type Session,
+} from "./database.ts";
+import { DatabaseFault } from "./fault.ts";
+import { takeLock } from "./lock.ts";
+
+/** What the thread is told, and what it answers. */
+export type Job = { readonly id: number } & (
+  | { readonly query: Query }
+  | { readonly script: string }
+  | { readonly close: true }
+);
+export type Reply = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: SqlError });
+export type SqlError = { readonly message: string; readonly code: string };
+
+type Order = { readonly query: Query } | { readonly script: string } | { readonly close: true };
+type Thread = { readonly run: (order: Order) => Promise<Row[]>; readonly end: () => Promise<unknown> };
+
+export async function openEmbedded(options: DatabaseOptions): Promise<Database> {
+  mkdirSync(options.dataDir, { recursive: true });
+  const unlock = takeLock(join(options.dataDir, "database.lock"));
+  const folder = join(options.dataDir, "database");
+  let thread = startThread(folder);
+  let turn: Promise<unknown> = Promise.resolve();
+
+  /** PGlite has one connection: whatever needs it waits for its turn. */
+  function inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const mine = turn.then(run, run);
+    turn = mine.catch(() => {});
+    return mine;
+  }
+
+  async function limited(order: Order): Promise<Row[]> {
+    if (options.queryTimeout === null) return thread.run(order);
+    const limit = timeLimit(options.queryTimeout);
+    try {
+      return await Promise.race([thread.run(order), limit.passed]);
+    } catch (error) {
+      if (error instanceof DatabaseFault && error.reason === "timeout") {
+        await thread.end();
+        thread = startThread(folder);
+      }
+      throw error;
+    } finally {
+      limit.clear();
+    }
+  }
+
+  return {
+    kind: "embedded",
+    query: (query) => inTurn(() => limited({ query })),
+    execute: (script) => inTurn(async () => void (await thread.run({ script }))),
+    transaction: (access, run) => inTurn(() => transaction(thread, access, run)),
+    close: () =>
+      inTurn(async () => {
+        await thread.run({ close: true });
+        await thread.end();
+        unlock();
+      }),
+  };
+}
+
+async function transaction<T>(thread: Thread, access: Access, run: (session: Session) => Promise<T>): Promise<T> {
+  await thread.run({ script: BEGIN[access] });
+  try {
+    const result = await run({
+      query: (query) => thread.run({ query }),
+      execute: async (script) => void (await thread.run({ script })),
+    });
+    await thread.run({ script: "COMMIT" });
+    return result;
+  } catch (error) {
+    await thread.run({ script: "ROLLBACK" }).catch(() => {});
+    throw error;
+  }
+}
+
+function timeLimit(milliseconds: number): { readonly passed: Promise<never>; readonly clear: () => void } {
+  let timer: NodeJS.Timeout;
+  const passed = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new DatabaseFault("timeout", "the query took too long")), milliseconds);
+  });
+  return { passed, clear: () => clearTimeout(timer) };
+}
+
+function startThread(folder: string): Thread {
+  // In a checkout the sources run as they are (through tsx); compiled, the worker is JavaScript like this file.
+  const fromSource = import.meta.url.endsWith(".ts");
+  const file = new URL(`./embedded-worker.${fromSource ? "ts" : "js"}`, import.meta.url);
+  const worker = new Worker(file, { workerData: folder, ...(fromSource ? { execArgv: ["--import", "tsx"] } : {}) });
+  const waiting = new Map<number, { resolve: (rows: Row[]) => void; reject: (error: unknown) => void }>();
+  let last = 0;
+
+  worker.on("message", (reply: Reply) => {
+    const asked = waiting.get(reply.id);
+    waiting.delete(reply.id);
+    if ("rows" in reply) asked?.resolve(reply.rows);
+    else asked?.reject(Object.assign(new Error(reply.error.message), { code: reply.error.code }));
+  });
+  const failAll = (error: unknown) => {
+    for (const asked of waiting.values())
+      asked.reject(new DatabaseFault("unavailable", "the embedded database ended", error));
+    waiting.clear();
+  };
+  worker.on("error", failAll);
+  worker.on("exit", failAll);
+
+  return {
+    run: (order) =>
+      new Promise((resolve, reject) => {
+        const id = ++last;
+        waiting.set(id, { resolve, reject });
+        worker.postMessage({ id, ...order } satisfies Job);
+      }),
+    end: () => worker.terminate(),
+  };
+}

@@ -1,0 +1,67 @@
+-- The tables that a CMS writes: apps, their content types, the types' fields, and entries.
+-- Names and rules: contract.md section 2. What a row may not be, the constraints here refuse.
+
+CREATE TABLE precast.apps (
+  id             integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  key            text NOT NULL UNIQUE CHECK (key ~ '^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$'),
+  name           text NOT NULL DEFAULT '',
+  media_base_url text CHECK (media_base_url ~ '^https?://[^/]')
+);
+
+CREATE TABLE precast.content_types (
+  id                integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  app_id            integer NOT NULL REFERENCES precast.apps ON DELETE CASCADE,
+  slug              text NOT NULL CHECK (slug ~ '^[a-z0-9][a-z0-9_-]{0,63}$'),
+  name              text NOT NULL DEFAULT '',
+  description       text NOT NULL DEFAULT '',
+  icon              text NOT NULL DEFAULT '',
+  position          integer,
+  published         boolean NOT NULL DEFAULT true,
+  default_sort      text,
+  per_page          integer CHECK (per_page BETWEEN 1 AND 100),
+  summary_fields    text[],
+  filterable_fields text[] NOT NULL DEFAULT '{}',
+  sortable_fields   text[] NOT NULL DEFAULT '{}',
+  UNIQUE (app_id, slug)
+);
+
+CREATE TABLE precast.fields (
+  content_type_id integer NOT NULL REFERENCES precast.content_types ON DELETE CASCADE,
+  name            text NOT NULL CHECK (
+                    name ~ '^[a-z][a-z0-9_]{0,62}$'
+                    AND name NOT IN ('id', 'published_at', 'created_at', 'updated_at', 'search')),
+  position        integer NOT NULL,
+  type            text NOT NULL CHECK (type IN ('text', 'rich_text', 'select', 'media', 'relation',
+                                                'number', 'boolean', 'date', 'datetime', 'json')),
+  label           text NOT NULL DEFAULT '',
+  required        boolean NOT NULL DEFAULT false,
+  searchable      boolean NOT NULL DEFAULT false CHECK (NOT searchable OR type IN ('text', 'rich_text', 'select')),
+  multiple        boolean NOT NULL DEFAULT false CHECK (NOT multiple OR type IN ('text', 'select', 'media', 'relation')),
+  target          text CHECK ((target IS NOT NULL) = (type = 'relation')),
+  PRIMARY KEY (content_type_id, name)
+);
+
+-- One row an entry. `data` holds what lists, filters and sorts read, by field name; `rich` holds the rich text, which
+-- they never read. Rich text that is written to `data` is moved. `words` and `changed_in` are kept by triggers.
+CREATE TABLE precast.entries (
+  content_type_id integer NOT NULL REFERENCES precast.content_types ON DELETE CASCADE,
+  id              uuid NOT NULL,
+  status          text NOT NULL DEFAULT 'draft' CHECK (status IN ('draft', 'published')),
+  data            jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(data) = 'object'),
+  rich            jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(rich) = 'object'),
+  published_at    timestamptz(3),
+  created_at      timestamptz(3) NOT NULL DEFAULT now(),
+  updated_at      timestamptz(3) NOT NULL DEFAULT now(),
+  words           text NOT NULL DEFAULT '',
+  changed_in      xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  PRIMARY KEY (content_type_id, id),
+  CHECK (status = 'draft' OR published_at IS NOT NULL)
+);
+
+-- Keeps `data` in the row and sends rich text and search words out of it: a list that reads 10,000 rows must not
+-- unpack 10,000 bodies.
+ALTER TABLE precast.entries SET (toast_tuple_target = 128);
+ALTER TABLE precast.entries ALTER COLUMN data SET STORAGE MAIN;
+
+CREATE INDEX entries_by_publication ON precast.entries (content_type_id, published_at DESC, id)
+  WHERE status = 'published';

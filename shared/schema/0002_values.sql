@@ -1,0 +1,105 @@
+-- How stored values are read and written: what fits a field, its canonical form, and the numbers and instants in it.
+-- Every function is total: what it cannot read is NULL, never an error.
+
+-- A jsonb number as a double; beyond a double's range it is an infinity or zero.
+CREATE FUNCTION precast.double(value jsonb) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN jsonb_typeof(value) IS DISTINCT FROM 'number' THEN NULL
+    WHEN abs(value::numeric) >= 1.7976931348623158e308 THEN sign(value::numeric)::float8 * 'Infinity'::float8
+    WHEN abs(value::numeric) < 5e-324 THEN 0
+    ELSE value::float8
+  END
+$$;
+
+-- A text that spells a number (`-?digits[.digits][e±digits]`) as a double.
+CREATE FUNCTION precast.double(value text) RETURNS float8 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
+BEGIN
+  IF value !~ '^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$' THEN
+    RETURN NULL;
+  END IF;
+  RETURN value::float8;
+EXCEPTION WHEN numeric_value_out_of_range THEN
+  IF value LIKE '%e-%' OR value ~ '^-?0+(\.|e|$)' THEN
+    RETURN 0;
+  END IF;
+  RETURN CASE WHEN value LIKE '-%' THEN '-Infinity' ELSE 'Infinity' END;
+END
+$$;
+
+CREATE FUNCTION precast.is_day(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN value ~ '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$' THEN
+    substr(value, 9, 2)::int <= CASE
+      WHEN substr(value, 6, 2) IN ('04', '06', '09', '11') THEN 30
+      WHEN substr(value, 6, 2) <> '02' THEN 31
+      WHEN substr(value, 1, 4)::int % 4 = 0
+       AND (substr(value, 1, 4)::int % 100 <> 0 OR substr(value, 1, 4)::int % 400 = 0) THEN 29
+      ELSE 28
+    END
+  ELSE false END
+$$;
+
+-- An instant with an offset or Z in canonical form: UTC, three digits. NULL when it is none.
+CREATE FUNCTION precast.instant(value text) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN value ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]+)?)?(Z|[+-](0[0-9]|1[0-5]):[0-5][0-9])$'
+     AND left(value, 4) BETWEEN '0001' AND '9998'
+     AND precast.is_day(left(value, 10))
+    THEN to_char(regexp_replace(value, '(\.[0-9]{3})[0-9]+', '\1')::timestamptz AT TIME ZONE 'UTC',
+                 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')
+  END
+$$;
+
+-- Does a single value fit a field's type? JSON null fits all.
+CREATE FUNCTION precast.fits(type text, value jsonb) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT coalesce(CASE jsonb_typeof(value)
+    WHEN 'null' THEN true
+    WHEN 'string' THEN CASE type
+      WHEN 'relation' THEN value #>> '{}' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+      WHEN 'date' THEN precast.is_day(value #>> '{}')
+      WHEN 'datetime' THEN precast.instant(value #>> '{}') IS NOT NULL
+      ELSE type NOT IN ('number', 'boolean')
+    END
+    WHEN 'number' THEN type = 'json' OR (type = 'number' AND abs(value::numeric) < 1.7976931348623158e308)
+    WHEN 'boolean' THEN type IN ('boolean', 'json')
+    ELSE type = 'json'
+  END, true)
+$$;
+
+-- Does an array fit a `multiple` field? JSON null does. Apart from `fits`, which is inlined as long as it has no subquery.
+CREATE FUNCTION precast.fits_many(type text, value jsonb) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT CASE coalesce(jsonb_typeof(value), 'null')
+    WHEN 'null' THEN true
+    WHEN 'array' THEN NOT EXISTS (
+      SELECT FROM jsonb_array_elements(value) AS element
+      WHERE jsonb_typeof(element) = 'null' OR NOT precast.fits(type, element))
+    ELSE false
+  END
+$$;
+
+-- The one spelling in which a value that fits is stored. What does not fit stays as it is.
+CREATE FUNCTION precast.canonical(type text, multiple boolean, value jsonb) RETURNS jsonb LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT CASE
+    WHEN NOT CASE WHEN multiple THEN precast.fits_many(type, value) ELSE precast.fits(type, value) END THEN value
+    WHEN type = 'number' THEN to_jsonb(trim_scale(value::numeric))
+    WHEN type = 'datetime' THEN to_jsonb(precast.instant(value #>> '{}'))
+    WHEN type = 'relation' THEN lower(value::text)::jsonb
+    ELSE value
+  END
+$$;
+
+-- May a value have another spelling than its canonical one?
+CREATE FUNCTION precast.needs_canonical(type text, value jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE type
+    WHEN 'number' THEN jsonb_typeof(value) = 'number' AND value::text LIKE '%.%0'
+    WHEN 'datetime' THEN jsonb_typeof(value) = 'string'
+    WHEN 'relation' THEN value::text ~ '[A-F]'
+    ELSE false
+  END
+$$;
+
+-- The elements of an array that are strings, none for anything else.
+CREATE FUNCTION precast.strings(value jsonb) RETURNS SETOF text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT element #>> '{}'
+  FROM jsonb_array_elements(CASE WHEN jsonb_typeof(value) = 'array' THEN value ELSE '[]' END) AS element
+  WHERE jsonb_typeof(element) = 'string'
+$$;
