@@ -1,0 +1,79 @@
+/** Where in the tree the answer to a free request lies. Source: contract.md section 8. */
+import { hash } from "node:crypto";
+import { type ContentType, findColumn } from "./catalog.ts";
+import type { FreeShape } from "./metering.ts";
+import { equalOperand } from "./operand.ts";
+import type { ApiRequest } from "./request.ts";
+import { readUuid, readWhole } from "./value.ts";
+
+export type Address =
+  | { readonly kind: "catalog" }
+  | { readonly kind: "schema"; readonly slug: string }
+  | { readonly kind: "page"; readonly slug: string; readonly page: bigint }
+  | { readonly kind: "filter"; readonly slug: string; readonly field: string; readonly value: string }
+  | { readonly kind: "sort"; readonly slug: string; readonly sort: string }
+  | { readonly kind: "entry"; readonly slug: string; readonly id: string };
+
+/**
+ * The address of a free request that planning has accepted. Null when no file can hold the answer: an id that is no
+ * UUID, or a value that nothing equals.
+ */
+export function addressOf(request: ApiRequest, shape: FreeShape, type: ContentType | undefined): Address | null {
+  const { route, asked } = request;
+  if (route.kind === "catalog" || type === undefined) return route.kind === "catalog" ? { kind: "catalog" } : null;
+  const slug = type.slug;
+  switch (shape) {
+    case "catalog":
+    case "schema":
+      return { kind: "schema", slug };
+    case "page":
+      return { kind: "page", slug, page: readWhole(asked.page ?? "1") ?? 1n };
+    case "sort":
+      return { kind: "sort", slug, sort: asked.sort as string };
+    case "entry":
+      return entryAddress(slug, route.kind === "entry" ? route.id : "");
+    case "filter":
+      return filterAddress(type, asked.filters[0]?.field ?? "", asked.filters[0]?.value ?? "");
+  }
+}
+
+function entryAddress(slug: string, text: string): Address | null {
+  const id = readUuid(text);
+  return id === null ? null : { kind: "entry", slug, id };
+}
+
+function filterAddress(type: ContentType, field: string, text: string): Address | null {
+  const column = findColumn(type, field);
+  const value = column === undefined ? null : equalOperand(column, text);
+  return value === null ? null : { kind: "filter", slug: type.slug, field, value };
+}
+
+/** The folder of an app in the tree, relative to the tree. */
+export function folderOf(appKey: string): string {
+  return `${segment(appKey)}/v1`;
+}
+
+/** The file of an address, relative to the folder of its app. */
+export function fileOf(address: Address): string {
+  switch (address.kind) {
+    case "catalog":
+      return "_schemas.json";
+    case "schema":
+      return `_schemas/${address.slug}.json`;
+    case "page":
+      return `${address.slug}/page/${address.page}.json`;
+    case "filter":
+      return `${address.slug}/filter/${address.field}/${segment(address.value)}.json`;
+    case "sort":
+      return `${address.slug}/sort/${address.sort}.json`;
+    case "entry":
+      return `${address.slug}/entry/${address.id}.json`;
+  }
+}
+
+/** Names a file by any string, so that no two strings share a name on any file system, folded or not. */
+export function segment(text: string): string {
+  const bytes = Buffer.from(text, "utf8");
+  if (bytes.length > 64) return `h-${hash("sha256", bytes, "hex")}`;
+  return /^[a-z0-9_-]*$/.test(text) ? `s-${text}` : `x-${bytes.toString("hex")}`;
+}

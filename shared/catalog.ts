@@ -1,0 +1,130 @@
+/**
+ * The words of the product: apps, content types and fields, and the questions that every other file asks about them.
+ * Source: contract.md section 2.
+ */
+
+export const FIELD_TYPES = [
+  "text",
+  "rich_text",
+  "select",
+  "media",
+  "relation",
+  "number",
+  "boolean",
+  "date",
+  "datetime",
+  "json",
+] as const;
+export type FieldType = (typeof FIELD_TYPES)[number];
+
+export const TIMESTAMPS = ["published_at", "created_at", "updated_at"] as const;
+export type Timestamp = (typeof TIMESTAMPS)[number];
+
+/** A declared field of a content type. `target` is the slug of the related content type, for `relation` alone. */
+export type Field = {
+  readonly name: string;
+  readonly type: FieldType;
+  readonly label: string;
+  readonly required: boolean;
+  readonly searchable: boolean;
+  readonly multiple: boolean;
+  readonly target: string | null;
+};
+
+export type ContentType = {
+  readonly slug: string;
+  readonly name: string;
+  readonly description: string;
+  readonly icon: string;
+  readonly position: number | null;
+  /** As `sort` spells it, with or without the `-`. */
+  readonly default_sort: string | null;
+  readonly per_page: number | null;
+  readonly summary_fields: readonly string[] | null;
+  readonly filterable_fields: readonly string[];
+  readonly sortable_fields: readonly string[];
+  readonly fields: readonly Field[];
+};
+
+/** An app as consumers see it: its published content types in catalog order, nothing of what is unpublished. */
+export type App = {
+  readonly key: string;
+  readonly name: string;
+  readonly media_base_url: string;
+  readonly types: readonly ContentType[];
+};
+
+/** What a filter, a sort or `fields` can name: a declared field, or one of the timestamp columns of every entry. */
+export type Column = Field | { readonly name: Timestamp; readonly type: "timestamp"; readonly multiple: false };
+
+export const APP_KEY = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/;
+export const TYPE_SLUG = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+export const FIELD_NAME = /^[a-z][a-z0-9_]{0,62}$/;
+export const RESERVED_NAMES: readonly string[] = ["id", ...TIMESTAMPS, "search"];
+
+export const MULTIPLE_TYPES: readonly FieldType[] = ["select", "media", "relation", "text"];
+export const SEARCHABLE_TYPES: readonly FieldType[] = ["text", "rich_text", "select"];
+const OPAQUE_TYPES: readonly FieldType[] = ["rich_text", "json"];
+
+export const DEFAULT_PER_PAGE = 20;
+export const MAX_PER_PAGE = 100;
+
+export function isTimestamp(name: string): name is Timestamp {
+  return (TIMESTAMPS as readonly string[]).includes(name);
+}
+
+/** May a type declare this field filterable? */
+export function canFilter(field: Field): boolean {
+  return !OPAQUE_TYPES.includes(field.type);
+}
+
+/** May a type declare this field sortable? */
+export function canSort(field: Field): boolean {
+  return canFilter(field) && field.type !== "relation" && !field.multiple;
+}
+
+export function findType(app: App, slug: string): ContentType | undefined {
+  return app.types.find((type) => type.slug === slug);
+}
+
+export function findField(type: ContentType, name: string): Field | undefined {
+  return type.fields.find((field) => field.name === name);
+}
+
+export function findColumn(type: ContentType, name: string): Column | undefined {
+  return isTimestamp(name) ? { name, type: "timestamp", multiple: false } : findField(type, name);
+}
+
+export function isFilterable(type: ContentType, name: string): boolean {
+  return type.filterable_fields.includes(name);
+}
+
+export function isSortable(type: ContentType, name: string): boolean {
+  return isTimestamp(name) || type.sortable_fields.includes(name);
+}
+
+export function defaultPerPage(type: ContentType): number {
+  return type.per_page ?? DEFAULT_PER_PAGE;
+}
+
+export function searchableFields(type: ContentType): readonly Field[] {
+  return type.fields.filter((field) => field.searchable);
+}
+
+/** What search items show between `id` and `published_at`, in the type's order (section 2). */
+export function summaryFields(type: ContentType): readonly Field[] {
+  const names = type.summary_fields ?? usualSummary(type);
+  return type.fields.filter((field) => names.includes(field.name));
+}
+
+function usualSummary(type: ContentType): readonly string[] {
+  const has = (name: string) => findField(type, name) !== undefined;
+  const title = has("title") ? "title" : type.fields.find((field) => field.type === "text")?.name;
+  return [title ?? "", ...["slug", "category"].filter(has)];
+}
+
+/** Catalog order: by position, those without one last, then by slug in byte order. */
+export function compareTypes(a: ContentType, b: ContentType): number {
+  const byPosition = (a.position ?? Number.POSITIVE_INFINITY) - (b.position ?? Number.POSITIVE_INFINITY);
+  return byPosition || (a.slug < b.slug ? -1 : 1);
+}

@@ -1,0 +1,66 @@
+/** Which shape a request has, and whether that shape is counted: a pure function of URL and type. Source: contract.md section 5. */
+import { type ContentType, isFilterable, isTimestamp } from "./catalog.ts";
+import type { ApiRequest, Asked, Filter } from "./request.ts";
+import { readSort } from "./sort.ts";
+
+export type FreeShape = "catalog" | "schema" | "entry" | "page" | "filter" | "sort";
+export type CountedShape = "list" | "populate" | "search";
+export type Shape = FreeShape | CountedShape;
+
+export type Metering = {
+  readonly shape: Shape;
+  readonly counted: boolean /** The rule that decides. */;
+  readonly rule: string;
+};
+
+const COUNTED: readonly Shape[] = ["list", "populate", "search"];
+
+/** `type` is undefined when the app has no such published type: it then has no filterable and no sortable field. */
+export function meter(request: ApiRequest, type: ContentType | undefined): Metering {
+  const { shape, rule } = classify(request, type);
+  return { shape, counted: COUNTED.includes(shape), rule };
+}
+
+function classify({ route, asked }: ApiRequest, type: ContentType | undefined): { shape: Shape; rule: string } {
+  switch (route.kind) {
+    case "catalog":
+    case "schema":
+      return { shape: route.kind, rule: "The catalog and the schemas are free." };
+    case "entry":
+      return asked.populate === undefined
+        ? { shape: "entry", rule: "An entry without populate is free." }
+        : { shape: "populate", rule: "An entry with populate is counted." };
+    case "search":
+      return { shape: "search", rule: "Search is always counted." };
+    case "list":
+      return classifyList(asked, type);
+  }
+}
+
+function classifyList(asked: Asked, type: ContentType | undefined): { shape: Shape; rule: string } {
+  const { filters, sort, page } = asked;
+  const counted = (rule: string) => ({ shape: "list" as const, rule });
+  if (asked.per_page !== undefined) return counted("A list with per_page is counted.");
+  if (asked.fields !== undefined) return counted("A list with fields is counted.");
+  if (filters.length + (sort === undefined ? 0 : 1) > 1) return counted("More than one filter or sort is counted.");
+  const filter = filters[0];
+  if (filter === undefined && sort === undefined)
+    return { shape: "page", rule: "A list with nothing, or with page alone, is free." };
+  if (page !== undefined) return counted("A filter or a sort with page is counted.");
+  if (filter !== undefined) {
+    return isFreeFilter(filter, type)
+      ? { shape: "filter", rule: "One equality filter on a filterable field, alone, is free." }
+      : counted("A filter that is no equality on a filterable field is counted.");
+  }
+  return isFreeSort(sort as string, type)
+    ? { shape: "sort", rule: "One sort on a sortable field or a timestamp, alone, is free." }
+    : counted("A sort on a field that is not sortable is counted.");
+}
+
+function isFreeSort(sort: string, type: ContentType | undefined): boolean {
+  return type === undefined ? isTimestamp(sort.replace(/^-/, "")) : readSort(type, sort) !== null;
+}
+
+function isFreeFilter({ field, operator }: Filter, type: ContentType | undefined): boolean {
+  return field !== null && operator === "eq" && type !== undefined && isFilterable(type, field);
+}

@@ -1,0 +1,136 @@
+/** Every way to be refused: code, status and message. A refusal is a value, never thrown. Source: contract.md section 6. */
+import { APP_KEY, type ContentType, MAX_PER_PAGE, TIMESTAMPS } from "./catalog.ts";
+
+const STATUS = {
+  INVALID_FILTER: 400,
+  INVALID_OPERATOR: 400,
+  TOO_MANY_FILTERS: 400,
+  INVALID_FILTER_VALUE: 400,
+  INVALID_SORT: 400,
+  INVALID_PAGE: 400,
+  INVALID_PER_PAGE: 400,
+  INVALID_FIELDS: 400,
+  INVALID_POPULATE: 400,
+  INVALID_QUERY: 400,
+  MISSING_APP_KEY: 401,
+  INVALID_APP_KEY: 401,
+  NOT_FOUND: 404,
+  CONTENT_TYPE_NOT_FOUND: 404,
+  ENTRY_NOT_FOUND: 404,
+  METHOD_NOT_ALLOWED: 405,
+  INTERNAL_ERROR: 500,
+  OVERLOADED: 503,
+  DATABASE_UNAVAILABLE: 503,
+  QUERY_TIMEOUT: 504,
+} as const;
+
+export type RefusalCode = keyof typeof STATUS;
+
+export type Refusal = {
+  readonly kind: "refusal";
+  readonly code: RefusalCode;
+  readonly message: string;
+  /** The parameter that is to blame, as a client would write it: `filter[colour]`. */
+  readonly parameter: string | null;
+};
+
+export const MAX_FILTERS = 10;
+export const MAX_SORT = 100;
+export const MAX_NAMES = 500;
+export const MIN_QUERY = 2;
+export const MAX_QUERY = 200;
+
+export function isRefusal(value: { readonly kind: string }): value is Refusal {
+  return value.kind === "refusal";
+}
+
+export function statusOf(refusal: Refusal): number {
+  return STATUS[refusal.code];
+}
+
+/** Seconds after which to try again, for what passes by itself. */
+export function retryAfter(refusal: Refusal): number | null {
+  return refusal.code === "OVERLOADED" || refusal.code === "DATABASE_UNAVAILABLE" ? 1 : null;
+}
+
+function refuse(code: RefusalCode, message: string, parameter: string | null = null): Refusal {
+  return { kind: "refusal", code, message, parameter };
+}
+
+export const methodNotAllowed = (method: string) =>
+  refuse("METHOD_NOT_ALLOWED", `${method} is not allowed: this API is read with GET, HEAD and OPTIONS.`);
+
+export const routeNotFound = () =>
+  refuse(
+    "NOT_FOUND",
+    "No such endpoint: there are /api/v1/_schemas, /api/v1/_schemas/{contentType}, /api/v1/{contentType}, " +
+      "/api/v1/{contentType}/search and /api/v1/{contentType}/{uuid}.",
+  );
+
+export const missingAppKey = () => refuse("MISSING_APP_KEY", "Send the key of the app in the header X-App-Key.");
+
+export const unknownAppKey = (key: string) =>
+  refuse(
+    "INVALID_APP_KEY",
+    APP_KEY.test(key)
+      ? "No app has the key in X-App-Key. Keys are case-sensitive."
+      : "X-App-Key holds no app key: a key has 1 to 128 letters, digits, '_' and '-'.",
+  );
+
+export const typeNotFound = () =>
+  refuse("CONTENT_TYPE_NOT_FOUND", "This app has no published content type of that name: /api/v1/_schemas lists them.");
+
+export const entryNotFound = () =>
+  refuse("ENTRY_NOT_FOUND", "This content type has no published entry with that id. Ids are UUIDs.");
+
+export const tooManyFilters = (count: number) =>
+  refuse("TOO_MANY_FILTERS", `${count} filter fields in one request: at most ${MAX_FILTERS} are allowed.`, "filter");
+
+export const badFilter = (type: ContentType, parameter: string) =>
+  refuse(
+    "INVALID_FILTER",
+    type.filterable_fields.length === 0
+      ? `'${type.slug}' has no filterable fields.`
+      : `A filter is filter[field]=value or filter[field][operator]=value. Filterable fields of '${type.slug}': ${type.filterable_fields.join(", ")}.`,
+    parameter,
+  );
+
+export const badOperator = (operators: readonly string[], parameter: string) =>
+  refuse("INVALID_OPERATOR", `Unknown filter operator. Operators: ${operators.join(", ")}.`, parameter);
+
+export const badFilterValue = (expected: string, parameter: string) =>
+  refuse("INVALID_FILTER_VALUE", expected, parameter);
+
+export const badSort = (type: ContentType) =>
+  refuse(
+    "INVALID_SORT",
+    `sort is one field, with '-' for descending, of at most ${MAX_SORT} characters. Sortable in '${type.slug}': ` +
+      `${[...new Set([...type.sortable_fields, ...TIMESTAMPS])].join(", ")}.`,
+    "sort",
+  );
+
+export const badPage = () => refuse("INVALID_PAGE", "page is a whole number from 1 on.", "page");
+
+export const badPerPage = () =>
+  refuse("INVALID_PER_PAGE", `per_page is a whole number from 1 to ${MAX_PER_PAGE}.`, "per_page");
+
+export const badFields = () => refuse("INVALID_FIELDS", `fields has at most ${MAX_NAMES} characters.`, "fields");
+
+export const badPopulate = () =>
+  refuse("INVALID_POPULATE", `populate has at most ${MAX_NAMES} characters.`, "populate");
+
+export const badQuery = () =>
+  refuse(
+    "INVALID_QUERY",
+    `q is required and has ${MIN_QUERY} to ${MAX_QUERY} characters, blanks around it not counted.`,
+    "q",
+  );
+
+export const internalError = () => refuse("INTERNAL_ERROR", "Something went wrong on our side. It has been logged.");
+
+export const overloaded = () => refuse("OVERLOADED", "Too many live requests at once. Try again shortly.");
+
+export const databaseUnavailable = () =>
+  refuse("DATABASE_UNAVAILABLE", "Live data is not available at the moment. Try again shortly.");
+
+export const queryTimeout = () => refuse("QUERY_TIMEOUT", "The query took longer than 5 seconds and was cancelled.");

@@ -1,0 +1,115 @@
+/**
+ * Reads a request: method, raw target and app key become an ApiRequest or a refusal. Syntax alone; whether a type, a
+ * field or a value exists is not known here. Source: contract.md section 3.
+ */
+import { methodNotAllowed, missingAppKey, type Refusal, routeNotFound } from "./refusal.ts";
+
+export type Route =
+  | { readonly kind: "catalog" }
+  | { readonly kind: "schema"; readonly slug: string }
+  | { readonly kind: "list"; readonly slug: string }
+  | { readonly kind: "search"; readonly slug: string }
+  | { readonly kind: "entry"; readonly slug: string; readonly id: string };
+
+/** A filter as asked. `field` is null where the name of the parameter is no filter's. */
+export type Filter = {
+  /** As a client would write it: `filter[title]`, `filter[year][gte]`. */
+  readonly parameter: string;
+  readonly field: string | null;
+  readonly operator: string;
+  readonly value: string;
+};
+
+const SCALARS = ["sort", "page", "per_page", "fields", "populate", "q"] as const;
+type Scalar = (typeof SCALARS)[number];
+
+/** The parameters that the endpoint defines and that were sent with a value; a repeated one with its last. */
+export type Asked = { readonly filters: readonly Filter[] } & { readonly [name in Scalar]?: string };
+
+export type ApiRequest = {
+  readonly kind: "request";
+  readonly appKey: string;
+  readonly route: Route;
+  readonly asked: Asked;
+  /** The fields whose `like` was dropped. */
+  readonly likes: readonly string[];
+};
+
+export type RawRequest = { readonly method: string; readonly target: string; readonly appKey: string | undefined };
+
+const METHODS = ["GET", "HEAD"];
+const DEFINED: Record<Route["kind"], readonly string[]> = {
+  catalog: [],
+  schema: [],
+  list: ["filter", "sort", "page", "per_page", "fields"],
+  search: ["filter", "sort", "page", "per_page", "fields", "q"],
+  entry: ["populate"],
+};
+
+export function readRequest(raw: RawRequest): ApiRequest | { readonly kind: "preflight" } | Refusal {
+  if (raw.method === "OPTIONS") return { kind: "preflight" };
+  if (!METHODS.includes(raw.method)) return methodNotAllowed(raw.method);
+  const { path, query } = splitTarget(raw.target);
+  const route = readRoute(path);
+  if (route === null) return routeNotFound();
+  if (!raw.appKey) return missingAppKey();
+  return { kind: "request", appKey: raw.appKey, route, ...readQuery(query, DEFINED[route.kind]) };
+}
+
+/** The path and the query of a request target, which may also be absolute (RFC 9112 section 3.2.2). */
+function splitTarget(target: string): { path: string; query: string } {
+  const origin = target.replace(/^https?:\/\/[^/?]*/i, "");
+  const mark = origin.indexOf("?");
+  return mark < 0 ? { path: origin, query: "" } : { path: origin.slice(0, mark), query: origin.slice(mark + 1) };
+}
+
+/** Splits the raw path at its slashes, normalises nothing and decodes each segment once. */
+function readRoute(path: string): Route | null {
+  const segments = decodeSegments(path.replace(/\/$/, ""));
+  if (segments === null) return null;
+  const [root, api, version, first, second, ...rest] = segments;
+  if (root !== "" || api !== "api" || version !== "v1" || !first || second === "" || rest.length > 0) return null;
+  if (first === "_schemas") return second === undefined ? { kind: "catalog" } : { kind: "schema", slug: second };
+  if (second === undefined) return { kind: "list", slug: first };
+  return second === "search" ? { kind: "search", slug: first } : { kind: "entry", slug: first, id: second };
+}
+
+function decodeSegments(path: string): string[] | null {
+  try {
+    return path.split("/").map(decodeURIComponent);
+  } catch {
+    return null;
+  }
+}
+
+function readQuery(query: string, defined: readonly string[]): { asked: Asked; likes: readonly string[] } {
+  const filters = new Map<string, Filter>();
+  const scalars = new Map<string, string>();
+  const likes = new Set<string>();
+  for (const [name, value] of new URLSearchParams(`?${query}`)) {
+    if (value === "") continue;
+    if (name !== "filter" && !name.startsWith("filter[")) {
+      if (defined.includes(name)) scalars.set(name, value);
+    } else if (defined.includes("filter")) {
+      const like = /^filter\[([^\]]+)\]\[like\]$/.exec(name)?.[1];
+      if (like !== undefined) likes.add(like);
+      else keepLast(filters, readFilter(name, value));
+    }
+  }
+  return { asked: { ...Object.fromEntries(scalars), filters: [...filters.values()] }, likes: [...likes] };
+}
+
+function keepLast(filters: Map<string, Filter>, filter: Filter): void {
+  filters.set(filter.parameter, filter);
+}
+
+/** `filter[f]=v` and `filter[f][eq]=v` are one parameter. What follows the field in brackets is its operator. */
+function readFilter(name: string, value: string): Filter {
+  const match = /^filter\[([^\]]+)\](?:\[(.*))?$/s.exec(name);
+  if (match === null) return { parameter: name, field: null, operator: "eq", value };
+  const [, field = "", written] = match;
+  const operator = written === undefined || written === "eq]" ? "eq" : written.replace(/\]$/, "");
+  const closed = written === undefined || written.endsWith("]");
+  if (operator === "eq" && closed) return { parameter: `filter[${field}]`, field, operator, value };
+  return { parameter: name, field, operator: closed ? operator : `${operator}[`, value };
+}

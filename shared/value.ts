@@ -1,0 +1,88 @@
+/**
+ * How the text of a value is read: numbers, instants, days, booleans and UUIDs, by one parser of ours. What cannot be
+ * read is null. Source: contract.md sections 3 and 4.
+ */
+
+const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
+const DIGITS = /^\d+$/;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const DAY = /^(\d{4})-(\d{2})-(\d{2})$/;
+const INSTANT =
+  /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d+))?)?(?:Z|([+\- ])([01]\d|2[0-3]):([0-5]\d))?$/;
+
+/** A double; beyond its range an infinity, which is larger than all. */
+export function readNumber(text: string): number | null {
+  return NUMBER.test(text) ? Number(text) : null;
+}
+
+/** A whole number of any size, as digits without leading zeros. */
+export function readWhole(text: string): bigint | null {
+  return DIGITS.test(text) ? BigInt(text) : null;
+}
+
+export function readBoolean(text: string): boolean | null {
+  if (text === "true" || text === "1") return true;
+  if (text === "false" || text === "0") return false;
+  return null;
+}
+
+/** A UUID of any case, in lower case. */
+export function readUuid(text: string): string | null {
+  return UUID.test(text) ? text.toLowerCase() : null;
+}
+
+/**
+ * Milliseconds since 1970. Without an offset it is UTC, a date alone is its midnight, and a blank before the offset is
+ * the `+` that form decoding took. Finer than a millisecond is cut off, as in storage.
+ */
+export function readInstant(text: string): number | null {
+  const midnight = readMidnight(text);
+  if (midnight !== null) return midnight;
+  const match = INSTANT.exec(text);
+  if (match === null) return null;
+  const [, day, hour, minute, second = "0", fraction = "", sign, offsetHour = "0", offsetMinute = "0"] = match;
+  const start = readMidnight(day as string);
+  if (start === null) return null;
+  const offset = (Number(offsetHour) * 60 + Number(offsetMinute)) * (sign === "-" ? -1 : 1);
+  const minutes = Number(hour) * 60 + Number(minute) - offset;
+  return start + minutes * 60_000 + Number(second) * 1_000 + Number(fraction.padEnd(3, "0").slice(0, 3));
+}
+
+/** The day of a date, or the UTC day of an instant, as milliseconds of its midnight. */
+export function readDay(text: string): number | null {
+  const instant = readInstant(text);
+  return instant === null ? null : Math.floor(instant / 86_400_000) * 86_400_000;
+}
+
+function readMidnight(text: string): number | null {
+  const match = DAY.exec(text);
+  if (match === null) return null;
+  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])];
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? date.getTime() : null;
+}
+
+/** `2026-01-20T15:30:00.000+00:00`. Text that sorts as time does, in every year. */
+export function formatInstant(milliseconds: number): string {
+  return beyondYears(milliseconds) ?? new Date(milliseconds).toISOString().replace("Z", "+00:00");
+}
+
+/** `2026-01-20`. Text that sorts as time does, in every year. */
+export function formatDay(milliseconds: number): string {
+  return beyondYears(milliseconds) ?? new Date(milliseconds).toISOString().slice(0, 10);
+}
+
+/** An offset can lead out of the four-digit years: what stands for such an instant sorts before or behind all others. */
+function beyondYears(milliseconds: number): string | null {
+  const year = new Date(milliseconds).getUTCFullYear();
+  if (year < 0) return "-";
+  return year > 9999 ? "~" : null;
+}
+
+/** The length of a text in code points (contract section 3). */
+export function lengthOf(text: string): number {
+  let length = 0;
+  for (const _ of text) length++;
+  return length;
+}

@@ -1,0 +1,74 @@
+/** How the tree names its files: contract.md section 8. */
+import { createHash } from "node:crypto";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { fileOf, folderOf, segment } from "../../shared/address.ts";
+
+describe("a segment of the tree", () => {
+  test.each([
+    ["", "s-"],
+    ["blue", "s-blue"],
+    ["a_b-2", "s-a_b-2"],
+    ["Blue", "x-426c7565"],
+    ["..", "x-2e2e"],
+    ["a/b", "x-612f62"],
+    ["é", "x-c3a9"],
+    ["e\u0301", "x-65cc81"],
+    ["2026-01-20T15:30:00.000+00:00", `x-${Buffer.from("2026-01-20T15:30:00.000+00:00").toString("hex")}`],
+    ["a".repeat(64), `s-${"a".repeat(64)}`],
+    ["a".repeat(65), `h-${createHash("sha256").update("a".repeat(65)).digest("hex")}`],
+    ["é".repeat(32), `x-${"c3a9".repeat(32)}`],
+    ["é".repeat(33), `h-${createHash("sha256").update("é".repeat(33)).digest("hex")}`],
+  ])("of %j is %s", (text, name) => {
+    expect(segment(text)).toBe(name);
+  });
+
+  test("is safe on every file system: lower-case letters, digits, '-' and '_', at most 130 of them", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 100 }), (text) => {
+        expect(segment(text)).toMatch(/^[shx]-[a-z0-9_-]{0,128}$/);
+      }),
+    );
+  });
+
+  test("names no two strings alike, folded or normalised or not", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" }), (one, other) => {
+        fc.pre(one !== other);
+        expect(segment(one)).not.toBe(segment(other));
+      }),
+    );
+    for (const [one, other] of [
+      ["a", "A"],
+      ["é", "e\u0301"],
+      ["s-a", "a"],
+      ["ﬁ", "fi"],
+    ] as const) {
+      expect(segment(one)).not.toBe(segment(other));
+    }
+  });
+});
+
+describe("the file of a request", () => {
+  test.each([
+    [{ kind: "catalog" }, "_schemas.json"],
+    [{ kind: "schema", slug: "posts" }, "_schemas/posts.json"],
+    [{ kind: "page", slug: "posts", page: 12n }, "posts/page/12.json"],
+    [
+      { kind: "filter", slug: "posts", field: "category", value: "New York" },
+      "posts/filter/category/x-4e657720596f726b.json",
+    ],
+    [{ kind: "sort", slug: "posts", sort: "-title" }, "posts/sort/-title.json"],
+    [
+      { kind: "entry", slug: "posts", id: "bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557" },
+      "posts/entry/bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557.json",
+    ],
+  ] as const)("$0.kind is $1", (address, file) => {
+    expect(fileOf(address)).toBe(file);
+  });
+
+  test("lies in the folder of its app, whatever the case of the key", () => {
+    expect(folderOf("atlas")).toBe("s-atlas/v1");
+    expect(folderOf("Atlas")).toBe("x-41746c6173/v1");
+  });
+});

@@ -1,0 +1,80 @@
+/** How the text of a value is read: contract.md section 4. */
+import { describe, expect, test } from "vitest";
+import { formatDay, formatInstant, readDay, readInstant, readNumber, readUuid, readWhole } from "../../shared/value.ts";
+
+describe("a number", () => {
+  test.each([
+    ["2020", 2020],
+    ["2020.0", 2020],
+    ["-1.5", -1.5],
+    ["007", 7],
+    ["1e3", 1000],
+    ["1e-2", 0.01],
+    ["1e999", Number.POSITIVE_INFINITY],
+    ["-1e999", Number.NEGATIVE_INFINITY],
+  ])("%j reads as %d", (text, value) => {
+    expect(readNumber(text)).toBe(value);
+  });
+
+  test.each(["", " 1", "1 ", "+1", ".5", "5.", "0x10", "1_000", "Infinity", "NaN", "1e", "1e 3", "１"])(
+    "%j is none",
+    (text) => {
+      expect(readNumber(text)).toBeNull();
+    },
+  );
+});
+
+describe("an instant", () => {
+  test.each([
+    ["2026-01-20T15:30Z", "2026-01-20T15:30:00.000+00:00"],
+    ["2026-01-20T15:30", "2026-01-20T15:30:00.000+00:00"],
+    ["2026-01-20T15:30:00.5+02:00", "2026-01-20T13:30:00.500+00:00"],
+    ["2026-01-20T15:30:00 02:00", "2026-01-20T13:30:00.000+00:00"],
+    ["2026-01-20T00:15:00-02:00", "2026-01-20T02:15:00.000+00:00"],
+    ["2026-01-20T15:30:00.1239Z", "2026-01-20T15:30:00.123+00:00"],
+    ["2026-01-20", "2026-01-20T00:00:00.000+00:00"],
+    ["2024-02-29T00:00Z", "2024-02-29T00:00:00.000+00:00"],
+    ["0001-01-01", "0001-01-01T00:00:00.000+00:00"],
+  ])("%j is %s", (text, instant) => {
+    expect(formatInstant(readInstant(text) ?? Number.NaN)).toBe(instant);
+  });
+
+  test.each([
+    "2026-02-30T00:00Z",
+    "2026-13-01",
+    "2025-02-29",
+    "2026-01-20T24:00Z",
+    "2026-01-20T15:60Z",
+    "2026-01-20T15Z",
+    "2026-01-20 15:30",
+    "2026-01-20T15:30+0200",
+    "2026-01-20T15:30z",
+    "20260120",
+    "2026-1-2",
+    "now",
+  ])("%j is none", (text) => {
+    expect(readInstant(text)).toBeNull();
+  });
+
+  test("beyond the four-digit years sorts behind or before all others", () => {
+    const late = formatInstant(readInstant("9999-12-31T23:59-01:00") as number);
+    const early = formatInstant(readInstant("0000-01-01T00:00+01:00") as number);
+    expect(late > "9999-12-31T23:59:59.999+00:00").toBe(true);
+    expect(early < "0000-01-01T00:00:00.000+00:00").toBe(true);
+  });
+});
+
+test("an instant, for a date, is its UTC day", () => {
+  expect(formatDay(readDay("2026-01-20T23:30:00-02:00") as number)).toBe("2026-01-21");
+});
+
+test("a UUID is read in any case, and in one form only", () => {
+  expect(readUuid("BBED1CC7-bd9a-57a6-97b0-2ad6e12e0557")).toBe("bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557");
+  expect(readUuid("bbed1cc7bd9a57a697b02ad6e12e0557")).toBeNull();
+  expect(readUuid("{bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557}")).toBeNull();
+});
+
+test("a whole number may have any size and is digits alone", () => {
+  expect(readWhole("099999999999999999999")).toBe(99999999999999999999n);
+  for (const text of ["", "-1", "1.0", "1e3", "１", " 1"]) expect(readWhole(text)).toBeNull();
+});
