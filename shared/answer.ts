@@ -1,0 +1,113 @@
+/** Makes answers: status, headers and body, and nothing else in Precast does. Source: contract.md sections 6 and 7. */
+import { hash } from "node:crypto";
+import { errorBody } from "./body.ts";
+import type { Metering } from "./metering.ts";
+import { type Refusal, retryAfter, statusOf } from "./refusal.ts";
+
+export type Answer = {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Buffer | null;
+};
+
+/** A body and the validator of its bytes. */
+export type Body = { readonly bytes: string | Buffer; readonly etag: string };
+
+/** How long free answers may be kept: the values of Cache-Control and of CDN-Cache-Control (RFC 9213). */
+export type CachePolicy = { readonly browsers: string; readonly cdns: string };
+
+export const DEFAULT_CACHE_POLICY: CachePolicy = {
+  browsers: "public, max-age=60",
+  cdns: "public, max-age=3600, stale-while-revalidate=60, stale-if-error=86400",
+};
+
+/** What the headers tell of a request, once its app is known. */
+export type Circumstances = {
+  readonly metering: Metering;
+  readonly fromTree: boolean;
+  readonly likes: readonly string[];
+  readonly policy: CachePolicy;
+};
+
+const CORS = {
+  "Access-Control-Allow-Origin": "*",
+  "Access-Control-Expose-Headers": "ETag, X-Request-Counted, X-Request-Warning, Cache-Status, Retry-After",
+};
+const COMMON = { Vary: "X-App-Key", ...CORS };
+const JSON_TYPE = { "Content-Type": "application/json; charset=utf-8" };
+const MAX_WARNINGS = 10;
+
+/** A strong validator of a body's bytes (RFC 9110 section 8.8.3). */
+export function etagOf(bytes: string | Buffer): string {
+  return `"${hash("sha256", bytes, "base64url").slice(0, 27)}"`;
+}
+
+export function preflightAnswer(): Answer {
+  const headers = {
+    ...COMMON,
+    "Access-Control-Allow-Methods": "GET, HEAD, OPTIONS",
+    "Access-Control-Allow-Headers": "X-App-Key, Accept, If-None-Match",
+    "Access-Control-Max-Age": "7200",
+    Allow: "GET, HEAD, OPTIONS",
+  };
+  return { status: 204, headers, body: null };
+}
+
+/** 200 with the body, or 304 when `ifNoneMatch` names it. */
+export function bodyAnswer(body: Body, circumstances: Circumstances, ifNoneMatch: string | undefined): Answer {
+  const headers = { ...COMMON, ...circumstanceHeaders(circumstances), ...freshness(circumstances), ETag: body.etag };
+  if (ifNoneMatch !== undefined && matches(ifNoneMatch, body.etag)) return { status: 304, headers, body: null };
+  return { status: 200, headers: { ...headers, ...JSON_TYPE }, body: body.bytes };
+}
+
+/** `circumstances` is null where the app is not known. */
+export function refusalAnswer(refusal: Refusal, circumstances: Circumstances | null): Answer {
+  const status = statusOf(refusal);
+  const seconds = retryAfter(refusal);
+  const brief = status === 404 && circumstances?.metering.counted === false;
+  const headers = {
+    ...COMMON,
+    ...JSON_TYPE,
+    ...(circumstances === null ? {} : circumstanceHeaders(circumstances)),
+    "Cache-Control": brief ? "public, max-age=10" : "no-store",
+    ...(seconds === null ? {} : { "Retry-After": String(seconds) }),
+    ...(status === 405 ? { Allow: "GET, HEAD, OPTIONS" } : {}),
+  };
+  return { status, headers, body: errorBody(refusal) };
+}
+
+function circumstanceHeaders({ metering, fromTree, likes }: Circumstances): Record<string, string> {
+  return {
+    "X-Request-Counted": String(metering.counted),
+    "Cache-Status": cacheStatus(metering.counted, fromTree),
+    ...(likes.length === 0 ? {} : { "X-Request-Warning": warning(likes) }),
+  };
+}
+
+/** RFC 9211. */
+function cacheStatus(counted: boolean, fromTree: boolean): string {
+  if (counted) return "precast; fwd=bypass";
+  return fromTree ? "precast; hit" : "precast; fwd=miss";
+}
+
+function freshness({ metering, policy }: Circumstances): Record<string, string> {
+  if (!metering.counted) return { "Cache-Control": policy.browsers, "CDN-Cache-Control": policy.cdns };
+  return { "Cache-Control": metering.shape === "search" ? "no-cache, no-store" : "private, no-cache" };
+}
+
+/** A field comes from the URL: whatever a header may not hold is encoded. */
+function warning(likes: readonly string[]): string {
+  return likes
+    .slice(0, MAX_WARNINGS)
+    .map((field) => encodeURIComponent(field))
+    .map((field) => `filter[${field}][like] was ignored, use filter[${field}][contains]`)
+    .join("; ");
+}
+
+/** If-None-Match compares weakly (RFC 9110 section 13.1.2). */
+function matches(ifNoneMatch: string, etag: string): boolean {
+  return ifNoneMatch.split(",").some((part) => {
+    const tag = part.trim();
+    return tag === "*" || tag.replace(/^W\//, "") === etag;
+  });
+}

@@ -1,0 +1,59 @@
+/** Reads apps out of the database: each with its published content types in catalog order. */
+import { type App, type ContentType, compareTypes, type Field } from "./catalog.ts";
+import { type Session, sql } from "./database/database.ts";
+
+/** The media address of apps that set none. */
+export type AppDefaults = { readonly mediaBaseUrl: string };
+
+export async function readApp(session: Session, key: string, defaults: AppDefaults): Promise<App | null> {
+  return (await selectApps(session, "WHERE app.key = $1", [key], defaults))[0] ?? null;
+}
+
+/** All apps, by key in byte order. */
+export function readApps(session: Session, defaults: AppDefaults): Promise<App[]> {
+  return selectApps(session, "", [], defaults);
+}
+
+async function selectApps(session: Session, where: string, values: string[], defaults: AppDefaults): Promise<App[]> {
+  const rows = await session.query(
+    sql(
+      `SELECT jsonb_build_object('key', app.key, 'name', app.name, 'media_base_url', app.media_base_url, 'types', ARRAY(
+  SELECT to_jsonb(type) || jsonb_build_object('fields', ARRAY(
+    SELECT to_jsonb(field) FROM precast.fields AS field
+    WHERE field.content_type_id = type.id ORDER BY field.position, field.name))
+  FROM precast.content_types AS type WHERE type.app_id = app.id AND type.published))::text
+FROM precast.apps AS app ${where} ORDER BY app.key COLLATE "C"`,
+      values,
+    ),
+  );
+  return rows.map(([text]) => appOf(JSON.parse(text as string), defaults));
+}
+
+type StoredApp = { key: string; name: string; media_base_url: string | null; types: ContentType[] };
+
+function appOf({ key, name, media_base_url, types }: StoredApp, { mediaBaseUrl }: AppDefaults): App {
+  return { key, name, media_base_url: media_base_url ?? mediaBaseUrl, types: types.map(typeOf).sort(compareTypes) };
+}
+
+/** Leaves the numbers of rows behind: a tree and a database that was restored must speak of the same things. */
+function typeOf(stored: ContentType): ContentType {
+  const { slug, name, description, icon, position, default_sort, per_page } = stored;
+  const { summary_fields, filterable_fields, sortable_fields, fields } = stored;
+  return {
+    slug,
+    name,
+    description,
+    icon,
+    position,
+    default_sort,
+    per_page,
+    summary_fields,
+    filterable_fields,
+    sortable_fields,
+    fields: fields.map(fieldOf),
+  };
+}
+
+function fieldOf({ name, type, label, required, searchable, multiple, target }: Field): Field {
+  return { name, type, label, required, searchable, multiple, target };
+}

@@ -1,0 +1,62 @@
+/** Puts together the bodies of answers: catalog, schema, list, search, entry and error. Source: spec.md section 2. */
+import { type App, type ContentType, searchableFields } from "./catalog.ts";
+import type { Refusal } from "./refusal.ts";
+
+/** How a page stands in its list. `page` is any whole number, `total` counts entries. */
+export type PageMeta = { readonly page: bigint; readonly perPage: number; readonly total: number };
+
+/** `entryCounts` by slug; a type that is not in it has none. */
+export function catalogBody(app: App, entryCounts: ReadonlyMap<string, number>): string {
+  const items = app.types.map((type) => ({
+    ...head(type),
+    entry_count: entryCounts.get(type.slug) ?? 0,
+    fields: type.fields.map((field) => field.name),
+    ...lists(type),
+  }));
+  return JSON.stringify({ data: items });
+}
+
+export function schemaBody(type: ContentType): string {
+  const fields = type.fields.map(({ name, type: kind, required, label, searchable }) => ({
+    name,
+    type: kind,
+    required,
+    label,
+    searchable,
+  }));
+  return JSON.stringify({ data: { ...head(type), fields, ...lists(type) } });
+}
+
+function head({ slug, name, description, icon }: ContentType) {
+  return { slug, name, description, icon };
+}
+
+function lists(type: ContentType) {
+  return {
+    filterable_fields: type.filterable_fields,
+    sortable_fields: type.sortable_fields,
+    searchable_fields: searchableFields(type).map((field) => field.name),
+  };
+}
+
+/** `items` are JSON texts. `query` is the search term of a search, echoed. */
+export function listBody(items: readonly string[], meta: PageMeta, query?: string): string {
+  return `{"data":[${items.join(",")}],"meta":${metaText(meta, query)}}`;
+}
+
+function metaText({ page, perPage, total }: PageMeta, query: string | undefined): string {
+  const echo = query === undefined ? "" : `,"query":${JSON.stringify(query)}`;
+  return `{"current_page":${page},"per_page":${perPage},"total":${total},"last_page":${lastPage(total, perPage)}${echo}}`;
+}
+
+export function lastPage(total: number, perPage: number): number {
+  return Math.max(1, Math.ceil(total / perPage));
+}
+
+export function entryBody(entry: string): string {
+  return `{"data":${entry}}`;
+}
+
+export function errorBody({ code, message, parameter }: Refusal): string {
+  return JSON.stringify({ error: { code, message, ...(parameter === null ? {} : { parameter }) } });
+}

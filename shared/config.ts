@@ -1,0 +1,202 @@
+/**
+ * The settings of Precast: each is a flag and an environment variable, described once. Reading them gives typed values,
+ * or all problems at once.
+ */
+import { z } from "zod";
+import { DEFAULT_CACHE_POLICY } from "./answer.ts";
+import { APP_KEY } from "./catalog.ts";
+
+export type Setting<T> = {
+  /** As commander spells flags: `--out <dir>`. */
+  readonly flags: string;
+  readonly env: string;
+  readonly describes: string;
+  readonly schema: z.ZodType<T>;
+};
+
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join("\n"));
+    this.name = "ConfigError";
+    this.problems = problems;
+  }
+}
+
+const setting = <T>(flags: string, env: string, describes: string, schema: z.ZodType<T>): Setting<T> => ({
+  flags,
+  env,
+  describes,
+  schema,
+});
+
+const flag = z
+  .union([z.boolean(), z.enum(["true", "1", "false", "0"], { error: "must be true or false" })])
+  .optional()
+  .transform((value) => value === true || value === "true" || value === "1");
+
+const whole = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, `must be a whole number from ${least} to ${most}`)
+    .transform(Number)
+    .refine((value) => value >= least && value <= most, `must be a whole number from ${least} to ${most}`);
+
+const appKey = z.string().regex(APP_KEY, "must be an app key: letters, digits, '_' and '-', at most 128");
+const appKeys = z
+  .union([z.array(z.string()), z.string().transform((text) => text.split(/[\s,]+/).filter((key) => key !== ""))])
+  .pipe(z.array(appKey));
+const day = z.iso.date("must be a date such as 2026-01-20");
+const webAddress = z.string().regex(/^https?:\/\/[^/\s]+\S*$/, "must be an address such as https://media.example.com");
+const header = z.string().regex(/^[\x20-\x7e]+$/, "must be the value of a header");
+
+export const SETTINGS = {
+  databaseUrl: setting(
+    "--database-url <url>",
+    "DATABASE_URL",
+    "PostgreSQL to read; without it the embedded database",
+    z
+      .string()
+      .regex(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://")
+      .optional()
+      .transform((url) => url ?? null),
+  ),
+  dataDir: setting(
+    "--data-dir <dir>",
+    "PRECAST_DATA_DIR",
+    "folder of the embedded database and of the ledger",
+    z.string().default(".precast"),
+  ),
+  out: setting("--out <dir>", "PRECAST_OUT", "folder of the tree", z.string().default("out")),
+  mediaBaseUrl: setting(
+    "--media-base-url <url>",
+    "PRECAST_MEDIA_BASE_URL",
+    "where media of apps that set no address are",
+    webAddress.default("http://localhost:3000"),
+  ),
+  json: setting(
+    "--json",
+    "PRECAST_JSON",
+    "print one JSON value on standard output, everything else on standard error",
+    flag,
+  ),
+  quiet: setting("--quiet", "PRECAST_QUIET", "print results and errors alone", flag),
+  debug: setting("--debug", "PRECAST_DEBUG", "print the stack of an error", flag),
+  apps: setting(
+    "--app <key...>",
+    "PRECAST_APP",
+    "these apps alone",
+    appKeys.optional().transform((keys) => keys ?? null),
+  ),
+  app: setting("--app <key>", "PRECAST_APP", "the app that is asked", appKey),
+  oneApp: setting(
+    "--app <key>",
+    "PRECAST_APP",
+    "this app alone",
+    appKey.optional().transform((key) => key ?? null),
+  ),
+  prune: setting("--prune", "PRECAST_PRUNE", "delete what the bundle no longer has", flag),
+  dryRun: setting("--dry-run", "PRECAST_DRY_RUN", "say what would change, and change nothing", flag),
+  full: setting("--full", "PRECAST_FULL", "compute every answer anew", flag),
+  host: setting("--host <address>", "PRECAST_HOST", "address to listen on", z.string().default("127.0.0.1")),
+  port: setting("--port <number>", "PRECAST_PORT", "port to listen on, 0 for any", whole(0, 65_535).default(3_000)),
+  connections: setting(
+    "--connections <number>",
+    "PRECAST_CONNECTIONS",
+    "connections to PostgreSQL at most",
+    whole(1, 1_000).default(10),
+  ),
+  queue: setting(
+    "--queue <number>",
+    "PRECAST_QUEUE",
+    "live requests that may wait for a connection",
+    whole(0, 100_000).default(200),
+  ),
+  cacheControl: setting(
+    "--cache-control <value>",
+    "PRECAST_CACHE_CONTROL",
+    "Cache-Control of free answers",
+    header.default(DEFAULT_CACHE_POLICY.browsers),
+  ),
+  cdnCacheControl: setting(
+    "--cdn-cache-control <value>",
+    "PRECAST_CDN_CACHE_CONTROL",
+    "CDN-Cache-Control of free answers",
+    header.default(DEFAULT_CACHE_POLICY.cdns),
+  ),
+  sample: setting(
+    "--sample <number>",
+    "PRECAST_SAMPLE",
+    "compute so many answers of each app, evenly spread, instead of all",
+    whole(1, 1_000_000_000)
+      .optional()
+      .transform((size) => size ?? null),
+  ),
+  since: setting(
+    "--since <date>",
+    "PRECAST_SINCE",
+    "first day, in UTC",
+    day.optional().transform((date) => date ?? null),
+  ),
+  until: setting(
+    "--until <date>",
+    "PRECAST_UNTIL",
+    "last day, in UTC",
+    day.optional().transform((date) => date ?? null),
+  ),
+} as const;
+
+export type SettingName = keyof typeof SETTINGS;
+type ValueOf<S> = S extends Setting<infer T> ? T : never;
+export type Settings<N extends SettingName> = { readonly [name in N]: ValueOf<(typeof SETTINGS)[name]> };
+
+/** The settings that every command has. */
+export const COMMON = [
+  "databaseUrl",
+  "dataDir",
+  "out",
+  "mediaBaseUrl",
+  "json",
+  "quiet",
+  "debug",
+] as const satisfies SettingName[];
+export type CommonName = (typeof COMMON)[number];
+
+/**
+ * `flags` by the attribute names that commander makes of the flags. A flag goes before its environment variable, an empty
+ * variable counts as not set. Throws ConfigError with all problems.
+ */
+export function readSettings<N extends SettingName>(
+  names: readonly N[],
+  flags: Readonly<Record<string, unknown>>,
+  env: Readonly<Record<string, string | undefined>>,
+): Settings<N> {
+  const problems: string[] = [];
+  const values: Record<string, unknown> = {};
+  for (const name of names) {
+    const { env: variable, schema } = SETTINGS[name] as Setting<unknown>;
+    const given = flags[attributeOf(name)];
+    const result = schema.safeParse(given ?? (env[variable] || undefined));
+    if (result.success) values[name] = result.data;
+    else problems.push(`${given === undefined ? variable : flagOf(name)} ${problemOf(result.error)}`);
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return values as Settings<N>;
+}
+
+function problemOf(error: z.ZodError): string {
+  const message = error.issues[0]?.message ?? "is not valid";
+  return message.startsWith("must") ? message : "is missing";
+}
+
+function flagOf(name: SettingName): string {
+  return SETTINGS[name].flags.split(" ")[0] as string;
+}
+
+/** `--data-dir <dir>` is `dataDir`. */
+function attributeOf(name: SettingName): string {
+  return flagOf(name)
+    .slice(2)
+    .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,88 @@
+/** Renders a row of the database as an entry, a list item or a search item: JSON text. Source: contract.md section 2. */
+import type { App, Field } from "./catalog.ts";
+import type { Row } from "./database/database.ts";
+import { compact, membersOf } from "./raw.ts";
+import type { Shown } from "./shown.ts";
+import { readInstant, readUuid } from "./value.ts";
+
+/** What column.ts's entryColumns selects: values as raw JSON text by field, timestamps as answers spell them. */
+export type EntryRow = {
+  readonly id: string;
+  readonly data: ReadonlyMap<string, string>;
+  /** Empty where the query left it out. */
+  readonly rich: ReadonlyMap<string, string>;
+  readonly published_at: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+};
+
+/** Values that stand in for a field's own, by field name, as JSON text: related entries. */
+export type Populated = ReadonlyMap<string, string>;
+
+const NOTHING: Populated = new Map();
+
+/** Reads the columns of an entry that begin at `offset`; null where an outer join found none. */
+export function readEntryRow(row: Row, offset: number): EntryRow | null {
+  const [id, data, rich, published_at, created_at, updated_at] = row.slice(offset);
+  if (id == null || data == null || published_at == null || created_at == null || updated_at == null) return null;
+  return {
+    id,
+    data: membersOf(data),
+    rich: rich == null ? NOTHING : membersOf(rich),
+    published_at,
+    created_at,
+    updated_at,
+  };
+}
+
+/** An entry as JSON text, with the keys of `shown` in the type's order. */
+export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = NOTHING): string {
+  let text = `{"id":"${row.id}"`;
+  for (const field of shown.fields) {
+    const value = renderValue(field, (field.type === "rich_text" ? row.rich : row.data).get(field.name));
+    text += `,"${field.name}":${populated.get(field.name) ?? value}`;
+    if (field.type === "media") text += `,"${field.name}_url":${mediaUrl(app, value)}`;
+  }
+  for (const name of shown.timestamps) text += `,"${name}":"${row[name]}"`;
+  return `${text}}`;
+}
+
+/** A value as it is stored; null where there is none or where it does not fit the field any more. */
+function renderValue(field: Field, raw: string | undefined): string {
+  if (raw === undefined || !(field.multiple ? fitsMany(raw) : fits(field, raw))) return "null";
+  return raw.startsWith("[") || raw.startsWith("{") ? compact(raw) : raw;
+}
+
+function fitsMany(raw: string): boolean {
+  return raw === "[]" || raw.startsWith('["');
+}
+
+const INSTANT = /^"\d{4}-\d{2}-\d{2}T[\d:]{8}\.\d{3}\+00:00"$/;
+
+function fits(field: Field, raw: string): boolean {
+  switch (field.type) {
+    case "json":
+      return true;
+    case "number":
+      return /^[-\d]/.test(raw);
+    case "boolean":
+      return raw === "true" || raw === "false";
+    case "date":
+      return raw.length === 12 && readInstant(raw.slice(1, -1)) !== null;
+    case "datetime":
+      return INSTANT.test(raw);
+    case "relation":
+      return readUuid(raw.slice(1, -1)) !== null;
+    default:
+      return raw.startsWith('"');
+  }
+}
+
+/** The address of a media value: `{media_base_url}/<APP_KEY>/cms/media/<file name>`. */
+function mediaUrl(app: App, value: string): string {
+  const names = JSON.parse(value) as string | string[] | null;
+  const base = `${app.media_base_url.replace(/\/+$/, "")}/${app.key}/cms/media/`;
+  const address = (name: string) => base + encodeURIComponent(name);
+  if (names === null) return "null";
+  return JSON.stringify(Array.isArray(names) ? names.map(address) : address(names));
+}

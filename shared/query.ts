@@ -1,0 +1,211 @@
+/** Turns plans into SQL: the only SQL that reads entries. Every query names its app, so none can see another's. */
+import type { Column, ContentType, Field } from "./catalog.ts";
+import { elementsSql, entryColumns, isTextual, orderKeySql, sqlType, textSql, valueSql } from "./column.ts";
+import type { Query, Value } from "./database/database.ts";
+import type { Condition, EntryPlan, ListPlan, SearchPlan } from "./plan.ts";
+import { showsRichText } from "./shown.ts";
+import type { Sort } from "./sort.ts";
+
+/** Collects the values of a statement and gives their places. */
+type Values = { readonly all: Value[]; readonly place: (value: Value) => string };
+
+function collectValues(...first: Value[]): Values {
+  const all = [...first];
+  return { all, place: (value) => `$${all.push(value)}` };
+}
+
+/** The published type `$2` of the app `$1`; no row when there is none, and then no entry either. */
+const KIND = `kind AS MATERIALIZED (
+  SELECT type.id, type.app_id FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
+  WHERE app.key = $1 AND type.slug = $2 AND type.published)`;
+const PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'published'";
+
+/**
+ * A page and the total: rows of [total, id, data, rich, published_at, created_at, updated_at]. No row when the type is
+ * gone, one row without an id when the page is empty.
+ */
+export function listQuery(appKey: string, plan: ListPlan): Query {
+  const values = collectValues(appKey, plan.type.slug);
+  const where = [PUBLISHED, ...plan.conditions.map((condition) => conditionSql(condition, values))].join("\n  AND ");
+  return pageQuery(values, where, orderSql(plan.sort), plan);
+}
+
+/** As listQuery. Full-word entries come first, then those in which the words occur more often. */
+export function searchQuery(appKey: string, plan: SearchPlan): Query {
+  const values = collectValues(appKey, plan.type.slug);
+  const words = plan.words.map((word) => `lower(${values.place(word)}::text COLLATE "und-x-icu")`);
+  const found = words.length === 0 ? ["false"] : words.map((word) => `e.words LIKE '%' || ${word} || '%'`);
+  const where = [PUBLISHED, ...found, ...plan.conditions.map((condition) => conditionSql(condition, values))].join(
+    "\n  AND ",
+  );
+  return pageQuery(values, where, plan.sort === null ? relevanceSql(words) : orderSql(plan.sort), plan);
+}
+
+function pageQuery(values: Values, where: string, order: string, plan: ListPlan | SearchPlan): Query {
+  const offset = (plan.page - 1n) * BigInt(plan.perPage);
+  const last = 2n ** 63n - 1n;
+  const limit = `LIMIT ${plan.perPage} OFFSET ${offset > last ? last : offset}`;
+  const text = `WITH ${KIND}
+SELECT counted.total::text, page.id, page.data, page.rich, page.published_at, page.created_at, page.updated_at
+FROM kind
+CROSS JOIN (SELECT count(*) AS total FROM precast.entries AS e WHERE ${where}) AS counted
+LEFT JOIN (
+  SELECT first.*, row_number() OVER () AS place FROM (
+    SELECT ${entryColumns(showsRichText(plan.shown))}
+    FROM precast.entries AS e
+    WHERE ${where}
+    ORDER BY ${order} ${limit}) AS first) AS page ON true
+ORDER BY page.place`;
+  return { text, values: values.all };
+}
+
+/** One entry and the entries it names: rows of [field, id, data, rich, …]; the entry itself has the field ''. */
+export function entryQuery(appKey: string, plan: EntryPlan): Query {
+  const values = collectValues(appKey, plan.type.slug, plan.id);
+  const related = plan.populate.map((field, index) => relatedSql(field, index + 1, values));
+  const text = `WITH ${KIND},
+main AS MATERIALIZED (SELECT e.* FROM precast.entries AS e WHERE ${PUBLISHED} AND e.id = $3::uuid)
+SELECT field, id, data, rich, published_at, created_at, updated_at FROM (
+  SELECT '' AS field, 0 AS step, 0 AS place, ${entryColumns(true)} FROM main AS e${related.join("")}
+) AS found ORDER BY step, place`;
+  return { text, values: values.all };
+}
+
+function relatedSql(field: Field, step: number, values: Values): string {
+  const references = field.multiple
+    ? `precast.strings(main.data -> '${field.name}') WITH ORDINALITY`
+    : `(VALUES (main.data ->> '${field.name}', 1))`;
+  return `
+  UNION ALL
+  SELECT '${field.name}', ${step}, reference.place, ${entryColumns(true)}
+  FROM main CROSS JOIN kind
+  CROSS JOIN LATERAL ${references} AS reference(id, place)
+  JOIN precast.content_types AS target ON target.app_id = kind.app_id AND target.published AND target.slug = ${values.place(field.target)}
+  JOIN precast.entries AS e ON e.content_type_id = target.id AND e.status = 'published'
+    AND e.id = CASE WHEN reference.id ~ '^[0-9a-f-]{36}$' THEN reference.id::uuid END`;
+}
+
+/** How many entries each published type shows: rows of [slug, count]. */
+export function entryCountsQuery(appKey: string): Query {
+  const text = `SELECT type.slug, count(e.id)::text
+FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
+LEFT JOIN precast.entries AS e ON e.content_type_id = type.id AND e.status = 'published'
+WHERE app.key = $1 GROUP BY type.slug`;
+  return { text, values: [appKey] };
+}
+
+/** Every published entry of a type in the order of its default pages: rows of [id, data, rich, …]. */
+export function allEntriesQuery(appKey: string, type: ContentType, sort: Sort): Query {
+  const text = `WITH ${KIND} SELECT ${entryColumns(true)} FROM precast.entries AS e WHERE ${PUBLISHED} ORDER BY ${orderSql(sort)}`;
+  return { text, values: [appKey, type.slug] };
+}
+
+/**
+ * The first entries of every value that a filter can ask for, a value's entries together: rows of [value, total, id,
+ * data, rich, …].
+ */
+export function headsQuery(appKey: string, type: ContentType, column: Column, sort: Sort, size: number): Query {
+  const { key, elements } = keySql(column);
+  const text = `WITH ${KIND},
+head AS (
+  SELECT ${key} AS value, e.id, count(*) OVER (PARTITION BY ${key}) AS total,
+    row_number() OVER (PARTITION BY ${key} ORDER BY ${orderSql(sort)}) AS place
+  FROM precast.entries AS e ${elements}
+  WHERE ${PUBLISHED} AND (${key})::text <> '')
+SELECT head.value::text, head.total::text, ${entryColumns(false)}
+FROM head JOIN precast.entries AS e ON e.content_type_id = (SELECT id FROM kind) AND e.id = head.id
+WHERE head.place <= ${size}
+ORDER BY head.value, head.place`;
+  return { text, values: [appKey, type.slug] };
+}
+
+/** The ids of all published entries of a type: rows of [id]. */
+export function publishedIdsQuery(appKey: string, slug: string): Query {
+  return {
+    text: `WITH ${KIND} SELECT e.id::text FROM precast.entries AS e WHERE ${PUBLISHED}`,
+    values: [appKey, slug],
+  };
+}
+
+/** How many values of a column a filter can ask for: one row of [count]. */
+export function valueCountQuery(appKey: string, type: ContentType, column: Column): Query {
+  const { key, elements } = keySql(column);
+  const text = `WITH ${KIND} SELECT count(DISTINCT ${key})::text FROM precast.entries AS e ${elements}
+WHERE ${PUBLISHED} AND (${key})::text <> ''`;
+  return { text, values: [appKey, type.slug] };
+}
+
+/** The value by which the entries of a column's filters are kept together, and the rows that hold it. */
+function keySql(column: Column): { key: string; elements: string } {
+  if (column.multiple) {
+    const elements = `CROSS JOIN LATERAL (SELECT DISTINCT value FROM ${elementsSql(column)} AS value) AS element`;
+    return { key: 'element.value COLLATE "C"', elements };
+  }
+  if (column.type === "timestamp") return { key: `${textSql(column)} COLLATE "C"`, elements: "" };
+  const value = `(${valueSql(column)})`;
+  return { key: sqlType(column) === "text" ? `${value} COLLATE "C"` : value, elements: "" };
+}
+
+/** Entries without a value come last in both directions; ties are the newest first, then by id. */
+function orderSql({ column, descending }: Sort): string {
+  const first = `${orderKeySql(column)} ${descending ? "DESC" : "ASC"} NULLS LAST`;
+  return column.name === "published_at" ? `${first}, e.id` : `${first}, e.published_at DESC, e.id`;
+}
+
+function relevanceSql(words: readonly string[]): string {
+  if (words.length === 0) return "e.id";
+  const complete = words.map((word) => `e.words LIKE '% ' || ${word} || ' %'`).join(" AND ");
+  const occurrences = (wanted: string) =>
+    `(length(e.words) - length(replace(e.words, ${wanted}, ''))) / length(${wanted})`;
+  const full = words.map((word) => occurrences(`(' ' || ${word} || ' ')`)).join(" + ");
+  const partial = words.map((word) => occurrences(word)).join(" + ");
+  return `(${complete}) DESC, CASE WHEN ${complete} THEN ${full} ELSE ${partial} END DESC, e.published_at DESC, e.id`;
+}
+
+function conditionSql(condition: Condition, values: Values): string {
+  const { column } = condition;
+  const test = column.multiple
+    ? `EXISTS (SELECT FROM ${elementsSql(column)} AS value WHERE ${testSql(condition, "value", "value", values)})`
+    : testSql(condition, `(${valueSql(column)})`, `(${textSql(column)})`, values);
+  return condition.kind === "equals" && condition.negated ? `(${test}) IS NOT TRUE` : test;
+}
+
+/** The condition on one value: `value` as it compares, `text` as an answer spells it. */
+function testSql(condition: Condition, value: string, text: string, values: Values): string {
+  const { column } = condition;
+  switch (condition.kind) {
+    case "equals": {
+      const wanted = column.type === "timestamp" ? condition.values.map(timestampOperand) : condition.values;
+      return `${value} = ANY (${values.place(wanted)}::${sqlType(column)}[])`;
+    }
+    case "order":
+      return orderTest(condition, value, values);
+    case "match": {
+      // PostgreSQL holds no U+0000: no text has one in it.
+      if (condition.text.includes("\0")) return "false";
+      const wanted = `lower(${values.place(condition.text)}::text COLLATE "und-x-icu")`;
+      const stored = `lower(${text} COLLATE "und-x-icu")`;
+      return condition.operator === "contains"
+        ? `strpos(${stored}, ${wanted}) > 0`
+        : `starts_with(${stored}, ${wanted})`;
+    }
+  }
+}
+
+const SIGNS = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
+
+function orderTest(condition: Condition & { kind: "order" }, value: string, values: Values): string {
+  const { column, operator } = condition;
+  const sign = SIGNS[operator];
+  if (isTextual(column)) return `precast.double(${value}) ${sign} ${values.place(condition.value)}::float8`;
+  if (column.type === "timestamp")
+    return `${value} ${sign} ${values.place(timestampOperand(condition.value))}::timestamptz`;
+  const collation = sqlType(column) === "text" ? ' COLLATE "C"' : "";
+  return `${value}${collation} ${sign} ${values.place(condition.value)}::${sqlType(column)}`;
+}
+
+/** PostgreSQL has no year 0000, and what stands for instants beyond the years is no text of its. */
+function timestampOperand(text: string): string {
+  if (text === "~") return "infinity";
+  return text === "-" || text.startsWith("0000") ? "-infinity" : text;
+}

@@ -1,0 +1,56 @@
+/**
+ * Cuts the text of a jsonb object into the texts of its members, so that an answer is put together without parsing and
+ * writing each value again, and numbers keep every digit. Reads PostgreSQL's own spelling of jsonb alone: one blank
+ * behind each colon and comma.
+ */
+
+/** The raw text of each member's value by its name. Names with escapes in them are no field's and are left out. */
+export function membersOf(object: string): Map<string, string> {
+  const members = new Map<string, string>();
+  let at = 1;
+  while (object[at] === '"') {
+    const nameEnd = stringEnd(object, at);
+    const start = nameEnd + 2;
+    const end = valueEnd(object, start);
+    members.set(object.slice(at + 1, nameEnd - 1), object.slice(start, end));
+    at = end + 2;
+  }
+  return members;
+}
+
+/** The same value without the blanks that jsonb writes between tokens. */
+export function compact(value: string): string {
+  return value.replace(/("(?:[^"\\]|\\.)*")| /g, "$1");
+}
+
+function valueEnd(text: string, start: number): number {
+  const first = text[start];
+  if (first === '"') return stringEnd(text, start);
+  if (first === "{" || first === "[") return nestedEnd(text, start);
+  let end = start;
+  while (text[end] !== "," && text[end] !== "}") end++;
+  return end;
+}
+
+/** One behind the closing quote of the string that opens at `start`. */
+function stringEnd(text: string, start: number): number {
+  let quote = text.indexOf('"', start + 1);
+  while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
+  return quote + 1;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let slashes = 0;
+  while (text[at - 1 - slashes] === "\\") slashes++;
+  return slashes % 2 === 1;
+}
+
+function nestedEnd(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; ; at++) {
+    const character = text[at];
+    if (character === '"') at = stringEnd(text, at) - 1;
+    else if (character === "{" || character === "[") depth++;
+    else if ((character === "}" || character === "]") && --depth === 0) return at + 1;
+  }
+}

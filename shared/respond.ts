@@ -1,0 +1,149 @@
+/**
+ * The pipeline joined: a raw request becomes an answer, from the tree where the shape is free and the app has one, from
+ * the database otherwise.
+ */
+import { type Address, addressOf } from "./address.ts";
+import {
+  type Answer,
+  type Body,
+  bodyAnswer,
+  type CachePolicy,
+  type Circumstances,
+  etagOf,
+  preflightAnswer,
+  refusalAnswer,
+} from "./answer.ts";
+import { listBody } from "./body.ts";
+import { APP_KEY, type App, defaultPerPage, findType } from "./catalog.ts";
+import { DatabaseFault, type FaultReason } from "./database/fault.ts";
+import { type FreeShape, type Metering, meter } from "./metering.ts";
+import { type Plan, planRequest } from "./plan.ts";
+import {
+  databaseUnavailable,
+  entryNotFound,
+  internalError,
+  isRefusal,
+  overloaded,
+  queryTimeout,
+  type Refusal,
+  unknownAppKey,
+} from "./refusal.ts";
+import { type ApiRequest, type RawRequest, readRequest } from "./request.ts";
+
+/** An app's part of the tree. It knows the app as it was when the tree was built. */
+export type AppTree = { readonly app: App; readonly read: (address: Address) => Promise<Body | null> };
+
+/** Where answers come from. `answer` and `findApp` ask the database and may throw a DatabaseFault. */
+export type Sources = {
+  readonly findTree: (appKey: string) => Promise<AppTree | null>;
+  readonly findApp: (appKey: string) => Promise<App | null>;
+  readonly answer: (app: App, plan: Plan) => Promise<string | Refusal>;
+  /** Is told what went wrong behind a 500. */
+  readonly onError: (error: unknown) => void;
+};
+
+/** `metering` is null where the app is not known: such requests are never counted. */
+export type Response = { readonly answer: Answer; readonly appKey: string; readonly metering: Metering | null };
+
+export async function respond(
+  raw: RawRequest & { readonly ifNoneMatch: string | undefined },
+  sources: Sources,
+  policy: CachePolicy,
+): Promise<Response> {
+  const request = readRequest(raw);
+  if (request.kind === "preflight") return unmetered(preflightAnswer());
+  if (isRefusal(request)) return unmetered(refusalAnswer(request, null));
+  const known = await guarded(sources, () => findApp(request.appKey, sources));
+  if ("code" in known) return unmetered(refusalAnswer(known, null));
+
+  const { app, tree } = known;
+  const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
+  const metering = meter(request, type);
+  const plan = planRequest(request, type);
+  const circumstances = { metering, fromTree: tree !== null, likes: request.likes, policy };
+  const result = isRefusal(plan)
+    ? { fromTree: tree !== null, outcome: plan }
+    : await answerPlan(request, known, plan, metering, sources);
+  const told: Circumstances = { ...circumstances, fromTree: result.fromTree };
+  const answer =
+    "kind" in result.outcome ? refusalAnswer(result.outcome, told) : bodyAnswer(result.outcome, told, raw.ifNoneMatch);
+  return { answer, appKey: app.key, metering };
+}
+
+function unmetered(answer: Answer): Response {
+  return { answer, appKey: "", metering: null };
+}
+
+type KnownApp = { readonly app: App; readonly tree: AppTree | null };
+type Result = { readonly fromTree: boolean; readonly outcome: Body | Refusal };
+
+async function findApp(key: string, sources: Sources): Promise<KnownApp | Refusal> {
+  if (!APP_KEY.test(key)) return unknownAppKey(key);
+  const tree = await sources.findTree(key);
+  if (tree !== null) return { app: tree.app, tree };
+  const app = await sources.findApp(key);
+  return app === null ? unknownAppKey(key) : { app, tree: null };
+}
+
+async function answerPlan(
+  request: ApiRequest,
+  { app, tree }: KnownApp,
+  plan: Plan,
+  metering: Metering,
+  sources: Sources,
+): Promise<Result> {
+  if (!metering.counted && tree !== null) {
+    const outcome = await guarded(sources, () => answerFromTree(request, tree, plan, metering.shape as FreeShape));
+    if (outcome !== null) return { fromTree: true, outcome };
+  }
+  const outcome = await guarded(sources, () => sources.answer(app, plan));
+  return {
+    fromTree: false,
+    outcome: typeof outcome === "string" ? { bytes: outcome, etag: etagOf(outcome) } : outcome,
+  };
+}
+
+/** Null when the tree lacks a file that every tree has: it is being built for the first time. */
+async function answerFromTree(
+  request: ApiRequest,
+  tree: AppTree,
+  plan: Plan,
+  shape: FreeShape,
+): Promise<Body | Refusal | null> {
+  const type = "type" in plan ? plan.type : undefined;
+  const address = addressOf(request, shape, type);
+  const body = address === null ? null : await tree.read(address);
+  if (body !== null) return body;
+  if (plan.kind === "entry") return entryNotFound();
+  if (plan.kind !== "list" || shape === "sort") return null;
+  if (shape === "filter") return empty(plan.page, defaultPerPage(plan.type), 0);
+  const first = await tree.read({ kind: "page", slug: plan.type.slug, page: 1n });
+  return first === null ? null : empty(plan.page, plan.perPage, totalOf(first));
+}
+
+/** A page behind the last, or a filter that nothing matches: no file holds it, and none is needed. */
+function empty(page: bigint, perPage: number, total: number): Body {
+  const bytes = listBody([], { page, perPage, total });
+  return { bytes, etag: etagOf(bytes) };
+}
+
+function totalOf({ bytes }: Body): number {
+  return (JSON.parse(bytes.toString()) as { meta: { total: number } }).meta.total;
+}
+
+/** What an effect may throw, as a refusal. */
+async function guarded<T>(sources: Sources, effect: () => Promise<T>): Promise<T | Refusal> {
+  try {
+    return await effect();
+  } catch (error) {
+    if (error instanceof DatabaseFault) return FAULTS[error.reason]();
+    sources.onError(error);
+    return internalError();
+  }
+}
+
+const FAULTS: Record<FaultReason, () => Refusal> = {
+  unavailable: databaseUnavailable,
+  timeout: queryTimeout,
+  overloaded,
+};

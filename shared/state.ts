@@ -1,0 +1,34 @@
+/**
+ * What a build leaves beside the tree for the server and for the next build: one file an app, `.precast/<segment>.json`.
+ */
+import { segment } from "./address.ts";
+import type { App } from "./catalog.ts";
+
+const FORMAT = 1;
+
+export type TreeState = {
+  /** When the build read the database, ISO 8601 in UTC. */
+  readonly built_at: string;
+  /** What the build saw of the database: the text of a `pg_snapshot`. */
+  readonly snapshot: string;
+  readonly files: number;
+  readonly bytes: number;
+  readonly app: App;
+};
+
+export const STATE_FOLDER = ".precast";
+
+/** The state file of an app, relative to the tree. */
+export function stateFileOf(appKey: string): string {
+  return `${STATE_FOLDER}/${segment(appKey)}.json`;
+}
+
+export function writeState(state: TreeState): string {
+  return `${JSON.stringify({ format: FORMAT, ...state }, null, 2)}\n`;
+}
+
+/** Null for what another version of Precast wrote, which is built anew. */
+export function readState(text: string): TreeState | null {
+  const { format, ...state } = JSON.parse(text) as TreeState & { format: number };
+  return format === FORMAT ? state : null;
+}
