@@ -1,0 +1,92 @@
+/** The layout holds what it says: imports go down the floors only, and each library has one home. */
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+const FOLDERS = ["shared", "cli", "server"];
+
+/** The floors from the ground up. A file may import from its own floor and from those below. */
+const FLOORS: readonly (readonly RegExp[])[] = [
+  [/^shared\/(catalog|value)\.ts$/],
+  [/^shared\/(refusal|operand|raw|sort|shown)\.ts$/],
+  [/^shared\/(request|metering|address|plan|entry|body|answer|column|query|state)\.ts$/],
+  [/^shared\/(config|apps)\.ts$/, /^shared\/(database|schema)\//],
+  [/^shared\/(live|respond)\.ts$/],
+  [/^cli\/(build|import)\//, /^server\//],
+  [/^cli\/(command|terminal|database|failure|format|tour|nearest|verify)\.ts$/],
+  [/^cli\/commands\//],
+  [/^cli\/main\.ts$/],
+];
+
+type Import = { readonly from: string; readonly to: string; readonly typeOnly: boolean };
+
+function sources(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return sources(path);
+    return path.endsWith(".ts") ? [path] : [];
+  });
+}
+
+const FILES = FOLDERS.flatMap(sources);
+const IMPORTS: readonly Import[] = FILES.flatMap((from) => {
+  const text = readFileSync(join(ROOT, from), "utf8");
+  return [...text.matchAll(/^(import type|import|export)\b[^;]*? from "([^"]+)";$|^import "([^"]+)";$/gm)].map(
+    (match) => {
+      const name = (match[2] ?? match[3]) as string;
+      const to = name.startsWith(".") ? relative(ROOT, join(ROOT, dirname(from), name)) : name;
+      return { from, to, typeOnly: match[1] === "import type" };
+    },
+  );
+});
+
+function floorOf(file: string): number {
+  return FLOORS.findIndex((patterns) => patterns.some((pattern) => pattern.test(file)));
+}
+
+describe("the layout", () => {
+  test("every file stands on a floor", () => {
+    expect(FILES.length).toBeGreaterThan(30);
+    expect(FILES.filter((file) => floorOf(file) < 0)).toEqual([]);
+  });
+
+  test("imports go down only; the plain words of a database may be named from above", () => {
+    const wrong = IMPORTS.filter(({ from, to, typeOnly }) => {
+      if (!to.endsWith(".ts") || typeOnly) return false;
+      return floorOf(to) > floorOf(from);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  test("cli and server do not know each other, except that the command `serve` starts the server", () => {
+    const crossing = IMPORTS.filter(
+      ({ from, to }) =>
+        (from.startsWith("cli/") && to.startsWith("server/")) || (from.startsWith("server/") && to.startsWith("cli/")),
+    );
+    expect(new Set(crossing.map(({ from }) => from))).toEqual(new Set(["cli/commands/serve.ts"]));
+  });
+
+  test.each([
+    ["pg", ["shared/database/postgres.ts"]],
+    ["@electric-sql/pglite", ["shared/database/embedded-worker.ts"]],
+    ["commander", ["cli/main.ts"]],
+    ["cli-progress", ["cli/terminal.ts"]],
+    ["node:http", ["server/app.ts", "server/serve.ts"]],
+  ])("%s is at home in %j", (library, homes) => {
+    expect([...new Set(IMPORTS.filter(({ to }) => to === library).map(({ from }) => from))].sort()).toEqual(homes);
+  });
+
+  test("the environment and the clock are read in main.ts alone", () => {
+    const readers = FILES.filter((file) =>
+      /process\.env|Date\.now\(\)|new Date\(\)/.test(readFileSync(join(ROOT, file), "utf8")),
+    );
+    expect(readers).toEqual(["cli/main.ts"]);
+  });
+
+  test("every file begins by saying what it is in charge of", () => {
+    const silent = FILES.filter((file) => !/^(#!.*\n)?\/\*\*/.test(readFileSync(join(ROOT, file), "utf8")));
+    expect(silent).toEqual([]);
+  });
+});

@@ -1,0 +1,18 @@
+/** How the tests run: see the "test" script of package.json. */
+
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+import { closingLine } from "./support/closing-line.ts";
+
+export default defineConfig({
+  test: {
+    root: fileURLToPath(new URL("..", import.meta.url)),
+    include: ["test/**/*.test.ts"],
+    globalSetup: "test/support/global.ts",
+    pool: "forks",
+    maxWorkers: 2,
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    reporters: ["default", closingLine()],
+  },
+});
