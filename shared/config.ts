@@ -65,14 +65,14 @@ export const SETTINGS = {
   dataDir: setting(
     "--data-dir <dir>",
     "PRECAST_DATA_DIR",
-    "folder of the embedded database and of the ledger",
+    "folder of the embedded database and of the ledger, .precast by default",
     z.string().default(".precast"),
   ),
-  out: setting("--out <dir>", "PRECAST_OUT", "folder of the tree", z.string().default("out")),
+  out: setting("--out <dir>", "PRECAST_OUT", "folder of the tree, out by default", z.string().default("out")),
   mediaBaseUrl: setting(
     "--media-base-url <url>",
     "PRECAST_MEDIA_BASE_URL",
-    "where media of apps that set no address are",
+    "where media of apps that set no address are, http://localhost:3000 by default",
     webAddress.default("http://localhost:3000"),
   ),
   json: setting(
@@ -99,18 +99,28 @@ export const SETTINGS = {
   prune: setting("--prune", "PRECAST_PRUNE", "delete what the bundle no longer has", flag),
   dryRun: setting("--dry-run", "PRECAST_DRY_RUN", "say what would change, and change nothing", flag),
   full: setting("--full", "PRECAST_FULL", "compute every answer anew", flag),
-  host: setting("--host <address>", "PRECAST_HOST", "address to listen on", z.string().default("127.0.0.1")),
-  port: setting("--port <number>", "PRECAST_PORT", "port to listen on, 0 for any", whole(0, 65_535).default(3_000)),
+  host: setting(
+    "--host <address>",
+    "PRECAST_HOST",
+    "address to listen on, 127.0.0.1 by default",
+    z.string().default("127.0.0.1"),
+  ),
+  port: setting(
+    "--port <number>",
+    "PRECAST_PORT",
+    "port to listen on, 3000 by default, 0 for any",
+    whole(0, 65_535).default(3_000),
+  ),
   connections: setting(
     "--connections <number>",
     "PRECAST_CONNECTIONS",
-    "connections to PostgreSQL at most",
+    "connections to PostgreSQL at most, 10 by default",
     whole(1, 1_000).default(10),
   ),
   queue: setting(
     "--queue <number>",
     "PRECAST_QUEUE",
-    "live requests that may wait for a connection",
+    "live requests that may wait for a connection, 200 by default",
     whole(0, 100_000).default(200),
   ),
   cacheControl: setting(

@@ -9,7 +9,6 @@ import {
   defaultPerPage,
   type Field,
   findColumn,
-  findField,
   isFilterable,
   MAX_PER_PAGE,
 } from "./catalog.ts";
@@ -87,6 +86,8 @@ export type EntryPlan = {
   readonly id: string;
   readonly shown: Shown;
   readonly populate: readonly Field[];
+  /** Refuses the parameters, once the entry is found: an entry that is not there is told first. */
+  readonly refusal: Refusal | null;
 };
 
 export type Plan =
@@ -115,10 +116,12 @@ export function planRequest({ route, asked }: ApiRequest, type: ContentType | un
 function planEntry(type: ContentType, text: string, { populate }: Asked): EntryPlan | Refusal {
   const id = readUuid(text);
   if (id === null) return entryNotFound();
-  if (populate !== undefined && lengthOf(populate) > MAX_NAMES) return badPopulate();
-  const fields = readNames(populate ?? "").map((name) => findField(type, name));
-  const relations = type.fields.filter((field) => field.type === "relation" && fields.includes(field));
-  return { kind: "entry", type, id, shown: shownOfEntry(type), populate: relations };
+  const entry = { kind: "entry", type, id, shown: shownOfEntry(type) } as const;
+  if (populate !== undefined && lengthOf(populate) > MAX_NAMES)
+    return { ...entry, populate: [], refusal: badPopulate() };
+  const names = readNames(populate ?? "");
+  const relations = type.fields.filter((field) => field.type === "relation" && names.includes(field.name));
+  return { ...entry, populate: relations, refusal: null };
 }
 
 function planList(type: ContentType, asked: Asked): ListPlan | Refusal {

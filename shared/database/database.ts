@@ -1,9 +1,7 @@
 /**
- * What the rest of Precast knows of a database: sessions that run SQL, and the one place that opens one.
+ * What the rest of Precast knows of a database: sessions that run SQL.
  * Every value goes in as text and comes out as text, so PostgreSQL and the embedded database read alike.
  */
-import { openEmbedded } from "./embedded.ts";
-import { openPostgres } from "./postgres.ts";
 
 export type Value = string | null | readonly string[];
 export type Row = readonly (string | null)[];
@@ -38,10 +36,6 @@ export type DatabaseOptions = {
   readonly connections: number;
   readonly queue: number;
 };
-
-export function openDatabase(options: DatabaseOptions): Promise<Database> {
-  return options.url === null ? openEmbedded(options) : openPostgres(options.url, options);
-}
 
 export function sql(text: string, values: readonly Value[] = []): Query {
   return { text, values };

@@ -96,11 +96,14 @@ function timeLimit(milliseconds: number): { readonly passed: Promise<never>; rea
   return { passed, clear: () => clearTimeout(timer) };
 }
 
+/** A thread inherits no loader: when the sources run as they are, in tests, the compiled worker serves them. */
+const WORKER = new URL(
+  import.meta.url.endsWith(".ts") ? "../../dist/shared/database/embedded-worker.js" : "./embedded-worker.js",
+  import.meta.url,
+);
+
 function startThread(folder: string): Thread {
-  // In a checkout the sources run as they are (through tsx); compiled, the worker is JavaScript like this file.
-  const fromSource = import.meta.url.endsWith(".ts");
-  const file = new URL(`./embedded-worker.${fromSource ? "ts" : "js"}`, import.meta.url);
-  const worker = new Worker(file, { workerData: folder, ...(fromSource ? { execArgv: ["--import", "tsx"] } : {}) });
+  const worker = new Worker(WORKER, { workerData: folder });
   const waiting = new Map<number, { resolve: (rows: Row[]) => void; reject: (error: unknown) => void }>();
   let last = 0;
 

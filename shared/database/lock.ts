@@ -1,5 +1,5 @@
 /** A lock on a folder, held by one live process. A dead holder's lock is no obstacle. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 export class LockedError extends Error {
@@ -12,20 +12,42 @@ export class LockedError extends Error {
   }
 }
 
+/** What this process holds: a lock with our number that is not in here is left from a process that had it before us. */
+const held = new Set<string>();
+
 /** Takes the lock and gives what releases it. Throws LockedError when another live process holds it. */
 export function takeLock(path: string): () => void {
   mkdirSync(dirname(path), { recursive: true });
   for (;;) {
     try {
       writeFileSync(path, `${process.pid}\n`, { flag: "wx" });
-      return () => rmSync(path, { force: true });
+      held.add(path);
+      return () => release(path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
     const holder = readHolder(path);
-    if (holder !== null && isAlive(holder)) throw new LockedError(path, holder);
-    rmSync(path, { force: true });
+    if (holder !== null && (holder === process.pid ? held.has(path) : isAlive(holder)))
+      throw new LockedError(path, holder);
+    bury(path, holder);
   }
+}
+
+function release(path: string): void {
+  held.delete(path);
+  rmSync(path, { force: true });
+}
+
+/** Removes a dead holder's lock, but not one that another process has taken since it was looked at. */
+function bury(path: string, holder: number | null): void {
+  const grave = `${path}.${process.pid}`;
+  try {
+    renameSync(path, grave);
+    if (readHolder(grave) !== holder) linkSync(grave, path);
+  } catch (error) {
+    if (!["ENOENT", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+  rmSync(grave, { force: true });
 }
 
 function readHolder(path: string): number | null {

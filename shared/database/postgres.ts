@@ -12,6 +12,8 @@ import {
 import { DatabaseFault, faultOf } from "./fault.ts";
 
 const CONNECT_TIMEOUT = 2_000;
+/** How much longer than its own limit a server may take to say that it has cancelled a query. */
+const GRACE = 1_000;
 const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
 
 export async function openPostgres(url: string, options: DatabaseOptions): Promise<Database> {
@@ -21,14 +23,15 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
     max: options.connections,
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     types: asText,
-    ...(options.queryTimeout === null ? {} : { statement_timeout: options.queryTimeout }),
+    ...(options.queryTimeout === null ? {} : timeLimits(options.queryTimeout)),
   });
   // A connection that breaks while it is idle is the pool's to replace; without a listener it would end the process.
   pool.on("error", () => {});
   return {
     kind: "postgres",
     ...sessionOf(async (run) => {
-      if (pool.idleCount === 0 && pool.waitingCount >= options.queue) {
+      const busy = pool.idleCount === 0 && pool.totalCount >= options.connections;
+      if (busy && pool.waitingCount >= options.queue) {
         throw new DatabaseFault("overloaded", "too many queries wait for a connection");
       }
       return withClient(pool, run);
@@ -38,35 +41,43 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
   };
 }
 
+/** The server cancels the query; a server that does not even do that is given up. */
+function timeLimits(milliseconds: number): pg.PoolConfig {
+  return { statement_timeout: milliseconds, query_timeout: milliseconds + GRACE };
+}
+
 function sessionOf(borrow: <T>(run: (client: pg.PoolClient) => Promise<T>) => Promise<T>): Session {
   return {
     query: (query) => borrow((client) => runQuery(client, query)),
-    execute: (script) => borrow(async (client) => void (await client.query(script))),
+    execute: (script) => borrow(async (client) => void (await answered(client.query(script)))),
   };
 }
 
 async function runQuery(client: pg.PoolClient, { text, values }: Query): Promise<Row[]> {
-  const result = await client.query({ text, values: values as unknown[], rowMode: "array" });
+  const result = await answered(client.query({ text, values: values as unknown[], rowMode: "array" }));
   return result.rows as Row[];
+}
+
+/** What the client throws, as a fault where it is one. */
+async function answered<T>(asking: Promise<T>): Promise<T> {
+  try {
+    return await asking;
+  } catch (error) {
+    throw faultOf(error);
+  }
 }
 
 /** Lends one connection; one that failed in any way but by a plain SQL error is thrown away. */
 async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  let client: pg.PoolClient;
-  try {
-    client = await pool.connect();
-  } catch (error) {
-    throw faultOf(error);
-  }
+  const client = await answered(pool.connect());
   const ignore = () => {};
   client.on("error", ignore);
   let broken = false;
   try {
     return await run(client);
   } catch (error) {
-    const fault = faultOf(error);
-    broken = fault instanceof DatabaseFault && fault.reason === "unavailable";
-    throw fault;
+    broken = error instanceof DatabaseFault && error.reason === "unavailable";
+    throw error;
   } finally {
     client.off("error", ignore);
     client.release(broken);
@@ -78,10 +89,10 @@ async function transaction<T>(
   access: Access,
   run: (session: Session) => Promise<T>,
 ): Promise<T> {
-  await client.query(BEGIN[access]);
+  await answered(client.query(BEGIN[access]));
   try {
     const result = await run(sessionOf((use) => use(client)));
-    await client.query("COMMIT");
+    await answered(client.query("COMMIT"));
     return result;
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});

@@ -5,7 +5,7 @@
 CREATE FUNCTION precast.double(value jsonb) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE
     WHEN jsonb_typeof(value) IS DISTINCT FROM 'number' THEN NULL
-    WHEN abs(value::numeric) >= 1.7976931348623158e308 THEN sign(value::numeric)::float8 * 'Infinity'::float8
+    WHEN abs(value::numeric) >= 1.797693134862315807937e308 THEN sign(value::numeric)::float8 * 'Infinity'::float8
     WHEN abs(value::numeric) < 5e-324 THEN 0
     ELSE value::float8
   END
@@ -27,7 +27,7 @@ END
 $$;
 
 CREATE FUNCTION precast.is_day(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT CASE WHEN value ~ '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$' THEN
+  SELECT CASE WHEN value ~ '^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$' AND value >= '0001' COLLATE "C" THEN
     substr(value, 9, 2)::int <= CASE
       WHEN substr(value, 6, 2) IN ('04', '06', '09', '11') THEN 30
       WHEN substr(value, 6, 2) <> '02' THEN 31
@@ -38,20 +38,26 @@ CREATE FUNCTION precast.is_day(value text) RETURNS boolean LANGUAGE sql IMMUTABL
   ELSE false END
 $$;
 
+-- An instant as every answer spells it. NULL before the year 1, which has no such spelling.
+CREATE FUNCTION precast.utc(instant timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN instant >= '0001-01-01T00:00Z' THEN
+    to_char(instant AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')
+  END
+$$;
+
 -- An instant with an offset or Z in canonical form: UTC, three digits. NULL when it is none.
 CREATE FUNCTION precast.instant(value text) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT CASE
     WHEN value ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]+)?)?(Z|[+-](0[0-9]|1[0-5]):[0-5][0-9])$'
      AND left(value, 4) BETWEEN '0001' AND '9998'
      AND precast.is_day(left(value, 10))
-    THEN to_char(regexp_replace(value, '(\.[0-9]{3})[0-9]+', '\1')::timestamptz AT TIME ZONE 'UTC',
-                 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')
+    THEN precast.utc(regexp_replace(value, '(\.[0-9]{3})[0-9]+', '\1')::timestamptz)
   END
 $$;
 
--- Does a single value fit a field's type? JSON null fits all.
+-- Does a single value fit a field's type? No value and JSON null fit all.
 CREATE FUNCTION precast.fits(type text, value jsonb) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
-  SELECT coalesce(CASE jsonb_typeof(value)
+  SELECT CASE coalesce(jsonb_typeof(value), 'null')
     WHEN 'null' THEN true
     WHEN 'string' THEN CASE type
       WHEN 'relation' THEN value #>> '{}' ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
@@ -59,10 +65,10 @@ CREATE FUNCTION precast.fits(type text, value jsonb) RETURNS boolean LANGUAGE sq
       WHEN 'datetime' THEN precast.instant(value #>> '{}') IS NOT NULL
       ELSE type NOT IN ('number', 'boolean')
     END
-    WHEN 'number' THEN type = 'json' OR (type = 'number' AND abs(value::numeric) < 1.7976931348623158e308)
+    WHEN 'number' THEN type = 'json' OR (type = 'number' AND abs(value::numeric) < 1.797693134862315807937e308)
     WHEN 'boolean' THEN type IN ('boolean', 'json')
     ELSE type = 'json'
-  END, true)
+  END
 $$;
 
 -- Does an array fit a `multiple` field? JSON null does. Apart from `fits`, which is inlined as long as it has no subquery.

@@ -1,0 +1,181 @@
+/** Writes an app, its content types and their fields: creates, updates and, when asked, deletes the rows of the bundle. */
+import { type Query, type Row, type Session, sql } from "../../shared/database/database.ts";
+import type { BundleApp, BundleType } from "./definition.ts";
+import { type Changes, deletions } from "./report.ts";
+
+/** Two fields of which one has the name of the other's address. */
+export type Clash = { readonly slug: string; readonly field: string; readonly media: string };
+
+const APP_COLUMNS = ["name", "media_base_url"];
+const TYPE_COLUMNS = {
+  name: "text",
+  description: "text",
+  icon: "text",
+  position: "integer",
+  published: "boolean",
+  default_sort: "text",
+  per_page: "integer",
+  summary_fields: "text[]",
+  filterable_fields: "text[]",
+  sortable_fields: "text[]",
+};
+const FIELD_COLUMNS = {
+  position: "integer",
+  type: "text",
+  label: "text",
+  required: "boolean",
+  searchable: "boolean",
+  multiple: "boolean",
+  target: "text",
+};
+
+/** Writes the app and gives its row's id. */
+export async function writeApp(session: Session, { key, name, media_base_url }: BundleApp): Promise<string> {
+  await session.query(
+    sql(
+      `INSERT INTO precast.apps (key, name, media_base_url) VALUES ($1, $2, $3)
+       ON CONFLICT (key) DO ${updateOf("apps", APP_COLUMNS)}`,
+      [key, name, media_base_url],
+    ),
+  );
+  const [row] = await session.query(sql("SELECT id::text FROM precast.apps WHERE key = $1", [key]));
+  return row?.[0] as string;
+}
+
+/** The content types of an app that a bundle describes, by slug and row id. */
+export async function typeIds(session: Session, app: string): Promise<ReadonlyMap<string, string>> {
+  const rows = await session.query(
+    sql("SELECT slug, id::text FROM precast.content_types WHERE app_id = $1::integer", [app]),
+  );
+  return new Map(rows as [string, string][]);
+}
+
+export async function writeTypes(session: Session, app: string, types: readonly BundleType[]): Promise<Changes> {
+  const columns = Object.keys(TYPE_COLUMNS);
+  const rows = await session.query(
+    sql(
+      `WITH written AS (
+         INSERT INTO precast.content_types (app_id, slug, ${columns.join(", ")})
+         SELECT $1::integer, slug, ${columns.join(", ")}
+         FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, ${declared(TYPE_COLUMNS)})
+         ORDER BY slug
+         ON CONFLICT (app_id, slug) DO ${updateOf("content_types", columns)}
+         RETURNING id)
+       ${tally("content_types", "id")}`,
+      [app, JSON.stringify(types)],
+    ),
+  );
+  return changesOf(rows, types.length);
+}
+
+/** Writes the fields in the order of the bundle. Fields that the bundle lacks come behind them, in the order they had. */
+export async function writeFields(session: Session, app: string, types: readonly BundleType[]): Promise<Changes> {
+  const columns = Object.keys(FIELD_COLUMNS);
+  const wanted = types.flatMap(({ slug, fields }) => fields.map((field, position) => ({ slug, position, ...field })));
+  const rows = await session.query(
+    sql(
+      `WITH written AS (
+         INSERT INTO precast.fields (content_type_id, name, ${columns.join(", ")})
+         SELECT kind.id, wanted.name, ${columns.map((column) => `wanted.${column}`).join(", ")}
+         FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, name text, ${declared(FIELD_COLUMNS)})
+         JOIN precast.content_types AS kind ON kind.app_id = $1::integer AND kind.slug = wanted.slug
+         ORDER BY kind.id, wanted.position
+         ON CONFLICT (content_type_id, name) DO ${updateOf("fields", columns)}
+         RETURNING content_type_id, name)
+       ${tally("fields", "content_type_id, name")}`,
+      [app, JSON.stringify(wanted)],
+    ),
+  );
+  await session.query(moveLeftovers(app, types));
+  return changesOf(rows, wanted.length);
+}
+
+function moveLeftovers(app: string, types: readonly BundleType[]): Query {
+  return sql(
+    `UPDATE precast.fields SET position = place.position
+     FROM (
+       SELECT field.content_type_id, field.name,
+         jsonb_array_length(wanted.fields) - 1
+           + row_number() OVER (PARTITION BY field.content_type_id ORDER BY field.position, field.name) AS position
+       FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, fields jsonb)
+       JOIN precast.content_types AS kind ON kind.app_id = $1::integer AND kind.slug = wanted.slug
+       JOIN precast.fields AS field ON field.content_type_id = kind.id
+       WHERE NOT wanted.fields ? field.name) AS place
+     WHERE (fields.content_type_id, fields.name) = (place.content_type_id, place.name)
+       AND fields.position <> place.position`,
+    [app, fieldNames(types)],
+  );
+}
+
+/** A field that the bundle lacks and the database keeps can clash with a field of the bundle. */
+export async function findClashes(session: Session, app: string): Promise<Clash[]> {
+  const rows = await session.query(
+    sql(
+      `SELECT kind.slug, field.name, media.name
+       FROM precast.content_types AS kind
+       JOIN precast.fields AS media ON media.content_type_id = kind.id AND media.type = 'media'
+       JOIN precast.fields AS field ON field.content_type_id = kind.id AND field.name = media.name || '_url'
+       WHERE kind.app_id = $1::integer
+       ORDER BY kind.slug, field.position`,
+      [app],
+    ),
+  );
+  return rows.map(([slug, field, media]) => ({ slug, field, media }) as Clash);
+}
+
+export type Pruned = { readonly types: Changes; readonly fields: Changes; readonly entries: Changes };
+
+/**
+ * Deletes the app's fields and types that the bundle lacks, and the entries of those types. Entries go first, for the
+ * database keeps the entries of a type anew when it loses a field.
+ */
+export async function pruneDefinitions(session: Session, app: string, types: readonly BundleType[]): Promise<Pruned> {
+  const remove = async (table: string, condition: string) => {
+    const rows = await session.query(
+      sql(
+        `WITH wanted AS (SELECT * FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, fields jsonb)),
+         kind AS (
+           SELECT content_types.id, wanted.slug IS NULL AS is_gone, wanted.fields
+           FROM precast.content_types LEFT JOIN wanted USING (slug) WHERE app_id = $1::integer),
+         deleted AS (DELETE FROM precast.${table} AS gone USING kind WHERE ${condition} RETURNING 1)
+         SELECT count(*)::text FROM deleted`,
+        [app, fieldNames(types)],
+      ),
+    );
+    return deletions(Number(rows[0]?.[0]));
+  };
+  return {
+    entries: await remove("entries", "gone.content_type_id = kind.id AND kind.is_gone"),
+    fields: await remove("fields", "gone.content_type_id = kind.id AND (kind.is_gone OR NOT kind.fields ? gone.name)"),
+    types: await remove("content_types", "gone.id = kind.id AND kind.is_gone"),
+  };
+}
+
+function fieldNames(types: readonly BundleType[]): string {
+  return JSON.stringify(types.map(({ slug, fields }) => ({ slug, fields: fields.map(({ name }) => name) })));
+}
+
+function declared(columns: Record<string, string>): string {
+  return Object.entries(columns)
+    .map(([name, type]) => `${name} ${type}`)
+    .join(", ");
+}
+
+/** The end of an upsert that touches no row which is already as it should be. */
+function updateOf(table: string, columns: readonly string[]): string {
+  const stored = columns.map((column) => `${table}.${column}`).join(", ");
+  const wanted = columns.map((column) => `excluded.${column}`).join(", ");
+  return `UPDATE SET (${columns.join(", ")}) = ROW(${wanted}) WHERE (${stored}) IS DISTINCT FROM (${wanted})`;
+}
+
+/** Counts what was created and what was updated. The table is seen here as it was before the statement. */
+function tally(table: string, key: string): string {
+  return `SELECT count(*) FILTER (WHERE old.${key.split(",")[0]} IS NULL)::text,
+      count(old.${key.split(",")[0]})::text
+    FROM written LEFT JOIN precast.${table} AS old USING (${key})`;
+}
+
+function changesOf(rows: readonly Row[], wanted: number): Changes {
+  const [created, updated] = (rows[0] ?? []).map(Number) as [number, number];
+  return { created, updated, unchanged: wanted - created - updated, deleted: 0 };
+}

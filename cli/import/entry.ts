@@ -1,0 +1,92 @@
+/** One line of an entries file: what it must hold, and what the import needs to know of it. */
+import type { Field } from "../../shared/catalog.ts";
+import { canonicalInstant } from "./instant.ts";
+import { quote } from "./problem.ts";
+import { unstorableIn } from "./text.ts";
+import { A_UUID, AN_INSTANT, isUuid, misfitOf } from "./value.ts";
+
+/**
+ * An entry to import. Its data stays in `text`, the line as it was written: only the database reads a number such as
+ * 9007199254740993 exactly. The timestamps are canonical, the id is in lower case.
+ */
+export type Entry = {
+  readonly text: string;
+  readonly id: string;
+  readonly published_at: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+};
+
+/** A line that is right, or all that is wrong with it. */
+export type Reading = { readonly entry: Entry } | { readonly faults: readonly string[] };
+
+/** Fields by name, prepared once for all lines of a file. */
+export type FieldMap = ReadonlyMap<string, Field>;
+
+const KEYS = ["id", "status", "published_at", "created_at", "updated_at", "data"];
+const STATUSES = ["draft", "published"];
+
+export function readEntry(text: string, fields: FieldMap): Reading {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { faults: [`is not valid JSON: ${(error as Error).message}`] };
+  }
+  if (!isObject(value)) return { faults: [`must be a JSON object, not ${quote(value)}`] };
+  // A Map, for a line may have keys such as `__proto__` and may lack a field such as `constructor`.
+  const line = new Map(Object.entries(value));
+  const faults = [...lineFaults(line), ...dataFaults(line.get("data"), fields), ...storageFaults(text)];
+  return faults.length > 0 ? { faults } : { entry: entryOf(text, line) };
+}
+
+function entryOf(text: string, line: ReadonlyMap<string, unknown>): Entry {
+  return {
+    text,
+    id: String(line.get("id")).toLowerCase(),
+    published_at: instant(line.get("published_at")),
+    created_at: instant(line.get("created_at")) ?? "",
+    updated_at: instant(line.get("updated_at")) ?? "",
+  };
+}
+
+function instant(value: unknown): string | null {
+  return typeof value === "string" ? canonicalInstant(value) : null;
+}
+
+function lineFaults(line: ReadonlyMap<string, unknown>): string[] {
+  const faults = [...line.keys()]
+    .filter((key) => !KEYS.includes(key))
+    .map((key) => `has an unknown key ${quote(key)}; the keys are ${KEYS.join(", ")}`);
+  const expect = (key: string, right: boolean, expected: string) => {
+    if (!right) faults.push(`${quote(key)} must be ${expected}, not ${quote(line.get(key))}`);
+  };
+  expect("id", isUuid(line.get("id")), A_UUID);
+  expect("status", STATUSES.includes(line.get("status") as string), '"draft" or "published"');
+  const unpublished = line.get("status") !== "published" && (line.get("published_at") ?? null) === null;
+  expect("published_at", unpublished || instant(line.get("published_at")) !== null, AN_INSTANT);
+  expect("created_at", instant(line.get("created_at")) !== null, AN_INSTANT);
+  expect("updated_at", instant(line.get("updated_at")) !== null, AN_INSTANT);
+  expect("data", isObject(line.get("data")), "an object");
+  return faults;
+}
+
+function dataFaults(data: unknown, fields: FieldMap): string[] {
+  if (!isObject(data)) return [];
+  const values = new Map(Object.entries(data));
+  const unknown = [...values.keys()].filter((name) => !fields.has(name));
+  const faults = unknown.map((name) => `has an unknown field ${quote(name)}`);
+  for (const field of fields.values()) {
+    const misfit = misfitOf(field, values.get(field.name));
+    if (misfit !== null) faults.push(`field ${quote(field.name)} ${misfit}`);
+  }
+  return faults;
+}
+
+function storageFaults(text: string): string[] {
+  return unstorableIn(text).map(({ field, fault }) => (field === null ? fault : `field ${quote(field)} ${fault}`));
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,52 @@
+/** Reads the lines of a file a chunk at a time, at memory that does not grow with the file. */
+import { isUtf8 } from "node:buffer";
+import { createReadStream } from "node:fs";
+
+export type Line = { readonly number: number } & ({ readonly text: string } | { readonly fault: string });
+
+const CHUNK = 1 << 18;
+const MAX_LINE = 64 << 20;
+const NEWLINE = 0x0a;
+const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** All lines but blank ones, as many at a time as a chunk of the file ends. */
+export async function* readLines(path: string): AsyncGenerator<Line[]> {
+  let number = 0;
+  let open: Buffer[] = [];
+  let length = 0;
+  const close = (end: Buffer): Line => {
+    const line = length + end.length > MAX_LINE ? null : Buffer.concat([...open, end]);
+    open = [];
+    length = 0;
+    return decode(++number, line);
+  };
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK }) as AsyncIterable<Buffer>) {
+    const lines: Line[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      lines.push(close(chunk.subarray(start, end)));
+      start = end + 1;
+    }
+    // Of a line that is too long already, the rest is counted and not kept.
+    if (length <= MAX_LINE) open.push(chunk.subarray(start));
+    length += chunk.length - start;
+    yield lines.filter(isFilled);
+  }
+  yield [close(Buffer.alloc(0))].filter(isFilled);
+}
+
+/** The text of a whole file, or why there is none. */
+export function decodeText(bytes: Buffer): { readonly text: string } | { readonly fault: string } {
+  const content = bytes.subarray(0, BOM.length).equals(BOM) ? bytes.subarray(BOM.length) : bytes;
+  return isUtf8(content) ? { text: content.toString("utf8") } : { fault: "is not valid UTF-8" };
+}
+
+function decode(number: number, line: Buffer | null): Line {
+  if (line === null) return { number, fault: `is longer than ${MAX_LINE >> 20} MiB` };
+  if (number === 1) return { number, ...decodeText(line) };
+  return isUtf8(line) ? { number, text: line.toString("utf8") } : { number, fault: "is not valid UTF-8" };
+}
+
+function isFilled(line: Line): boolean {
+  return "fault" in line || !/^[ \t\r]*$/.test(line.text);
+}

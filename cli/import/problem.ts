@@ -1,0 +1,49 @@
+/** What is wrong with a bundle: the problems that an import collects, and the error that ends it. */
+
+/** `file` is relative to the bundle; `line` is null where it is the whole file. */
+export type Problem = { readonly file: string; readonly line: number | null; readonly message: string };
+
+/** The first problems, and how many there are in all: a bundle can be wrong on every line of a million. */
+export type Problems = { readonly listed: Problem[]; count: number };
+
+const MAX_LISTED = 100;
+const MAX_SHOWN = 60;
+
+export function noProblems(): Problems {
+  return { listed: [], count: 0 };
+}
+
+export function addProblem(problems: Problems, file: string, line: number | null, message: string): void {
+  problems.count++;
+  if (problems.listed.length < MAX_LISTED) problems.listed.push({ file, line, message });
+}
+
+/** `entries/posts.ndjson:12: field "post_date" must be a date such as 2026-01-20, not "2026-02-30"` */
+export function describeProblem({ file, line, message }: Problem): string {
+  return `${file}${line === null ? "" : `:${line}`}: ${message}`;
+}
+
+/** A value of the bundle as a message quotes it: on one line, and not all of a long one. */
+export function quote(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  if (typeof value === "number") return String(value);
+  const text = JSON.stringify(value);
+  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…"`;
+}
+
+/** The bundle is not as it must be, and nothing of it is imported. */
+export class ImportProblems extends Error {
+  readonly problems: readonly Problem[];
+  /** How many there are beyond `problems`. */
+  readonly more: number;
+
+  constructor({ listed, count }: Problems) {
+    const more = count - listed.length;
+    super([...listed.map(describeProblem), ...(more > 0 ? [`and ${more} more`] : [])].join("\n"));
+    this.name = "ImportProblems";
+    this.problems = listed;
+    this.more = more;
+  }
+}

@@ -1,0 +1,31 @@
+/** What an import did, or would do. */
+
+export type Changes = {
+  readonly created: number;
+  readonly updated: number;
+  readonly unchanged: number;
+  readonly deleted: number;
+};
+
+/** What the database has beyond the bundle and keeps is in none of the numbers. */
+export type ImportReport = {
+  readonly app: string;
+  readonly types: Changes;
+  readonly fields: Changes;
+  readonly entries: Changes;
+};
+
+export const NO_CHANGES: Changes = { created: 0, updated: 0, unchanged: 0, deleted: 0 };
+
+export function addChanges(a: Changes, b: Changes): Changes {
+  return {
+    created: a.created + b.created,
+    updated: a.updated + b.updated,
+    unchanged: a.unchanged + b.unchanged,
+    deleted: a.deleted + b.deleted,
+  };
+}
+
+export function deletions(deleted: number): Changes {
+  return { ...NO_CHANGES, deleted };
+}

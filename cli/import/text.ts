@@ -1,0 +1,84 @@
+/**
+ * Whether the database can hold what a line spells. JSON.parse is no judge of that: it rounds numbers, and of a key that
+ * comes twice it shows the last value alone, while the database reads every one.
+ */
+
+/** U+0000, or half of a surrogate pair. With the flag `u` whole pairs are one character. */
+const UNSTORABLE = /[\0\p{Surrogate}]/u;
+/** In text that was UTF-8 and is JSON, such characters can only be written as escapes. */
+const SUSPECT_ESCAPE = /\\u(?:0000|d[89a-f])/i;
+const SUSPECT_EXPONENT = /e[+-]?\d{4}/i;
+const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
+
+/** The limits of PostgreSQL's `numeric`. */
+const MAX_WHOLE_DIGITS = 131_072;
+const MAX_DECIMALS = 16_383;
+/** PostgreSQL bears more, but the embedded database breaks down at some 5,000. */
+const MAX_DEPTH = 1_000;
+/** A shorter line without such an escape or exponent can break no limit. */
+const MAX_HARMLESS = 2 * MAX_DEPTH;
+
+const BAD_TEXT = "must not hold U+0000 or half of a surrogate pair (\\ud800 to \\udfff on its own)";
+const BAD_NUMBER = `must not hold a number of more than ${MAX_WHOLE_DIGITS} digits or ${MAX_DECIMALS} decimals`;
+const BAD_DEPTH = `must not be nested more than ${MAX_DEPTH} levels deep`;
+
+/** `field` is null where it is not the value of a field. */
+export type Unstorable = { readonly field: string | null; readonly fault: string };
+
+/** What a line of an entries file, which is a valid JSON object, holds that cannot be stored. */
+export function unstorableIn(line: string): Unstorable[] {
+  if (line.length <= MAX_HARMLESS && !SUSPECT_ESCAPE.test(line) && !SUSPECT_EXPONENT.test(line)) return [];
+  const found = new Map<string, Unstorable>();
+  for (const { token, depth, field } of placedTokens(line)) {
+    const fault = faultOf(token, depth);
+    if (fault !== null) found.set(`${field} ${fault}`, { field, fault });
+  }
+  return [...found.values()];
+}
+
+function faultOf(token: string, depth: number): string | null {
+  if (token.startsWith('"')) {
+    return SUSPECT_ESCAPE.test(token) && UNSTORABLE.test(JSON.parse(token) as string) ? BAD_TEXT : null;
+  }
+  if (depth > MAX_DEPTH) return BAD_DEPTH;
+  const [, whole, decimals = "", exponent = "0"] = NUMBER.exec(token) ?? [];
+  if (whole === undefined) return null;
+  const tooLong =
+    whole.length + Number(exponent) > MAX_WHOLE_DIGITS || decimals.length - Number(exponent) > MAX_DECIMALS;
+  return tooLong ? BAD_NUMBER : null;
+}
+
+/** Each token of a line, with the field of `data` in whose value it stands. */
+function* placedTokens(line: string): Generator<{ token: string; depth: number; field: string | null }> {
+  let depth = 0;
+  let last = "";
+  // The keys that are being read: of the line, and of the object that it leads to.
+  let key: string | null = null;
+  let field: string | null = null;
+  for (const token of tokens(line)) {
+    if (token === "{" || token === "[") depth++;
+    if (token === "}" || token === "]") depth--;
+    if (token === ":" && depth === 1) key = JSON.parse(last) as string;
+    if (token === ":" && depth === 2) field = JSON.parse(last) as string;
+    if (depth <= 1 || (depth === 2 && (token === "," || token === "{"))) field = null;
+    yield { token, depth, field: key === "data" ? field : null };
+    last = token;
+  }
+}
+
+/** The tokens of a valid JSON text, without its blanks. */
+function* tokens(json: string): Generator<string> {
+  const plain = /\s*([-+.\w]+|[^"\w\s])?/y;
+  for (let at = 0; at < json.length; ) {
+    const start = at;
+    if (json[at] !== '"') {
+      plain.lastIndex = at;
+      const token = plain.exec(json)?.[1];
+      at = plain.lastIndex;
+      if (token !== undefined) yield token;
+      continue;
+    }
+    for (at++; json[at] !== '"'; ) at += json[at] === "\\" ? 2 : 1;
+    yield json.slice(start, ++at);
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * Imports a bundle in one transaction, all or nothing. The whole bundle is checked before the database is touched, and
+ * checked again as it is written, for files can change in between.
+ */
+import { type Database, type Session, sql } from "../../shared/database/database.ts";
+import { type Bundle, readBundle, readEntries } from "./bundle.ts";
+import type { BundleApp, BundleType } from "./definition.ts";
+import {
+  findClashes,
+  type Pruned,
+  pruneDefinitions,
+  typeIds,
+  writeApp,
+  writeFields,
+  writeTypes,
+} from "./definition-rows.ts";
+import { pruneEntries, writeEntries } from "./entry-rows.ts";
+import { addProblem, ImportProblems, noProblems, type Problems, quote } from "./problem.ts";
+import { addChanges, type Changes, type ImportReport, NO_CHANGES } from "./report.ts";
+
+/** How far an import is. `total` is null while the entries are still being counted. */
+export type Progress = {
+  readonly stage: "checking" | "writing";
+  readonly entries: number;
+  readonly total: number | null;
+};
+
+export type ImportOptions = {
+  /** Deletes what the app has and the bundle lacks. */
+  readonly prune: boolean;
+  /** Does everything and takes it back. */
+  readonly dryRun: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+};
+
+/** Any number that other programs are unlikely to lock. */
+const LOCK = 7_232_279;
+const NOTHING_PRUNED: Pruned = { types: NO_CHANGES, fields: NO_CHANGES, entries: NO_CHANGES };
+
+/** Throws ImportProblems when the bundle is not as it must be; then nothing of it is imported. */
+export async function importBundle(database: Database, folder: string, options: ImportOptions): Promise<ImportReport> {
+  const { bundle, app, total } = await check(folder, options);
+  return database.transaction("write", async (session) => {
+    await session.query(sql(`SELECT pg_advisory_xact_lock(${LOCK}, hashtext($1))::text`, [app.key]));
+    await session.execute("SAVEPOINT before_import");
+    const report = await write(session, bundle, app, total, options);
+    // What the database looks at when a transaction commits it must look at in a dry run as well.
+    await session.execute("SET CONSTRAINTS ALL IMMEDIATE");
+    if (options.dryRun) await session.execute("ROLLBACK TO SAVEPOINT before_import");
+    return report;
+  });
+}
+
+async function check(
+  folder: string,
+  { onProgress }: ImportOptions,
+): Promise<{ readonly bundle: Bundle; readonly app: BundleApp; readonly total: number }> {
+  const problems = noProblems();
+  const bundle = await readBundle(folder, problems);
+  let total = 0;
+  for (const type of bundle.types) {
+    for await (const batch of readEntries(bundle, type, new Map(), problems)) {
+      total += batch.length;
+      onProgress?.({ stage: "checking", entries: total, total: null });
+    }
+  }
+  if (bundle.app === null || problems.count > 0) throw new ImportProblems(problems);
+  return { bundle, app: bundle.app, total };
+}
+
+async function write(
+  session: Session,
+  bundle: Bundle,
+  app: BundleApp,
+  total: number,
+  { prune, onProgress }: ImportOptions,
+): Promise<ImportReport> {
+  const id = await writeApp(session, app);
+  const pruned = prune ? await pruneDefinitions(session, id, bundle.types) : NOTHING_PRUNED;
+  const types = await writeTypes(session, id, bundle.types);
+  const fields = await writeFields(session, id, bundle.types);
+  await refuseClashes(session, id, bundle.types);
+  const ids = await typeIds(session, id);
+  let entries = pruned.entries;
+  let done = 0;
+  for (const type of bundle.types) {
+    const advance = (count: number) => {
+      done += count;
+      onProgress?.({ stage: "writing", entries: done, total });
+    };
+    entries = addChanges(entries, await writeType(session, bundle, type, ids.get(type.slug) as string, prune, advance));
+  }
+  return {
+    app: app.key,
+    types: addChanges(pruned.types, types),
+    fields: addChanges(pruned.fields, fields),
+    entries,
+  };
+}
+
+async function writeType(
+  session: Session,
+  bundle: Bundle,
+  type: BundleType,
+  id: string,
+  prune: boolean,
+  advance: (count: number) => void,
+): Promise<Changes> {
+  const problems = noProblems();
+  const seen = new Map<string, number>();
+  let changes = NO_CHANGES;
+  for await (const batch of readEntries(bundle, type, seen, problems)) {
+    changes = addChanges(changes, await writeEntries(session, id, batch));
+    advance(batch.length);
+  }
+  refuse(problems);
+  return prune ? addChanges(changes, await pruneEntries(session, id, seen)) : changes;
+}
+
+async function refuseClashes(session: Session, app: string, types: readonly BundleType[]): Promise<void> {
+  const problems = noProblems();
+  for (const { slug, field, media } of await findClashes(session, app)) {
+    const kept = types.find((type) => type.slug === slug)?.fields.some(({ name }) => name === field) ? media : field;
+    addProblem(
+      problems,
+      `content_types/${slug}.json`,
+      null,
+      `field ${quote(field)} is the address of the media field ${quote(media)}; the database still has ${quote(kept)}, ` +
+        "which this bundle lacks: import with --prune to delete it",
+    );
+  }
+  refuse(problems);
+}
+
+function refuse(problems: Problems): void {
+  if (problems.count > 0) throw new ImportProblems(problems);
+}

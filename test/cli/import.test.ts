@@ -1,0 +1,666 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { describeProblem, ImportProblems } from "../../cli/import/problem.ts";
+import { type ImportOptions, importBundle, type Progress } from "../../cli/import/write.ts";
+import { type Database, sql } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { migrate } from "../../shared/schema/migrate.ts";
+import { createDatabase, dropDatabase } from "../support/postgres.ts";
+
+type Json = Record<string, unknown>;
+type Files = Record<string, string | Buffer | null>;
+
+const ID = "3f2c1a9e-7b4d-4c1e-9a55-0d6b8f7e2c10";
+const OTHER = "9b1d0000-0000-4000-8000-00000000000a";
+const APP = { key: "shop", name: "Shop", media_base_url: "https://media.example.com" };
+
+const work = mkdtempSync(join(tmpdir(), "precast-import-"));
+afterAll(() => rmSync(work, { recursive: true }));
+
+const FIELDS = [
+  field("title", "text", { required: true, searchable: true }),
+  field("body", "rich_text", { searchable: true }),
+  field("kind", "select"),
+  field("price", "number"),
+  field("sold", "boolean"),
+  field("post_date", "date"),
+  field("seen", "datetime"),
+  field("photo", "media"),
+  field("author_id", "relation", { target: "authors" }),
+  field("tags", "select", { multiple: true }),
+  field("extra", "json"),
+];
+
+const DATA = {
+  title: "A first post",
+  body: "<p>Hello</p>",
+  kind: "news",
+  price: 12.5,
+  sold: true,
+  post_date: "2026-01-20",
+  seen: "2026-01-20T15:30:00.123456+02:00",
+  photo: "a.png",
+  author_id: OTHER,
+  tags: ["a", "b"],
+  extra: { any: [1, null, "x"] },
+};
+
+const DRAFT = { status: "draft", published_at: undefined, data: { title: "A draft" } };
+
+const refusedValue = (name: string, value: unknown, expected: string): [string, () => Files, string] => [
+  `${name} = ${JSON.stringify(value)}`,
+  () => bundle({ entries: [entry({ data: { title: "a", [name]: value } })] }),
+  `entries/posts.ndjson:1: field "${name}" ${expected}`,
+];
+const refusedData = (what: string, json: string, expected: string): [string, () => Files, string] => [
+  what,
+  () => bundle({ entries: [entry({ data: "DATA" }).replace('"DATA"', json)] }),
+  `entries/posts.ndjson:1: ${expected}`,
+];
+const refusedLine = (what: string, more: Json, expected: string): [string, () => Files, string] => [
+  what,
+  () => bundle({ entries: [entry({ id: OTHER }), entry(more)] }),
+  `entries/posts.ndjson:2: ${expected}`,
+];
+const refusedType = (what: string, more: Json, expected: string): [string, () => Files, string] => [
+  what,
+  () => bundle({ type: more, entries: [] }),
+  `content_types/posts.json: ${expected}`,
+];
+const refusedField = (what: string, more: Json[], expected: string) =>
+  refusedType(what, { fields: [...FIELDS, ...more] }, expected);
+const refusedApp = (what: string, app: unknown, expected: string): [string, () => Files, string] => [
+  what,
+  () => ({ ...bundle(), "app.json": typeof app === "string" ? app : JSON.stringify(app) }),
+  `app.json: ${expected}`,
+];
+const refusedFile = (what: string, files: Files, expected: string): [string, () => Files, string] => [
+  what,
+  () => ({ ...bundle(), ...files }),
+  expected,
+];
+
+const REFUSED: [string, () => Files, string][] = [
+  refusedValue("post_date", "2026-02-30", 'must be a date such as 2026-01-20, not "2026-02-30"'),
+  refusedValue("post_date", "2025-02-29", "must be a date"),
+  refusedValue("post_date", "0000-01-01", "must be a date"),
+  refusedValue("post_date", "2026-1-2", "must be a date"),
+  refusedValue("post_date", "2026-01-20T00:00:00Z", "must be a date"),
+  refusedValue("post_date", "2026-01-20\n", "must be a date"),
+  refusedValue("seen", "2026-01-20T15:30:00", "must be a timestamp with an offset"),
+  refusedValue("seen", "2026-01-20", "must be a timestamp"),
+  refusedValue("seen", "2026-01-20t15:30:00z", "must be a timestamp"),
+  refusedValue("seen", "2026-01-20T24:00:00Z", "must be a timestamp"),
+  refusedValue("seen", "2026-02-30T15:30:00Z", "must be a timestamp"),
+  refusedValue("seen", "9999-01-01T00:00:00Z", "must be a timestamp"),
+  refusedValue("seen", "0001-01-01T00:00:00+01:00", "must be a timestamp"),
+  refusedValue("seen", "2026-01-20T15:30:00+16:00", "must be a timestamp"),
+  refusedValue("kind", ["a"], "must be a string, not an array"),
+  refusedValue("body", { html: "" }, "must be a string of HTML, not an object"),
+  refusedValue("photo", false, "must be a file name, not false"),
+  refusedValue("price", "12", 'must be a number within ±1.797e308, not "12"'),
+  refusedValue("sold", 1, "must be true or false, not 1"),
+  refusedValue("author_id", "3f2c", 'must be a UUID such as 3f2c1a9e-7b4d-4c1e-9a55-0d6b8f7e2c10, not "3f2c"'),
+  refusedValue("tags", "a", 'must be an array in which each element is a string, not "a"'),
+  refusedValue("tags", ["a", null], "must be an array in which each element is a string, but element 2 is null"),
+  refusedValue("extra", { a: [{ b: "\0" }] }, "must not hold U+0000"),
+  refusedValue("extra", { "a\ud800": 1 }, "must not hold U+0000 or half of a surrogate pair"),
+  refusedValue("body", "\udc00\ud83d", "must not hold U+0000 or half of a surrogate pair"),
+  refusedData("a number too large for a double", '{"title":"a","price":1e400}', 'field "price" must be a number'),
+  refusedData("a number too long", '{"title":"a","extra":[1e200000]}', 'field "extra" must not hold a number of more'),
+  refusedData("a number too fine", '{"title":"a","price":1e-20000}', 'field "price" must not hold a number of more'),
+  refusedData("U+0000 under a key that comes twice", '{"title":"\\u0000","title":"a"}', 'field "title" must not hold'),
+  refusedData(
+    "nesting without end",
+    `{"title":"a","extra":${"[".repeat(2000)}${"]".repeat(2000)}}`,
+    'field "extra" must not be nested',
+  ),
+  refusedData("an unknown __proto__", '{"title":"a","__proto__":1}', 'has an unknown field "__proto__"'),
+  refusedData("a missing required field", "{}", 'field "title" is required: it must be a string, not nothing'),
+  refusedData(
+    "a required field that is null",
+    '{"title":null}',
+    'field "title" is required: it must be a string, not null',
+  ),
+  refusedData("data that is no object", "[]", '"data" must be an object, not an array'),
+  refusedLine("a missing required field in a draft", { ...DRAFT, data: {} }, 'field "title" is required'),
+  refusedLine("an id that is none", { id: 7 }, '"id" must be a UUID'),
+  refusedLine("an id in braces", { id: `{${ID}}` }, '"id" must be a UUID'),
+  refusedLine("a repeated id", { id: OTHER.toUpperCase() }, `"id" must be the entry's own: ${OTHER} stands on line 1`),
+  refusedLine("a status that is none", { status: "live" }, '"status" must be "draft" or "published", not "live"'),
+  refusedLine("a published entry without publication", { published_at: null }, '"published_at" must be a timestamp'),
+  refusedLine(
+    "a draft with a bad publication",
+    { ...DRAFT, published_at: "soon" },
+    '"published_at" must be a timestamp',
+  ),
+  refusedLine("a missing created_at", { created_at: undefined }, '"created_at" must be a timestamp'),
+  refusedLine("an updated_at that is null", { updated_at: null }, '"updated_at" must be a timestamp'),
+  refusedLine("missing data", { data: undefined }, '"data" must be an object, not nothing'),
+  refusedLine("an unknown key", { slug: "x" }, 'has an unknown key "slug"; the keys are id, status'),
+  refusedFile("JSON that is none", { "entries/posts.ndjson": '\n{"id":' }, "entries/posts.ndjson:2: is not valid JSON"),
+  refusedFile(
+    "a line that is no object",
+    { "entries/posts.ndjson": "[]" },
+    "entries/posts.ndjson:1: must be a JSON object",
+  ),
+  refusedFile(
+    "Latin-1",
+    { "entries/posts.ndjson": Buffer.from([10, 0x22, 0xe4, 0x22]) },
+    "entries/posts.ndjson:2: is not valid UTF-8",
+  ),
+  refusedFile(
+    "Latin-1 in a type",
+    { "content_types/posts.json": Buffer.from([0xe4]), "entries/posts.ndjson": null },
+    "posts.json: is not valid UTF-8",
+  ),
+  refusedFile(
+    "entries of no type",
+    { "entries/pots.ndjson": "" },
+    "entries/pots.ndjson: belongs to no content type: there must be a content_types/pots.json",
+  ),
+  refusedFile(
+    "entries with another ending",
+    { "entries/posts.json": "" },
+    "entries/posts.json: must be named <slug of a content type>.ndjson",
+  ),
+  refusedFile(
+    "a type with another ending",
+    { "content_types/tags.yaml": "" },
+    "content_types/tags.yaml: must be named",
+  ),
+  refusedFile("a folder that is no bundle", { "app.json": null }, "app.json: is missing"),
+  refusedFile(
+    "a folder in place of a file",
+    { "content_types/posts.json": null, "content_types/posts.json/a": "", "entries/posts.ndjson": null },
+    "content_types/posts.json: cannot be read (EISDIR)",
+  ),
+  refusedApp("an app that is no JSON", "{", "is not valid JSON"),
+  refusedApp("an app that is no object", "[]", "must be an object, not an array"),
+  refusedApp("an app key with a dot", { ...APP, key: "a.b" }, '"key" must be 1 to 128 of A-Z, a-z, 0-9, - and _'),
+  refusedApp("an app without a name", { key: "a" }, '"name" is missing: it must be a string'),
+  refusedApp("a name with U+0000", { ...APP, name: "\0" }, "must not hold U+0000"),
+  refusedApp(
+    "a typo in app.json",
+    { ...APP, media_url: "" },
+    'has an unknown key "media_url"; the keys are key, name, media_base_url',
+  ),
+  refusedApp("__proto__ in app.json", '{"key":"a","name":"","__proto__":1}', 'has an unknown key "__proto__"'),
+  refusedApp(
+    "a media address without a scheme",
+    { ...APP, media_base_url: "/media" },
+    '"media_base_url" must be an absolute http or https address, not "/media"',
+  ),
+  refusedApp("a media address by ftp", { ...APP, media_base_url: "ftp://a" }, '"media_base_url" must be'),
+  refusedApp("a media address without a host", { ...APP, media_base_url: "https:///a" }, '"media_base_url" must be'),
+  refusedType(
+    "a slug that the file lacks",
+    { slug: "post" },
+    '"slug" must be "posts" as the file is named, not "post"',
+  ),
+  refusedType("a slug in upper case", { slug: "Posts" }, '"slug" must be 1 to 64 of a-z'),
+  refusedType(
+    "an unknown key of a type",
+    { searchable_fields: [] },
+    'has an unknown key "searchable_fields"; the keys are',
+  ),
+  refusedType(
+    "a missing list",
+    { sortable_fields: undefined },
+    '"sortable_fields" is missing: it must be an array of field names',
+  ),
+  refusedType("a page too long", { per_page: 101 }, '"per_page" must be a whole number from 1 to 100, not 101'),
+  refusedType("half a page", { per_page: 1.5 }, '"per_page" must be a whole number'),
+  refusedType("a position beyond an integer", { position: 2 ** 31 }, '"position" must be a whole number'),
+  refusedType("a filter on rich text", { filterable_fields: ["body"] }, '"filterable_fields" must not hold "body"'),
+  refusedType("a filter on id", { filterable_fields: ["id"] }, '"filterable_fields" must not hold "id"'),
+  refusedType("a filter twice", { filterable_fields: ["title", "title"] }, '"filterable_fields" holds "title" twice'),
+  refusedType(
+    "a sort on a relation",
+    { sortable_fields: ["author_id"] },
+    '"sortable_fields" must not hold "author_id"',
+  ),
+  refusedType("a sort on a multiple field", { sortable_fields: ["tags"] }, '"sortable_fields" must not hold "tags"'),
+  refusedType(
+    "a summary of a timestamp",
+    { summary_fields: ["created_at"] },
+    '"summary_fields" must not hold "created_at"',
+  ),
+  refusedType(
+    "a summary of nothing",
+    { summary_fields: ["tittle"] },
+    '"summary_fields" must not hold "tittle": it can hold the fields of this type',
+  ),
+  refusedType("a default sort by nothing", { default_sort: "-nope" }, '"default_sort" must be one of'),
+  refusedType("a default sort with two dashes", { default_sort: "--title" }, '"default_sort" must be one of'),
+  refusedField("a field named search", [field("search", "text")], 'field "search" must have another name'),
+  refusedField("a field in upper case", [field("Name", "text")], '"fields[11].name" must be 1 to 63 of a-z'),
+  refusedField("a field twice", [field("title", "text")], 'field "title" is there twice'),
+  refusedField(
+    "a field named as an address",
+    [field("photo_url", "text")],
+    'field "photo_url" must have another name: it is the address of the media field "photo"',
+  ),
+  refusedField("a type that is none", [field("a", "txet")], '"fields[11].type" must be one of text, rich_text'),
+  refusedField(
+    "a searchable number",
+    [field("a", "number", { searchable: true })],
+    'field "a" must not be searchable: only text, rich_text, select can be',
+  ),
+  refusedField(
+    "a multiple date",
+    [field("a", "date", { multiple: true })],
+    'field "a" must not be multiple: only select, media, relation, text can be',
+  ),
+  refusedField("a relation to nothing", [field("a", "relation")], 'field "a" must have a "target"'),
+  refusedField(
+    "a relation to no slug",
+    [field("a", "relation", { target: "A B" })],
+    '"fields[11].target" must be 1 to 64',
+  ),
+  refusedField("a text with a target", [field("a", "text", { target: "posts" })], 'field "a" must have no "target"'),
+  refusedField(
+    "an unknown key of a field",
+    [field("a", "text", { requierd: true })],
+    '"fields[11]" has an unknown key "requierd"',
+  ),
+];
+
+describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
+  let url: string | null = null;
+  let database: Database;
+
+  beforeAll(async () => {
+    url = kind === "postgres" ? await createDatabase(inject("postgresUrl"), "import") : null;
+    const dataDir = join(work, kind);
+    database = await openDatabase({ url, dataDir, queryTimeout: null, connections: 4, queue: 10 });
+    await migrate(database);
+  });
+  afterAll(async () => {
+    await database.close();
+    if (url !== null) await dropDatabase(url);
+  });
+  beforeEach(() => database.execute("DELETE FROM precast.apps"));
+
+  const run = (files: Files, options: Partial<ImportOptions> = {}) =>
+    importBundle(database, writeBundle(files), { prune: false, dryRun: false, ...options });
+  const rows = (query: string) => database.query(sql(query));
+  const dataOf = async (id = ID) => {
+    const [row] = await database.query(
+      sql("SELECT data::text, rich::text FROM precast.entries WHERE id = $1::uuid", [id]),
+    );
+    return row;
+  };
+  const snapshot = () =>
+    rows(`SELECT to_jsonb(e)::text FROM precast.entries e UNION ALL SELECT to_jsonb(f)::text FROM precast.fields f
+      UNION ALL SELECT to_jsonb(t)::text FROM precast.content_types t UNION ALL SELECT to_jsonb(a)::text FROM precast.apps a
+      ORDER BY 1`);
+  /** What the import says about a bundle that it refuses. */
+  const refusal = async (files: Files, options: Partial<ImportOptions> = {}) => {
+    const error = await run(files, options).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ImportProblems);
+    return (error as ImportProblems).problems.map(describeProblem);
+  };
+
+  test("takes over everything that the bundle says", async () => {
+    const report = await run(bundle());
+    expect(report).toEqual({
+      app: "shop",
+      types: { created: 1, updated: 0, unchanged: 0, deleted: 0 },
+      fields: { created: 11, updated: 0, unchanged: 0, deleted: 0 },
+      entries: { created: 2, updated: 0, unchanged: 0, deleted: 0 },
+    });
+    expect(await rows("SELECT key, name, media_base_url FROM precast.apps")).toEqual([Object.values(APP)]);
+    expect(
+      await rows(
+        "SELECT slug, position::text, published::text, default_sort, per_page::text FROM precast.content_types",
+      ),
+    ).toEqual([["posts", "3", "true", "-published_at", "20"]]);
+    expect(await rows("SELECT name FROM precast.fields ORDER BY position")).toEqual(FIELDS.map(({ name }) => [name]));
+    expect(
+      await rows("SELECT id::text, status, (published_at IS NULL)::text FROM precast.entries ORDER BY id"),
+    ).toEqual([
+      [ID, "published", "false"],
+      [OTHER, "draft", "true"],
+    ]);
+    const [data, rich] = (await dataOf()) ?? [];
+    expect(JSON.parse(data ?? "")).toEqual({ ...omit(DATA, "body"), seen: "2026-01-20T13:30:00.123+00:00" });
+    expect(JSON.parse(rich ?? "")).toEqual({ body: DATA.body });
+  });
+
+  test("changes nothing the second time", async () => {
+    await run(bundle());
+    const before = await snapshot();
+    const report = await run(bundle());
+    expect([report.types, report.fields, report.entries].map(({ unchanged }) => unchanged)).toEqual([1, 11, 2]);
+    expect(await snapshot()).toEqual(before);
+    expect((await run(bundle(), { prune: true })).entries).toEqual({
+      created: 0,
+      updated: 0,
+      unchanged: 2,
+      deleted: 0,
+    });
+    expect(await snapshot()).toEqual(before);
+  });
+
+  test("touches only the entries that differ", async () => {
+    await run(bundle());
+    const before = await rows(`SELECT changed_in::text FROM precast.entries WHERE id = '${OTHER}'`);
+    const report = await run(
+      bundle({ entries: [entry({ status: "draft", published_at: null }), entry({ id: OTHER, ...DRAFT })] }),
+    );
+    expect(report.entries).toEqual({ created: 0, updated: 1, unchanged: 1, deleted: 0 });
+    expect(await rows(`SELECT status, published_at::text FROM precast.entries WHERE id = '${ID}'`)).toEqual([
+      ["draft", null],
+    ]);
+    expect(await rows(`SELECT changed_in::text FROM precast.entries WHERE id = '${OTHER}'`)).toEqual(before);
+  });
+
+  test("replaces the data of an entry, rich text included", async () => {
+    await run(bundle());
+    await run(bundle({ entries: [entry({ data: { title: "only this" } })] }));
+    expect(await dataOf()).toEqual(['{"title": "only this"}', "{}"]);
+  });
+
+  test("leaves alone what a newer bundle lacks, behind the fields of the bundle", async () => {
+    await run(bundle());
+    const fewer = bundle({
+      type: { fields: [FIELDS[3], FIELDS[0]], filterable_fields: [], sortable_fields: [] },
+      entries: [],
+    });
+    for (let time = 0; time < 2; time++) {
+      await run(fewer);
+      const names = FIELDS.map(({ name }) => name);
+      const [title, body, select, number, ...others] = names;
+      expect(await rows("SELECT name, position::text FROM precast.fields ORDER BY fields.position")).toEqual(
+        [number, title, body, select, ...others].map((name, position) => [name, String(position)]),
+      );
+    }
+    expect(await rows("SELECT count(*)::text FROM precast.entries")).toEqual([["2"]]);
+    await run({ "app.json": JSON.stringify(APP) });
+    expect(await rows("SELECT count(*)::text FROM precast.content_types")).toEqual([["1"]]);
+  });
+
+  test("prunes entries, fields and types of this app alone", async () => {
+    await run({ ...bundle(), "app.json": JSON.stringify({ ...APP, key: "other" }) });
+    const other = await rows("SELECT count(*)::text FROM precast.entries");
+    await run({ ...bundle(), "content_types/tags.json": typeFile({ slug: "tags" }), "entries/tags.ndjson": entry() });
+    const fewer = bundle({
+      type: { fields: FIELDS.slice(0, 4), filterable_fields: [], sortable_fields: [] },
+      entries: [entry({ id: OTHER, data: { title: "a" } })],
+    });
+    const report = await run(fewer, { prune: true });
+    expect(report.types).toEqual({ created: 0, updated: 1, unchanged: 0, deleted: 1 });
+    expect(report.fields).toEqual({ created: 0, updated: 0, unchanged: 4, deleted: 18 });
+    expect(report.entries).toEqual({ created: 0, updated: 1, unchanged: 0, deleted: 2 });
+    const pruned = await contents("shop");
+    await database.execute("DELETE FROM precast.apps WHERE key = 'shop'");
+    await run(fewer);
+    expect(await contents("shop")).toEqual(pruned);
+    expect(
+      await rows(`SELECT count(*)::text FROM precast.entries WHERE content_type_id IN (SELECT t.id FROM
+      precast.content_types t JOIN precast.apps a ON a.id = app_id WHERE key = 'other')`),
+    ).toEqual(other);
+  });
+
+  const contents = (key: string) =>
+    rows(`SELECT t.slug, e.id::text, e.data::text, e.rich::text, e.words FROM precast.apps a JOIN precast.content_types t
+      ON a.id = t.app_id LEFT JOIN precast.entries e ON e.content_type_id = t.id WHERE a.key = '${key}' ORDER BY 1, 2`);
+
+  test("prunes all entries of a type without a file of entries", async () => {
+    await run(bundle());
+    const report = await run({ ...bundle(), "entries/posts.ndjson": null }, { prune: true });
+    expect(report.entries).toEqual({ created: 0, updated: 0, unchanged: 0, deleted: 2 });
+  });
+
+  test("a dry run reports the same and leaves no trace", async () => {
+    const empty = await snapshot();
+    const planned = await run(bundle(), { dryRun: true });
+    expect(await snapshot()).toEqual(empty);
+    expect(await run(bundle())).toEqual(planned);
+    const full = await snapshot();
+    const pruned = await run({ "app.json": JSON.stringify(APP) }, { prune: true, dryRun: true });
+    expect([pruned.types.deleted, pruned.fields.deleted, pruned.entries.deleted]).toEqual([1, 11, 2]);
+    expect(await snapshot()).toEqual(full);
+  });
+
+  test("one bad line of many, and nothing is imported", async () => {
+    await run(bundle());
+    const before = await snapshot();
+    const lines = Array.from({ length: 1200 }, (_, index) => entry({ id: uuid(index), data: { title: "new" } }));
+    lines[1100] = entry({ data: { title: 5 } });
+    expect(await refusal(bundle({ entries: lines }))).toEqual([
+      'entries/posts.ndjson:1101: field "title" must be a string, not 5',
+    ]);
+    expect(await snapshot()).toEqual(before);
+  });
+
+  test("many entries, counted as they are checked and written", async () => {
+    const lines = Array.from({ length: 1200 }, (_, index) =>
+      entry({ id: uuid(index), data: { title: `Title ${index}` } }),
+    );
+    const seen: Progress[] = [];
+    const report = await run(bundle({ entries: lines }), { onProgress: (progress) => void seen.push(progress) });
+    expect(report.entries.created).toBe(1200);
+    expect(seen.at(-1)).toEqual({ stage: "writing", entries: 1200, total: 1200 });
+    expect(seen.findLast(({ stage }) => stage === "checking")).toEqual({
+      stage: "checking",
+      entries: 1200,
+      total: null,
+    });
+  });
+
+  test("lists the first hundred problems and counts the rest", async () => {
+    const error = await run(bundle({ entries: Array.from({ length: 130 }, () => "x") })).catch((thrown) => thrown);
+    expect(error.problems).toHaveLength(100);
+    expect(error.more).toBe(30);
+    expect(error.message).toContain("entries/posts.ndjson:1: is not valid JSON");
+    expect(error.message).toMatch(/\nand 30 more$/);
+  });
+
+  test("keeps numbers as they are written", async () => {
+    const digits =
+      '{"title":"a","price":9007199254740993,"extra":{"big":123456789012345678901234567890,"small":0.1000}}';
+    await run(bundle({ entries: [entry({ data: "DATA" }).replace('"DATA"', digits)] }));
+    const [data] = (await dataOf()) ?? [];
+    expect(data).toContain('"price": 9007199254740993');
+    expect(data).toContain('"big": 123456789012345678901234567890');
+    expect(data).toContain('"small": 0.1000');
+  });
+
+  test("reads ids in any case, and stores them in lower case", async () => {
+    await run(
+      bundle({ entries: [entry({ id: OTHER.toUpperCase(), data: { title: "a", author_id: ID.toUpperCase() } })] }),
+    );
+    expect(JSON.parse((await dataOf(OTHER))?.[0] ?? "")).toEqual({ title: "a", author_id: ID });
+    expect(
+      (await run(bundle({ entries: [entry({ id: OTHER, data: { title: "a", author_id: ID } })] }))).entries.unchanged,
+    ).toBe(1);
+  });
+
+  test("keys such as __proto__ and constructor are data", async () => {
+    const type = typeFile({
+      slug: "constructor",
+      fields: [field("constructor", "text"), field("extra", "json")],
+      filterable_fields: [],
+      sortable_fields: [],
+    });
+    const extra = '{"__proto__":{"x":1},"constructor":null,"toString":2}';
+    await run({
+      "app.json": JSON.stringify(APP),
+      "content_types/constructor.json": type,
+      "entries/constructor.ndjson": entry({ data: "DATA" }).replace('"DATA"', `{"extra":${extra}}`),
+    });
+    const [data] = (await dataOf()) ?? [];
+    expect(data).toBe('{"extra": {"toString": 2, "__proto__": {"x": 1}, "constructor": null}}');
+  });
+
+  test.each([
+    ["2026-01-20T15:30:00+02:00", "2026-01-20 13:30:00+00"],
+    ["2026-01-20T15:30Z", "2026-01-20 15:30:00+00"],
+    ["2026-01-20T15:30:00.9999999Z", "2026-01-20 15:30:00.999+00"],
+    ["2026-01-01T00:00:00.1-05:45", "2026-01-01 05:45:00.1+00"],
+    ["0001-01-01T00:00:00Z", "0001-01-01 00:00:00+00"],
+    ["0099-02-28T23:59:59.123456+15:59", "0099-02-28 08:00:59.123+00"],
+    ["9998-12-31T23:59:59-15:59", "9999-01-01 15:58:59+00"],
+    ["2024-02-29T00:00:00Z", "2024-02-29 00:00:00+00"],
+  ])("the timestamp %s is %s", async (written, stored) => {
+    await run(bundle({ entries: [entry({ published_at: written, created_at: written, updated_at: written })] }));
+    const utc = (column: string) => `(${column} AT TIME ZONE 'UTC')::text || '+00'`;
+    const columns = ["published_at", "created_at", "updated_at"].map(utc).join(", ");
+    expect(await rows(`SELECT ${columns} FROM precast.entries`)).toEqual([[stored, stored, stored]]);
+  });
+
+  test("a field can change its type with its entries", async () => {
+    await run(bundle());
+    const typed = (name: string, type: string) => FIELDS.map((one) => (one.name === name ? { ...one, type } : one));
+    await run(
+      bundle({ type: { fields: typed("price", "text") }, entries: [entry({ data: { title: "a", price: "12 €" } })] }),
+    );
+    expect(JSON.parse((await dataOf())?.[0] ?? "")).toEqual({ title: "a", price: "12 €" });
+    const rich = typed("title", "rich_text");
+    await run(
+      bundle({
+        type: { fields: rich, filterable_fields: [], sortable_fields: [] },
+        entries: [entry({ data: { title: "<p>a</p>" } })],
+      }),
+    );
+    expect(await dataOf()).toEqual(["{}", '{"title": "<p>a</p>"}']);
+    await run(bundle());
+    expect(JSON.parse((await dataOf())?.[1] ?? "")).toEqual({ body: DATA.body });
+  });
+
+  test("a field that was left alone can stand in the way", async () => {
+    const plain = { filterable_fields: [], sortable_fields: [], summary_fields: [], default_sort: null };
+    await run(bundle({ type: { ...plain, fields: [field("photo_url", "text")] }, entries: [] }));
+    const newer = bundle({ type: { ...plain, fields: [field("photo", "media")] }, entries: [] });
+    expect(await refusal(newer)).toEqual([
+      'content_types/posts.json: field "photo_url" is the address of the media field "photo"; the database still has "photo_url", which this bundle lacks: import with --prune to delete it',
+    ]);
+    expect((await run(newer, { prune: true })).fields).toEqual({ created: 1, updated: 0, unchanged: 0, deleted: 1 });
+  });
+
+  test("two imports of one app wait for each other", async () => {
+    const reports = await Promise.all([run(bundle()), run(bundle()), run(bundle())]);
+    expect(reports.map(({ entries }) => entries.created).sort()).toEqual([0, 0, 2]);
+    expect(reports.map(({ entries }) => entries.unchanged).sort()).toEqual([0, 2, 2]);
+  });
+
+  test("is not particular about BOM, blank lines, CRLF, U+2028, hidden files and duplicate keys", async () => {
+    const lines = `\ufeff${entry({ data: { title: "a\u2028b" } })}\r\n\r\n  \n${entry({ id: OTHER, ...DRAFT })}`;
+    const twice = lines.replace('"status"', '"status":"nonsense","status"');
+    const report = await run({
+      ...bundle(),
+      "app.json": `\ufeff${JSON.stringify(APP)}`,
+      "entries/posts.ndjson": twice,
+      "entries/.DS_Store": "",
+    });
+    expect(report.entries.created).toBe(2);
+    expect(JSON.parse((await dataOf())?.[0] ?? "")).toEqual({ title: "a\u2028b" });
+  });
+
+  test("allows what is unusual", async () => {
+    const deep = `${"[".repeat(900)}${"]".repeat(900)}`;
+    const data = `{"title":"","tags":[],"extra":${deep},"price":-1.7976931348623157e308,"seen":null,"photo":"a/b ä.png","body":"\\ud83d\\ude00"}`;
+    await run(bundle({ entries: [entry({ data: "DATA" }).replace('"DATA"', data)] }));
+    expect(await rows("SELECT count(*)::text FROM precast.entries")).toEqual([["1"]]);
+    await run({
+      "app.json": JSON.stringify({ key: "A-b_1", name: "" }),
+      "content_types/search.json": typeFile({
+        slug: "search",
+        fields: [],
+        filterable_fields: ["published_at"],
+        sortable_fields: ["updated_at"],
+        summary_fields: null,
+        default_sort: "created_at",
+      }),
+    });
+  });
+
+  test.each(REFUSED)("refuses %s", async (_, files, expected) => {
+    const problems = await refusal(files());
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(expected);
+    expect(await rows("SELECT key FROM precast.apps")).toEqual([]);
+  });
+
+  test("names all problems of a bundle at once", async () => {
+    const files = bundle({ type: { per_page: 0, icon: 7 }, entries: ["{"] });
+    const tags = {
+      "content_types/tags.json": typeFile({ slug: "tags" }),
+      "entries/tags.ndjson": `\n${entry({ id: "1", data: { nope: 1 } })}`,
+    };
+    expect(await refusal({ ...files, ...tags, "app.json": "{}" })).toEqual([
+      'app.json: "key" is missing: it must be 1 to 128 of A-Z, a-z, 0-9, - and _, beginning with a letter or digit',
+      'app.json: "name" is missing: it must be a string',
+      'content_types/posts.json: "icon" must be a string, not 7',
+      'content_types/posts.json: "per_page" must be a whole number from 1 to 100, not 0',
+      'entries/tags.ndjson:2: "id" must be a UUID such as 3f2c1a9e-7b4d-4c1e-9a55-0d6b8f7e2c10, not "1"',
+      'entries/tags.ndjson:2: has an unknown field "nope"',
+      'entries/tags.ndjson:2: field "title" is required: it must be a string, not nothing',
+    ]);
+  });
+});
+
+// ---- Bundles
+
+function field(name: string, type: string, more: Json = {}): Json & { name: string } {
+  return { name, type, label: name, required: false, searchable: false, ...more };
+}
+
+function typeFile(more: Json = {}): string {
+  const type = {
+    slug: "posts",
+    name: "Posts",
+    description: "",
+    icon: "document",
+    position: 3,
+    default_sort: "-published_at",
+    per_page: 20,
+    fields: FIELDS,
+    filterable_fields: ["title", "price", "published_at"],
+    sortable_fields: ["title"],
+  };
+  return JSON.stringify({ ...type, ...more });
+}
+
+function entry(more: Json = {}): string {
+  const at = "2026-01-20T15:30:00Z";
+  return JSON.stringify({
+    id: ID,
+    status: "published",
+    published_at: at,
+    created_at: at,
+    updated_at: at,
+    data: DATA,
+    ...more,
+  });
+}
+
+function bundle({ type = {}, entries }: { type?: Json; entries?: string[] } = {}): Files {
+  return {
+    "app.json": JSON.stringify(APP),
+    "content_types/posts.json": typeFile(type),
+    "entries/posts.ndjson": (entries ?? [entry(), entry({ id: OTHER, ...DRAFT })]).join("\n"),
+  };
+}
+
+function writeBundle(files: Files): string {
+  const folder = mkdtempSync(join(work, "bundle-"));
+  for (const [file, content] of Object.entries(files)) {
+    if (content === null) continue;
+    mkdirSync(dirname(join(folder, file)), { recursive: true });
+    writeFileSync(join(folder, file), content);
+  }
+  return folder;
+}
+
+function uuid(index: number): string {
+  return `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`;
+}
+
+function omit(object: Json, key: string): Json {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => name !== key));
+}
