@@ -74,7 +74,11 @@ async function openMeter(
   for (const app of apps) totalFiles += await countFiles(session, app);
   let files = 0;
   let bytes = 0;
-  return (size) => onProgress({ files: ++files, totalFiles, bytes: (bytes += size) });
+  return (size) => {
+    files += 1;
+    bytes += size;
+    onProgress({ files, totalFiles, bytes });
+  };
 }
 
 async function buildApp(session: Session, app: App, options: BuildOptions, meter: Meter): Promise<AppReport> {

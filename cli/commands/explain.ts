@@ -1,0 +1,126 @@
+/** `precast explain`: what a request is, whether it counts and why, and what would answer it. Needs no running server. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
+import { readApps } from "../../shared/apps.ts";
+import type { App } from "../../shared/catalog.ts";
+import { findType } from "../../shared/catalog.ts";
+import { type Database, sql } from "../../shared/database/database.ts";
+import { queryOf } from "../../shared/live.ts";
+import { type FreeShape, meter } from "../../shared/metering.ts";
+import { type Plan, planRequest } from "../../shared/plan.ts";
+import { isRefusal, type Refusal, statusOf } from "../../shared/refusal.ts";
+import { type ApiRequest, readRequest } from "../../shared/request.ts";
+import { chooseApps } from "../build/build.ts";
+import { type Context, DONE, defineCommand } from "../command.ts";
+import { withDatabase } from "../database.ts";
+import { type Nearest, nearestFree } from "../nearest.ts";
+
+type Explanation = {
+  readonly request: string;
+  readonly shape: string | null;
+  readonly counted: boolean | null;
+  readonly rule: string | null;
+  readonly refusal: { readonly status: number; readonly code: string; readonly message: string } | null;
+  readonly file: { readonly path: string; readonly exists: boolean } | null;
+  readonly sql: { readonly text: string; readonly values: readonly unknown[]; readonly plan: readonly string[] } | null;
+  readonly nearest_free: Nearest | null;
+};
+
+export const explainCommand = defineCommand({
+  name: "explain",
+  describes: "tell what a request is, whether it is counted and why, and what answers it",
+  argument: "<path and query>",
+  settings: ["app"],
+  examples: ["precast explain '/cities?filter[climate]=highland&per_page=25' --app atlas"],
+  run: async ({ terminal }, settings, argument) => {
+    const target = targetOf(argument);
+    const explanation = await withDatabase(settings, async (database) => {
+      const [app] = chooseApps(await readApps(database, settings), [settings.app]);
+      return explain(database, app as App, target, settings.out);
+    });
+    terminal.result(textOf(explanation, terminal), explanation);
+    return DONE;
+  },
+});
+
+/** The base path may be left out. */
+function targetOf(argument: string): string {
+  const path = argument.startsWith("/") ? argument : `/${argument}`;
+  return /^\/api\/v1(\/|$)/.test(path) ? path : `/api/v1${path}`;
+}
+
+async function explain(database: Database, app: App, target: string, out: string): Promise<Explanation> {
+  const request = readRequest({ method: "GET", target, appKey: app.key });
+  const nothing = {
+    request: target,
+    shape: null,
+    counted: null,
+    rule: null,
+    refusal: null,
+    file: null,
+    sql: null,
+    nearest_free: null,
+  };
+  if (request.kind === "preflight") return nothing;
+  if (isRefusal(request)) return { ...nothing, refusal: refusalOf(request) };
+  const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
+  const { shape, counted, rule } = meter(request, type);
+  const plan = planRequest(request, type);
+  const about = {
+    ...nothing,
+    shape,
+    counted,
+    rule,
+    nearest_free: counted && type !== undefined ? nearestFree(request, type) : null,
+  };
+  if (isRefusal(plan)) return { ...about, refusal: refusalOf(plan) };
+  return counted
+    ? { ...about, sql: await explainQuery(database, app, plan) }
+    : { ...about, file: fileFor(request, shape as FreeShape, app, plan, out) };
+}
+
+function refusalOf(refusal: Refusal): Explanation["refusal"] {
+  return { status: statusOf(refusal), code: refusal.code, message: refusal.message };
+}
+
+function fileFor(request: ApiRequest, shape: FreeShape, app: App, plan: Plan, out: string): Explanation["file"] {
+  const address = addressOf(request, shape, "type" in plan ? plan.type : undefined);
+  if (address === null) return null;
+  const path = join(out, folderOf(app.key), fileOf(address));
+  return { path, exists: existsSync(path) };
+}
+
+async function explainQuery(database: Database, app: App, plan: Plan): Promise<Explanation["sql"]> {
+  const query = queryOf(app, plan);
+  if (query === null) return null;
+  const rows = await database.query(sql(`EXPLAIN ${query.text}`, query.values));
+  return { text: query.text, values: query.values, plan: rows.map(([line]) => line as string) };
+}
+
+function textOf(explanation: Explanation, { colors }: Context["terminal"]): string {
+  const { request, shape, counted, rule, refusal, file, sql: query, nearest_free: nearest } = explanation;
+  const lines = [`${colors.bold("Request")}  ${request}`];
+  if (shape !== null) lines.push(`${colors.bold("Shape")}    ${shape}`);
+  if (counted !== null)
+    lines.push(`${colors.bold("Counted")}  ${counted ? colors.yellow("yes") : colors.green("no")}: ${rule}`);
+  if (refusal !== null) lines.push(`${colors.bold("Answer")}   ${refusal.status} ${refusal.code}: ${refusal.message}`);
+  if (file !== null)
+    lines.push(
+      `${colors.bold("File")}     ${file.path}${file.exists ? "" : " (not there: the answer is empty or 404)"}`,
+    );
+  if (nearest !== null)
+    lines.push(
+      `${colors.bold("Free")}     ${nearest.target} (${nearest.same ? "the same answer" : "the nearest free request"})`,
+    );
+  if (query !== null) {
+    lines.push(
+      `${colors.bold("SQL")}`,
+      query.text,
+      `${colors.bold("Values")}   ${JSON.stringify(query.values)}`,
+      `${colors.bold("Plan")}`,
+    );
+    lines.push(...query.plan);
+  }
+  return lines.join("\n");
+}

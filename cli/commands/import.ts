@@ -1,0 +1,26 @@
+/** `precast import`: takes a bundle into the database, all or nothing. */
+import { DONE, defineCommand } from "../command.ts";
+import { withDatabase } from "../database.ts";
+import type { Changes } from "../import/report.ts";
+import { importBundle } from "../import/write.ts";
+
+export const importCommand = defineCommand({
+  name: "import",
+  describes: "take a content bundle into the database, all of it or nothing",
+  argument: "<folder>",
+  settings: ["prune", "dryRun"],
+  examples: ["precast import cli/demo", "precast import export/blog --prune --dry-run"],
+  run: async ({ terminal }, settings, folder) => {
+    const report = await withDatabase(settings, (database) => importBundle(database, folder, settings));
+    const { app, types, fields, entries } = report;
+    const verb = settings.dryRun ? "would be" : "were";
+    terminal.say(`${terminal.colors.bold(app)}: entries ${verb} ${changesText(entries)}`);
+    terminal.say(`types ${changesText(types)}; fields ${changesText(fields)}`);
+    if (settings.json) terminal.result("", report);
+    return DONE;
+  },
+});
+
+function changesText({ created, updated, unchanged, deleted }: Changes): string {
+  return `${created} created, ${updated} updated, ${unchanged} unchanged, ${deleted} deleted`;
+}

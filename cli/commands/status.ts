@@ -1,0 +1,101 @@
+/** `precast status`: the apps, their types and entries, and how far each tree is behind. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Session, sql } from "../../shared/database/database.ts";
+import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
+import { DONE, defineCommand } from "../command.ts";
+import { withDatabase } from "../database.ts";
+import { formatBytes } from "../format.ts";
+
+type TypeStatus = {
+  readonly slug: string;
+  readonly published: boolean;
+  readonly entries: number;
+  readonly drafts: number;
+};
+
+type AppStatus = {
+  readonly key: string;
+  readonly name: string;
+  readonly types: readonly TypeStatus[];
+  /** Null where no tree is built. `changed` counts the entries that were written since. */
+  readonly tree: (Pick<TreeState, "built_at" | "files" | "bytes"> & { readonly changed: number }) | null;
+};
+
+export const statusCommand = defineCommand({
+  name: "status",
+  describes: "show apps, types, entries, and when each tree was built",
+  argument: null,
+  settings: [],
+  examples: ["precast status", "precast status --json"],
+  run: async ({ terminal }, settings) => {
+    const apps = await withDatabase(settings, (database) =>
+      database.transaction("read", async (session) => {
+        const keys = await session.query(sql('SELECT key, name FROM precast.apps ORDER BY key COLLATE "C"'));
+        const statuses: AppStatus[] = [];
+        for (const [key, name] of keys)
+          statuses.push(await statusOf(session, key as string, name as string, settings.out));
+        return statuses;
+      }),
+    );
+    const rows = apps.flatMap(({ key, types, tree }) =>
+      types.map(({ slug, published, entries, drafts }) => [
+        key,
+        slug,
+        published ? "yes" : "no",
+        entries,
+        drafts,
+        treeText(tree),
+      ]),
+    );
+    const table = terminal.table(["App", "Type", "Published", "Entries", "Drafts", "Tree"], rows);
+    terminal.result(
+      apps.length === 0 ? "No app in the database: import a bundle first (precast import <folder>)." : table,
+      { apps },
+    );
+    return DONE;
+  },
+});
+
+function treeText(tree: AppStatus["tree"]): string {
+  if (tree === null) return "not built";
+  const behind = tree.changed === 0 ? "up to date" : `${tree.changed} entries changed since`;
+  return `built ${tree.built_at}, ${tree.files} files, ${formatBytes(tree.bytes)}, ${behind}`;
+}
+
+async function statusOf(session: Session, key: string, name: string, out: string): Promise<AppStatus> {
+  const rows = await session.query(
+    sql(
+      `SELECT type.slug, type.published::text, count(e.id) FILTER (WHERE e.status = 'published')::text,
+  count(e.id) FILTER (WHERE e.status = 'draft')::text
+FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id
+LEFT JOIN precast.entries AS e ON e.content_type_id = type.id
+WHERE app.key = $1 GROUP BY type.id ORDER BY type.position NULLS LAST, type.slug COLLATE "C"`,
+      [key],
+    ),
+  );
+  const types = rows.map(([slug, published, entries, drafts]) => ({
+    slug: slug as string,
+    published: published === "true",
+    entries: Number(entries),
+    drafts: Number(drafts),
+  }));
+  return { key, name, types, tree: await treeOf(session, key, out) };
+}
+
+async function treeOf(session: Session, key: string, out: string): Promise<AppStatus["tree"]> {
+  const file = join(out, stateFileOf(key));
+  const state = existsSync(file) ? readState(readFileSync(file, "utf8")) : null;
+  if (state === null) return null;
+  const rows = await session.query(
+    sql(
+      `SELECT count(*)::text FROM precast.apps AS app
+JOIN precast.content_types AS type ON type.app_id = app.id
+JOIN precast.entries AS e ON e.content_type_id = type.id
+WHERE app.key = $1 AND NOT pg_visible_in_snapshot(e.changed_in, $2::pg_snapshot)`,
+      [key, state.snapshot],
+    ),
+  );
+  const { built_at, files, bytes } = state;
+  return { built_at, files, bytes, changed: Number(rows[0]?.[0]) };
+}

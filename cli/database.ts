@@ -1,0 +1,47 @@
+/** Opens the database for a command and sees to its schema: the embedded one is migrated, PostgreSQL has to be. */
+import type { CommonName, Settings } from "../shared/config.ts";
+import type { Database, DatabaseOptions } from "../shared/database/database.ts";
+import { openDatabase } from "../shared/database/open.ts";
+import { migrate, schemaState } from "../shared/schema/migrate.ts";
+
+export class SchemaError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "SchemaError";
+  }
+}
+
+type Limits = Partial<Pick<DatabaseOptions, "connections" | "queue" | "queryTimeout">>;
+
+export function databaseOptions({ databaseUrl, dataDir }: Settings<CommonName>, limits: Limits = {}): DatabaseOptions {
+  return { url: databaseUrl, dataDir, queryTimeout: null, connections: 4, queue: 1_000, ...limits };
+}
+
+/** Runs `use` with a database whose schema is up to date, and closes it. */
+export async function withDatabase<T>(
+  settings: Settings<CommonName>,
+  use: (database: Database) => Promise<T>,
+  limits: Limits = {},
+): Promise<T> {
+  const database = await openDatabase(databaseOptions(settings, limits));
+  try {
+    await needSchema(database);
+    return await use(database);
+  } finally {
+    await database.close();
+  }
+}
+
+export async function needSchema(database: Database): Promise<void> {
+  const { missing, unknown } = await schemaState(database);
+  if (unknown.length > 0) {
+    throw new SchemaError(
+      "The database was migrated by a newer Precast. Upgrade this one (npm install precast@latest).",
+    );
+  }
+  if (missing.length === 0) return;
+  if (database.kind === "postgres") {
+    throw new SchemaError("The database lacks the current schema of Precast. Run `precast migrate` first.");
+  }
+  await migrate(database);
+}

@@ -1,0 +1,30 @@
+/** Says what went wrong and what to do, in one sentence for a person. */
+import { ConfigError } from "../shared/config.ts";
+import { DatabaseFault } from "../shared/database/fault.ts";
+import { LockedError } from "../shared/database/lock.ts";
+import { ImportProblems } from "./import/problem.ts";
+
+export function describeFailure(error: unknown): string {
+  if (error instanceof ConfigError) return error.problems.join("\n");
+  if (error instanceof ImportProblems) return error.message;
+  if (error instanceof LockedError) return describeLock(error);
+  if (error instanceof DatabaseFault) {
+    return `The database did not answer (${error.message}). Check that it runs and that DATABASE_URL is right.`;
+  }
+  if (!(error instanceof Error)) return String(error);
+  return FILE_ERRORS[(error as NodeJS.ErrnoException).code ?? ""]?.(error) ?? error.message;
+}
+
+function describeLock({ message, holder }: LockedError): string {
+  return message.includes("database.lock")
+    ? `The embedded database is in use by process ${holder}. Stop that first, or use PostgreSQL (--database-url).`
+    : `Another build (process ${holder}) is writing this tree. Wait for it to end, then build again.`;
+}
+
+const FILE_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => string) | undefined>> = {
+  EADDRINUSE: () => "The port is in use. Choose another with --port, or stop what listens there.",
+  EACCES: ({ path }) => `No permission for ${path ?? "the port"}. Choose another with --out, --data-dir or --port.`,
+  EROFS: ({ path }) => `${path} is on a read-only disk. Choose another folder with --out or --data-dir.`,
+  ENOSPC: () => "The disk is full. What was there before is intact; make room and run the command again.",
+  ENOTDIR: ({ path }) => `${path} leads through a file. Choose another folder with --out or --data-dir.`,
+};

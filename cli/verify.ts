@@ -1,0 +1,135 @@
+/** Verifies a tree: each file against the live answer to its request, and the folder against what it should hold. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Address, fileOf, folderOf } from "../shared/address.ts";
+import { DEFAULT_CACHE_POLICY } from "../shared/answer.ts";
+import type { App } from "../shared/catalog.ts";
+import type { Session } from "../shared/database/database.ts";
+import { answerLive } from "../shared/live.ts";
+import { publishedIdsQuery } from "../shared/query.ts";
+import { respond, type Sources } from "../shared/respond.ts";
+import { freeAnswers } from "./build/answers.ts";
+import { filesIn } from "./build/folder.ts";
+import { countFiles } from "./build/totals.ts";
+
+export type Difference = {
+  readonly app: string;
+  readonly problem: "missing" | "surplus" | "differs" | "shows an unpublished entry";
+  /** Relative to the folder of the app. */
+  readonly file: string;
+};
+
+export type VerifyOptions = {
+  readonly out: string;
+  /** How many answers are computed live, evenly spread; null for all. */
+  readonly sample: number | null;
+  readonly onProgress?: (progress: { files: number; totalFiles: number; bytes: number }) => void;
+};
+
+export type Verified = {
+  readonly key: string;
+  readonly files: number;
+  readonly computed: number;
+  readonly differences: readonly Difference[];
+};
+
+/** `session` is in a read transaction: tree and database are compared at one moment. */
+export async function verifyApp(
+  session: Session,
+  app: App,
+  { out, sample, onProgress }: VerifyOptions,
+): Promise<Verified> {
+  const root = join(out, folderOf(app.key));
+  const differences: Difference[] = [];
+  const note = (problem: Difference["problem"], file: string) => differences.push({ app: app.key, problem, file });
+  const totalFiles = await countFiles(session, app);
+  const step = sample === null ? 1 : Math.max(1, Math.ceil(totalFiles / sample));
+  const published = await readPublished(session, app);
+  const expected = new Set<string>();
+  let computed = 0;
+  let bytes = 0;
+
+  for await (const batch of freeAnswers(session, app)) {
+    for (const { address, body } of batch) {
+      const file = fileOf(address);
+      const content = readOrNull(join(root, file));
+      const live = expected.size % step === 0 ? await computeLive(session, app, address) : null;
+      if (live !== null) computed++;
+      expected.add(file);
+      if (content === null) note("missing", file);
+      else if (content !== body || (live !== null && content !== live)) note("differs", file);
+      bytes += content?.length ?? 0;
+      onProgress?.({ files: expected.size, totalFiles, bytes });
+    }
+  }
+  for (const file of filesIn(root)) {
+    if (!expected.has(file)) note("surplus", file);
+    if (showsUnpublished(file, readOrNull(join(root, file)) ?? "", published)) note("shows an unpublished entry", file);
+  }
+  return { key: app.key, files: expected.size, computed, differences };
+}
+
+/** The request goes the whole way that a client's goes, with a database and without a tree. */
+async function computeLive(session: Session, app: App, address: Address): Promise<string> {
+  const sources: Sources = {
+    findTree: async () => null,
+    findApp: async () => app,
+    answer: (known, plan) => answerLive(session, known, plan),
+    onError: (error) => {
+      throw error;
+    },
+  };
+  const raw = { method: "GET", target: targetOf(address), appKey: app.key, ifNoneMatch: undefined };
+  const { answer } = await respond(raw, sources, DEFAULT_CACHE_POLICY);
+  return String(answer.body);
+}
+
+function targetOf(address: Address): string {
+  switch (address.kind) {
+    case "catalog":
+      return "/api/v1/_schemas";
+    case "schema":
+      return `/api/v1/_schemas/${address.slug}`;
+    case "page":
+      return `/api/v1/${address.slug}${address.page === 1n ? "" : `?page=${address.page}`}`;
+    case "filter":
+      return `/api/v1/${address.slug}?filter[${address.field}]=${encodeURIComponent(address.value)}`;
+    case "sort":
+      return `/api/v1/${address.slug}?sort=${address.sort}`;
+    case "entry":
+      return `/api/v1/${address.slug}/${address.id}`;
+  }
+}
+
+async function readPublished(session: Session, app: App): Promise<Map<string, Set<string>>> {
+  const published = new Map<string, Set<string>>();
+  for (const { slug } of app.types) {
+    const rows = await session.query(publishedIdsQuery(app.key, slug));
+    published.set(slug, new Set(rows.map(([id]) => id as string)));
+  }
+  return published;
+}
+
+/** Looks at what the file holds, whoever wrote it. */
+function showsUnpublished(file: string, content: string, published: ReadonlyMap<string, ReadonlySet<string>>): boolean {
+  if (file.startsWith("_schemas")) return false;
+  const ids = published.get(file.slice(0, file.indexOf("/"))) ?? new Set();
+  return idsIn(content).some((id) => !ids.has(id));
+}
+
+function idsIn(content: string): string[] {
+  try {
+    const { data } = JSON.parse(content) as { data?: { id: string } | { id: string }[] };
+    return [data ?? []].flat().map((entry) => entry.id);
+  } catch {
+    return [];
+  }
+}
+
+function readOrNull(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return null;
+  }
+}
