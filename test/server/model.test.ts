@@ -1,0 +1,107 @@
+/**
+ * The server against a naive reading of the contract: generated content, generated requests, with a tree and without,
+ * on PostgreSQL and on the embedded database. Free answers of tree and database are the same bytes.
+ */
+
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { arbitraryBundles } from "../support/content.ts";
+import { ask, type Bundle, type ModelAnswer, relevanceFault } from "../support/model.ts";
+import { arbitraryRequest, type GeneratedRequest } from "../support/requests.ts";
+import {
+  buildSite,
+  type Door,
+  ENGINES,
+  type Got,
+  loadBundles,
+  MEDIA,
+  openDoor,
+  openStore,
+  type Store,
+} from "../support/site.ts";
+
+/** Contents, and requests for each of them: PostgreSQL answers thousands, the embedded database hundreds. */
+const EFFORT = { postgres: { contents: 20, requests: 250 }, embedded: { contents: 4, requests: 150 } };
+
+describe.each(ENGINES)("on the %s database", (engine) => {
+  let store: Store;
+
+  beforeAll(async () => {
+    store = await openStore(engine);
+  });
+  afterAll(() => store.close());
+
+  const contents = fc.sample(arbitraryBundles(), { numRuns: EFFORT[engine].contents, seed: 20260120 });
+
+  test.each(contents.map((bundles, index) => ({ bundles, index })))(
+    "content $index: tree and database answer as the contract reads",
+    async ({ bundles, index }) => {
+      await replaceContent(store, bundles);
+      await buildSite(store);
+      const built = await openDoor(store);
+      const live = await openDoor(store, join(store.folder, "nowhere"));
+      const requests = fc.sample(arbitraryRequest(bundles), { numRuns: EFFORT[engine].requests, seed: index });
+      for (const request of requests) await compare(bundles, request, built, live);
+      expect([...built.errors, ...live.errors]).toEqual([]);
+      await built.close();
+      await live.close();
+    },
+  );
+});
+
+async function replaceContent(store: Store, bundles: readonly Bundle[]): Promise<void> {
+  await rm(join(store.folder, "out"), { recursive: true, force: true });
+  await store.database.query(sql("DELETE FROM precast.apps"));
+  await loadBundles(store, bundles);
+}
+
+async function compare(bundles: readonly Bundle[], request: GeneratedRequest, built: Door, live: Door): Promise<void> {
+  const expected = ask(bundles, request, { mediaBaseUrl: MEDIA });
+  const [fromTree, fromDatabase] = await Promise.all([
+    built.get(request.target, request),
+    live.get(request.target, request),
+  ]);
+  const told = JSON.stringify(request);
+  check(told, expected, fromTree);
+  check(told, expected, fromDatabase);
+  const { "cache-status": treeStatus, ...treeHeaders } = timeless(fromTree);
+  const { "cache-status": liveStatus, ...liveHeaders } = timeless(fromDatabase);
+  expect({ status: fromTree.status, text: fromTree.text, headers: treeHeaders }, told).toEqual({
+    status: fromDatabase.status,
+    text: fromDatabase.text,
+    headers: liveHeaders,
+  });
+  expect([treeStatus, liveStatus], told).toEqual(cacheStatuses(expected));
+}
+
+function cacheStatuses({ counted }: ModelAnswer): (string | undefined)[] {
+  if (counted === null) return [undefined, undefined];
+  return counted ? ["precast; fwd=bypass", "precast; fwd=bypass"] : ["precast; hit", "precast; fwd=miss"];
+}
+
+function timeless({ headers }: Got): Record<string, string> {
+  const { date: _, ...rest } = headers;
+  return rest;
+}
+
+function check(told: string, expected: ModelAnswer, got: Got): void {
+  expect(got.status, told).toBe(expected.status);
+  if (expected.order === "groups" && expected.body !== undefined) {
+    expect(relevanceFault(expected as never, got.json), told).toBeUndefined();
+  } else if (got.status === 200 || got.json === undefined) {
+    expect(got.json, told).toEqual(expected.body);
+  } else {
+    const { code, parameter } = got.json.error;
+    expect({ error: { code, ...(parameter === undefined ? {} : { parameter }) } }, told).toEqual(expected.body);
+  }
+  for (const [name, value] of Object.entries(expected.headers)) {
+    if (value === true) expect(got.headers[name], `${name} of ${told}`).toBeTruthy();
+    else expect(got.headers[name], `${name} of ${told}`).toBe(value);
+  }
+  if (expected.counted === null) expect(got.headers["x-request-counted"], told).toBeUndefined();
+  if (expected.headers["x-request-warning"] === undefined)
+    expect(got.headers["x-request-warning"], told).toBeUndefined();
+}

@@ -1,0 +1,188 @@
+/** What users see while the database is away, slow or busy: free answers as ever, the rest refused, and a recovery by itself. */
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { DatabaseFault } from "../../shared/database/fault.ts";
+import type { Bundle } from "../support/model.ts";
+import { startPostgres, type TestServer } from "../support/postgres.ts";
+import { buildSite, type Door, type Got, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+
+const KEY = "shop";
+const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
+
+const SHOP: Bundle = {
+  app: { key: KEY, name: "Shop" },
+  types: [
+    {
+      slug: "goods",
+      name: "Goods",
+      description: "",
+      icon: "",
+      per_page: 2,
+      fields: [{ name: "title", type: "text", label: "Title", required: true, searchable: true }],
+      filterable_fields: ["title"],
+      sortable_fields: ["title"],
+    },
+  ],
+  entries: {
+    goods: ["chair", "lamp", "table"].map((title, index) => ({
+      id: ID.slice(0, -1) + String(index + 1),
+      status: "published" as const,
+      published_at: "2026-01-20T15:30:00Z",
+      created_at: "2026-01-20T15:30:00Z",
+      updated_at: "2026-01-20T15:30:00Z",
+      data: { title },
+    })),
+  },
+};
+
+const FREE = [
+  "/api/v1/_schemas",
+  "/api/v1/_schemas/goods",
+  "/api/v1/_schemas/nope",
+  "/api/v1/goods",
+  "/api/v1/goods?page=2",
+  "/api/v1/goods?page=999",
+  "/api/v1/goods?page=0",
+  "/api/v1/goods?filter[title]=lamp",
+  "/api/v1/goods?filter[title]=nobody+has+this",
+  "/api/v1/goods?sort=-title",
+  "/api/v1/goods?sort=created_at",
+  `/api/v1/goods/${ID}`,
+  "/api/v1/goods/deadbeef-dead-4eef-8ead-deadbeefdead",
+  "/api/v1/nope",
+];
+const COUNTED = ["/api/v1/goods?per_page=1", "/api/v1/goods/search?q=chair", `/api/v1/goods/${ID}?populate=x`];
+
+function timeless({ status, headers: { date: _, ...headers }, text }: Got) {
+  return { status, headers, text };
+}
+
+async function answersOf(door: Door, targets: readonly string[]) {
+  const answers = await Promise.all(targets.map((target) => door.get(target, { appKey: KEY })));
+  return answers.map(timeless);
+}
+
+/** Asks until the answer has this status: the test's time limit ends a wait in vain. */
+async function untilStatus(door: Door, target: string, status: number): Promise<Got> {
+  for (;;) {
+    const got = await door.get(target, { appKey: KEY });
+    if (got.status === status) return got;
+  }
+}
+
+describe("with the database gone", () => {
+  let server: TestServer;
+  let store: Store;
+  let door: Door;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    store = await openStore("postgres", { queryTimeout: 500, connections: 3, queue: 10 }, server.url("postgres"));
+    await loadBundles(store, [SHOP]);
+    await buildSite(store);
+    door = await openDoor(store);
+  });
+  afterAll(async () => {
+    await door.close();
+    await store.close();
+    await server.remove();
+  });
+
+  test.each([
+    ["stopped", () => server.stop("fast"), () => server.start()],
+    ["crashed", () => server.stop("immediate"), () => server.start()],
+    ["killed", () => server.kill(), () => server.start()],
+    ["frozen", async () => server.pause(), async () => server.resume()],
+  ])("%s: free answers are the same as before, the rest are 503, and it recovers by itself", async (_, away, back) => {
+    const before = await answersOf(door, FREE);
+    const stranger = await door.get("/api/v1/goods", { appKey: "nobody" });
+    expect(stranger.status).toBe(401);
+    await away();
+
+    expect(await answersOf(door, FREE)).toEqual(before);
+    expect((await door.get("/api/v1/goods", { appKey: "nobody" })).status).toBe(401);
+    for (const got of await Promise.all(COUNTED.map((target) => door.get(target, { appKey: KEY })))) {
+      expect(got.status).toBe(503);
+      expect(got.json.error.code).toBe("DATABASE_UNAVAILABLE");
+      expect(got.headers).toMatchObject({
+        "retry-after": "1",
+        "x-request-counted": "true",
+        "cache-control": "no-store",
+      });
+    }
+
+    await back();
+    for (const target of COUNTED) expect((await untilStatus(door, target, 200)).status).toBe(200);
+  });
+});
+
+describe("with a database that is slow", () => {
+  let store: Store;
+  let door: Door;
+  let other: Client;
+
+  beforeAll(async () => {
+    store = await openStore("postgres", { queryTimeout: 300, connections: 1, queue: 1 });
+    await loadBundles(store, [SHOP]);
+    await buildSite(store);
+    door = await openDoor(store);
+    other = new Client({ connectionString: store.url as string });
+    await other.connect();
+  });
+  afterAll(async () => {
+    await other.end();
+    await door.close();
+    await store.close();
+  });
+
+  /** A lock that another client holds makes every live query wait. */
+  async function whileLocked<T>(run: () => Promise<T>): Promise<T> {
+    await other.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+    try {
+      return await run();
+    } finally {
+      await other.query("ROLLBACK");
+    }
+  }
+
+  test("a live query past the limit is 504, and is gone from the database", async () => {
+    const got = await whileLocked(async () => {
+      const answer = await door.get("/api/v1/goods?per_page=1", { appKey: KEY });
+      const running = await other.query(
+        "SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'precast' AND state = 'active' AND datname = current_database()",
+      );
+      expect(running.rows[0].count).toBe(0);
+      return answer;
+    });
+    expect(got.status).toBe(504);
+    expect(got.json.error.code).toBe("QUERY_TIMEOUT");
+    expect(got.headers["cache-control"]).toBe("no-store");
+    expect((await door.get("/api/v1/goods?per_page=1", { appKey: KEY })).status).toBe(200);
+  });
+
+  test("more live requests than may wait are 503 at once, and free ones are answered meanwhile", async () => {
+    await whileLocked(async () => {
+      const asked = [1, 2, 3, 4].map((size) => door.get(`/api/v1/goods?per_page=${size}`, { appKey: KEY }));
+      expect((await door.get("/api/v1/goods", { appKey: KEY })).status).toBe(200);
+      const answers = await Promise.all(asked);
+      const codes = answers.map((got) => got.json.error.code).sort();
+      expect(codes.filter((code) => code === "OVERLOADED")).toHaveLength(2);
+      const refused = answers.find((got) => got.json.error.code === "OVERLOADED");
+      expect(refused?.headers["retry-after"]).toBe("1");
+    });
+  });
+});
+
+describe("with an embedded database that is slow", () => {
+  test("the query is ended, and the data is intact", async () => {
+    const store = await openStore("embedded", { queryTimeout: 1_000 });
+    await loadBundles(store, [SHOP]);
+    const slow = store.database.query(sql("SELECT count(*)::text FROM generate_series(1, 1000000000)"));
+    await expect(slow).rejects.toEqual(expect.objectContaining({ reason: "timeout" }));
+    await expect(slow).rejects.toBeInstanceOf(DatabaseFault);
+    const rows = await store.database.query(sql("SELECT count(*)::text FROM precast.entries"));
+    expect(rows).toEqual([["3"]]);
+    await store.close();
+  });
+});

@@ -1,0 +1,135 @@
+/** A whole Precast for a test: content in a database, a tree when wanted, and the real server on a real socket. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inject } from "vitest";
+import { type AppReport, buildTree } from "../../cli/build/build.ts";
+import { importBundle } from "../../cli/import/write.ts";
+import { createApp } from "../../server/app.ts";
+import { openLedger } from "../../server/ledger.ts";
+import { openLive } from "../../server/live.ts";
+import { listen } from "../../server/serve.ts";
+import { openTree } from "../../server/tree.ts";
+import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { migrate } from "../../shared/schema/migrate.ts";
+import { writeBundle } from "./content.ts";
+import type { Bundle } from "./model.ts";
+import { createDatabase, dropDatabase } from "./postgres.ts";
+
+export type Engine = "postgres" | "embedded";
+export const ENGINES: readonly Engine[] = ["postgres", "embedded"];
+export const MEDIA = "https://media.test";
+
+export type Asked = {
+  readonly method?: string;
+  readonly appKey?: string;
+  readonly headers?: Record<string, string | string[]>;
+};
+export type Got = {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly text: string;
+  /** The parsed body; undefined when there is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of the body, at run time
+  readonly json: any;
+};
+
+export type Store = {
+  readonly database: Database;
+  readonly url: string | null;
+  readonly folder: string;
+  readonly close: () => Promise<void>;
+};
+
+type Limits = { readonly queryTimeout?: number; readonly connections?: number; readonly queue?: number };
+
+/** An empty, migrated database of its own, and a temporary folder. `server` is where PostgreSQL makes it. */
+export async function openStore(engine: Engine, limits: Limits = {}, server = inject("postgresUrl")): Promise<Store> {
+  const folder = await mkdtemp(join(tmpdir(), "precast-test-"));
+  const url = engine === "postgres" ? await createDatabase(server) : null;
+  const options = { url, dataDir: join(folder, "data"), queryTimeout: null, connections: 4, queue: 100, ...limits };
+  const database = await openDatabase(options);
+  await migrate(database);
+  const close = async () => {
+    await database.close();
+    if (url !== null) await dropDatabase(url);
+    await rm(folder, { recursive: true, force: true });
+  };
+  return { database, url, folder, close };
+}
+
+export async function loadBundles(store: Store, bundles: readonly Bundle[]): Promise<void> {
+  for (const bundle of bundles) {
+    const folder = await mkdtemp(join(store.folder, "bundle-"));
+    await writeBundle(folder, bundle);
+    await importBundle(store.database, folder, { prune: true, dryRun: false });
+  }
+}
+
+export function buildSite(store: Store): Promise<AppReport[]> {
+  const options = {
+    out: join(store.folder, "out"),
+    apps: null,
+    dryRun: false,
+    mediaBaseUrl: MEDIA,
+    now: () => new Date(),
+  };
+  return buildTree(store.database, options);
+}
+
+export type Door = {
+  readonly url: string;
+  readonly get: (target: string, asked?: Asked) => Promise<Got>;
+  readonly errors: unknown[];
+  readonly close: () => Promise<void>;
+};
+
+/** The server over a store. `out` is where its tree is; a folder without one makes everything live. */
+export async function openDoor(store: Store, out = join(store.folder, "out")): Promise<Door> {
+  const errors: unknown[] = [];
+  const onError = (error: unknown) => void errors.push(error);
+  const ledger = await openLedger(store.database, {
+    folder: join(store.folder, "ledger"),
+    now: () => new Date(),
+    onError,
+  });
+  const sources = { ...openTree(out), ...openLive(store.database, { mediaBaseUrl: MEDIA }), onError };
+  const listening = await listen(createApp({ sources, ledger, policy: DEFAULT_CACHE_POLICY }), "127.0.0.1", 0);
+  return {
+    url: listening.url,
+    errors,
+    get: (target, asked) => ask(listening.url, target, asked),
+    close: async () => {
+      await listening.stop();
+      await ledger.close();
+    },
+  };
+}
+
+/** One request with its target as it is: `fetch` would normalise it. `appKey` undefined sends none. */
+export function ask(url: string, target: string, { method = "GET", appKey, headers = {} }: Asked = {}): Promise<Got> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    const sent = { ...headers, ...(appKey === undefined ? {} : { "X-App-Key": appKey }) };
+    const outgoing = httpRequest({ hostname, port, method, path: target, headers: sent, agent: false }, (incoming) => {
+      const chunks: Buffer[] = [];
+      incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+      incoming.on("error", reject);
+      incoming.on("end", () => {
+        const text = Buffer.concat(chunks).toString("utf8");
+        const got = Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]);
+        resolve({
+          status: incoming.statusCode ?? 0,
+          headers: Object.fromEntries(got),
+          text,
+          json: text === "" ? undefined : JSON.parse(text),
+        });
+      });
+    });
+    outgoing.on("error", reject);
+    outgoing.end();
+  });
+}
