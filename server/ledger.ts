@@ -22,6 +22,7 @@ export type LedgerOptions = {
   /** Where the journals are. */
   readonly folder: string;
   readonly now: () => Date;
+  /** Is told once when the database begins to refuse batches. */
   readonly onError: (error: unknown) => void;
 };
 
@@ -40,6 +41,7 @@ export async function openLedger(database: Database, { folder, now, onError }: L
   let writing: Promise<void> | null = null;
   let sending: Promise<void> | null = null;
   let timer: NodeJS.Timeout | null = null;
+  let failing = false;
 
   /** Writes all that wait at once, as often as something waits: one write serves many requests. */
   async function writeWaiting(): Promise<void> {
@@ -84,9 +86,11 @@ export async function openLedger(database: Database, { folder, now, onError }: L
       for (let file = full[0]; file !== undefined; file = full[0]) {
         await sendJournal(database, folder, file);
         full.shift();
+        failing = false;
       }
     } catch (error) {
-      onError(error);
+      if (!failing) onError(error);
+      failing = true;
       sendSoon(RETRY_AFTER);
     }
   }
