@@ -11,7 +11,7 @@ export class SchemaError extends Error {
   }
 }
 
-type Limits = Partial<Pick<DatabaseOptions, "connections" | "queue" | "queryTimeout">>;
+type Limits = Partial<Pick<DatabaseOptions, "connections" | "queue" | "queryTimeout" | "share">>;
 
 export function databaseOptions({ databaseUrl, dataDir }: Settings<CommonName>, limits: Limits = {}): DatabaseOptions {
   return { url: databaseUrl, dataDir, queryTimeout: null, connections: 4, queue: 1_000, ...limits };

@@ -24,7 +24,8 @@ export const serveCommand = defineCommand({
   run: async ({ terminal, now, stopped }, settings) => {
     const stop = stopped();
     const { connections, queue } = settings;
-    const database = await openDatabase(databaseOptions(settings, { connections, queue, queryTimeout: QUERY_TIMEOUT }));
+    const limits = { connections, queue, queryTimeout: QUERY_TIMEOUT, share: true };
+    const database = await openDatabase(databaseOptions(settings, limits));
     const onError = (error: unknown) => terminal.warn(error);
     // The tree answers without the database: one that is away is no reason not to start.
     await needSchema(database).catch((error: unknown) => {

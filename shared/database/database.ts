@@ -35,6 +35,8 @@ export type DatabaseOptions = {
   /** Connections at most, and queries that may wait for one. PostgreSQL alone. */
   readonly connections: number;
   readonly queue: number;
+  /** Lets other processes of this machine use the embedded database as long as it is open here. */
+  readonly share?: boolean;
 };
 
 export function sql(text: string, values: readonly Value[] = []): Query {

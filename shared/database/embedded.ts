@@ -15,7 +15,9 @@ import {
   type Session,
 } from "./database.ts";
 import { DatabaseFault } from "./fault.ts";
-import { takeLock } from "./lock.ts";
+import { joinDatabase } from "./guest.ts";
+import { shareDatabase } from "./host.ts";
+import { LockedError, takeLock } from "./lock.ts";
 
 /** What the thread is told, and what it answers. */
 export type Job = { readonly id: number } & (
@@ -27,11 +29,36 @@ export type Reply = { readonly id: number } & ({ readonly rows: Row[] } | { read
 export type SqlError = { readonly message: string; readonly code: string };
 
 type Order = { readonly query: Query } | { readonly script: string } | { readonly close: true };
-type Thread = { readonly run: (order: Order) => Promise<Row[]>; readonly end: () => Promise<unknown> };
+type Thread = {
+  readonly run: (order: Order) => Promise<Row[]>;
+  readonly end: () => Promise<unknown>;
+  /** Resolves when the database is open, which takes seconds the first time. */
+  readonly ready: Promise<unknown>;
+};
 
+/** Opens the database of this folder, or joins the server that has it open and shares it. */
 export async function openEmbedded(options: DatabaseOptions): Promise<Database> {
   mkdirSync(options.dataDir, { recursive: true });
-  const unlock = takeLock(join(options.dataDir, "database.lock"));
+  let unlock: () => void;
+  try {
+    unlock = takeLock(join(options.dataDir, "database.lock"));
+  } catch (error) {
+    const joined = error instanceof LockedError ? await joinDatabase(options.dataDir) : null;
+    if (joined === null) throw error;
+    return joined;
+  }
+  const database = openOwn(options, unlock);
+  if (!options.share) return database;
+  // Sharing is a convenience: where no socket can be made, the database is this process's alone.
+  const host = await shareDatabase(database, options.dataDir).catch(() => null);
+  const close = async () => {
+    await host?.close();
+    await database.close();
+  };
+  return { ...database, close };
+}
+
+function openOwn(options: DatabaseOptions, unlock: () => void): Database {
   const folder = join(options.dataDir, "database");
   let thread = startThread(folder);
   let turn: Promise<unknown> = Promise.resolve();
@@ -45,6 +72,7 @@ export async function openEmbedded(options: DatabaseOptions): Promise<Database> 
 
   async function limited(order: Order): Promise<Row[]> {
     if (options.queryTimeout === null) return thread.run(order);
+    await thread.ready;
     const limit = timeLimit(options.queryTimeout);
     try {
       return await Promise.race([thread.run(order), limit.passed]);
@@ -121,13 +149,13 @@ function startThread(folder: string): Thread {
   worker.on("error", failAll);
   worker.on("exit", failAll);
 
-  return {
-    run: (order) =>
-      new Promise((resolve, reject) => {
-        const id = ++last;
-        waiting.set(id, { resolve, reject });
-        worker.postMessage({ id, ...order } satisfies Job);
-      }),
-    end: () => worker.terminate(),
-  };
+  const run = (order: Order) =>
+    new Promise<Row[]>((resolve, reject) => {
+      const id = ++last;
+      waiting.set(id, { resolve, reject });
+      worker.postMessage({ id, ...order } satisfies Job);
+    });
+  const ready = run({ script: "" });
+  ready.catch(() => {});
+  return { run, end: () => worker.terminate(), ready };
 }

@@ -1,0 +1,82 @@
+/** Uses the embedded database that another process has open and shares. */
+import { connect, type Socket } from "node:net";
+import type { Access, Database, Row, Session } from "./database.ts";
+import { DatabaseFault } from "./fault.ts";
+import { type Ask, listenTo, say, socketOf, type Told, unpackError } from "./wire.ts";
+
+type Order = Ask extends infer A ? (A extends Ask ? Omit<A, "id"> : never) : never;
+
+/** Null when nobody shares the database of this folder. */
+export async function joinDatabase(dataDir: string): Promise<Database | null> {
+  const socket = await reach(socketOf(dataDir));
+  return socket === null ? null : guestOf(socket);
+}
+
+function reach(address: string): Promise<Socket | null> {
+  return new Promise((resolve) => {
+    const socket = connect(address);
+    socket.once("connect", () => resolve(socket));
+    socket.once("error", () => resolve(null));
+  });
+}
+
+function guestOf(socket: Socket): Database {
+  const waiting = new Map<number, { resolve: (rows: Row[]) => void; reject: (error: unknown) => void }>();
+  let last = 0;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  listenTo<Told>(socket, (told) => {
+    const asked = waiting.get(told.id);
+    waiting.delete(told.id);
+    if ("rows" in told) asked?.resolve(told.rows);
+    else asked?.reject(unpackError(told.error));
+  });
+  socket.on("error", () => {});
+  socket.on("close", () => {
+    for (const { reject } of waiting.values()) reject(gone());
+    waiting.clear();
+  });
+
+  const ask = (order: Order) =>
+    new Promise<Row[]>((resolve, reject) => {
+      if (!socket.writable) return reject(gone());
+      const id = ++last;
+      waiting.set(id, { resolve, reject });
+      say(socket, { id, ...order } as Ask);
+    });
+  const session: Session = {
+    query: (query) => ask({ query }),
+    execute: async (script) => void (await ask({ script })),
+  };
+
+  /** One connection has one transaction at a time: whatever else it is asked for waits. */
+  function inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const mine = turn.then(run, run);
+    turn = mine.catch(() => {});
+    return mine;
+  }
+
+  async function transaction<T>(access: Access, run: (session: Session) => Promise<T>): Promise<T> {
+    await ask({ begin: access });
+    try {
+      const result = await run(session);
+      await ask({ end: "commit" });
+      return result;
+    } catch (error) {
+      await ask({ end: "rollback" }).catch(() => {});
+      throw error;
+    }
+  }
+
+  return {
+    kind: "embedded",
+    query: (query) => inTurn(() => session.query(query)),
+    execute: (script) => inTurn(() => session.execute(script)),
+    transaction: (access, run) => inTurn(() => transaction(access, run)),
+    close: async () => void socket.destroySoon(),
+  };
+}
+
+function gone(): DatabaseFault {
+  return new DatabaseFault("unavailable", "the process that shared the embedded database has ended");
+}

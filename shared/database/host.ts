@@ -1,0 +1,74 @@
+/** Shares an open embedded database with other processes of this machine: `build` and `usage` beside a running `serve`. */
+import { chmodSync, rmSync } from "node:fs";
+import { createServer, type Socket } from "node:net";
+import type { Access, Database, Row, Session } from "./database.ts";
+import { type Ask, listenTo, packError, say, socketOf } from "./wire.ts";
+
+export async function shareDatabase(database: Database, dataDir: string): Promise<{ close: () => Promise<void> }> {
+  const address = socketOf(dataDir);
+  rmSync(address, { force: true });
+  const guests = new Set<Socket>();
+  const server = createServer((socket) => {
+    guests.add(socket);
+    socket.on("close", () => guests.delete(socket));
+    socket.on("error", () => {});
+    serveGuest(database, socket);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(address, resolve);
+  });
+  if (process.platform !== "win32") chmodSync(address, 0o600);
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      for (const socket of guests) socket.destroy();
+    });
+  return { close };
+}
+
+/** A transaction that a guest has open; it has the database to itself until it ends. */
+type Open = { readonly session: Session; readonly end: (commit: boolean) => void; readonly ended: Promise<unknown> };
+
+function serveGuest(database: Database, socket: Socket): void {
+  let open: Open | null = null;
+
+  async function answer(ask: Ask): Promise<Row[]> {
+    if ("begin" in ask) {
+      open = await begin(database, ask.begin);
+      // It may have gone while it waited for its turn.
+      if (socket.destroyed) open.end(false);
+    } else if ("end" in ask) {
+      const ending = open;
+      open = null;
+      ending?.end(ask.end === "commit");
+      await ending?.ended;
+    } else if ("script" in ask) await (open?.session ?? database).execute(ask.script);
+    else return (open?.session ?? database).query(ask.query);
+    return [];
+  }
+
+  listenTo<Ask>(socket, (ask) => {
+    answer(ask).then(
+      (rows) => say(socket, { id: ask.id, rows }),
+      (error) => say(socket, { id: ask.id, error: packError(error) }),
+    );
+  });
+  // A guest that goes away takes its transaction with it.
+  socket.on("close", () => open?.end(false));
+}
+
+class RolledBack extends Error {}
+
+function begin(database: Database, access: Access): Promise<Open> {
+  return new Promise((resolve, reject) => {
+    const ended = database.transaction(access, async (session) => {
+      const commit = await new Promise<boolean>((end) => resolve({ session, end, ended: settled }));
+      if (!commit) throw new RolledBack();
+    });
+    const settled = ended.catch((error: unknown) => {
+      if (!(error instanceof RolledBack)) throw error;
+    });
+    settled.catch(reject);
+  });
+}

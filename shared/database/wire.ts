@@ -1,0 +1,49 @@
+/** What a host of the embedded database and its guests say to each other: JSON, a line each, over a local socket. */
+import { createHash } from "node:crypto";
+import { realpathSync } from "node:fs";
+import type { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Access, Query, Row } from "./database.ts";
+import { DatabaseFault, type FaultReason } from "./fault.ts";
+
+export type Ask = { readonly id: number } & (
+  | { readonly query: Query }
+  | { readonly script: string }
+  | { readonly begin: Access }
+  | { readonly end: "commit" | "rollback" }
+);
+
+export type Told = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: WireError });
+
+type WireError = { readonly message: string; readonly code?: string; readonly reason?: FaultReason };
+
+/** Where the host of a folder listens. In the folder itself the name could be longer than a socket's may be. */
+export function socketOf(dataDir: string): string {
+  const name = `precast-${createHash("sha256").update(realpathSync(dataDir)).digest("hex").slice(0, 24)}`;
+  return process.platform === "win32" ? `\\\\.\\pipe\\${name}` : join(tmpdir(), `${name}.sock`);
+}
+
+export function say(socket: Socket, message: Ask | Told): void {
+  if (socket.writable) socket.write(`${JSON.stringify(message)}\n`);
+}
+
+export function listenTo<M extends Ask | Told>(socket: Socket, hear: (message: M) => void): void {
+  let rest = "";
+  socket.setEncoding("utf8");
+  socket.on("data", (chunk: string) => {
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) hear(JSON.parse(line) as M);
+  });
+}
+
+export function packError(error: unknown): WireError {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof DatabaseFault) return { message, reason: error.reason };
+  return { message, code: String((error as { code?: unknown }).code ?? "") };
+}
+
+export function unpackError({ message, code, reason }: WireError): Error {
+  return reason === undefined ? Object.assign(new Error(message), { code }) : new DatabaseFault(reason, message);
+}

@@ -1,0 +1,110 @@
+/** One embedded database used by several processes: whoever has it open and shares it lets the others in. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Database, sql } from "../../shared/database/database.ts";
+import { DatabaseFault } from "../../shared/database/fault.ts";
+import { LockedError } from "../../shared/database/lock.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+
+const options = (dataDir: string, share: boolean) => ({
+  url: null,
+  dataDir,
+  queryTimeout: null,
+  connections: 1,
+  queue: 1,
+  share,
+});
+
+let folder: string;
+
+// One folder for all: it takes seconds to make the first time.
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "precast-share-"));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+async function count(database: Database): Promise<string | null | undefined> {
+  return (await database.query(sql("SELECT count(*)::text FROM notes")))[0]?.[0];
+}
+
+describe("an embedded database that is open and shared", () => {
+  let host: Database;
+  let guest: Database;
+
+  beforeAll(async () => {
+    host = await openDatabase(options(folder, true));
+    await host.execute("CREATE TABLE notes (text text)");
+    guest = await openDatabase(options(folder, false));
+  });
+  afterAll(async () => {
+    await guest.close();
+    await host.close();
+  });
+
+  test("lets another read and write", async () => {
+    await guest.query(sql("INSERT INTO notes VALUES ($1)", ["from the guest, with a line\nbreak and 'quotes'"]));
+    expect(await host.query(sql("SELECT text FROM notes"))).toEqual([
+      ["from the guest, with a line\nbreak and 'quotes'"],
+    ]);
+    await guest.execute("DELETE FROM notes; DELETE FROM notes");
+    expect(await count(guest)).toBe("0");
+  });
+
+  test("keeps what a guest's transaction commits and nothing of one that fails", async () => {
+    await guest.transaction("write", (session) => session.query(sql("INSERT INTO notes VALUES ('kept')")));
+    const failing = guest.transaction("write", async (session) => {
+      await session.query(sql("INSERT INTO notes VALUES ('lost')"));
+      throw new Error("the guest changed its mind");
+    });
+    await expect(failing).rejects.toThrow("the guest changed its mind");
+    expect(await host.query(sql("SELECT text FROM notes"))).toEqual([["kept"]]);
+    await host.execute("DELETE FROM notes");
+  });
+
+  test("tells a guest the errors of its SQL, with their codes", async () => {
+    await expect(guest.query(sql("SELECT * FROM nowhere"))).rejects.toMatchObject({ code: "42P01" });
+    const reading = guest.transaction("read", (session) => session.query(sql("INSERT INTO notes VALUES ('x')")));
+    await expect(reading).rejects.toMatchObject({ code: "25006" });
+  });
+
+  test("goes on when a guest ends in the middle of a transaction", async () => {
+    const leaving = await openDatabase(options(folder, false));
+    const left = leaving.transaction("write", async (session) => {
+      await session.query(sql("INSERT INTO notes VALUES ('half')"));
+      await leaving.close();
+      await session.query(sql("SELECT 1"));
+    });
+    await expect(left).rejects.toBeInstanceOf(DatabaseFault);
+    expect(await count(host)).toBe("0");
+  });
+
+  test("makes transactions of host and guests wait for each other", async () => {
+    const add = (database: Database) =>
+      database.transaction("write", async (session) => {
+        const rows = await session.query(sql("SELECT count(*)::text FROM notes"));
+        await session.query(sql("INSERT INTO notes VALUES ($1)", [rows[0]?.[0] as string]));
+      });
+    await Promise.all([host, guest, host, guest, guest, host].map(add));
+    const rows = await host.query(sql("SELECT text FROM notes ORDER BY text"));
+    expect(rows.flat()).toEqual(["0", "1", "2", "3", "4", "5"]);
+  });
+});
+
+describe("an embedded database that is open and not shared", () => {
+  test("is told to be in use", async () => {
+    const owner = await openDatabase(options(folder, false));
+    await expect(openDatabase(options(folder, false))).rejects.toBeInstanceOf(LockedError);
+    await owner.close();
+    const next = await openDatabase(options(folder, false));
+    await next.close();
+  });
+
+  test("whose host ends refuses its guests as a database that is away", async () => {
+    const host = await openDatabase(options(folder, true));
+    const guest = await openDatabase(options(folder, false));
+    await host.close();
+    await expect(guest.query(sql("SELECT 1"))).rejects.toMatchObject({ reason: "unavailable" });
+  });
+});
