@@ -1,9 +1,8 @@
 /** What a value must be to stand in a field. Whether the database can hold what it spells is for `text.ts` to say. */
 import type { Field, FieldType } from "../../shared/catalog.ts";
+import { readUuid } from "../../shared/value.ts";
 import { canonicalInstant, isDay } from "./instant.ts";
 import { quote } from "./problem.ts";
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export const AN_INSTANT = "a timestamp with an offset such as 2026-01-20T15:30:00Z, in the years 0001 to 9998";
 export const A_UUID = "a UUID such as 3f2c1a9e-7b4d-4c1e-9a55-0d6b8f7e2c10";
@@ -22,7 +21,7 @@ const EXPECTED: Record<FieldType, string> = {
 };
 
 export function isUuid(value: unknown): value is string {
-  return typeof value === "string" && UUID.test(value);
+  return typeof value === "string" && readUuid(value) !== null;
 }
 
 /** What is wrong with a field's value, null when nothing is. `undefined` is a field that the entry does not name. */
