@@ -51,8 +51,11 @@ export function openTerminal({ stdout, stderr, json, quiet, debug, plain }: Term
   };
 }
 
+/** No line between two rows. */
+const NO_RULES = { mid: "", "left-mid": "", "mid-mid": "", "right-mid": "" };
+
 function drawTable(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const table = new Table({ head: [...head], style: { head: ["bold"], border: ["gray"] } });
+  const table = new Table({ head: [...head], style: { head: ["bold"], border: ["gray"] }, chars: NO_RULES });
   table.push(...rows.map((row) => row.map(String)));
   return table.toString();
 }
@@ -61,6 +64,8 @@ function openProgress(stream: Stream): Progress {
   const bar = new SingleBar({
     format: "{bar} {percentage}% | {value}/{total} files | {megabytes} MB | {rate} files/s | {eta_formatted} left",
     stream: stream as NodeJS.WriteStream,
+    barCompleteChar: "█",
+    barIncompleteChar: "░",
     clearOnComplete: true,
     hideCursor: true,
     fps: 10,

@@ -26,8 +26,8 @@ const PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'pub
  */
 export function listQuery(appKey: string, plan: ListPlan): Query {
   const values = collectValues(appKey, plan.type.slug);
-  const where = [PUBLISHED, ...plan.conditions.map((condition) => conditionSql(condition, values))].join("\n  AND ");
-  return pageQuery(values, where, orderSql(plan.sort), plan);
+  const conditions = plan.conditions.map((condition) => conditionSql(condition, values));
+  return pageQuery(values, conditions, sortKeys(plan.sort), plan);
 }
 
 /** As listQuery. Full-word entries come first, then those in which the words occur more often. */
@@ -35,28 +35,45 @@ export function searchQuery(appKey: string, plan: SearchPlan): Query {
   const values = collectValues(appKey, plan.type.slug);
   const words = plan.words.map((word) => `lower(${values.place(word)}::text COLLATE "und-x-icu")`);
   const found = words.length === 0 ? ["false"] : words.map((word) => `e.words LIKE '%' || ${word} || '%'`);
-  const where = [PUBLISHED, ...found, ...plan.conditions.map((condition) => conditionSql(condition, values))].join(
-    "\n  AND ",
-  );
-  return pageQuery(values, where, plan.sort === null ? relevanceSql(words) : orderSql(plan.sort), plan);
+  const conditions = [...found, ...plan.conditions.map((condition) => conditionSql(condition, values))];
+  return pageQuery(values, conditions, plan.sort === null ? relevanceKeys(words) : sortKeys(plan.sort), plan);
 }
 
-function pageQuery(values: Values, where: string, order: string, plan: ListPlan | SearchPlan): Query {
-  const offset = (plan.page - 1n) * BigInt(plan.perPage);
-  const last = 2n ** 63n - 1n;
-  const limit = `LIMIT ${plan.perPage} OFFSET ${offset > last ? last : offset}`;
-  const text = `WITH ${KIND}
-SELECT counted.total::text, page.id, page.data, page.rich, page.published_at, page.created_at, page.updated_at
+/**
+ * What matches is found once where it has to be searched for, and is then counted and cut; a list without conditions is
+ * counted and cut by index. Rows are read whole for the page alone.
+ */
+function pageQuery(
+  values: Values,
+  conditions: readonly string[],
+  keys: readonly SortKey[],
+  plan: ListPlan | SearchPlan,
+): Query {
+  const once = conditions.length > 0 ? "MATERIALIZED" : "NOT MATERIALIZED";
+  const text = `WITH ${KIND},
+matched AS ${once} (
+  SELECT e.id, ${keys.map(({ value }, index) => `${value} AS key_${index}`).join(", ")}
+  FROM precast.entries AS e
+  WHERE ${[PUBLISHED, ...conditions].join("\n    AND ")}),
+page AS (
+  SELECT first.id, row_number() OVER () AS place FROM (
+    SELECT id FROM matched
+    ORDER BY ${keys.map(({ direction }, index) => `key_${index} ${direction}`).join(", ")}
+    ${limitSql(plan)}) AS first)
+SELECT counted.total::text, shown.id, shown.data, shown.rich, shown.published_at, shown.created_at, shown.updated_at
 FROM kind
-CROSS JOIN (SELECT count(*) AS total FROM precast.entries AS e WHERE ${where}) AS counted
+CROSS JOIN (SELECT count(*) AS total FROM matched) AS counted
 LEFT JOIN (
-  SELECT first.*, row_number() OVER () AS place FROM (
-    SELECT ${entryColumns(showsRichText(plan.shown))}
-    FROM precast.entries AS e
-    WHERE ${where}
-    ORDER BY ${order} ${limit}) AS first) AS page ON true
-ORDER BY page.place`;
+  SELECT page.place, ${entryColumns(showsRichText(plan.shown))}
+  FROM page JOIN precast.entries AS e ON e.content_type_id = (SELECT id FROM kind) AND e.id = page.id) AS shown ON true
+ORDER BY shown.place`;
   return { text, values: values.all };
+}
+
+function limitSql({ page, perPage }: ListPlan | SearchPlan): string {
+  const offset = (page - 1n) * BigInt(perPage);
+  const last = 2n ** 63n - 1n;
+  return `LIMIT ${perPage} OFFSET ${offset > last ? last : offset}`;
 }
 
 /** One entry and the entries it names: rows of [field, id, data, rich, …]; the entry itself has the field ''. */
@@ -146,20 +163,38 @@ function keySql(column: Column): { key: string; elements: string } {
   return { key: sqlType(column) === "text" ? `${value} COLLATE "C"` : value, elements: "" };
 }
 
+type SortKey = { readonly value: string; readonly direction: "ASC" | "DESC" | "ASC NULLS LAST" | "DESC NULLS LAST" };
+
+const BY_ID: SortKey = { value: "e.id", direction: "ASC" };
+const NEWEST_FIRST: readonly SortKey[] = [{ value: "e.published_at", direction: "DESC" }, BY_ID];
+
 /** Entries without a value come last in both directions; ties are the newest first, then by id. */
-function orderSql({ column, descending }: Sort): string {
-  const first = `${orderKeySql(column)} ${descending ? "DESC" : "ASC"} NULLS LAST`;
-  return column.name === "published_at" ? `${first}, e.id` : `${first}, e.published_at DESC, e.id`;
+function sortKeys({ column, descending }: Sort): readonly SortKey[] {
+  if (column.name === "published_at") return NEWEST_FIRST;
+  return [
+    { value: orderKeySql(column), direction: descending ? "DESC NULLS LAST" : "ASC NULLS LAST" },
+    ...NEWEST_FIRST,
+  ];
 }
 
-function relevanceSql(words: readonly string[]): string {
-  if (words.length === 0) return "e.id";
+function orderSql(sort: Sort): string {
+  return sortKeys(sort)
+    .map(({ value, direction }) => `${value} ${direction}`)
+    .join(", ");
+}
+
+function relevanceKeys(words: readonly string[]): readonly SortKey[] {
+  if (words.length === 0) return NEWEST_FIRST;
   const complete = words.map((word) => `e.words LIKE '% ' || ${word} || ' %'`).join(" AND ");
   const occurrences = (wanted: string) =>
     `(length(e.words) - length(replace(e.words, ${wanted}, ''))) / length(${wanted})`;
   const full = words.map((word) => occurrences(`(' ' || ${word} || ' ')`)).join(" + ");
   const partial = words.map((word) => occurrences(word)).join(" + ");
-  return `(${complete}) DESC, CASE WHEN ${complete} THEN ${full} ELSE ${partial} END DESC, e.published_at DESC, e.id`;
+  return [
+    { value: `(${complete})`, direction: "DESC" },
+    { value: `CASE WHEN ${complete} THEN ${full} ELSE ${partial} END`, direction: "DESC" },
+    ...NEWEST_FIRST,
+  ];
 }
 
 function conditionSql(condition: Condition, values: Values): string {

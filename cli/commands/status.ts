@@ -38,19 +38,15 @@ export const statusCommand = defineCommand({
         return statuses;
       }),
     );
-    const rows = apps.flatMap(({ key, types, tree }) =>
-      types.map(({ slug, published, entries, drafts }) => [
-        key,
-        slug,
-        published ? "yes" : "no",
-        entries,
-        drafts,
-        treeText(tree),
-      ]),
+    const rows = apps.flatMap(({ key, types }) =>
+      types.map(({ slug, published, entries, drafts }) => [key, slug, published ? "yes" : "no", entries, drafts]),
     );
-    const table = terminal.table(["App", "Type", "Published", "Entries", "Drafts", "Tree"], rows);
+    const table = terminal.table(["App", "Type", "Published", "Entries", "Drafts"], rows);
+    const trees = apps.map(({ key, tree }) => `${terminal.colors.bold(key)}: ${treeText(tree)}`);
     terminal.result(
-      apps.length === 0 ? "No app in the database: import a bundle first (precast import <folder>)." : table,
+      apps.length === 0
+        ? "No app in the database: import a bundle first (precast import <folder>)."
+        : [table, ...trees].join("\n"),
       { apps },
     );
     return DONE;
