@@ -5,53 +5,66 @@ import { openLedger } from "../../server/ledger.ts";
 import { openLive } from "../../server/live.ts";
 import { listen } from "../../server/serve.ts";
 import { openTree } from "../../server/tree.ts";
+import type { CommonName, Settings } from "../../shared/config.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { builtApps } from "../build/build.ts";
-import { DONE, defineCommand } from "../command.ts";
+import { type Context, DONE, defineCommand } from "../command.ts";
 import { databaseOptions, needSchema } from "../database.ts";
 import { requestsToTry } from "../tour.ts";
 
 /** The contract's limit for live queries (section 6). */
 const QUERY_TIMEOUT = 5_000;
 
+const SETTINGS = ["host", "port", "connections", "queue", "cacheControl", "cdnCacheControl"] as const;
+type ServeSettings = Settings<(typeof SETTINGS)[number] | CommonName>;
+
 export const serveCommand = defineCommand({
   name: "serve",
   describes: "answer the API from the tree, and live what the tree does not hold",
   argument: null,
-  settings: ["host", "port", "connections", "queue", "cacheControl", "cdnCacheControl"],
+  settings: SETTINGS,
   examples: ["precast serve", "precast serve --host 0.0.0.0 --port 8080 --out /var/lib/precast"],
-  run: async ({ terminal, now, stopped }, settings) => {
-    const stop = stopped();
+  run: async (context, settings) => {
     const { connections, queue } = settings;
     const limits = { connections, queue, queryTimeout: QUERY_TIMEOUT, share: true };
     const database = await openDatabase(databaseOptions(settings, limits));
-    const onError = (error: unknown) => terminal.warn(error);
-    // The tree answers without the database: one that is away is no reason not to start.
-    await needSchema(database).catch((error: unknown) => {
-      if (!(error instanceof DatabaseFault)) throw error;
-      terminal.warn(
-        "The database does not answer. Free requests are served from the tree, the others are 503 until it is back.",
-      );
-    });
-    const ledger = await openLedger(database, { folder: join(settings.dataDir, "ledger"), now, onError });
-    const sources = { ...openTree(settings.out), ...openLive(database, settings), onError };
-    const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
-    const listening = await listen(createApp({ sources, ledger, policy }), settings.host, settings.port);
+    try {
+      await serve(context, settings, database);
+    } finally {
+      await database.close();
+    }
+    return DONE;
+  },
+});
 
+async function serve({ terminal, now, stopped }: Context, settings: ServeSettings, database: Database): Promise<void> {
+  const stop = stopped();
+  const onError = (error: unknown) => terminal.warn(error);
+  // The tree answers without the database: one that is away is no reason not to start.
+  await needSchema(database).catch((error: unknown) => {
+    if (!(error instanceof DatabaseFault)) throw error;
+    terminal.warn(
+      "The database does not answer. Free requests are served from the tree, the others are 503 until it is back.",
+    );
+  });
+  const ledger = await openLedger(database, { folder: join(settings.dataDir, "ledger"), now, onError });
+  const sources = { ...openTree(settings.out), ...openLive(database, settings), onError };
+  const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
+  try {
+    const listening = await listen(createApp({ sources, ledger, policy }), settings.host, settings.port);
     terminal.say(`${terminal.colors.green("Precast serves")} ${listening.url}`);
     const tried = requestsToTry(listening.url, await firstApp(settings.out, sources.findTree));
     if (tried.length > 0) terminal.say(`Try:\n${tried.map((request) => `  ${request}`).join("\n")}`);
     if (settings.json) terminal.result("", { url: listening.url });
-
     await stop;
     terminal.say("Stopping: open requests are finished.");
     await listening.stop();
+  } finally {
     await ledger.close();
-    await database.close();
-    return DONE;
-  },
-});
+  }
+}
 
 async function firstApp(out: string, findTree: ReturnType<typeof openTree>["findTree"]) {
   const key = builtApps(out)[0];

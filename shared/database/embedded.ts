@@ -94,7 +94,8 @@ function openOwn(options: DatabaseOptions, unlock: () => void): Database {
     transaction: (access, run) => inTurn(() => transaction(thread, access, run)),
     close: () =>
       inTurn(async () => {
-        await thread.run({ close: true });
+        // One that never opened has nothing to close.
+        await thread.run({ close: true }).catch(() => {});
         await thread.end();
         unlock();
       }),
