@@ -30,7 +30,8 @@ const SEND_AFTER = 250;
 const RETRY_AFTER = 1_000;
 
 type Line = Count & { readonly day: string };
-type Journal = { readonly file: string; readonly handle: FileHandle };
+/** `writing` is settled when nothing is being written to the file. */
+type Journal = { readonly file: string; readonly handle: FileHandle; writing: Promise<void> };
 type Waiting = { readonly text: string; readonly resolve: () => void; readonly reject: (error: unknown) => void };
 
 export async function openLedger(database: Database, { folder, now, onError }: LedgerOptions): Promise<Ledger> {
@@ -49,15 +50,29 @@ export async function openLedger(database: Database, { folder, now, onError }: L
       const batch = waiting;
       waiting = [];
       try {
-        journal ??= await openJournal(folder);
-        await journal.handle.appendFile(batch.map((line) => line.text).join(""));
+        const current = journal ?? (await openJournal(folder));
+        journal = current;
+        current.writing = current.handle.appendFile(batch.map((line) => line.text).join(""));
+        await current.writing;
         for (const line of batch) line.resolve();
       } catch (error) {
         for (const line of batch) line.reject(error);
+        // A part of a line may have been written: nothing may come behind it.
+        void turnPage().catch(onError);
       }
+      sendSoon(SEND_AFTER);
     }
     writing = null;
-    sendSoon(SEND_AFTER);
+  }
+
+  /** Ends the journal: what is counted from now on goes into a new one. */
+  async function turnPage(): Promise<void> {
+    if (journal === null) return;
+    const { file, handle, writing: last } = journal;
+    journal = null;
+    await last.catch(() => {});
+    await handle.close();
+    full.push(file);
   }
 
   function sendSoon(milliseconds: number): void {
@@ -75,14 +90,8 @@ export async function openLedger(database: Database, { folder, now, onError }: L
   }
 
   async function sendAll(): Promise<void> {
-    await writing;
-    if (journal !== null) {
-      const { file, handle } = journal;
-      journal = null;
-      full.push(file);
-      await handle.close();
-    }
     try {
+      await turnPage();
       for (let file = full[0]; file !== undefined; file = full[0]) {
         await sendJournal(database, folder, file);
         full.shift();
@@ -114,7 +123,7 @@ export async function openLedger(database: Database, { folder, now, onError }: L
 
 async function openJournal(folder: string): Promise<Journal> {
   const file = `${process.pid}-${randomUUID()}.ndjson`;
-  return { file, handle: await open(join(folder, file), "a") };
+  return { file, handle: await open(join(folder, file), "a"), writing: Promise.resolve() };
 }
 
 /** Journals of servers that are no more. A file with our own number is left from a process that had it before us. */
@@ -143,7 +152,7 @@ ON CONFLICT (app_key, day, shape, status) DO UPDATE SET count = usage.count + ex
   await rm(join(folder, file));
 }
 
-/** A last line without its end was never answered for: its process died while it wrote. */
+/** A line that is not whole was never answered for: its process died, or its disk was full, while it was written. */
 function sumLines(text: string): (Line & { count: number })[] {
   const counts = new Map<string, number>();
   for (const line of text.split("\n").slice(0, -1)) counts.set(line, (counts.get(line) ?? 0) + 1);
