@@ -36,6 +36,7 @@ const CORS = {
 const COMMON = { Vary: "X-App-Key", ...CORS };
 const JSON_TYPE = { "Content-Type": "application/json; charset=utf-8" };
 const MAX_WARNINGS = 10;
+const MAX_NAME = 63;
 
 /** A strong validator of a body's bytes (RFC 9110 section 8.8.3). */
 export function etagOf(bytes: string | Buffer): string {
@@ -95,13 +96,18 @@ function freshness({ metering, policy }: Circumstances): Record<string, string> 
   return { "Cache-Control": metering.shape === "search" ? "no-cache, no-store" : "private, no-cache" };
 }
 
-/** A field comes from the URL: whatever a header may not hold is encoded. */
 function warning(likes: readonly string[]): string {
   return likes
     .slice(0, MAX_WARNINGS)
-    .map((field) => encodeURIComponent(field))
+    .map(headerSafe)
     .map((field) => `filter[${field}][like] was ignored, use filter[${field}][contains]`)
     .join("; ");
+}
+
+/** A field comes from the URL: what a header may not hold is encoded, and what is longer than any field's name is cut. */
+function headerSafe(field: string): string {
+  const encoded = encodeURIComponent(field);
+  return encoded.length <= MAX_NAME ? encoded : `${encoded.slice(0, MAX_NAME).replace(/%.?$/, "")}...`;
 }
 
 /** If-None-Match compares weakly (RFC 9110 section 13.1.2). */

@@ -56,7 +56,9 @@ function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[])
 }
 
 function answerEntry(app: App, plan: EntryPlan, rows: readonly Row[]): string | Refusal {
-  const found = rows[0] === undefined ? null : readEntryRow(rows[0], 1);
+  const first = rows[0];
+  if (first === undefined) return typeNotFound();
+  const found = readEntryRow(first, 1);
   if (found === null) return entryNotFound();
   if (plan.refusal !== null) return plan.refusal;
   return entryBody(renderEntry(app, plan.shown, found, populatedOf(app, plan, rows)));

@@ -76,14 +76,17 @@ function limitSql({ page, perPage }: ListPlan | SearchPlan): string {
   return `LIMIT ${perPage} OFFSET ${offset > last ? last : offset}`;
 }
 
-/** One entry and the entries it names: rows of [field, id, data, rich, …]; the entry itself has the field ''. */
+/**
+ * One entry and the entries it names: rows of [field, id, data, rich, …]; the entry itself has the field ''. No row when
+ * the type is gone, one row without an id when the entry is.
+ */
 export function entryQuery(appKey: string, plan: EntryPlan): Query {
   const values = collectValues(appKey, plan.type.slug, plan.id);
   const related = plan.populate.map((field, index) => relatedSql(field, index + 1, values));
   const text = `WITH ${KIND},
 main AS MATERIALIZED (SELECT e.* FROM precast.entries AS e WHERE ${PUBLISHED} AND e.id = $3::uuid)
 SELECT field, id, data, rich, published_at, created_at, updated_at FROM (
-  SELECT '' AS field, 0 AS step, 0 AS place, ${entryColumns(true)} FROM main AS e${related.join("")}
+  SELECT '' AS field, 0 AS step, 0 AS place, ${entryColumns(true)} FROM kind LEFT JOIN main AS e ON true${related.join("")}
 ) AS found ORDER BY step, place`;
   return { text, values: values.all };
 }
