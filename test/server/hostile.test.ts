@@ -1,0 +1,679 @@
+/**
+ * Everything that comes in is hostile: paths, parameters, headers and what is no HTTP at all. The server answers, tells
+ * nothing of itself, keeps its tables and its files, and finds what is stored under hostile names.
+ */
+import { mkdir, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { entry, field, LIBRARY_KEY, libraryId, loadLibrary } from "../support/library.ts";
+import type { Bundle } from "../support/model-bundle.ts";
+import {
+  type Asked,
+  buildSite,
+  type Door,
+  type Got,
+  loadBundles,
+  openDoor,
+  openStore,
+  type Store,
+} from "../support/site.ts";
+
+const KEY = "hostile";
+const SECRET = "the-secret-beside-the-tree";
+const LEAK = /precast\.|SELECT|\/tmp|node_modules|at .*\(|syntax error|ECONN|ENOENT|node:/i;
+const ID = libraryId(1);
+const DOORS = ["with a tree", "without a tree"];
+
+/** Texts that mean something to SQL, to a shell, to a browser, to JavaScript or to a file system. */
+const HOSTILE_TEXTS = [
+  "'",
+  "''",
+  '"',
+  "\\",
+  "\\'",
+  "';--",
+  "' OR '1'='1",
+  "'; DROP TABLE precast.entries; --",
+  "') UNION SELECT key, name FROM precast.apps --",
+  "title' = 'x' OR 'a",
+  "1; SELECT pg_sleep(20)",
+  "$1",
+  "$$ SELECT 1 $$",
+  "e.data ->> 'title'",
+  "(SELECT version())",
+  "/* x */",
+  "x' AND 1=(SELECT 1/0) --",
+  "%",
+  "_",
+  "%'%",
+  "\\%",
+  "E'\\x27'",
+  "../../secret.json",
+  "..",
+  ".",
+  "~",
+  "/etc/passwd",
+  "..\\..\\secret.json",
+  "C:\\secret.json",
+  "s-other",
+  "x-27",
+  "file:///etc/passwd",
+  "__proto__",
+  "constructor",
+  "prototype",
+  "toString",
+  "hasOwnProperty",
+  "null",
+  "undefined",
+  "NaN",
+  "[object Object]",
+  "#{7*7}",
+  "{{7*7}}",
+  "<script>alert(1)</script>",
+  "line\r\nX-Evil: yes",
+  "tab\tbell\u0007",
+  "\u202eevil",
+  "\ufeff",
+  "\u0000",
+  "a\u0000b",
+  "😀",
+  "İ",
+  "\uffff",
+  "[",
+  "]",
+  "][",
+  "a][b",
+  "eq]",
+  "a,b,,c",
+  "-",
+  "--",
+  "|cat /etc/passwd",
+  "`id`",
+  "%00",
+  "%252e%252e%252f",
+];
+
+/** What no text is: bytes that are no UTF-8, and escapes that escape nothing. */
+const BROKEN_ESCAPES = [
+  "%",
+  "%2",
+  "%ZZ",
+  "%u0027",
+  "%FF",
+  "%C0%AE%C0%AE%C0%AF",
+  "%E0%80%AF",
+  "%F0%80%80%AF",
+  "%ED%A0%80",
+  "%ED%B0%80",
+  "%ED%A0%80%ED%B0%80",
+  "%F4%90%80%80",
+  "%80",
+  "%EF%BF%BE",
+  "%E3%81",
+];
+
+const ESCAPED = [...new Set([...HOSTILE_TEXTS.map(encodeURIComponent), ...BROKEN_ESCAPES])];
+
+let store: Store;
+const doors = new Map<string, Door>();
+let before: unknown;
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  await loadLibrary(store);
+  await loadBundles(store, [hostileBundle()]);
+  await buildSite(store);
+  await hideSecrets(store.folder);
+  doors.set("with a tree", await openDoor(store));
+  doors.set("without a tree", await openDoor(store, join(store.folder, "nowhere")));
+  before = await tableSums();
+});
+
+afterAll(async () => {
+  await Promise.all([...doors.values()].map((door) => door.close()));
+  await store.close();
+});
+
+/** An entry for each text that a database can hold, with that text as its title and its file name. */
+function hostileBundle(): Bundle {
+  const texts = HOSTILE_TEXTS.filter((text) => !text.includes("\0"));
+  const values = JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}');
+  const notes = texts.map((text, index) =>
+    entry(index + 1, "2026-01-01T00:00:00Z", { title: text, file: text, tags: [text], values }),
+  );
+  const fields = [
+    field("title", "text", { searchable: true }),
+    field("file", "media"),
+    field("tags", "select", { multiple: true }),
+    field("price", "number"),
+    field("day", "date"),
+    field("at", "datetime"),
+    field("yes", "boolean"),
+    field("author", "relation", { target: "notes" }),
+    field("values", "json"),
+  ];
+  const filterable_fields = ["title", "file", "tags", "price", "day", "at", "yes", "author", "published_at"];
+  const type = {
+    slug: "notes",
+    name: "Notes",
+    description: "",
+    icon: "",
+    fields,
+    filterable_fields,
+    sortable_fields: ["title"],
+  };
+  return { app: { key: KEY, name: "Hostile" }, types: [type], entries: { notes } };
+}
+
+/** Files that no request may read: beside the tree, in it, and in the folder of another app. */
+async function hideSecrets(folder: string): Promise<void> {
+  const text = JSON.stringify({ data: SECRET });
+  const places = ["", "out", "out/.precast", `out/s-${KEY}`, `out/s-${KEY}/v1`, "out/s-other/v1/notes/page"];
+  for (const place of places) {
+    await mkdir(join(folder, place), { recursive: true });
+    for (const name of ["secret.json", "1.json", "secret"]) {
+      if (place !== `out/s-${KEY}/v1` || name !== "1.json") await writeFile(join(folder, place, name), text);
+    }
+  }
+}
+
+async function tableSums(): Promise<unknown> {
+  const tables = ["apps", "content_types", "fields", "entries"];
+  const sums = tables.map((table) => {
+    const text = `SELECT count(*)::text, md5(string_agg(t::text, '|' ORDER BY t::text)) FROM precast.${table} AS t`;
+    return store.database.query(sql(text));
+  });
+  return Promise.all(sums);
+}
+
+function ask(site: string, target: string, asked: Asked = {}): Promise<Got> {
+  return (doors.get(site) as Door).get(target, { appKey: KEY, ...asked });
+}
+
+/** Asks, and looks whether the answer does no harm. */
+async function probe(site: string, target: string, asked: Asked = {}): Promise<Got> {
+  const got = await ask(site, target, asked);
+  expectHarmless(target, got);
+  return got;
+}
+
+/** What holds of every answer, whatever was asked. */
+function expectHarmless(target: string, got: Got): void {
+  // Node itself turns away what is longer than 16 KB.
+  const statuses = target.length > 15_000 ? [400, 404, 431, 200] : [200, 400, 401, 404];
+  expect(statuses, `${target.slice(0, 100)}: ${got.text.slice(0, 300)}`).toContain(got.status);
+  expect(got.text, target).not.toContain(SECRET);
+  expect(got.text, target).not.toContain('"snapshot"');
+  expect(got.headers["x-evil"], target).toBeUndefined();
+  expect(Object.values(got.headers).join(""), target).toMatch(/^[\x20-\x7e]*$/);
+  expect(got.headers["content-type"] ?? "application/json; charset=utf-8").toBe("application/json; charset=utf-8");
+  if (got.json?.error === undefined) return;
+  const { code, message, parameter, ...rest } = got.json.error;
+  expect(code).toMatch(/^[A-Z_]+$/);
+  expect(message, target).not.toMatch(LEAK);
+  expect(rest).toEqual({});
+  // The parameter is the client's own words.
+  if (parameter !== undefined) expect(spelling(target), target).toContain(parameter.replace(/\]$/, ""));
+}
+
+/** The query as a client wrote it, decoded. */
+function spelling(target: string): string {
+  return `${decodeURIComponent(new URLSearchParams(target.slice(target.indexOf("?") + 1)).toString().replaceAll("+", " "))} filter`;
+}
+
+const PLACES: [string, (text: string) => string][] = [
+  ["a type", (text) => `/api/v1/${text}`],
+  ["a type of a schema", (text) => `/api/v1/_schemas/${text}`],
+  ["a type of an entry", (text) => `/api/v1/${text}/${ID}`],
+  ["a type of a search", (text) => `/api/v1/${text}/search?q=aa`],
+  ["an id", (text) => `/api/v1/notes/${text}`],
+  ["an id with populate", (text) => `/api/v1/notes/${text}?populate=author`],
+  ["the start of an id", (text) => `/api/v1/notes/${text}${ID}`],
+  ["the end of an id", (text) => `/api/v1/notes/${ID}${text}`],
+  ["a third segment", (text) => `/api/v1/notes/${ID}/${text}`],
+  ["the version", (text) => `/api/${text}/notes`],
+  ["a field of a filter", (text) => `/api/v1/notes?filter[${text}]=x`],
+  ["an operator", (text) => `/api/v1/notes?filter[title][${text}]=x`],
+  ["behind an operator", (text) => `/api/v1/notes?filter[title][eq]${text}=x`],
+  ["a filter of a text", (text) => `/api/v1/notes?filter[title]=${text}`],
+  ["a filter of a media field", (text) => `/api/v1/notes?filter[file]=${text}`],
+  ["a filter of a multiple field", (text) => `/api/v1/notes?filter[tags]=${text}`],
+  ["a filter of a number", (text) => `/api/v1/notes?filter[price]=${text}`],
+  ["a filter of a date", (text) => `/api/v1/notes?filter[day]=${text}`],
+  ["a filter of a datetime", (text) => `/api/v1/notes?filter[at]=${text}`],
+  ["a filter of a boolean", (text) => `/api/v1/notes?filter[yes]=${text}`],
+  ["a filter of a relation", (text) => `/api/v1/notes?filter[author]=${text}`],
+  ["a filter of a timestamp", (text) => `/api/v1/notes?filter[published_at]=${text}`],
+  ["a comparison of a text", (text) => `/api/v1/notes?filter[title][gt]=${text}`],
+  ["a comparison of a number", (text) => `/api/v1/notes?filter[price][lte]=${text}`],
+  ["a comparison of a timestamp", (text) => `/api/v1/notes?filter[published_at][gte]=${text}`],
+  ["contains", (text) => `/api/v1/notes?filter[title][contains]=${text}`],
+  ["contains of a number", (text) => `/api/v1/notes?filter[price][contains]=${text}`],
+  ["starts_with", (text) => `/api/v1/notes?filter[tags][starts_with]=${text}`],
+  ["in", (text) => `/api/v1/notes?filter[title][in]=x,${text}`],
+  ["nin", (text) => `/api/v1/notes?filter[tags][nin]=x,${text}`],
+  ["a like", (text) => `/api/v1/notes?filter[${text}][like]=x`],
+  ["sort", (text) => `/api/v1/notes?sort=${text}`],
+  ["a sort that descends", (text) => `/api/v1/notes?sort=-title${text}`],
+  ["page", (text) => `/api/v1/notes?page=${text}`],
+  ["per_page", (text) => `/api/v1/notes?per_page=5${text}`],
+  ["fields", (text) => `/api/v1/notes?fields=title,${text}`],
+  ["populate", (text) => `/api/v1/notes/${ID}?populate=author,${text}`],
+  ["q", (text) => `/api/v1/notes/search?q=aa${text}`],
+  ["a filter and a sort of a search", (text) => `/api/v1/notes/search?q=aa&filter[title]=${text}&sort=${text}`],
+  ["the name of a parameter", (text) => `/api/v1/notes?${text}=1&filter${text}=1&${text}[polluted]=1`],
+];
+
+describe.each(DOORS)("%s", (site) => {
+  test.each(PLACES)("hostile text as %s is answered and does nothing", async (_, place) => {
+    for (const text of ESCAPED) {
+      const target = place(text);
+      await probe(site, target);
+    }
+  });
+
+  test.each(ESCAPED.filter((text) => !/%0[07D]|^[A-Za-z]|%09/.test(text)))("%s is no app key", async (text) => {
+    for (const appKey of [text, `${KEY}${text}`, `../${text}`]) {
+      const got = await probe(site, "/api/v1/notes", { appKey });
+      expect([got.status, got.json.error.code]).toEqual([401, "INVALID_APP_KEY"]);
+    }
+  });
+
+  test.each(["constructor", "toString", "hasOwnProperty", "prototype", "s-hostile", "secret", "Hostile", "HOSTILE"])(
+    "%s is the key of no app",
+    async (appKey) => {
+      const got = await ask(site, "/api/v1/notes", { appKey });
+      expect([got.status, got.json.error.code]).toEqual([401, "INVALID_APP_KEY"]);
+    },
+  );
+
+  test.each(["__proto__", "constructor", "toString", "hasOwnProperty", "prototype"])(
+    "%s is no type, no field, no operator, no sort and no entry",
+    async (name) => {
+      const cases: [string, string][] = [
+        [`/api/v1/${name}`, "CONTENT_TYPE_NOT_FOUND"],
+        [`/api/v1/_schemas/${name}`, "CONTENT_TYPE_NOT_FOUND"],
+        [`/api/v1/notes/${name}`, "ENTRY_NOT_FOUND"],
+        [`/api/v1/notes?filter[${name}]=x`, "INVALID_FILTER"],
+        [`/api/v1/notes?filter[${name}][${name}]=x`, "INVALID_FILTER"],
+        [`/api/v1/notes?filter[title][${name}]=x`, "INVALID_OPERATOR"],
+        [`/api/v1/notes?sort=${name}`, "INVALID_SORT"],
+        [`/api/v1/notes?sort=-${name}`, "INVALID_SORT"],
+      ];
+      for (const [target, code] of cases) expect((await ask(site, target)).json.error.code, target).toBe(code);
+      const plain = await ask(site, "/api/v1/notes");
+      expect((await ask(site, `/api/v1/notes?${name}=1&${name}[polluted]=1&filter[${name}][like]=x`)).text).toBe(
+        plain.text,
+      );
+    },
+  );
+
+  test("what is stored under a hostile name is found by it, and nothing else is", async () => {
+    for (const [index, text] of HOSTILE_TEXTS.filter((one) => !one.includes("\0")).entries()) {
+      const value = encodeURIComponent(text);
+      for (const query of [`filter[title]=${value}`, `filter[file]=${value}`, `filter[tags]=${value}`]) {
+        const got = await ask(site, `/api/v1/notes?${query}`);
+        expect(
+          got.json.data.map((item: { title: string }) => item.title),
+          query,
+        ).toEqual([text]);
+        expect(got.json.data[0].id).toBe(libraryId(index + 1));
+      }
+    }
+  });
+
+  test.each(["%", "_", "\\", "'"])("contains %s finds that sign alone", async (sign) => {
+    const expected = HOSTILE_TEXTS.filter((text) => text.includes(sign) && !text.includes("\0"));
+    const got = await ask(site, `/api/v1/notes?filter[title][contains]=${encodeURIComponent(sign)}&per_page=100`);
+    expect(got.json.data.map((item: { title: string }) => item.title).sort()).toEqual(expected.sort());
+  });
+
+  test("a JSON value with the names of every object comes out as it went in", async () => {
+    const got = await ask(site, `/api/v1/notes/${ID}`);
+    expect(got.text).toContain('"__proto__":{"polluted":true}');
+    expect(got.text).toContain('"constructor":{"prototype":{"polluted":true}}');
+  });
+
+  test("a text that holds U+0000 equals, contains and starts nothing", async () => {
+    for (const operator of ["", "[in]", "[contains]", "[starts_with]"]) {
+      const got = await ask(site, `/api/v1/notes?filter[title]${operator}=a%00b`);
+      expect([got.status, got.json?.meta?.total]).toEqual([200, 0]);
+    }
+  });
+
+  const CLIMBS = [
+    "..",
+    "%2e%2e",
+    "%2E.",
+    "..%2f..%2fsecret",
+    "..%2f..%2f..%2fsecret.json",
+    "%2e%2e%2f%2e%2e%2fsecret.json",
+    "..%5c..%5csecret.json",
+    "%5c..%5csecret",
+    "....%2f%2fsecret",
+    "..%252f..%252fsecret.json",
+    "%c0%ae%c0%ae%c0%afsecret.json",
+    "..%c0%afsecret.json",
+    "..%ef%bc%8fsecret.json",
+    "secret",
+    "secret.json",
+    ".precast",
+    ".precast%2fs-hostile",
+    "%2fetc%2fpasswd",
+    "%2e%2e%2f%2e%2e%2fs-other%2fv1%2fnotes%2fpage%2f1",
+    "page",
+    "page%2f1",
+    "page%2f1.json",
+    "1%00",
+    "secret%00.json",
+    "secret.json%3f",
+    "s-other",
+    "notes%2fpage%2f1",
+  ];
+  const CLIMBABLE: ((climb: string) => string)[] = [
+    (climb) => `/api/v1/${climb}`,
+    (climb) => `/api/v1/${climb}/secret`,
+    (climb) => `/api/v1/${climb}/${ID}`,
+    (climb) => `/api/v1/_schemas/${climb}`,
+    (climb) => `/api/v1/notes/${climb}`,
+    (climb) => `/api/v1/notes/${climb}/secret`,
+    (climb) => `/api/v1/${climb}/notes`,
+    (climb) => `/${climb}/v1/notes`,
+    (climb) => `/${climb}`,
+    (climb) => `/api/v1/notes?page=${climb}`,
+    (climb) => `/api/v1/notes?sort=${climb}`,
+    (climb) => `/api/v1/notes?filter[${climb}]=secret`,
+  ];
+
+  test.each(CLIMBS)("the path %s leads out of nothing", async (climb) => {
+    for (const target of CLIMBABLE.map((place) => place(climb))) {
+      const got = await probe(site, target);
+      expect([400, 404], target).toContain(got.status);
+    }
+    for (const name of ["title", "file", "published_at", "author"]) {
+      const got = await probe(site, `/api/v1/notes?filter[${name}]=${climb}`);
+      expect(got.status).toBe(200);
+    }
+  });
+
+  test.each([
+    "/../secret.json",
+    "/api/v1/../../secret.json",
+    "/./secret",
+    "//secret.json",
+    "/out/secret.json",
+    "/secret.json?x",
+  ])("%s is no endpoint", async (target) => {
+    const got = await ask(site, target);
+    expect(["NOT_FOUND", "CONTENT_TYPE_NOT_FOUND"]).toContain(got.json.error.code);
+  });
+
+  test.each([
+    ["field", "filter[title%0D%0AX-Evil:%20yes][like]=x"],
+    ["field with a lone return", "filter[title%0DX-Evil][like]=x"],
+    ["field with a lone feed", "filter[title%0AX-Evil][like]=x"],
+    ["field with U+0000", "filter[%00][like]=x"],
+    ["field in Cyrillic", "filter[%D0%B9][like]=x"],
+    ["field of half a character", "filter[%ED%A0%80][like]=x"],
+    ["field with a line separator", "filter[%E2%80%A8][like]=x"],
+  ])("a like on a %s puts nothing into the headers", async (_, query) => {
+    const got = await probe(site, `/api/v1/notes?${query}`);
+    expect(got.status).toBe(200);
+    expect(got.headers["x-request-warning"]).toMatch(/^[\x20-\x7e]*contains[\x20-\x7e]*$/);
+  });
+
+  test.each([
+    ["one field of 7,000 letters", `filter[${"a".repeat(7_000)}][like]=x`],
+    ["one field of 700 emoji", `filter[${"%F0%9F%98%80".repeat(700)}][like]=x`],
+    ["500 fields", Array.from({ length: 500 }, (_, index) => `filter[f${index}][like]=x`).join("&")],
+  ])("a like on %s still gives headers of a size that every client takes", async (_, query) => {
+    const got = await ask(site, `/api/v1/notes?${query}`);
+    expect(got.status).toBe(200);
+    expect(Object.values(got.headers).join("").length).toBeLessThan(4_000);
+  });
+
+  /** A long like has a test of its own, above. */
+  const LONG_PLACES = PLACES.filter(([name]) => name !== "a like").map(([, place]) => place);
+  const LONG = 8_000;
+  const LONG_VALUES = [
+    "a",
+    "%27",
+    "%25",
+    "_",
+    "%5C",
+    "9",
+    ",",
+    "%00",
+    "%F0%9F%98%80",
+    "[",
+    "-",
+    ".",
+    "/",
+    "%2F",
+    "+",
+    "(a",
+    "<",
+  ];
+
+  test.each(LONG_VALUES)("8 KB of %s are answered everywhere", async (unit) => {
+    const text = unit.repeat(Math.floor(LONG / unit.length));
+    for (const place of LONG_PLACES) await probe(site, place(text));
+  });
+
+  const PUZZLES: [string, string][] = [
+    ["digits and a mark", `${"9".repeat(7_000)}!`],
+    ["exponents", `${"1e".repeat(3_000)}x`],
+    ["zeros", `-${"0".repeat(7_000)}.${"0".repeat(400)}e-`],
+    ["a large exponent", `1e${"9".repeat(400)}`],
+    ["a small exponent", `1e-${"9".repeat(400)}`],
+    ["a small fraction", `0.${"0".repeat(5_000)}1`],
+    ["a fraction of a second and a letter", `2026-01-20T15:30:00.${"0".repeat(6_000)}x`],
+    ["a fraction of a second", `2026-01-20T15:30:00.${"9".repeat(6_000)}Z`],
+    ["the year 0", "0000-01-01T00:00:00Z"],
+    ["an instant before the year 0", "0000-01-01T00:00:00+23:59"],
+    ["an instant behind the year 9999", "9999-12-31T23:59:59-23:59"],
+    ["the last instant", "9999-12-31T23:59:59.999999999Z"],
+    ["halves of an id", `${"abcdef00-".repeat(700)}`],
+    ["letters and hyphens", `${"a-".repeat(3_000)}a`],
+    ["tags", "<a%20".repeat(1_000)],
+    ["quotes", "=%22".repeat(1_500)],
+    ["entities", "%26amp;".repeat(1_000)],
+  ];
+
+  test.each(PUZZLES)("a value made to be hard to read is answered: %s", async (_, text) => {
+    for (const name of ["title", "price", "day", "at", "yes", "author", "published_at"]) {
+      for (const operator of ["", "[neq]", "[gt]", "[lte]", "[contains]", "[in]", "[nin]"]) {
+        const target = `/api/v1/notes?filter[${name}]${operator}=${text}`;
+        await probe(site, target);
+      }
+    }
+    for (const place of LONG_PLACES) await probe(site, place(text));
+  });
+
+  test("1,000 parameters are answered", async () => {
+    const many = (name: (index: number) => string) =>
+      Array.from({ length: 1_000 }, (_, index) => name(index)).join("&");
+    const cases: [string, number][] = [
+      [many((index) => `p${index}=1`), 200],
+      [many(() => "page=1"), 200],
+      [many(() => "filter[title]=1"), 200],
+      [many((index) => `f[${index}]=`), 200],
+      [many(() => "&"), 200],
+      [many((index) => `filter[${index}]=1`), 400],
+    ];
+    for (const [query, status] of cases) {
+      const got = await probe(site, `/api/v1/notes?${query}`);
+      expect([got.status, query.slice(0, 30)]).toEqual([status, query.slice(0, 30)]);
+    }
+  });
+
+  test("a list of 3,000 values is answered", async () => {
+    const got = await ask(site, `/api/v1/notes?filter[title][nin]=${"x,".repeat(3_000)}`);
+    expect(got.json.meta.total).toBe(HOSTILE_TEXTS.filter((text) => !text.includes("\0")).length);
+  });
+
+  test("deep brackets are an operator that nobody knows", async () => {
+    for (const [deep, code] of [
+      [`filter[title]${"[a]".repeat(2_000)}`, "INVALID_OPERATOR"],
+      [`filter[title]${"[".repeat(5_000)}`, "INVALID_OPERATOR"],
+      [`filter${"[".repeat(5_000)}`, "INVALID_FILTER"],
+      [`filter${"]".repeat(5_000)}[title]`, undefined],
+      [`filter${"[title".repeat(1_000)}`, "INVALID_FILTER"],
+      [`filter[title]${"]".repeat(5_000)}`, "INVALID_FILTER"],
+    ]) {
+      const got = await ask(site, `/api/v1/notes?${deep}=x`);
+      expect([deep?.slice(0, 20), got.json.error?.code]).toEqual([deep?.slice(0, 20), code]);
+    }
+  });
+
+  test.each([
+    ["commas", ",".repeat(8_000)],
+    ["weak marks", "W/".repeat(4_000)],
+    ["quotes", '"'.repeat(8_000)],
+    ["blanks", `"a"${" ".repeat(8_000)}"b"`],
+    ["SQL", "'; DROP TABLE precast.entries; --"],
+    ["a path", "../../secret.json"],
+  ])("If-None-Match of %s matches nothing", async (_, tag) => {
+    for (const target of ["/api/v1/notes", "/api/v1/notes?per_page=1"]) {
+      expect((await ask(site, target, { headers: { "If-None-Match": tag } })).status).toBe(200);
+    }
+  });
+
+  test("headers that proxies know change nothing", async () => {
+    const plain = await ask(site, "/api/v1/notes");
+    const headers = {
+      "X-HTTP-Method-Override": "DELETE",
+      "X-Forwarded-Host": "evil.example",
+      "X-Forwarded-Prefix": "/../..",
+      "X-Original-URL": "/secret.json",
+      "X-Rewrite-URL": "/secret.json",
+      Host: "evil.example",
+      Accept: "text/html",
+      Range: "bytes=0-3",
+      Cookie: "a=' OR 1=1",
+      Authorization: "Bearer x",
+      "Accept-Language": "x".repeat(4_000),
+    };
+    const got = await ask(site, "/api/v1/notes", { headers });
+    expect([got.status, got.text]).toEqual([200, plain.text]);
+    expect(got.headers.etag).toBe(plain.headers.etag);
+  });
+
+  const OPEN = `Host: x\r\nX-App-Key: ${KEY}\r\n`;
+  const HOST = `${OPEN}Connection: close\r\n`;
+  const GET = `GET /api/v1/notes HTTP/1.1\r\n`;
+
+  test.each([
+    ["no host", `${GET}\r\n`, 400],
+    ["two hosts", `${GET}Host: a\r\nHost: b\r\nX-App-Key: ${KEY}\r\nConnection: close\r\n\r\n`, undefined],
+    ["no HTTP", "\x00\x01\x02\x03 hello\r\n\r\n", 400],
+    ["a method in lower case", `get /api/v1/notes HTTP/1.1\r\n${HOST}\r\n`, 400],
+    ["a version that is none", `GET / HTTP/9.9\r\n${HOST}\r\n`, 400],
+    ["a target with a blank", `GET /api/v1/no tes HTTP/1.1\r\n${HOST}\r\n`, 400],
+    ["a target with raw bytes", `GET /api/v1/\xff\xfe?filter[\xff]=\x80 HTTP/1.1\r\n${HOST}\r\n`, undefined],
+    ["a target with U+0000", `GET /api/v1/\x00 HTTP/1.1\r\n${HOST}\r\n`, 400],
+    ["a target that is a star", `GET * HTTP/1.1\r\n${HOST}\r\n`, undefined],
+    ["a target of another host", `GET http://evil.example/secret.json HTTP/1.1\r\n${HOST}\r\n`, 404],
+    ["a target with credentials", `GET http://a:b@evil.example/api/v1/notes HTTP/1.1\r\n${HOST}\r\n`, 200],
+    ["a target that is only a question mark", `GET ? HTTP/1.1\r\n${HOST}\r\n`, undefined],
+    ["a fragment", `GET /api/v1/notes#?filter[x]=1 HTTP/1.1\r\n${HOST}\r\n`, undefined],
+    ["CONNECT", "CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n", undefined],
+    ["an upgrade", `${GET}${OPEN}Connection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n`, 200],
+    ["an expectation", `${GET}${HOST}Expect: the-unexpected\r\n\r\n`, undefined],
+    ["a header without a name", `${GET}${HOST}: x\r\n\r\n`, 400],
+    ["a header that is folded", `${GET}${HOST}X-A: b\r\n c: d\r\n\r\n`, undefined],
+    ["a header with a return", `${GET}${HOST}X-A: b\rX-Evil: yes\r\n\r\n`, 400],
+    ["a blank before a colon", `${GET}${HOST}X-A : b\r\n\r\n`, 400],
+    ["two lengths", `${GET}${HOST}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, 400],
+    ["a length below zero", `${GET}${HOST}Content-Length: -1\r\n\r\n`, 400],
+    ["length and chunks", `${GET}${HOST}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`, 400],
+    ["a transfer encoding that is none", `${GET}${HOST}Transfer-Encoding: x\r\n\r\n`, 400],
+    ["chunks that are none", `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nZZ\r\n`, undefined],
+    ["a GET with a body", `${GET}${HOST}Content-Length: 5\r\n\r\nhello`, 200],
+    ["two keys", `${GET}${HOST}X-App-Key: ${KEY}\r\n\r\n`, 401],
+    ["a key with blanks around it", `${GET}Host: x\r\nConnection: close\r\nX-App-Key: \t ${KEY} \t\r\n\r\n`, 200],
+    [
+      "a key with bytes that are no letters",
+      `${GET}Host: x\r\nConnection: close\r\nX-App-Key: ${KEY}\xff\r\n\r\n`,
+      401,
+    ],
+    ["headers of 100 KB", `${GET}${HOST}X-A: ${"a".repeat(100_000)}\r\n\r\n`, 431],
+    ["a target of 100 KB", `GET /api/v1/${"a".repeat(100_000)} HTTP/1.1\r\n${HOST}\r\n`, undefined],
+    ["3,000 headers", `${GET}${HOST}${"A: b\r\n".repeat(3_000)}\r\n`, undefined],
+    ["an end in the middle", "GET /api/v1/no", undefined],
+    ["nothing", "", undefined],
+  ])("raw HTTP: %s", async (_, bytes, status) => {
+    const text = await exchange(site, bytes, bytes.length < 20);
+    const seen = text === "" ? undefined : Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1]);
+    if (status !== undefined) expect(seen, text.slice(0, 200)).toBe(status);
+    expect(seen ?? 400).toBeLessThan(500);
+    expect(text).not.toMatch(/^x-evil/im);
+    expect(text).not.toContain(SECRET);
+    if (seen !== 200) expect(text).not.toMatch(LEAK);
+    expect((await ask(site, "/api/v1/notes")).status).toBe(200);
+  });
+
+  test("a body is no second request", async () => {
+    const inner = `GET /api/v1/_schemas HTTP/1.1\r\n${HOST}\r\n`;
+    const text = await exchange(site, `${GET}${HOST}Content-Length: ${inner.length}\r\n\r\n${inner}`);
+    expect(text.split("HTTP/1.1 ").length - 1).toBe(1);
+  });
+
+  test("requests one behind the other are answered in their order", async () => {
+    const one = (target: string, headers: string) => `GET ${target} HTTP/1.1\r\n${headers}\r\n`;
+    const first = one("/api/v1/notes?per_page=1", OPEN) + one("/api/v1/nope", OPEN);
+    const text = await exchange(site, first + one("/api/v1/_schemas", HOST));
+    expect([...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status)).toEqual(["200", "404", "200"]);
+    expect(text.indexOf("per_page")).toBeLessThan(text.indexOf("CONTENT_TYPE_NOT_FOUND"));
+  });
+
+  test("another app of the same server is untouched", async () => {
+    const got = await ask(site, "/api/v1/works", { appKey: LIBRARY_KEY });
+    expect([got.status, got.json.meta.total]).toEqual([200, 6]);
+  });
+});
+
+describe("after all of this", () => {
+  test("the tables are as they were", async () => {
+    expect(await tableSums()).toEqual(before);
+  });
+
+  test("nothing went wrong behind an answer", () => {
+    expect([...doors.values()].flatMap((door) => door.errors)).toEqual([]);
+  });
+
+  test("no prototype has got a property", () => {
+    expect(Object.keys(Object.prototype)).toEqual([]);
+    expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
+    expect(([] as { polluted?: unknown }).polluted).toBeUndefined();
+  });
+
+  test("what was counted are shapes and keys of ours", async () => {
+    await Promise.all([...doors.values()].map((door) => door.close()));
+    const rows = await store.database.query(sql("SELECT DISTINCT app_key, shape FROM precast.usage ORDER BY 1, 2"));
+    expect(rows).toEqual([
+      [KEY, "list"],
+      [KEY, "populate"],
+      [KEY, "search"],
+    ]);
+    doors.clear();
+  });
+});
+
+/** Sends bytes as they are (latin1), ends its own side when told to, and gives all that comes back. */
+function exchange(site: string, bytes: string, end = false): Promise<string> {
+  const { hostname, port } = new URL((doors.get(site) as Door).url);
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    const socket = connect(Number(port), hostname, () => {
+      socket.write(Buffer.from(bytes, "latin1"));
+      if (end) socket.end();
+    });
+    socket.on("data", (chunk) => chunks.push(chunk));
+    // A connection that the server resets is an answer too.
+    socket.on("error", () => {});
+    socket.on("close", () => resolve(Buffer.concat(chunks).toString("latin1")));
+  });
+}
