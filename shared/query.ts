@@ -202,32 +202,51 @@ function relevanceKeys(words: readonly string[]): readonly SortKey[] {
 
 function conditionSql(condition: Condition, values: Values): string {
   const { column } = condition;
-  const test = column.multiple
-    ? `EXISTS (SELECT FROM ${elementsSql(column)} AS value WHERE ${testSql(condition, "value", "value", values)})`
-    : testSql(condition, `(${valueSql(column)})`, `(${textSql(column)})`, values);
+  const contained = condition.kind === "equals" ? containmentSql(condition, values) : null;
+  const test = contained ?? (column.multiple ? anyElementSql(condition, values) : singleSql(condition, values));
   return condition.kind === "equals" && condition.negated ? `(${test}) IS NOT TRUE` : test;
+}
+
+type Equals = Condition & { readonly kind: "equals" };
+
+/** Equality to one value as an index can find it. Null where it is no containment: numbers are equal as doubles. */
+function containmentSql({ column, values: wanted }: Equals, values: Values): string | null {
+  if (wanted.length !== 1 || column.type === "timestamp" || column.type === "number") return null;
+  const value = `${values.place(wanted[0] as string)}::${sqlType(column)}`;
+  return `e.data @> jsonb_build_object('${column.name}', ${column.multiple ? `jsonb_build_array(${value})` : value})`;
+}
+
+function anyElementSql(condition: Condition, values: Values): string {
+  return `EXISTS (SELECT FROM ${elementsSql(condition.column)} AS value WHERE ${testSql(condition, "value", "value", values)})`;
+}
+
+function singleSql(condition: Condition, values: Values): string {
+  return testSql(condition, `(${valueSql(condition.column)})`, `(${textSql(condition.column)})`, values);
 }
 
 /** The condition on one value: `value` as it compares, `text` as an answer spells it. */
 function testSql(condition: Condition, value: string, text: string, values: Values): string {
-  const { column } = condition;
   switch (condition.kind) {
-    case "equals": {
-      const wanted = column.type === "timestamp" ? condition.values.map(timestampOperand) : condition.values;
-      return `${value} = ANY (${values.place(wanted)}::${sqlType(column)}[])`;
-    }
+    case "equals":
+      return equalsTest(condition, value, values);
     case "order":
       return orderTest(condition, value, values);
-    case "match": {
-      // PostgreSQL holds no U+0000: no text has one in it.
-      if (condition.text.includes("\0")) return "false";
-      const wanted = `lower(${values.place(condition.text)}::text COLLATE "und-x-icu")`;
-      const stored = `lower(${text} COLLATE "und-x-icu")`;
-      return condition.operator === "contains"
-        ? `strpos(${stored}, ${wanted}) > 0`
-        : `starts_with(${stored}, ${wanted})`;
-    }
+    case "match":
+      return matchTest(condition, text, values);
   }
+}
+
+function equalsTest({ column, values: wanted }: Equals, value: string, values: Values): string {
+  const operands = column.type === "timestamp" ? wanted.map(timestampOperand) : wanted;
+  return `${value} = ANY (${values.place(operands)}::${sqlType(column)}[])`;
+}
+
+function matchTest({ text: wanted, operator }: Condition & { kind: "match" }, text: string, values: Values): string {
+  // PostgreSQL holds no U+0000: no text has one in it.
+  if (wanted.includes("\0")) return "false";
+  const operand = `lower(${values.place(wanted)}::text COLLATE "und-x-icu")`;
+  const stored = `lower(${text} COLLATE "und-x-icu")`;
+  return operator === "contains" ? `strpos(${stored}, ${operand}) > 0` : `starts_with(${stored}, ${operand})`;
 }
 
 const SIGNS = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;

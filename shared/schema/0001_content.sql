@@ -65,3 +65,7 @@ ALTER TABLE precast.entries ALTER COLUMN data SET STORAGE MAIN;
 
 CREATE INDEX entries_by_publication ON precast.entries (content_type_id, published_at DESC, id)
   WHERE status = 'published';
+
+-- Equality filters, whatever the type and the field: `data @> '{"name": "Oslo"}'`.
+CREATE INDEX entries_by_value ON precast.entries USING gin (data jsonb_path_ops)
+  WHERE status = 'published';
