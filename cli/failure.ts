@@ -26,5 +26,6 @@ const FILE_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => st
   EACCES: ({ path }) => `No permission for ${path ?? "the port"}. Choose another with --out, --data-dir or --port.`,
   EROFS: ({ path }) => `${path} is on a read-only disk. Choose another folder with --out or --data-dir.`,
   ENOSPC: () => "The disk is full. What was there before is intact; make room and run the command again.",
+  EEXIST: ({ path }) => `${path} is a file and no folder. Choose another with --out or --data-dir.`,
   ENOTDIR: ({ path }) => `${path} leads through a file. Choose another folder with --out or --data-dir.`,
 };

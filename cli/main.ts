@@ -29,6 +29,7 @@ const program = new Program("precast")
   .description("A content delivery API whose answers are built before they are asked for.")
   .version("0.1.0")
   .showHelpAfterError("(see precast --help)")
+  .addHelpText("after", examplesText(COMMANDS.flatMap((command) => command.examples.slice(0, 1))))
   .exitOverride();
 
 for (const command of COMMANDS) {
@@ -36,11 +37,15 @@ for (const command of COMMANDS) {
   if (command.argument !== null) sub.argument(command.argument);
   const names = [...command.settings, ...COMMON];
   for (const name of names) sub.addOption(optionOf(name));
-  sub.addHelpText("after", `\nExamples:\n${command.examples.map((example) => `  $ ${example}`).join("\n")}`);
+  sub.addHelpText("after", examplesText(command.examples));
   sub.action(async (...given: unknown[]) => {
     const argument = command.argument === null ? "" : String(given[0]);
     process.exitCode = await runCommand(command, names, sub.opts(), argument);
   });
+}
+
+function examplesText(examples: readonly string[]): string {
+  return `\nExamples:\n${examples.map((example) => `  $ ${example}`).join("\n")}`;
 }
 
 function optionOf(name: SettingName): Option {

@@ -29,9 +29,12 @@ export function nearestFree(request: ApiRequest, type: ContentType): Nearest | n
 /** The same request without what it need not say. */
 function equivalents(asked: Asked, type: ContentType): Asked[] {
   const { page, per_page, sort, filters, ...rest } = asked;
+  const equalities = filters.map(asEquality);
+  // Two conditions on a field must not become one parameter, of which the last would win.
+  const distinct = new Set(equalities.map(({ parameter }) => parameter)).size === equalities.length;
   const needed: Asked = {
     ...rest,
-    filters: filters.map(asEquality),
+    filters: distinct ? equalities : filters,
     ...(page !== undefined && Number(page) !== 1 ? { page } : {}),
     ...(per_page !== undefined && Number(per_page) !== defaultPerPage(type) ? { per_page } : {}),
     ...(sort !== undefined && !isDefault(sort, type) ? { sort } : {}),

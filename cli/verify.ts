@@ -69,6 +69,12 @@ export async function verifyApp(
   return { key: app.key, files: expected.size, computed, differences };
 }
 
+/** Files of an app that the tree has and the database has no more. */
+export function verifyGone(out: string, key: string): Verified {
+  const files = [...filesIn(join(out, folderOf(key)))];
+  return { key, files: 0, computed: 0, differences: files.map((file) => ({ app: key, problem: "surplus", file })) };
+}
+
 /** The request goes the whole way that a client's goes, with a database and without a tree. */
 async function computeLive(session: Session, app: App, address: Address): Promise<string> {
   const sources: Sources = {

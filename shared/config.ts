@@ -32,7 +32,7 @@ const setting = <T>(flags: string, env: string, describes: string, schema: z.Zod
 });
 
 const flag = z
-  .union([z.boolean(), z.enum(["true", "1", "false", "0"], { error: "must be true or false" })])
+  .union([z.boolean(), z.enum(["true", "1", "false", "0"])], { error: "must be true or false" })
   .optional()
   .transform((value) => value === true || value === "true" || value === "1");
 
@@ -186,18 +186,20 @@ export function readSettings<N extends SettingName>(
   const values: Record<string, unknown> = {};
   for (const name of names) {
     const { env: variable, schema } = SETTINGS[name] as Setting<unknown>;
-    const given = flags[attributeOf(name)];
-    const result = schema.safeParse(given ?? (env[variable] || undefined));
+    const flag = flags[attributeOf(name)];
+    const given = flag ?? (env[variable] || undefined);
+    const result = schema.safeParse(given);
     if (result.success) values[name] = result.data;
-    else problems.push(`${given === undefined ? variable : flagOf(name)} ${problemOf(result.error)}`);
+    else if (given === undefined) problems.push(`${flagOf(name)} is missing (or ${variable} in the environment)`);
+    else problems.push(`${flag === undefined ? variable : flagOf(name)} ${problemOf(result.error)}`);
   }
   if (problems.length > 0) throw new ConfigError(problems);
   return values as Settings<N>;
 }
 
 function problemOf(error: z.ZodError): string {
-  const message = error.issues[0]?.message ?? "is not valid";
-  return message.startsWith("must") ? message : "is missing";
+  const message = error.issues[0]?.message ?? "";
+  return message.startsWith("must") ? message : "is not valid";
 }
 
 function flagOf(name: SettingName): string {

@@ -27,8 +27,12 @@ export function writeState(state: TreeState): string {
   return `${JSON.stringify({ format: FORMAT, ...state }, null, 2)}\n`;
 }
 
-/** Null for what another version of Precast wrote, which is built anew. */
+/** Null for what another version of Precast wrote, or what is broken: the app is built anew. */
 export function readState(text: string): TreeState | null {
-  const { format, ...state } = JSON.parse(text) as TreeState & { format: number };
-  return format === FORMAT ? state : null;
+  try {
+    const { format, ...state } = JSON.parse(text) as TreeState & { format: number };
+    return format === FORMAT && Array.isArray(state.app?.types) ? state : null;
+  } catch {
+    return null;
+  }
 }

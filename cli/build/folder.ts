@@ -2,7 +2,7 @@
  * Writes the files of one folder of the tree: only what differs, each file whole or not at all, and what is no longer
  * wanted goes last.
  */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 export type FolderReport = {
@@ -35,7 +35,7 @@ export function openFolder(root: string, dryRun: boolean): Folder {
     bytes += content.length;
     if (holds(join(root, path), content)) return;
     changes.written.push(path);
-    if (!dryRun) writeWhole(join(root, path), content, made);
+    if (!dryRun) writeInto(root, path, content, made);
   };
   const sweep = () => {
     for (const path of filesIn(root)) {
@@ -51,6 +51,34 @@ export function openFolder(root: string, dryRun: boolean): Folder {
     bytes,
   });
   return { write, sweep, report, changes };
+}
+
+/** Writes a file below the root, whatever stands in its way there. */
+function writeInto(root: string, path: string, content: Buffer, made: Set<string>): void {
+  try {
+    writeWhole(join(root, path), content, made);
+  } catch (error) {
+    if (!["EISDIR", "ENOTDIR", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    clearWay(root, path);
+    writeWhole(join(root, path), content, made);
+  }
+}
+
+/** Removes a folder in the place of the file, or files in the place of its folders. */
+function clearWay(root: string, path: string): void {
+  const file = join(root, path);
+  if (lstatOrNull(file)?.isDirectory()) rmSync(file, { recursive: true });
+  for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
+    if (lstatOrNull(join(root, folder))?.isDirectory() === false) rmSync(join(root, folder));
+  }
+}
+
+function lstatOrNull(file: string) {
+  try {
+    return lstatSync(file);
+  } catch {
+    return null;
+  }
 }
 
 /** A reader sees the old file or the new one, never a part: the new one gets its name when it is complete. */

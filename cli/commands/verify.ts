@@ -1,9 +1,9 @@
 /** `precast verify`: compares the tree with live answers. */
 import { readApps } from "../../shared/apps.ts";
-import { chooseApps } from "../build/build.ts";
+import { builtApps, chooseApps } from "../build/build.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
-import { type Verified, verifyApp } from "../verify.ts";
+import { type Verified, verifyApp, verifyGone } from "../verify.ts";
 
 const MAX_LISTED = 100;
 
@@ -18,11 +18,13 @@ export const verifyCommand = defineCommand({
     const onProgress = progress === null ? {} : { onProgress: progress.update };
     const verified = await withDatabase(settings, (database) =>
       database.transaction("read", async (session) => {
+        const all = await readApps(session, settings);
         const reports: Verified[] = [];
-        for (const app of chooseApps(await readApps(session, settings), settings.apps)) {
+        for (const app of chooseApps(all, settings.apps)) {
           reports.push(await verifyApp(session, app, { ...settings, ...onProgress }));
         }
-        return reports;
+        const gone = builtApps(settings.out).filter((key) => !all.some((app) => app.key === key));
+        return settings.apps === null ? [...reports, ...gone.map((key) => verifyGone(settings.out, key))] : reports;
       }),
     ).finally(() => progress?.stop());
     const differences = verified.flatMap((report) => report.differences);
