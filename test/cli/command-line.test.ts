@@ -1,0 +1,600 @@
+/** What all commands have in common: help, options and their variables, output, errors, exit codes, and the database. */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { openTerminal } from "../../cli/terminal.ts";
+import { holdPort, idOf, MAIN, openPlace, type Place, SHOP, SHOP_FOLDER, shop, smallApp } from "../support/cli.ts";
+import { writeBundle } from "../support/content.ts";
+import { createDatabase, dropDatabase } from "../support/postgres.ts";
+import { openStore, type Store } from "../support/site.ts";
+
+const COMMANDS = ["migrate", "import", "build", "serve", "explain", "verify", "status", "usage"];
+const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
+const OWN: Record<string, string[]> = {
+  migrate: [],
+  import: ["--prune", "--dry-run"],
+  build: ["--app", "--full", "--dry-run"],
+  serve: ["--host", "--port", "--connections", "--queue", "--cache-control", "--cdn-cache-control"],
+  explain: ["--app"],
+  verify: ["--app", "--sample"],
+  status: [],
+  usage: ["--app", "--since", "--until"],
+};
+const VARIABLE = /\((PRECAST_[A-Z_]+|DATABASE_URL)\)$/;
+const STACK = /\n\s+at .*:\d+/;
+const SENTENCE = /^[^\n]+\.\n$/;
+
+/** A place without a database: what is asked of it ends before one is needed, or finds none. */
+let nowhere: Place;
+beforeAll(() => {
+  nowhere = openPlace();
+});
+afterAll(() => nowhere.close());
+
+describe("the help", () => {
+  test.each(["--help", "-h", "help"])("of the program names every command and shows examples: %s", async (line) => {
+    const { code, stdout, stderr } = await nowhere.run(line);
+    expect([code, stderr]).toEqual([0, ""]);
+    for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ +${command} .*\\S`, "m"));
+    expect(stdout).toMatch(/^ +\$ precast \w+/m);
+  });
+
+  test.each(COMMANDS)("of %s shows examples, and every option with its variable", async (command) => {
+    const { code, stdout, stderr } = await nowhere.run(`${command} --help`);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(new RegExp(`^ +\\$ precast ${command}\\b`, "m"));
+    const options = optionsIn(stdout);
+    expect([...options.keys()].sort()).toEqual([...EVERYWHERE, ...(OWN[command] ?? []), "--help"].sort());
+    options.delete("--help");
+    for (const text of options.values()) expect(text).toMatch(VARIABLE);
+  });
+
+  test("gives each option a variable of its own", async () => {
+    const pairs = new Set<string>();
+    for (const command of COMMANDS) {
+      const options = optionsIn((await nowhere.run(`${command} --help`)).stdout);
+      for (const [flag, text] of options) if (flag !== "--help") pairs.add(`${flag} ${VARIABLE.exec(text)?.[1]}`);
+    }
+    const variables = [...pairs].map((pair) => pair.split(" ")[1]);
+    expect(new Set(variables).size).toBe(variables.length);
+  });
+
+  test("tells its version", async () => {
+    const { version } = JSON.parse(readFileSync(join(MAIN, "../../../package.json"), "utf8")) as { version: string };
+    expect(await nowhere.run("--version")).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+  });
+
+  /** What is told of each option, in one line. */
+  function optionsIn(help: string): Map<string, string> {
+    const [, list = ""] = /\nOptions:\n([\s\S]*?)\n\n/.exec(help) ?? [];
+    const texts = list.split(/\n(?= {2}-)/).map((text) => text.replace(/\s+/g, " ").trim());
+    return new Map(texts.map((text) => [/--[a-z-]+/.exec(text)?.[0] ?? "", text]));
+  }
+});
+
+describe("a wrong call", () => {
+  test.each([
+    ["nope", /unknown command 'nope'/],
+    ["build --nope", /unknown option '--nope'/],
+    ["import", /missing required argument 'folder'/],
+    ["explain --app a", /missing required argument/],
+    ["status now", /too many arguments/],
+    ["build --out", /argument missing/],
+    ["buidl", /build/],
+  ])("ends with exit code 1 and says what is wrong: %s", async (line, sentence) => {
+    const { code, stdout, stderr } = await nowhere.run(line);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(sentence);
+    expect(stderr).toContain("--help");
+    expect(stderr).not.toMatch(STACK);
+  });
+
+  test("without a command shows the help, and fails", async () => {
+    const { code, stdout, stderr } = await nowhere.run("");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain("Usage: precast");
+  });
+});
+
+type Bad = readonly [command: string, flag: string, variable: string, bad: string, good: string];
+
+/** Every option whose values are looked at. */
+const CHECKED: Bad[] = [
+  ["status", "--media-base-url", "PRECAST_MEDIA_BASE_URL", "media", "https://media.test"],
+  ["build", "--app", "PRECAST_APP", "a.b", "a"],
+  ["explain /x", "--app", "PRECAST_APP", "a.b", "a"],
+  ["usage", "--app", "PRECAST_APP", "a.b", "a"],
+  ["serve", "--port", "PRECAST_PORT", "65536", "1"],
+  ["serve", "--port", "PRECAST_PORT", "1.5", "1"],
+  ["serve", "--connections", "PRECAST_CONNECTIONS", "0", "1"],
+  ["serve", "--queue", "PRECAST_QUEUE", "many", "0"],
+  ["serve", "--cache-control", "PRECAST_CACHE_CONTROL", "a\nb", "no-cache"],
+  ["serve", "--cdn-cache-control", "PRECAST_CDN_CACHE_CONTROL", "ä", "no-cache"],
+  ["verify", "--sample", "PRECAST_SAMPLE", "0", "1"],
+  ["usage", "--since", "PRECAST_SINCE", "yesterday", "2026-01-20"],
+  ["usage", "--until", "PRECAST_UNTIL", "2026-02-30", "2026-01-20"],
+];
+const FLAGS: [string, string][] = [
+  ["status", "PRECAST_JSON"],
+  ["status", "PRECAST_QUIET"],
+  ["status", "PRECAST_DEBUG"],
+  ["import x", "PRECAST_PRUNE"],
+  ["import x", "PRECAST_DRY_RUN"],
+  ["build", "PRECAST_DRY_RUN"],
+  ["build", "PRECAST_FULL"],
+];
+
+describe("the configuration", () => {
+  const BAD_URL = { DATABASE_URL: "mysql://x" };
+  const BAD_URL_LINE = "DATABASE_URL must begin with postgres:// or postgresql://\n";
+
+  test.each(CHECKED)("%s %s: a bad value is told of the flag or of %s, and a flag goes before it", async (...given) => {
+    const [command, flag, variable, bad, good] = given;
+    const withFlag = (value: string, env: Record<string, string> = {}) =>
+      nowhere.spawn(process.execPath, [MAIN, ...command.split(" "), flag, value], { ...BAD_URL, ...env });
+    const asked = [
+      { ran: await withFlag(bad), says: `${flag} must be` },
+      { ran: await nowhere.run(command, { ...BAD_URL, [variable]: bad }), says: `${variable} must be` },
+      { ran: await withFlag(bad, { [variable]: good }), says: `${flag} must be` },
+    ];
+    for (const { ran, says } of asked) {
+      expect([ran.code, ran.stdout]).toEqual([1, ""]);
+      expect(ran.stderr.split("\n")).toContainEqual(expect.stringContaining(says));
+    }
+    expect(await withFlag(good, { [variable]: bad })).toEqual({ code: 1, stdout: "", stderr: BAD_URL_LINE });
+  });
+
+  test("an empty variable counts as not set", async () => {
+    const empty = Object.fromEntries([...CHECKED.map(([, , variable]) => [variable, ""]), ["PRECAST_JSON", ""]]);
+    expect((await nowhere.run("serve", { ...empty, ...BAD_URL })).stderr).toBe(BAD_URL_LINE);
+  });
+
+  test.each(FLAGS)("%s: %s is true or false, and nothing else", async (command, variable) => {
+    for (const value of ["true", "1", "false", "0"]) {
+      expect((await nowhere.run(command, { ...BAD_URL, [variable]: value })).stderr).toContain(BAD_URL_LINE.trim());
+    }
+    const { code, stderr } = await nowhere.run(command, { [variable]: "maybe" });
+    expect([code, stderr]).toEqual([1, `${variable} must be true or false\n`]);
+  });
+
+  test("all problems are told at once", async () => {
+    const env = { DATABASE_URL: "mysql://x", PRECAST_QUEUE: "-1", PRECAST_MEDIA_BASE_URL: "x", PRECAST_JSON: "maybe" };
+    const { code, stdout, stderr } = await nowhere.run("serve --port x --connections 0", env);
+    expect([code, stdout]).toEqual([1, ""]);
+    const told = stderr.trimEnd().split("\n");
+    const names = [
+      "--connections",
+      "--port",
+      "DATABASE_URL",
+      "PRECAST_JSON",
+      "PRECAST_MEDIA_BASE_URL",
+      "PRECAST_QUEUE",
+    ];
+    expect(told.map((line) => line.split(" ")[0]).sort()).toEqual(names);
+  });
+
+  test("an app that must be named and is not is told by its flag", async () => {
+    const { code, stderr } = await nowhere.run("explain /x");
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/--app\b/);
+  });
+});
+
+describe("on a database", () => {
+  let store: Store;
+  let place: Place;
+  let bundle: string;
+  const out = (path: string, folder = "out") => join(place.folder, folder, path);
+
+  beforeAll(async () => {
+    store = await openStore("postgres");
+    place = openPlace({ DATABASE_URL: store.url ?? "" });
+    bundle = join(place.folder, "bundle");
+    await writeBundle(bundle, shop());
+  });
+  afterAll(async () => {
+    await place.close();
+    await store.close();
+  });
+  beforeEach(async () => {
+    rmSync(out(""), { recursive: true, force: true });
+    await store.database.execute("DELETE FROM precast.apps");
+    await place.take(shop());
+  });
+
+  /** One line for each command, in an order in which each works and exits 0. */
+  const lines = () => [
+    "migrate",
+    `import ${bundle}`,
+    "build",
+    `explain /posts?per_page=1 --app ${SHOP}`,
+    "verify",
+    "status",
+    "usage",
+  ];
+  /** What `serve` prints from its start to its end. */
+  const served = async (line: string) => (await place.serve(line)).stop();
+
+  test("--json prints one JSON value on standard output, everything else on standard error", async () => {
+    const told: Record<string, string> = {};
+    for (const line of lines()) {
+      const { code, stdout, stderr } = await place.run(`${line} --json`);
+      expect([line, code]).toEqual([line, 0]);
+      expect([line, stdout.split("\n").length]).toEqual([line, 2]);
+      expect(typeof JSON.parse(stdout)).toBe("object");
+      told[line.split(" ")[0] ?? ""] = stderr;
+    }
+    expect(told).toMatchObject({
+      migrate: expect.stringContaining("up to date"),
+      import: expect.stringContaining("unchanged"),
+      build: expect.stringContaining("files"),
+    });
+    const { code, stdout, stderr } = await served("--json");
+    expect([code, stdout]).toMatchObject([0, expect.stringMatching(/^\{"url":"http:[^\n]*\}\n$/)]);
+    expect(stderr).toContain("Precast serves");
+  });
+
+  test("--quiet prints results alone", async () => {
+    const results = ["explain", "verify", "status", "usage"];
+    for (const line of lines()) {
+      const { code, stdout, stderr } = await place.run(`${line} --quiet`);
+      const isResult = results.includes(line.split(" ")[0] ?? "");
+      expect([line, code, stdout !== "", stderr]).toEqual([line, 0, isResult, ""]);
+      const json = await place.run(`${line} --quiet --json`);
+      expect([line, json.code, json.stderr]).toEqual([line, 0, ""]);
+      expect(json.stdout).not.toBe("");
+    }
+  });
+
+  test("--quiet still tells what goes wrong", async () => {
+    const { code, stdout, stderr } = await place.run("build --app nope --quiet");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(SENTENCE);
+  });
+
+  test("a failure prints nothing on standard output, with --json neither", async () => {
+    const { code, stdout, stderr } = await place.run("build --app nope --json");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(SENTENCE);
+  });
+
+  test("prints neither colours nor bars into a pipe", async () => {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+    const decoration = /[\u001b\r█░│]/;
+    for (const line of lines()) {
+      const { stdout, stderr } = await place.run(line);
+      expect(stdout).not.toBe("");
+      expect([line, stdout + stderr]).toEqual([line, expect.not.stringMatching(decoration)]);
+    }
+    const { stdout, stderr } = await served("");
+    expect(stdout + stderr).not.toMatch(decoration);
+  });
+
+  test("exits 0 when it is done, 1 when it failed, 2 when it found differences", async () => {
+    expect((await place.run("build")).code).toBe(0);
+    expect((await place.run("verify")).code).toBe(0);
+    rmSync(out(`${SHOP_FOLDER}/_schemas.json`));
+    expect((await place.run("verify")).code).toBe(2);
+    expect((await place.run("verify --app nope")).code).toBe(1);
+  });
+
+  test("tells an error in one sentence, and its stack only with --debug", async () => {
+    writeFileSync(join(place.folder, "file"), "");
+    for (const line of ["build --app nope", "build --out file/x", "verify --out file/x"]) {
+      const plain = await place.run(line);
+      expect([line, plain.code, plain.stdout]).toEqual([line, 1, ""]);
+      expect([line, plain.stderr]).toEqual([line, expect.stringMatching(SENTENCE)]);
+      for (const ran of [await place.run(`${line} --debug`), await place.run(line, { PRECAST_DEBUG: "1" })]) {
+        expect([line, ran.code, ran.stderr]).toEqual([line, 1, expect.stringMatching(STACK)]);
+      }
+    }
+  });
+
+  describe("an option is a flag, and a variable where there is no flag", () => {
+    const title = () => readFileSync(out(`${SHOP_FOLDER}/posts/page/1.json`), "utf8");
+    const onlyIn = (folder: string) =>
+      readdirSync(place.folder)
+        .filter((name) => name === "a" || name === "b")
+        .join() === folder;
+
+    test("--out, PRECAST_OUT", async () => {
+      await place.run("build", { PRECAST_OUT: "a" });
+      expect(onlyIn("a")).toBe(true);
+      rmSync(out("", "a"), { recursive: true });
+      await place.run("build --out b", { PRECAST_OUT: "a" });
+      expect(onlyIn("b")).toBe(true);
+      rmSync(out("", "b"), { recursive: true });
+    });
+
+    test("--data-dir, PRECAST_DATA_DIR", async () => {
+      await (await place.serve("", { PRECAST_DATA_DIR: "a" })).stop();
+      expect(onlyIn("a")).toBe(true);
+      rmSync(out("", "a"), { recursive: true });
+      await (await place.serve("--data-dir b", { PRECAST_DATA_DIR: "a" })).stop();
+      expect(onlyIn("b")).toBe(true);
+      rmSync(out("", "b"), { recursive: true });
+    });
+
+    test("--database-url, DATABASE_URL", async () => {
+      const other = openPlace();
+      const { apps } = await other.json<{ apps: unknown[] }>(`status --database-url ${store.url}`, {
+        DATABASE_URL: "postgres://nobody@127.0.0.1:1/none",
+      });
+      await other.close();
+      expect(apps).toHaveLength(1);
+    });
+
+    test("--media-base-url, PRECAST_MEDIA_BASE_URL", async () => {
+      await place.run("build", { PRECAST_MEDIA_BASE_URL: "https://a.test" });
+      expect(title()).toContain('"https://a.test/Shop/');
+      await place.run("build --media-base-url https://b.test", { PRECAST_MEDIA_BASE_URL: "https://a.test" });
+      expect(title()).toContain('"https://b.test/Shop/');
+    });
+
+    test("--json, PRECAST_JSON", async () => {
+      expect(JSON.parse((await place.run("status", { PRECAST_JSON: "1" })).stdout)).toHaveProperty("apps");
+      expect((await place.run("status", { PRECAST_JSON: "false" })).stdout).toMatch(/^Shop\t/);
+    });
+
+    test("--quiet, PRECAST_QUIET", async () => {
+      expect((await place.run("build", { PRECAST_QUIET: "true" })).stdout).toBe("");
+      expect((await place.run("build", { PRECAST_QUIET: "0" })).stdout).not.toBe("");
+    });
+
+    test("--app, PRECAST_APP", async () => {
+      for (const key of ["a", "b"]) await place.take(smallApp(key, [key]));
+      const built = async (line: string) =>
+        (await place.json<{ apps: { key: string }[] }>(line, { PRECAST_APP: `${SHOP},a` })).apps.map(({ key }) => key);
+      expect(await built("build")).toEqual([SHOP, "a"]);
+      expect(await built("build --app b")).toEqual(["b"]);
+      expect(await place.json("explain /authors", { PRECAST_APP: "a" })).toMatchObject({ shape: "page" });
+      expect(await place.json("explain /posts --app Shop", { PRECAST_APP: "a" })).toMatchObject({ refusal: null });
+    });
+
+    test("--prune and --dry-run, PRECAST_PRUNE and PRECAST_DRY_RUN", async () => {
+      await writeBundle(join(place.folder, "fewer"), { ...shop(), types: shop().types.slice(0, 1), entries: {} });
+      const types = async (env: Record<string, string>, line = "import fewer") =>
+        (await place.json<{ types: { deleted: number } }>(line, env)).types.deleted;
+      expect(await types({})).toBe(0);
+      expect(await types({ PRECAST_PRUNE: "1", PRECAST_DRY_RUN: "1" })).toBe(3);
+      expect(await types({ PRECAST_DRY_RUN: "1" }, "import fewer --prune")).toBe(3);
+      expect(await types({ PRECAST_PRUNE: "1" }, "import fewer --dry-run")).toBe(3);
+      expect(await types({ PRECAST_PRUNE: "1" })).toBe(3);
+      expect(await types({ PRECAST_PRUNE: "1" })).toBe(0);
+      await place.run("build", { PRECAST_DRY_RUN: "1" });
+      expect(readdirSync(place.folder)).not.toContain("out");
+    });
+
+    test("--full, PRECAST_FULL", async () => {
+      await place.run("build");
+      for (const ran of [await place.run("build --full"), await place.run("build", { PRECAST_FULL: "1" })]) {
+        expect([ran.code, ran.stdout]).toEqual([0, expect.stringContaining("wrote 0 files")]);
+      }
+    });
+
+    test("--sample, PRECAST_SAMPLE", async () => {
+      await place.run("build");
+      const computed = async (line: string, env: Record<string, string>) =>
+        (await place.json<{ apps: { computed: number }[] }>(line, env)).apps[0]?.computed;
+      expect(await computed("verify", { PRECAST_SAMPLE: "1" })).toBe(1);
+      expect(await computed("verify --sample 2", { PRECAST_SAMPLE: "1" })).toBe(2);
+    });
+
+    test("--since and --until, PRECAST_SINCE and PRECAST_UNTIL", async () => {
+      await store.database.execute(`INSERT INTO precast.usage (app_key, day, shape, status, count)
+        SELECT 'Shop', day::date, 'list', 200, 1 FROM generate_series('2026-01-01'::date, '2026-01-09', '1 day') AS day`);
+      const env = { PRECAST_SINCE: "2026-01-03", PRECAST_UNTIL: "2026-01-06" };
+      const total = async (line: string) => (await place.json<{ total: number }>(line, env)).total;
+      expect(await total("usage")).toBe(4);
+      expect(await total("usage --since 2026-01-06")).toBe(1);
+      expect(await total("usage --until 2026-01-03")).toBe(1);
+      await store.database.execute("DELETE FROM precast.usage");
+    });
+
+    test("--host and --port, PRECAST_HOST and PRECAST_PORT", async () => {
+      const [first, second] = [await holdPort(), await holdPort()];
+      await first.release();
+      await second.release();
+      const env = { PRECAST_HOST: "0.0.0.0", PRECAST_PORT: String(first.port) };
+      const byFlag = await place.serve(`--host 127.0.0.1 --port ${second.port}`, env);
+      expect(byFlag.url).toBe(`http://127.0.0.1:${second.port}`);
+      await byFlag.stop();
+      const byVariable = await place.serve("", env);
+      expect(byVariable.url).toBe(`http://0.0.0.0:${first.port}`);
+      await byVariable.stop();
+    });
+
+    test("--cache-control and --cdn-cache-control, and their variables", async () => {
+      await place.run("build");
+      const env = { PRECAST_CACHE_CONTROL: "max-age=1", PRECAST_CDN_CACHE_CONTROL: "max-age=2" };
+      const cachedAs = async (line: string) => {
+        const server = await place.serve(line, env);
+        const { headers } = await server.get("/api/v1/posts", { appKey: SHOP });
+        await server.stop();
+        return [headers["cache-control"], headers["cdn-cache-control"]];
+      };
+      expect(await cachedAs("")).toEqual(["max-age=1", "max-age=2"]);
+      expect(await cachedAs("--cache-control max-age=3 --cdn-cache-control max-age=4")).toEqual([
+        "max-age=3",
+        "max-age=4",
+      ]);
+    });
+
+    test("--connections and --queue, and their variables: they bound what is asked of the database", async () => {
+      const env = { PRECAST_CONNECTIONS: "1", PRECAST_QUEUE: "0" };
+      const statuses = async (line: string) => {
+        const server = await place.serve(line, env);
+        const asked = Array.from({ length: 40 }, () => server.get("/api/v1/posts/search?q=one", { appKey: SHOP }));
+        const found = new Set((await Promise.all(asked)).map(({ status }) => status));
+        await server.stop();
+        return [...found].sort();
+      };
+      expect(await statuses("")).toContain(503);
+      expect(await statuses("--connections 2 --queue 1000")).toEqual([200]);
+      await store.database.execute("DELETE FROM precast.usage");
+    });
+  });
+
+  test("migrate says that there is nothing to do the second time", async () => {
+    const url = await createDatabase(inject("postgresUrl"), "migrate");
+    const env = { DATABASE_URL: url };
+    const first = await place.run("migrate", env);
+    expect([first.code, first.stdout]).toEqual([0, expect.stringMatching(/^Applied 0001_\w+\.sql, /)]);
+    const second = await place.run("migrate", env);
+    expect([second.code, second.stdout]).toEqual([0, "The schema is up to date.\n"]);
+    expect(await place.json("migrate", env)).toEqual({ applied: [] });
+    await dropDatabase(url);
+  });
+
+  test.each(COMMANDS.filter((command) => command !== "migrate"))(
+    "%s asks for precast migrate where the schema is not there",
+    async (command) => {
+      const url = await createDatabase(inject("postgresUrl"), "empty");
+      const { code, stdout, stderr } = await place.run(callOf(command, bundle), { DATABASE_URL: url });
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(SENTENCE);
+      expect(stderr).toContain("`precast migrate`");
+      await dropDatabase(url);
+    },
+  );
+
+  test.each(COMMANDS.filter((command) => command !== "migrate"))(
+    "%s refuses a schema that a newer version has made",
+    async (command) => {
+      await store.database.execute("INSERT INTO precast.migrations (name) VALUES ('9999_future.sql')");
+      const { code, stdout, stderr } = await place.run(callOf(command, bundle));
+      await store.database.execute("DELETE FROM precast.migrations WHERE name = '9999_future.sql'");
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(/newer/);
+    },
+  );
+});
+
+/** A call of the command that lacks nothing. */
+function callOf(command: string, folder: string): string {
+  const rest: Record<string, string> = { import: folder, explain: "/posts --app Shop", serve: "--port 0" };
+  return `${command} ${rest[command] ?? ""}`;
+}
+
+describe("without a database that answers", () => {
+  let refused: string;
+
+  beforeAll(async () => {
+    const { port, release } = await holdPort();
+    await release();
+    refused = `postgres://nobody@127.0.0.1:${port}/none`;
+  });
+
+  test.each(COMMANDS.filter((command) => command !== "serve"))("%s says so in one sentence", async (command) => {
+    const { code, stdout, stderr } = await nowhere.run(callOf(command, "bundle"), { DATABASE_URL: refused });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^The database did not answer .*ECONNREFUSED.*DATABASE_URL.*\.\n$/);
+  });
+
+  test("tells the stack with --debug", async () => {
+    const { code, stderr } = await nowhere.run("status --debug", { DATABASE_URL: refused });
+    expect([code, stderr]).toEqual([1, expect.stringMatching(STACK)]);
+  });
+
+  test("does not tell the password", async () => {
+    const { stderr } = await nowhere.run("status --debug", { DATABASE_URL: refused.replace("nobody", "me:s3cret") });
+    expect(stderr).not.toContain("s3cret");
+  });
+});
+
+describe("on the embedded database", () => {
+  let place: Place;
+  const lock = () => join(place.folder, ".precast", "database.lock");
+
+  beforeAll(async () => {
+    place = openPlace();
+  });
+  afterAll(() => place.close());
+
+  test("makes its schema by itself, in .precast unless told otherwise", async () => {
+    expect(await place.json("status")).toEqual({ apps: [] });
+    expect(readdirSync(place.folder)).toEqual([".precast"]);
+    expect((await place.run("migrate")).stdout).toBe("The schema is up to date.\n");
+    expect(readdirSync(join(place.folder, ".precast"))).not.toContain("database.lock");
+  });
+
+  test("names the process that has it open", async () => {
+    writeFileSync(lock(), `${process.pid}\n`);
+    for (const command of ["status", "build", "migrate", "serve --port 0"]) {
+      const { code, stdout, stderr } = await place.run(command);
+      expect([command, code, stdout]).toEqual([command, 1, ""]);
+      expect(stderr).toMatch(SENTENCE);
+      expect(stderr).toMatch(new RegExp(`embedded database is in use by process ${process.pid}\\b.*--database-url`));
+    }
+    rmSync(lock());
+  });
+
+  test("takes no notice of a lock whose process is dead", async () => {
+    const { stdout: dead } = await place.spawn("/bin/sh", ["-c", "echo $$"]);
+    writeFileSync(lock(), dead);
+    expect(await place.run("status --quiet")).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("takes no notice of a lock with its own number, as a container leaves it", async () => {
+    const script = 'echo $$ > .precast/database.lock; exec "$0" "$1" status';
+    const ran = await place.spawn("/bin/sh", ["-c", script, process.execPath, MAIN]);
+    expect(ran).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("keeps what was imported when a server on it is killed, and opens again", async () => {
+    await place.take(shop());
+    const server = await place.serve();
+    expect((await server.get(`/api/v1/posts/${idOf(1)}`, { appKey: SHOP })).status).toBe(200);
+    await server.stop("SIGKILL");
+    const { apps } = await place.json<{ apps: { key: string; types: { entries: number }[] }[] }>("status");
+    expect(apps).toMatchObject([
+      { key: SHOP, types: [{ entries: 3 }, { entries: 1 }, { entries: 1 }, { entries: 0 }] },
+    ]);
+  });
+
+  test("ends in an error when it finds a file in the place of its folder", async () => {
+    writeFileSync(join(place.folder, "file"), "");
+    for (const folder of ["file", "file/x"]) {
+      const { code, stdout, stderr } = await place.run(`status --data-dir ${folder}`);
+      expect([folder, code, stdout]).toEqual([folder, 1, ""]);
+      expect([folder, stderr]).toEqual([folder, expect.stringMatching(/^.*\bfile\b.*--data-dir.*\n$/)]);
+    }
+  });
+
+  test("ends in an error, and does not hang, when its folder holds something else", async () => {
+    mkdirSync(join(place.folder, "strange", "database"), { recursive: true });
+    writeFileSync(join(place.folder, "strange", "database", "PG_VERSION"), "9.6\n");
+    const { code, stdout, stderr } = await place.run("status --data-dir strange");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).not.toMatch(STACK);
+  });
+});
+
+describe("on a terminal", () => {
+  const opened = (plain: boolean) => {
+    const written = { stdout: "", stderr: "" };
+    const stream = (name: "stdout" | "stderr") => ({
+      isTTY: true,
+      write: (text: string) => {
+        written[name] += text;
+      },
+    });
+    const streams = { stdout: stream("stdout"), stderr: stream("stderr") };
+    return { written, terminal: openTerminal({ ...streams, json: false, quiet: false, debug: false, plain }) };
+  };
+
+  test("prints colours and tables", () => {
+    const { written, terminal } = opened(false);
+    terminal.say(terminal.colors.green("done"));
+    expect(written).toEqual({ stdout: "\u001b[32mdone\u001b[39m\n", stderr: "" });
+    expect(terminal.table(["App"], [["atlas"]])).toMatch(/│.*atlas.*│/);
+  });
+
+  test("prints plain lines with CI or NO_COLOR set", () => {
+    const { written, terminal } = opened(true);
+    terminal.say(terminal.colors.green("done"));
+    expect(written).toEqual({ stdout: "done\n", stderr: "" });
+    expect(terminal.table(["App", "Entries"], [["atlas", 3]])).toBe("atlas\t3");
+    expect(terminal.progress()).toBeNull();
+  });
+});

@@ -1,0 +1,122 @@
+/** What `npm start` does, on the embedded database: the demo content is imported, built and served, with requests to try. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openPlace, type Place, type Ran, type Served } from "../support/cli.ts";
+import type { Got } from "../support/site.ts";
+
+const DEMO = fileURLToPath(new URL("../../cli/demo", import.meta.url));
+const PACKAGE = fileURLToPath(new URL("../../package.json", import.meta.url));
+
+type Entry = { readonly id: string; readonly status: string };
+
+let place: Place;
+let server: Served;
+let ran: Ran[];
+
+beforeAll(async () => {
+  place = openPlace({ PRECAST_DATA_DIR: "data", PRECAST_OUT: "tree", PRECAST_PORT: "0" });
+  ran = [];
+  for (const line of ["migrate --quiet", `import ${DEMO}`, "build"]) ran.push(await place.run(line));
+  server = await place.serve();
+  await server.printed(/(.*curl.*\n){3}/);
+});
+afterAll(() => place.close());
+
+/** The curl lines that the server printed. */
+async function tried(): Promise<{ readonly line: string; readonly got: Got }[]> {
+  const lines = server
+    .output()
+    .stdout.split("\n")
+    .filter((line) => line.includes("curl"));
+  return Promise.all(
+    lines.map(async (line) => {
+      const [, appKey = "", url = ""] = /^\s*curl -H 'X-App-Key: ([^']+)' '([^']+)'$/.exec(line) ?? [];
+      expect(url.startsWith(`${server.url}/`)).toBe(true);
+      return { line, got: await server.get(url.slice(server.url.length), { appKey }) };
+    }),
+  );
+}
+
+function readEntries(slug: string): Entry[] {
+  const text = readFileSync(join(DEMO, "entries", `${slug}.ndjson`), "utf8");
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Entry);
+}
+
+describe("the demo", () => {
+  test("is what npm start runs", () => {
+    const { scripts } = JSON.parse(readFileSync(PACKAGE, "utf8")) as { scripts: Record<string, string> };
+    const commands = scripts.start?.split(" && ").map((command) => command.replace(/^(precast|node \S+) /, ""));
+    expect(commands).toEqual(["migrate --quiet", "import cli/demo", "build", "serve"]);
+  });
+
+  test("is set up without an error, and leaves nothing where it was not told to", () => {
+    for (const { code, stderr } of ran) expect([code, stderr]).toEqual([0, ""]);
+    expect(ran[0]?.stdout).toBe("");
+    expect(readdirSync(place.folder).sort()).toEqual(["data", "tree"]);
+  });
+
+  test("shows three requests to try, and each is answered with something", async () => {
+    const requests = await tried();
+    expect(requests).toHaveLength(3);
+    for (const { line, got } of requests) {
+      expect([line, got.status]).toEqual([line, 200]);
+      expect([line, got.json.data.length > 0]).toEqual([line, true]);
+    }
+    expect(new Set(requests.map(({ line }) => line)).size).toBe(3);
+  });
+
+  test("shows something free and something that is counted", async () => {
+    const counted = (await tried()).map(({ got }) => got.headers["x-request-counted"]);
+    expect(new Set(counted)).toEqual(new Set(["true", "false"]));
+  });
+
+  test("has drafts, and none of them is visible", async () => {
+    const slugs = readdirSync(join(DEMO, "entries")).map((name) => name.replace(".ndjson", ""));
+    const drafts = slugs.flatMap((slug) =>
+      readEntries(slug)
+        .filter(({ status }) => status === "draft")
+        .map(({ id }) => ({ slug, id })),
+    );
+    expect(drafts.length).toBeGreaterThan(0);
+    for (const { slug, id } of drafts) {
+      expect((await server.get(`/api/v1/${slug}/${id}`, { appKey: "atlas" })).status).toBe(404);
+      expect((await server.get(`/api/v1/${slug}/${id}?populate=x`, { appKey: "atlas" })).status).toBe(404);
+    }
+    for (const slug of slugs) {
+      const published = readEntries(slug).filter(({ status }) => status === "published").length;
+      const { json } = await server.get(`/api/v1/${slug}?fields=id&per_page=100`, { appKey: "atlas" });
+      expect([slug, json.meta.total]).toEqual([slug, published]);
+      expect(json.data.filter(({ id }: Entry) => drafts.some((draft) => draft.id === id))).toEqual([]);
+    }
+  });
+
+  test("is a few hundred entries of related types", async () => {
+    const { json } = await server.get("/api/v1/_schemas", { appKey: "atlas" });
+    const counts = json.data.map(({ entry_count }: { entry_count: number }) => entry_count);
+    expect(counts.length).toBeGreaterThanOrEqual(2);
+    expect(counts.reduce((sum: number, count: number) => sum + count, 0)).toBeGreaterThan(200);
+    const fields = json.data.flatMap(({ slug }: { slug: string }) => slug);
+    expect(fields).toContain("cities");
+  });
+});
+
+describe("verify", () => {
+  type Report = { readonly apps: { key: string; files: number; computed: number; differences: unknown[] }[] };
+
+  test("is clean while the server runs", async () => {
+    const { apps } = await place.json<Report>("verify --sample 100");
+    expect(apps).toMatchObject([{ key: "atlas", differences: [] }]);
+    expect(apps[0]?.files).toBeGreaterThan(1000);
+  });
+
+  test("is clean when the server has ended", async () => {
+    expect((await server.stop()).code).toBe(0);
+    const { apps } = await place.json<Report>("verify");
+    expect(apps).toMatchObject([{ key: "atlas", computed: apps[0]?.files, differences: [] }]);
+  });
+});

@@ -1,0 +1,186 @@
+/** `precast explain`: what a request is, what it costs and why, what answers it, and what would be free instead. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { idOf, openPlace, type Place, type Served, SHOP, SHOP_FOLDER, shop } from "../support/cli.ts";
+import { openStore, type Store } from "../support/site.ts";
+
+type Explanation = {
+  readonly request: string;
+  readonly shape: string | null;
+  readonly counted: boolean | null;
+  readonly rule: string | null;
+  readonly refusal: { readonly status: number; readonly code: string; readonly message: string } | null;
+  readonly file: { readonly path: string; readonly exists: boolean } | null;
+  readonly sql: { readonly text: string; readonly values: unknown[]; readonly plan: string[] } | null;
+  readonly nearest_free: { readonly target: string; readonly same: boolean } | null;
+};
+
+const ENTRY = `/posts/${idOf(1)}`;
+const asShop = { appKey: SHOP };
+
+let store: Store;
+let place: Place;
+let live: Served;
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  place = openPlace({ DATABASE_URL: store.url ?? "" });
+  await place.take(shop());
+  await place.run("build");
+  live = await place.serve("--out nowhere");
+});
+afterAll(async () => {
+  await place.close();
+  await store.close();
+});
+
+const explain = (target: string) => place.json<Explanation>(`explain ${target} --app ${SHOP}`);
+const explainInWords = async (target: string) => (await place.run(`explain ${target} --app ${SHOP}`)).stdout;
+
+describe("a free request", () => {
+  test.each([
+    ["/_schemas", "catalog", "_schemas.json"],
+    ["/_schemas/posts", "schema", "_schemas/posts.json"],
+    ["/posts", "page", "posts/page/1.json"],
+    ["/posts?page=2", "page", "posts/page/2.json"],
+    ["/posts?filter[category]=Match+Report", "filter", "posts/filter/category/x-4d61746368205265706f7274.json"],
+    ["/posts?filter[price]=2020.0", "filter", "posts/filter/price/s-2020.json"],
+    ["/posts?sort=-price", "sort", "posts/sort/-price.json"],
+    [ENTRY.toUpperCase().replace("POSTS", "posts"), "entry", `posts/entry/${idOf(1)}.json`],
+  ])("names the file that answers it: %s", async (target, shape, file) => {
+    const found = await explain(target);
+    const path = join("out", SHOP_FOLDER, file);
+    expect(found).toMatchObject({ request: `/api/v1${target}`, shape, counted: false, refusal: null });
+    expect(found).toMatchObject({ file: { path, exists: true }, sql: null, nearest_free: null });
+    const { text } = await live.get(`/api/v1${target}`, asShop);
+    expect(readFileSync(join(place.folder, path), "utf8")).toBe(text);
+  });
+
+  test("says so where the tree has no file for it", async () => {
+    const { file } = await explain("/posts?filter[category]=nothing");
+    expect(file).toEqual({ path: join("out", SHOP_FOLDER, "posts/filter/category/s-nothing.json"), exists: false });
+  });
+
+  test("is told in words", async () => {
+    const text = await explainInWords("/posts?page=2");
+    expect(text).toMatch(/^Request +\/api\/v1\/posts\?page=2$/m);
+    expect(text).toMatch(/^Shape +page$/m);
+    expect(text).toMatch(/^Counted +no: .*page.* free\.$/m);
+    expect(text).toMatch(/^File +out\/x-53686f70\/v1\/posts\/page\/2\.json$/m);
+  });
+
+  test("may be given with the base path, and without the first slash", async () => {
+    const { request } = await explain("/posts");
+    for (const spelling of ["/api/v1/posts", "posts"]) expect((await explain(spelling)).request).toBe(request);
+  });
+});
+
+describe("a counted request", () => {
+  test("shows the rule, the SQL with its values, and the plan", async () => {
+    const found = await explain("/posts?filter[category]=News&filter[price][gte]=2");
+    expect(found).toMatchObject({ shape: "list", counted: true, file: null, refusal: null });
+    expect(found.rule).toMatch(/more than one filter/i);
+    expect(found.sql?.text).toMatch(/^WITH [\s\S]*precast\.entries/);
+    expect(found.sql?.text).not.toContain("News");
+    expect(found.sql?.values).toContain("News");
+    expect(found.sql?.plan.join("\n")).toMatch(/cost=/);
+  });
+
+  test("is told in words", async () => {
+    const text = await explainInWords("/posts?filter[category]=News&per_page=2");
+    expect(text).toMatch(/^Counted +yes: .*per_page.*$/m);
+    expect(text).toMatch(/^Free +\/api\/v1\/posts\?filter\[category\]=News \(the same answer\)$/m);
+    expect(text).toMatch(/^SQL$/m);
+    expect(text).toMatch(/cost=/);
+  });
+
+  test.each([
+    ["per_page as it is anyway", "/posts?per_page=2", "/posts"],
+    ["per_page spelled with a zero", "/posts?per_page=02&page=2", "/posts?page=2"],
+    ["the first page of a filter", "/posts?filter[category]=News&page=1", "/posts?filter[category]=News"],
+    ["the first page of a sort", "/posts?sort=price&page=1", "/posts?sort=price"],
+    ["a page in the usual order", "/posts?sort=published_at&page=2", "/posts?page=2"],
+    ["a filter in the usual order", "/posts?filter[active]=1&sort=-published_at", "/posts?filter[active]=1"],
+    ["in with one value", "/posts?filter[category][in]=News", "/posts?filter[category]=News"],
+    ["in with one value of several", "/posts?filter[tags][in]=,%C3%A4,", "/posts?filter[tags]=%C3%A4"],
+  ])("is free, with the same answer, when it is asked without what it need not say: %s", async (_, counted, free) => {
+    const { nearest_free } = await explain(counted);
+    expect(nearest_free).toEqual({ target: `/api/v1${free}`, same: true });
+  });
+
+  test.each([
+    ["/posts?per_page=1", "/posts"],
+    ["/posts?fields=title", "/posts"],
+    ["/posts?filter[category]=News&filter[active]=true", "/posts?filter[category]=News"],
+    ["/posts?filter[price][gte]=2&sort=price", "/posts?sort=price"],
+    ["/posts?filter[price][gte]=2&page=2", "/posts?page=2"],
+    ["/posts?filter[category][in]=News,Old", "/posts"],
+    [`${ENTRY}?populate=author_id`, ENTRY],
+  ])("names the nearest free request where the answer is another: %s", async (counted, free) => {
+    const { nearest_free } = await explain(counted);
+    expect(nearest_free).toEqual({ target: `/api/v1${free}`, same: false });
+  });
+
+  test("has no free neighbour when it is a search", async () => {
+    const found = await explain("/posts/search?q=one");
+    expect(found).toMatchObject({ shape: "search", counted: true, nearest_free: null });
+    expect(found.sql?.values).toContain("one");
+    expect(await explainInWords("/posts/search?q=one")).not.toMatch(/^Free/m);
+  });
+
+  test.each([
+    "/posts?per_page=2",
+    "/posts?per_page=2&page=2",
+    "/posts?per_page=2&sort=-created_at",
+    "/posts?filter[category][in]=News&per_page=2",
+    "/posts?filter[category]=News&filter[category][in]=Match+Report",
+    "/posts?filter[tags]=a&filter[tags][in]=%C3%A4",
+    "/posts?filter[price][in]=0.50&page=1",
+    "/posts?filter[price][in]=2020&sort=published_at&page=01",
+    "/posts?filter[nope][in]=1",
+    "/authors?sort=name&per_page=20",
+    "/authors?per_page=2&fields=id",
+    `${ENTRY}?populate=author_id`,
+  ])("is never told wrong: what is called free is, and what is called the same answer is: %s", async (target) => {
+    const { nearest_free } = await explain(target);
+    const asked = await live.get(`/api/v1${target}`, asShop);
+    const free = await live.get(nearest_free?.target ?? "", asShop);
+    expect([asked.headers["x-request-counted"], free.headers["x-request-counted"]]).toEqual(["true", "false"]);
+    expect(free.status).toBe(200);
+    if (nearest_free?.same) expect(free.text).toBe(asked.text);
+  });
+});
+
+describe("a request that is refused", () => {
+  test.each([
+    ["/posts?filter[title]=x", "list", true, 400, "INVALID_FILTER", "/posts"],
+    ["/posts?per_page=0", "list", true, 400, "INVALID_PER_PAGE", "/posts"],
+    ["/posts?page=0", "page", false, 400, "INVALID_PAGE", null],
+    ["/posts/search", "search", true, 400, "INVALID_QUERY", null],
+    ["/nope", "page", false, 404, "CONTENT_TYPE_NOT_FOUND", null],
+    ["/secrets", "page", false, 404, "CONTENT_TYPE_NOT_FOUND", null],
+    ["/posts/nope", "entry", false, 404, "ENTRY_NOT_FOUND", null],
+    ["/posts/nope/nope", null, null, 404, "NOT_FOUND", null],
+  ])("tells the answer, and what it costs: %s", async (target, shape, counted, status, code, free) => {
+    const found = await explain(target);
+    expect(found).toMatchObject({ shape, counted, refusal: { status, code }, sql: null, file: null });
+    expect(found.nearest_free?.target ?? null).toBe(free === null ? null : `/api/v1${free}`);
+    const { status: answered, json, headers } = await live.get(`/api/v1${target}`, asShop);
+    expect([answered, json.error.message]).toEqual([status, found.refusal?.message]);
+    expect(headers["x-request-counted"]).toBe(counted === null ? undefined : String(counted));
+  });
+
+  test("is told in words", async () => {
+    expect(await explainInWords("/posts?per_page=0")).toMatch(/^Answer +400 INVALID_PER_PAGE: .*1 to 100/m);
+  });
+});
+
+test("needs an app, and tells which there are when it is none of them", async () => {
+  const missing = await place.run("explain /posts");
+  expect([missing.code, missing.stdout]).toEqual([1, ""]);
+  expect(missing.stderr).toMatch(/^.*--app.*\n$/);
+  const unknown = await place.run("explain /posts --app nope");
+  expect([unknown.code, unknown.stdout]).toEqual([1, ""]);
+  expect(unknown.stderr).toMatch(/^.*\bnope\b.*\bShop\b.*\n$/);
+});

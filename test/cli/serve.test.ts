@@ -1,0 +1,435 @@
+/** `precast serve` as a process: its start, its end, builds beside it, and what `usage` and `status` tell of it. */
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import {
+  holdPort,
+  idOf,
+  openPlace,
+  type Place,
+  type Served,
+  SHOP,
+  shop,
+  shopWith,
+  shopWithout,
+  smallApp,
+} from "../support/cli.ts";
+import { openStore, type Store } from "../support/site.ts";
+
+type Usage = {
+  readonly total: number;
+  readonly rows: readonly { app: string; day: string; shape: string; status: number; count: number }[];
+};
+type Status = {
+  readonly apps: readonly {
+    readonly key: string;
+    readonly name: string;
+    readonly types: readonly unknown[];
+    readonly tree: { readonly built_at: string; readonly files: number; readonly changed: number } | null;
+  }[];
+};
+
+const asShop = { appKey: SHOP };
+const COUNTED = "/api/v1/posts?per_page=1";
+const FREE = "/api/v1/posts";
+
+let store: Store;
+let place: Place;
+let client: Client;
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  place = openPlace({ DATABASE_URL: store.url ?? "" });
+  client = new Client({ connectionString: store.url ?? "" });
+  await client.connect();
+  await place.take(shop());
+  await place.run("build");
+});
+afterEach(async () => {
+  await client.query("ROLLBACK");
+  await place.quit();
+});
+afterAll(async () => {
+  await place.close();
+  await client.end();
+  await store.close();
+});
+
+describe("the start", () => {
+  test("prints the URL once it answers there", async () => {
+    const server = await place.serve();
+    expect(server.output().stdout).toContain(`Precast serves ${server.url}`);
+    expect((await server.get(FREE, asShop)).status).toBe(200);
+    expect((await server.stop()).stderr).toBe("");
+  });
+
+  test("prints the URL as JSON with --json, and everything else beside it", async () => {
+    const server = await place.serve("--json");
+    const { code, stdout } = await server.stop();
+    expect([code, JSON.parse(stdout)]).toEqual([0, { url: server.url }]);
+  });
+
+  test.each(["postgres", "embedded"])("says that the port is in use, and ends (%s)", async (engine) => {
+    const held = await holdPort();
+    const elsewhere = openPlace(engine === "postgres" ? { DATABASE_URL: store.url ?? "" } : {});
+    try {
+      const { code, stdout, stderr } = await elsewhere.run(`serve --port ${held.port}`);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(/^[^\n]*port[^\n]*in use[^\n]*--port[^\n]*\n$/);
+    } finally {
+      await elsewhere.close();
+      await held.release();
+    }
+  });
+
+  test("answers live without a tree", async () => {
+    const server = await place.serve("--out nowhere");
+    const { status, headers, text } = await server.get(FREE, asShop);
+    expect([status, headers["cache-status"]]).toEqual([200, "precast; fwd=miss"]);
+    await server.stop();
+    const withTree = await place.serve();
+    const built = await withTree.get(FREE, asShop);
+    expect([built.headers["cache-status"], built.text]).toEqual(["precast; hit", text]);
+    await withTree.stop();
+  });
+
+  test("answers live where the state of the tree is broken", async () => {
+    await place.run("build --out broken");
+    writeFileSync(join(place.folder, "broken", ".precast", "x-53686f70.json"), "");
+    const server = await place.serve("--out broken");
+    const { status, headers } = await server.get(FREE, asShop);
+    expect([status, headers["cache-status"]]).toEqual([200, "precast; fwd=miss"]);
+    expect((await server.stop()).code).toBe(0);
+  });
+
+  test("starts without its database, says so, and serves what is free", async () => {
+    const held = await holdPort();
+    await held.release();
+    const away = { DATABASE_URL: `postgres://nobody@127.0.0.1:${held.port}/none` };
+    const server = await place.serve("", away);
+    expect(server.output().stderr).toContain("The database does not answer");
+    expect((await server.get(FREE, asShop)).status).toBe(200);
+    const { status, headers, json } = await server.get("/api/v1/posts/search?q=one", asShop);
+    expect([status, json.error.code]).toEqual([503, "DATABASE_UNAVAILABLE"]);
+    expect(headers["retry-after"]).toMatch(/^\d+$/);
+    expect((await server.stop()).code).toBe(0);
+    await forget();
+  });
+});
+
+/** What counted requests have left behind, in the database and beside it. */
+async function forget(): Promise<void> {
+  const server = await place.serve();
+  await server.stop();
+  await store.database.execute("DELETE FROM precast.usage");
+}
+
+describe("the end", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)("%s ends it with exit code 0", async (signal) => {
+    const server = await place.serve();
+    await server.get(FREE, asShop);
+    await server.get(COUNTED, asShop);
+    const { code, stderr } = await server.stop(signal);
+    expect([code, stderr]).toEqual([0, ""]);
+    await expect(server.get(FREE, asShop)).rejects.toThrow(/ECONNREFUSED/);
+  });
+
+  test("ends when it is told to as soon as it has printed its URL", async () => {
+    for (let round = 0; round < 5; round++) expect((await (await place.serve()).stop()).code).toBe(0);
+  });
+
+  test("finishes an open request first, and takes no more on its connection", async () => {
+    const server = await place.serve();
+    const connection = await openConnection(server);
+    await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+    const slow = connection.ask(COUNTED);
+    await queryThatWaits();
+    const stopped = server.stop();
+    await server.printed(/Stopping/);
+    await client.query("COMMIT");
+    expect(await slow).toMatch(/^HTTP\/1.1 200 /);
+    expect(await connection.ask(FREE)).toBe("");
+    expect((await stopped).code).toBe(0);
+  });
+
+  test("closes a connection that is kept alive", async () => {
+    const server = await place.serve();
+    const connection = await openConnection(server);
+    expect(await connection.ask(FREE)).toMatch(/^HTTP\/1.1 200 /);
+    await closesAtTheEnd(server, connection);
+  });
+
+  test("closes a connection that has never asked", async () => {
+    const server = await place.serve();
+    const connection = await openConnection(server);
+    await server.get(FREE, asShop);
+    await closesAtTheEnd(server, connection);
+  });
+
+  /** A connection that is still open would be answered, and hold up the exit. */
+  async function closesAtTheEnd(server: Served, connection: Connection): Promise<void> {
+    const stopped = server.stop();
+    await server.printed(/Stopping/);
+    expect(await connection.ask(FREE)).toBe("");
+    expect((await stopped).code).toBe(0);
+  }
+
+  /** Resolves when a query of the server waits for a lock. */
+  async function queryThatWaits(): Promise<void> {
+    const waits = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'precast' AND wait_event_type = 'Lock'
+      AND datname = current_database()`;
+    for (;;) if ((await client.query(waits)).rowCount) return;
+  }
+
+  type Connection = { readonly ask: (target: string) => Promise<string> };
+
+  /** A connection that is kept alive. `ask` gives the answer, and nothing when the server closes instead. */
+  async function openConnection(server: Served): Promise<Connection> {
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(Number(port), hostname).setEncoding("utf8");
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    let open = true;
+    socket.once("close", () => {
+      open = false;
+    });
+    return {
+      ask: (target) =>
+        new Promise((resolve) => {
+          let text = "";
+          const done = () => {
+            socket.removeAllListeners("data");
+            resolve(text);
+          };
+          if (!open) return done();
+          socket.once("close", done);
+          socket.on("data", (chunk: string) => {
+            text += chunk;
+            if (isWhole(text)) done();
+          });
+          socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nX-App-Key: ${SHOP}\r\n\r\n`);
+        }),
+    };
+  }
+
+  function isWhole(text: string): boolean {
+    const [head = "", body = ""] = text.split("\r\n\r\n");
+    const length = /content-length: (\d+)/i.exec(head)?.[1];
+    return length !== undefined && Buffer.byteLength(body) >= Number(length);
+  }
+});
+
+test("a new build shows at once, without a restart", async () => {
+  const server = await place.serve();
+  const before = await server.get(FREE, asShop);
+  expect(before.text).toContain('"One"');
+  await place.take(shopWithout(1));
+  expect((await server.get(FREE, asShop)).text).toBe(before.text);
+  await place.run("build");
+  const after = await server.get(FREE, asShop);
+  expect(after.text).not.toContain('"One"');
+  expect(after.headers.etag).not.toBe(before.headers.etag);
+  expect((await server.get(`${FREE}/${idOf(1)}`, asShop)).status).toBe(404);
+
+  await place.take(smallApp("late", ["A"]));
+  await place.run("build");
+  expect((await server.get("/api/v1/authors", { appKey: "late" })).json.meta.total).toBe(1);
+  await store.database.execute("DELETE FROM precast.apps WHERE key = 'late'");
+  await place.run("build");
+  expect((await server.get("/api/v1/authors", { appKey: "late" })).status).toBe(401);
+  await place.take(shop());
+  await place.run("build");
+  expect((await server.get(FREE, asShop)).text).toBe(before.text);
+  await server.stop();
+});
+
+describe("the counts", () => {
+  const usage = (line = "") => place.json<Usage>(`usage ${line}`);
+  const counts = ({ rows }: Usage) => {
+    const sums = new Map<string, number>();
+    for (const { app, shape, status, count } of rows) {
+      const key = `${app} ${shape} ${status}`;
+      sums.set(key, (sums.get(key) ?? 0) + count);
+    }
+    return Object.fromEntries(sums);
+  };
+
+  beforeAll(async () => {
+    await place.take(smallApp("other", ["A"]));
+    await place.run("build");
+  });
+  beforeEach(() => store.database.execute("DELETE FROM precast.usage"));
+
+  test("are kept by app, day, shape and status, and what is free is not counted", async () => {
+    const server = await place.serve();
+    const first = new Date().toISOString().slice(0, 10);
+    await askSome(server);
+    const last = new Date().toISOString().slice(0, 10);
+    await server.stop();
+    const report = await usage();
+    expect(counts(report)).toEqual({
+      "Shop list 200": 2,
+      "Shop list 400": 2,
+      "Shop populate 200": 1,
+      "Shop populate 404": 1,
+      "Shop search 200": 2,
+      "other list 200": 1,
+    });
+    expect(report.total).toBe(9);
+    for (const row of report.rows) {
+      expect(Object.keys(row)).toEqual(["app", "day", "shape", "status", "count"]);
+      expect([first, last]).toContain(row.day);
+    }
+  });
+
+  test("survive a restart and add up", async () => {
+    for (let round = 1; round <= 2; round++) {
+      const server = await place.serve();
+      await askSome(server);
+      await server.stop();
+      expect((await usage()).total).toBe(9 * round);
+    }
+  });
+
+  test("survive a kill: whatever was answered is there after the next start, once", async () => {
+    const server = await place.serve();
+    await askSome(server);
+    await server.stop("SIGKILL");
+    const next = await place.serve();
+    while ((await usage()).total === 0) await next.get(FREE, asShop);
+    expect((await usage()).total).toBe(9);
+    await next.stop();
+    await (await place.serve()).stop();
+    expect((await usage()).total).toBe(9);
+  });
+
+  test("survive a kill in the middle of many requests", async () => {
+    const server = await place.serve();
+    const load = { sent: 0, answered: 0 };
+    const clients = Array.from({ length: 8 }, () => askUntilGone(server, load));
+    await Promise.all(clients);
+    await (await place.serve()).stop();
+    const { total } = await usage();
+    expect(load.answered).toBeGreaterThan(100);
+    expect(total).toBeGreaterThanOrEqual(load.answered);
+    expect(total).toBeLessThanOrEqual(load.sent);
+  });
+
+  test("can be asked for by app and by day", async () => {
+    await store.database.execute(`INSERT INTO precast.usage (app_key, day, shape, status, count) VALUES
+      ('Shop', '2026-01-01', 'list', 200, 1), ('Shop', '2026-01-02', 'list', 200, 10),
+      ('Shop', '2026-01-02', 'search', 504, 100), ('other', '2026-01-03', 'populate', 404, 1000)`);
+    expect((await usage()).total).toBe(1111);
+    expect((await usage("--app Shop")).total).toBe(111);
+    expect((await usage("--since 2026-01-02")).total).toBe(1110);
+    expect((await usage("--until 2026-01-02")).total).toBe(111);
+    expect(await usage("--since 2026-01-02 --until 2026-01-02 --app Shop")).toEqual({
+      total: 110,
+      rows: [
+        { app: "Shop", day: "2026-01-02", shape: "list", status: 200, count: 10 },
+        { app: "Shop", day: "2026-01-02", shape: "search", status: 504, count: 100 },
+      ],
+    });
+    expect(await usage("--app nobody")).toEqual({ total: 0, rows: [] });
+    const { stdout } = await place.run("usage --since 2026-01-03");
+    expect(stdout).toBe("other\t2026-01-03\tpopulate\t404\t1000\n1000 counted requests\n");
+  });
+
+  /** Nine counted requests, and as many that are not. */
+  async function askSome(server: Served): Promise<void> {
+    const entry = `/api/v1/posts/${idOf(1)}`;
+    const counted = [
+      COUNTED,
+      "/api/v1/posts?sort=price&page=1",
+      "/api/v1/posts?filter[nope]=1",
+      "/api/v1/posts?per_page=0",
+      `${entry}?populate=author_id`,
+      `/api/v1/posts/${idOf(9)}?populate=author_id`,
+      "/api/v1/posts/search?q=one",
+      "/api/v1/posts/search?q=nothing",
+    ];
+    const free = [FREE, entry, "/api/v1/_schemas", "/api/v1/posts?page=0", "/api/v1/nope", "/api/v1/nope/x", "/nope"];
+    for (const target of [...counted, ...free]) {
+      const { headers } = await server.get(target, asShop);
+      expect([target, headers["x-request-counted"] === "true"]).toEqual([target, counted.includes(target)]);
+    }
+    await server.get("/api/v1/authors?per_page=1", { appKey: "other" });
+    await server.get("/api/v1/authors", { appKey: "other" });
+    await server.get(COUNTED, { appKey: "stranger" });
+    await server.get(COUNTED);
+  }
+
+  /** Asks one request after the other; the one that makes two hundred answers kills the server. */
+  async function askUntilGone(server: Served, load: { sent: number; answered: number }): Promise<void> {
+    for (;;) {
+      load.sent++;
+      const got = await server.get("/api/v1/posts/search?q=one", asShop).catch(() => null);
+      if (got === null) return;
+      if (got.status === 200) load.answered++;
+      if (load.answered === 200) await server.stop("SIGKILL");
+    }
+  }
+});
+
+describe("the status", () => {
+  const status = () => place.json<Status>("status");
+  const shopOf = ({ apps }: Status) => apps.find(({ key }) => key === SHOP);
+
+  test("shows apps, types and entries, and when each tree was built", async () => {
+    const before = new Date().toISOString();
+    await place.run("build");
+    const found = shopOf(await status());
+    expect(found).toEqual({
+      key: SHOP,
+      name: "Shop",
+      types: [
+        { slug: "posts", published: true, entries: 3, drafts: 1 },
+        { slug: "authors", published: true, entries: 1, drafts: 1 },
+        { slug: "secrets", published: false, entries: 1, drafts: 0 },
+        { slug: "notes", published: true, entries: 0, drafts: 0 },
+      ],
+      tree: { built_at: expect.any(String), files: 46, bytes: expect.any(Number), changed: 0, current: true },
+    });
+    const builtAt = found?.tree?.built_at ?? "";
+    expect(before <= builtAt && builtAt <= new Date().toISOString()).toBe(true);
+  });
+
+  test("tells that one entry was changed since, until the next build", async () => {
+    await place.run("build");
+    const builtAt = shopOf(await status())?.tree?.built_at;
+    await place.take(
+      shopWith((posts) =>
+        posts.map((post) => (post.id === idOf(2) ? { ...post, data: { ...post.data, price: 1 } } : post)),
+      ),
+    );
+    expect(shopOf(await status())?.tree).toMatchObject({ changed: 1, built_at: builtAt });
+    expect((await place.run("status")).stdout).toMatch(/\b1 (entry|entries)\b.*since/);
+    await place.run("build");
+    expect(shopOf(await status())?.tree).toMatchObject({ changed: 0 });
+    await place.take(shop());
+  });
+
+  test("does not call a tree up to date whose entry has gone since", async () => {
+    await place.run("build");
+    await place.take(shopWith((posts) => posts.filter((post) => post.id !== idOf(2))));
+    expect(shopOf(await status())?.tree).toMatchObject({ current: false });
+    expect((await place.run("status")).stdout).toMatch(/^Shop: .*changed since$/m);
+    await place.take(shop());
+  });
+
+  test("is told in words, a line a type", async () => {
+    await place.run("build");
+    const { stdout } = await place.run("status");
+    expect(stdout).toMatch(/^Shop\tposts\tyes\t3\t1\b/m);
+    expect(stdout).toMatch(/^Shop\tsecrets\tno\t1\t0\b/m);
+    expect(stdout).toMatch(/^Shop\b.*built \d{4}-\d{2}-\d{2}T.*, 46 files, .*up to date$/m);
+  });
+
+  test("says where there is no tree", async () => {
+    expect(shopOf(await place.json<Status>("status --out nowhere"))?.tree).toBeNull();
+    expect((await place.run("status --out nowhere")).stdout).toMatch(/^Shop\b.*not built/m);
+  });
+});

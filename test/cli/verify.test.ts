@@ -1,0 +1,173 @@
+/** `precast verify`: a tree is clean after its build, and whatever is wrong with it is found, listed and told by exit code 2. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { idOf, openPlace, type Place, SHOP, SHOP_FOLDER, shop, shopWithout, smallApp } from "../support/cli.ts";
+import { openStore, type Store } from "../support/site.ts";
+
+const SHOP_SIZE = 46;
+const UNPUBLISHED = "shows an unpublished entry";
+
+type Report = {
+  readonly apps: readonly {
+    readonly key: string;
+    readonly files: number;
+    readonly computed: number;
+    readonly differences: readonly { app: string; problem: string; file: string }[];
+  }[];
+};
+
+let store: Store;
+let place: Place;
+const inOut = (path: string, folder = SHOP_FOLDER) => join(place.folder, "out", folder, path);
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  place = openPlace({ DATABASE_URL: store.url ?? "" });
+});
+afterAll(async () => {
+  await place.close();
+  await store.close();
+});
+beforeEach(async () => {
+  rmSync(join(place.folder, "out"), { recursive: true, force: true });
+  await store.database.execute("DELETE FROM precast.apps");
+  await place.take(shop());
+  await place.run("build");
+});
+
+/** Exit code 2, and what `--json` lists: problem and file of each difference. */
+async function differences(line = ""): Promise<string[]> {
+  const { code, stdout } = await place.run(`verify ${line} --json`);
+  expect(code).toBe(2);
+  const { apps } = JSON.parse(stdout) as Report;
+  return apps.flatMap((app) => app.differences.map(({ problem, file }) => `${problem}: ${file}`));
+}
+
+test("a tree is clean after its build", async () => {
+  const { code, stdout, stderr } = await place.run("verify");
+  expect([code, stderr]).toEqual([0, ""]);
+  expect(stdout).toContain(`Shop: ${SHOP_SIZE} files`);
+  expect(await place.json("verify")).toEqual({
+    apps: [{ key: SHOP, files: SHOP_SIZE, computed: SHOP_SIZE, differences: [] }],
+  });
+});
+
+test("finds a file that was changed", async () => {
+  const file = inOut("posts/sort/price.json");
+  writeFileSync(file, readFileSync(file, "utf8").replace("Two", "Twö"));
+  expect(await differences()).toEqual(["differs: posts/sort/price.json"]);
+});
+
+test("finds a file that lacks its last byte, and one that has one more", async () => {
+  const [short, long] = [inOut("posts/page/2.json"), inOut("_schemas.json")];
+  writeFileSync(short, readFileSync(short, "utf8").slice(0, -1));
+  writeFileSync(long, `${readFileSync(long, "utf8")}\n`);
+  expect((await differences()).sort()).toEqual(["differs: _schemas.json", "differs: posts/page/2.json"]);
+});
+
+test("finds a file that was deleted", async () => {
+  rmSync(inOut("posts/filter/tags/s-a.json"));
+  expect(await differences()).toEqual(["missing: posts/filter/tags/s-a.json"]);
+});
+
+test("finds a file that was added", async () => {
+  const added = ["posts/page/3.json", "posts/page/1.json.tmp", "notes.txt", "old/x.json"];
+  for (const path of added) {
+    mkdirSync(dirname(inOut(path)), { recursive: true });
+    writeFileSync(inOut(path), "{}");
+  }
+  expect((await differences()).sort()).toEqual(added.map((path) => `surplus: ${path}`).sort());
+});
+
+test("finds all of it where there is no tree", async () => {
+  const missing = await differences("--out nowhere");
+  expect(missing).toHaveLength(SHOP_SIZE);
+  expect(new Set(missing.map((line) => line.split(":")[0]))).toEqual(new Set(["missing"]));
+});
+
+test("finds every file that shows an entry that was unpublished since", async () => {
+  const shows = [
+    `posts/entry/${idOf(1)}.json`,
+    "posts/page/1.json",
+    "posts/filter/category/x-4e657773.json",
+    "posts/filter/tags/s-a.json",
+    "posts/filter/tags/x-c3a4.json",
+    "posts/filter/price/s-2020.json",
+    "posts/filter/active/s-true.json",
+    "posts/filter/day/s-2026-01-20.json",
+    `posts/filter/author_id/s-${idOf(1)}.json`,
+    ...["price", "-price"].map((sort) => `posts/sort/${sort}.json`),
+    ...["published_at", "-published_at", "created_at", "-created_at", "updated_at", "-updated_at"].map(
+      (sort) => `posts/sort/${sort}.json`,
+    ),
+  ];
+  await place.take(shopWithout(1));
+  const found = await differences();
+  expect(found.filter((line) => line.startsWith(UNPUBLISHED)).sort()).toEqual(
+    shows.map((path) => `${UNPUBLISHED}: ${path}`).sort(),
+  );
+  expect(found).toContain(`surplus: posts/entry/${idOf(1)}.json`);
+  expect(found).toContain("differs: posts/page/1.json");
+  expect(found).toContain("surplus: posts/page/2.json");
+  await place.run("build");
+  expect((await place.run("verify")).code).toBe(0);
+});
+
+test("finds an unpublished entry in a file that a stranger put there", async () => {
+  writeFileSync(inOut("posts/page/7.json"), `{"data":[{"id":"${idOf(4)}","title":"Draft"}]}`);
+  expect((await differences()).sort()).toEqual([`${UNPUBLISHED}: posts/page/7.json`, "surplus: posts/page/7.json"]);
+});
+
+test("finds the files of a type that was unpublished since", async () => {
+  const types = shop().types.map((type) => (type.slug === "authors" ? { ...type, published: false } : type));
+  await place.take({ ...shop(), types });
+  const found = await differences();
+  expect(found).toContain(`${UNPUBLISHED}: authors/entry/${idOf(1)}.json`);
+  expect(found).toContain("surplus: _schemas/authors.json");
+  expect(found).toContain("differs: _schemas.json");
+});
+
+test("finds the files of an app that is gone", async () => {
+  await store.database.execute("DELETE FROM precast.apps");
+  expect(await differences()).toContain(`surplus: posts/entry/${idOf(1)}.json`);
+});
+
+test("lists in words what differs, and says what to do", async () => {
+  writeFileSync(inOut("posts/page/1.json"), "{}");
+  rmSync(inOut("notes/page/1.json"));
+  const { code, stdout } = await place.run("verify");
+  expect(code).toBe(2);
+  expect(stdout).toMatch(/^Shop posts\/page\/1\.json: differs$/m);
+  expect(stdout).toMatch(/^Shop notes\/page\/1\.json: missing$/m);
+  expect(stdout).toContain("2 differences");
+  expect(stdout).toContain("precast build");
+  expect((await place.run("verify --quiet")).stdout).toBe(stdout);
+});
+
+test("computes with --sample about so many answers, and still looks for every file", async () => {
+  const { apps } = await place.json<Report>("verify --sample 5");
+  expect(apps).toMatchObject([{ files: SHOP_SIZE, differences: [] }]);
+  expect(apps[0]?.computed).toBeGreaterThan(0);
+  expect(apps[0]?.computed).toBeLessThanOrEqual(5);
+  writeFileSync(inOut("posts/page/3.json"), "{}");
+  rmSync(inOut("posts/page/1.json"));
+  rmSync(inOut("_schemas/notes.json"));
+  expect((await differences("--sample 5")).sort()).toEqual([
+    "missing: _schemas/notes.json",
+    "missing: posts/page/1.json",
+    "surplus: posts/page/3.json",
+  ]);
+});
+
+test("looks with --app at that app alone, and tells which there are when it names none", async () => {
+  await place.take(smallApp("other", ["A"]));
+  await place.run("build");
+  writeFileSync(inOut("authors/page/1.json", "s-other/v1"), "{}");
+  expect((await place.run(`verify --app ${SHOP}`)).code).toBe(0);
+  expect(await differences("--app other")).toEqual(["differs: authors/page/1.json"]);
+  expect(await differences()).toEqual(["differs: authors/page/1.json"]);
+  const { code, stderr } = await place.run("verify --app nope");
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^.*\bnope\b.*\bShop\b.*\bother\b.*\n$/);
+});
