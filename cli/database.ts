@@ -2,7 +2,7 @@
 import type { CommonName, Settings } from "../shared/config.ts";
 import type { Database, DatabaseOptions } from "../shared/database/database.ts";
 import { openDatabase } from "../shared/database/open.ts";
-import { migrate, schemaState } from "../shared/schema/migrate.ts";
+import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
 
 export class SchemaError extends Error {
   constructor(message: string) {
@@ -33,15 +33,21 @@ export async function withDatabase<T>(
 }
 
 export async function needSchema(database: Database): Promise<void> {
-  const { missing, unknown } = await schemaState(database);
-  if (unknown.length > 0) {
-    throw new SchemaError(
-      "The database was migrated by a newer Precast. Upgrade this one (npm install precast@latest).",
-    );
-  }
+  const { missing } = await knownSchema(database);
   if (missing.length === 0) return;
   if (database.kind === "postgres") {
     throw new SchemaError("The database lacks the current schema of Precast. Run `precast migrate` first.");
   }
   await migrate(database);
+}
+
+/** Throws SchemaError when a newer Precast has been here. */
+export async function knownSchema(database: Database): Promise<SchemaState> {
+  const state = await schemaState(database);
+  if (state.unknown.length > 0) {
+    throw new SchemaError(
+      "The database was migrated by a newer Precast. Upgrade this one (npm install precast@latest).",
+    );
+  }
+  return state;
 }

@@ -12,6 +12,8 @@ export type TreeState = {
   /** What the build saw of the database: the text of a `pg_snapshot`. */
   readonly snapshot: string;
   readonly files: number;
+  /** Published entries. */
+  readonly entries: number;
   readonly bytes: number;
   readonly app: App;
 };

@@ -85,8 +85,10 @@ async function buildApp(session: Session, app: App, options: BuildOptions, meter
   const start = options.now();
   const folder = openFolder(join(options.out, folderOf(app.key)), options.dryRun);
   const snapshot = await session.query(sql("SELECT pg_current_snapshot()::text"));
+  let entries = 0;
   for await (const batch of freeAnswers(session, app)) {
     for (const { address, body } of batch) {
+      if (address.kind === "entry") entries += 1;
       folder.write(fileOf(address), body);
       meter(body.length);
     }
@@ -96,6 +98,7 @@ async function buildApp(session: Session, app: App, options: BuildOptions, meter
     built_at: start.toISOString(),
     snapshot: snapshot[0]?.[0] ?? "",
     files: written + unchanged,
+    entries,
     bytes,
     app,
   };

@@ -54,10 +54,9 @@ async function serve({ terminal, now, stopped }: Context, settings: ServeSetting
   const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
   try {
     const listening = await listen(createApp({ sources, ledger, policy }), settings.host, settings.port);
-    terminal.say(`${terminal.colors.green("Precast serves")} ${listening.url}`);
+    terminal.result(`${terminal.colors.green("Precast serves")} ${listening.url}`, { url: listening.url });
     const tried = requestsToTry(listening.url, await firstApp(settings.out, sources.findTree));
     if (tried.length > 0) terminal.say(`Try:\n${tried.map((request) => `  ${request}`).join("\n")}`);
-    if (settings.json) terminal.result("", { url: listening.url });
     await stop;
     terminal.say("Stopping: open requests are finished.");
     await listening.stop();

@@ -1,11 +1,10 @@
 /** `precast status`: the apps, their types and entries, and how far each tree is behind. */
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import type { CommonName, Settings } from "../../shared/config.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
-import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
 import { formatBytes } from "../format.ts";
+import { type TreeStanding, treeStanding } from "../standing.ts";
 
 type TypeStatus = {
   readonly slug: string;
@@ -18,8 +17,8 @@ type AppStatus = {
   readonly key: string;
   readonly name: string;
   readonly types: readonly TypeStatus[];
-  /** Null where no tree is built. `changed` counts the entries that were written since. */
-  readonly tree: (Pick<TreeState, "built_at" | "files" | "bytes"> & { readonly changed: number }) | null;
+  /** Null where no tree is built. */
+  readonly tree: TreeStanding | null;
 };
 
 export const statusCommand = defineCommand({
@@ -33,8 +32,7 @@ export const statusCommand = defineCommand({
       database.transaction("read", async (session) => {
         const keys = await session.query(sql('SELECT key, name FROM precast.apps ORDER BY key COLLATE "C"'));
         const statuses: AppStatus[] = [];
-        for (const [key, name] of keys)
-          statuses.push(await statusOf(session, key as string, name as string, settings.out));
+        for (const [key, name] of keys) statuses.push(await statusOf(session, key as string, name as string, settings));
         return statuses;
       }),
     );
@@ -53,13 +51,23 @@ export const statusCommand = defineCommand({
   },
 });
 
-function treeText(tree: AppStatus["tree"]): string {
+function treeText(tree: TreeStanding | null): string {
   if (tree === null) return "not built";
-  const behind = tree.changed === 0 ? "up to date" : `${tree.changed} entries changed since`;
-  return `built ${tree.built_at}, ${tree.files} files, ${formatBytes(tree.bytes)}, ${behind}`;
+  return `built ${tree.built_at}, ${tree.files} files, ${formatBytes(tree.bytes)}, ${behindText(tree)}`;
 }
 
-async function statusOf(session: Session, key: string, name: string, out: string): Promise<AppStatus> {
+function behindText({ current, changed }: TreeStanding): string {
+  if (current) return "up to date";
+  if (changed === 0) return "content has changed since";
+  return `${changed} ${changed === 1 ? "entry" : "entries"} changed since`;
+}
+
+async function statusOf(
+  session: Session,
+  key: string,
+  name: string,
+  settings: Settings<CommonName>,
+): Promise<AppStatus> {
   const rows = await session.query(
     sql(
       `SELECT type.slug, type.published::text, count(e.id) FILTER (WHERE e.status = 'published')::text,
@@ -76,22 +84,5 @@ WHERE app.key = $1 GROUP BY type.id ORDER BY type.position NULLS LAST, type.slug
     entries: Number(entries),
     drafts: Number(drafts),
   }));
-  return { key, name, types, tree: await treeOf(session, key, out) };
-}
-
-async function treeOf(session: Session, key: string, out: string): Promise<AppStatus["tree"]> {
-  const file = join(out, stateFileOf(key));
-  const state = existsSync(file) ? readState(readFileSync(file, "utf8")) : null;
-  if (state === null) return null;
-  const rows = await session.query(
-    sql(
-      `SELECT count(*)::text FROM precast.apps AS app
-JOIN precast.content_types AS type ON type.app_id = app.id
-JOIN precast.entries AS e ON e.content_type_id = type.id
-WHERE app.key = $1 AND NOT pg_visible_in_snapshot(e.changed_in, $2::pg_snapshot)`,
-      [key, state.snapshot],
-    ),
-  );
-  const { built_at, files, bytes } = state;
-  return { built_at, files, bytes, changed: Number(rows[0]?.[0]) };
+  return { key, name, types, tree: await treeStanding(session, key, settings) };
 }

@@ -2,7 +2,7 @@
  * A bundle folder (bundle.md): finds its files, reads them and checks them. Definitions are read whole, entries a batch at
  * a time. Whatever is wrong is added to the problems, and reading goes on.
  */
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type BundleApp, type BundleType, type Definition, readApp, readType } from "./definition.ts";
 import { type Entry, readEntry } from "./entry.ts";
@@ -25,8 +25,10 @@ const ENTRIES = { folder: "entries", ending: ".ndjson" };
 const BATCH_LINES = 500;
 const BATCH_LENGTH = 4_000_000;
 
-/** Reads all but the entries. */
+/** Reads all but the entries. Throws when there is no such folder. */
 export async function readBundle(folder: string, problems: Problems): Promise<Bundle> {
+  if (!(await isFolder(folder)))
+    throw new Error(`There is no folder ${folder}. Name the folder of a bundle, which holds app.json.`);
   const app = await readDefinition(folder, "app.json", readApp, problems);
   const slugs = await namesIn(folder, TYPES, problems);
   const types: BundleType[] = [];
@@ -81,6 +83,10 @@ export async function* readEntries(
 function repetition({ id }: Entry, seen: ReadonlyMap<string, number>): string[] {
   const line = seen.get(id);
   return line === undefined ? [] : [`"id" must be the entry's own: ${id} stands on line ${line} already`];
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null))?.isDirectory() === true;
 }
 
 async function readDefinition<T>(
