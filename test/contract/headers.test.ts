@@ -1,0 +1,170 @@
+/** Headers of every kind of answer (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
+import { describe, expect, test } from "vitest";
+import { libraryId } from "../support/library.ts";
+import { ask, askRaw, headersOf, openSites, SITES, TREE, without } from "../support/sites.ts";
+
+openSites(SITES);
+
+const PRESENT = expect.stringMatching(/^"[^"]+"$/);
+const CORS = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "ETag, X-Request-Counted, X-Request-Warning, Cache-Status, Retry-After",
+};
+const ALWAYS = { ...CORS, vary: "X-App-Key" };
+const JSON_TYPE = { "content-type": "application/json; charset=utf-8" };
+const FREE = {
+  "cache-control": "public, max-age=60",
+  "cdn-cache-control": "public, max-age=3600, stale-while-revalidate=60, stale-if-error=86400",
+  "x-request-counted": "false",
+};
+const COUNTED = { "x-request-counted": "true", "cache-status": "precast; fwd=bypass" };
+const NO_STORE = { "cache-control": "no-store" };
+
+describe.each(SITES)("headers on %s", (site) => {
+  const id = libraryId(1);
+  const free = { ...FREE, "cache-status": site === TREE ? "precast; hit" : "precast; fwd=miss" };
+  const gone = { ...free, "cache-control": "public, max-age=10" };
+
+  test.each([
+    ["the catalog", "/_schemas", free],
+    ["a schema", "/_schemas/works", free],
+    ["a list", "/works", free],
+    ["a page behind the last", "/works?page=9", free],
+    ["a filter", "/works?filter[title]=apple", free],
+    ["a filter that nothing matches", "/works?filter[title]=nothing", free],
+    ["a sort", "/works?sort=title", free],
+    ["an entry", `/works/${id}`, free],
+    ["a counted list", "/works?per_page=2", { ...COUNTED, "cache-control": "private, no-cache" }],
+    ["a populated entry", `/works/${id}?populate=author_id`, { ...COUNTED, "cache-control": "private, no-cache" }],
+    ["a search", "/works/search?q=orchard", { ...COUNTED, "cache-control": "no-cache, no-store" }],
+  ])("%s: 200, then 304", async (_, target, expected) => {
+    const got = await ask(site, target);
+    expect(got.status).toBe(200);
+    expect(headersOf(got)).toEqual({ ...ALWAYS, ...JSON_TYPE, ...expected, etag: PRESENT });
+    const again = await ask(site, target, { headers: { "If-None-Match": got.headers.etag as string } });
+    expect([again.status, again.text]).toEqual([304, ""]);
+    expect(without(headersOf(again), ["content-type"])).toEqual({ ...ALWAYS, ...expected, etag: got.headers.etag });
+  });
+
+  test.each([
+    ["an unknown type", "/nope", 404, without(gone, ["cdn-cache-control"])],
+    ["the schema of an unknown type", "/_schemas/nope", 404, without(gone, ["cdn-cache-control"])],
+    ["an unknown entry", `/works/${libraryId(99)}`, 404, without(gone, ["cdn-cache-control"])],
+    ["an id that is no UUID", "/works/x", 404, without(gone, ["cdn-cache-control"])],
+    ["a counted 404", "/nope/search", 404, { ...COUNTED, ...NO_STORE }],
+    ["an unknown entry with populate", `/works/${libraryId(99)}?populate=related`, 404, { ...COUNTED, ...NO_STORE }],
+    ["a free 400", "/works?page=0", 400, { ...without(free, ["cdn-cache-control"]), ...NO_STORE }],
+    ["a counted 400", "/works?sort=nope", 400, { ...COUNTED, ...NO_STORE }],
+    ["a search without a term", "/works/search", 400, { ...COUNTED, ...NO_STORE }],
+  ])("%s: no ETag, and kept briefly if at all", async (_, target, status, expected) => {
+    for (const headers of [{}, { "If-None-Match": "*" }]) {
+      const got = await ask(site, target, { headers });
+      expect(got.status).toBe(status);
+      expect(headersOf(got)).toEqual({ ...ALWAYS, ...JSON_TYPE, ...expected });
+    }
+  });
+
+  test("where the app is not known nothing is told of counting", async () => {
+    for (const got of [await askRaw(site, "/api/v1/works"), await ask(site, "/works/x/y")]) {
+      expect(headersOf(got)).toEqual({ ...ALWAYS, ...JSON_TYPE, ...NO_STORE });
+    }
+  });
+
+  test.each(["POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"])("%s is not allowed", async (method) => {
+    for (const target of ["/works", "/nope/x/y", ""]) {
+      const got = await ask(site, target, { method });
+      expect([got.status, got.json.error.code]).toEqual([405, "METHOD_NOT_ALLOWED"]);
+      expect(headersOf(got)).toEqual({ ...ALWAYS, ...JSON_TYPE, ...NO_STORE, allow: "GET, HEAD, OPTIONS" });
+    }
+  });
+
+  test.each(["/api/v1/works", "/api/v1/works/search", "/nowhere"])("a preflight of %s needs no key", async (target) => {
+    const headers = {
+      Origin: "https://shop.example",
+      "Access-Control-Request-Method": "GET",
+      "Access-Control-Request-Headers": "x-app-key",
+    };
+    const got = await askRaw(site, target, { method: "OPTIONS", headers });
+    expect([got.status, got.text]).toEqual([204, ""]);
+    expect(headersOf(got)).toMatchObject({
+      ...ALWAYS,
+      "access-control-allow-methods": "GET, HEAD, OPTIONS",
+      "access-control-allow-headers": "X-App-Key, Accept, If-None-Match",
+      "access-control-max-age": "7200",
+    });
+    expect(got.headers["x-request-counted"]).toBeUndefined();
+  });
+
+  test.each([
+    "/_schemas",
+    "/works",
+    "/works?per_page=2",
+    `/works/${id}`,
+    "/works/search?q=orchard",
+    "/works?sort=nope",
+    "/nope",
+    "/works/x/y",
+  ])("HEAD %s has the headers of GET and no body", async (target) => {
+    const [get, head] = await Promise.all([ask(site, target), ask(site, target, { method: "HEAD" })]);
+    expect([head.status, head.text]).toEqual([get.status, ""]);
+    expect(without(head.headers, ["date"])).toEqual(without(get.headers, ["date"]));
+    expect(head.headers["content-length"]).toBe(String(Buffer.byteLength(get.text)));
+  });
+
+  test.each(["/works", "/works?per_page=2", `/works/${id}`, "/works?page=9"])("If-None-Match on %s", async (target) => {
+    const etag = (await ask(site, target)).headers.etag as string;
+    const cases: [string, number][] = [
+      [etag, 304],
+      [`W/${etag}`, 304],
+      [`"other", ${etag}`, 304],
+      [`"other",W/"more",W/${etag} , "last"`, 304],
+      ["*", 304],
+      ['"other"', 200],
+      [`W/"other"`, 200],
+      [etag.slice(1, -1), 200],
+      [etag.toUpperCase(), 200],
+      ["", 200],
+      [",,", 200],
+    ];
+    for (const [tag, status] of cases) {
+      const got = await ask(site, target, { headers: { "If-None-Match": tag } });
+      expect([tag, got.status]).toEqual([tag, status]);
+      expect(got.headers.etag).toBe(etag);
+    }
+  });
+
+  test("HEAD may be conditional too", async () => {
+    const etag = (await ask(site, "/works")).headers.etag as string;
+    expect((await ask(site, "/works", { method: "HEAD", headers: { "If-None-Match": etag } })).status).toBe(304);
+  });
+
+  test("an ETag changes with the bytes", async () => {
+    const targets = ["/works", "/works?page=2", "/works?filter[title]=apple", `/works/${id}`, "/works?per_page=2"];
+    const tags = await Promise.all(targets.map(async (target) => (await ask(site, target)).headers.etag));
+    expect(new Set(tags).size).toBe(targets.length);
+  });
+
+  test.each([
+    ["/works?filter[title][like]=x", ["title"]],
+    ["/works?filter[nope][like]=x&filter[title]=apple", ["nope"]],
+    ["/works?filter[title][like]=x&filter[genre][like]=y", ["title", "genre"]],
+    ["/works/search?q=orchard&filter[title][like]=x", ["title"]],
+    ["/works?filter[title][like]=x&sort=nope", ["title"]],
+  ])("%s is warned of", async (target, fields) => {
+    const warning = (await ask(site, target)).headers["x-request-warning"];
+    for (const field of fields) expect(warning).toContain(field);
+    expect(warning).toContain("contains");
+  });
+
+  test.each([
+    "/works",
+    "/works?filter[title]=like",
+    "/works?filter[title][like]=",
+    "/works?filter[title][contains]=x",
+    "/works?filter[title][LIKE]=x",
+    `/works/${id}?filter[title][like]=x`,
+    "/_schemas?filter[title][like]=x",
+  ])("%s is not warned of", async (target) => {
+    expect((await ask(site, target)).headers["x-request-warning"]).toBeUndefined();
+  });
+});

@@ -1,0 +1,85 @@
+/**
+ * The library of library.ts, served: from a tree, without one, and from the embedded database; and the ways in which the
+ * tests of the contract ask it.
+ */
+import { join } from "node:path";
+import { afterAll, beforeAll, expect } from "vitest";
+import { LIBRARY_KEY, loadLibrary } from "./library.ts";
+import { type Asked, buildSite, type Door, type Got, openDoor, openStore, type Store } from "./site.ts";
+
+export const TREE = "PostgreSQL with a tree";
+export const LIVE = "PostgreSQL without a tree";
+export const EMBEDDED = "the embedded database";
+export const ENGINES = [TREE, LIVE, EMBEDDED];
+export const SITES = [TREE, LIVE];
+
+export const stores: Store[] = [];
+export const doors = new Map<string, Door>();
+
+/** Opens these sites for the tests of a file, and closes them behind it. */
+export function openSites(sites: readonly string[]): void {
+  beforeAll(async () => {
+    const engines = sites.includes(EMBEDDED) ? (["postgres", "embedded"] as const) : (["postgres"] as const);
+    const [postgres, embedded] = await Promise.all(engines.map((engine) => openStore(engine)));
+    for (const store of [postgres, embedded]) if (store !== undefined) stores.push(store);
+    await Promise.all(stores.map(loadLibrary));
+    await buildSite(postgres as Store);
+    doors.set(TREE, await openDoor(postgres as Store));
+    doors.set(LIVE, await openDoor(postgres as Store, join((postgres as Store).folder, "nowhere")));
+    if (embedded !== undefined) doors.set(EMBEDDED, await openDoor(embedded));
+  });
+
+  afterAll(async () => {
+    const errors = [...doors.values()].flatMap((door) => door.errors);
+    await Promise.all([...doors.values()].map((door) => door.close()));
+    await Promise.all(stores.map((store) => store.close()));
+    expect(errors).toEqual([]);
+  });
+}
+
+/** Asks for a target below `/api/v1` with the key of the library. */
+export function ask(site: string, target: string, asked: Asked = {}): Promise<Got> {
+  return askRaw(site, `/api/v1${target}`, { appKey: LIBRARY_KEY, ...asked });
+}
+
+export function askRaw(site: string, target: string, asked: Asked = {}): Promise<Got> {
+  return (doors.get(site) as Door).get(target, asked);
+}
+
+/** Blanks, quotes and the like in their encoded form; `%`, `+`, `&`, `=` and brackets stay as they are written. */
+export function encoded(target: string): string {
+  return target.replace(/[^\x21-\x7e]|["<>\\^`{|}]/gu, encodeURIComponent);
+}
+
+/** The entries of a list by the last characters of their ids: `5 6 4`. */
+export function idsOf(got: Got): string {
+  expect(got.status, got.text).toBe(200);
+  return got.json.data.map((item: { id: string }) => Number(item.id.slice(-12))).join(" ");
+}
+
+export async function expectIds(site: string, target: string, ids: string): Promise<void> {
+  const got = await ask(site, encoded(target));
+  expect(idsOf(got)).toBe(ids);
+  expect(got.json.meta.total).toBe(ids === "" ? 0 : ids.split(" ").length);
+}
+
+export async function expectError(site: string, target: string, status: number, code: string, parameter?: string) {
+  const got = await ask(site, encoded(target));
+  expect([got.status, got.json.error?.code], got.text).toEqual([status, code]);
+  expect(got.json.error.parameter).toBe(parameter);
+  expect(got.json.error.message).toMatch(/^.{20,}\.$/);
+}
+
+export const ALL = "5 6 4 3 2 1";
+export const NOTHING = "";
+
+const TRANSPORT = ["connection", "date", "content-length", "keep-alive", "transfer-encoding"];
+
+/** Every header but those of the connection. */
+export function headersOf(got: Got): object {
+  return without(got.headers, TRANSPORT);
+}
+
+export function without(object: object, names: string[]): object {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)));
+}
