@@ -231,7 +231,7 @@ describe("on a database", () => {
     });
     const { code, stdout, stderr } = await served("--json");
     expect([code, stdout]).toMatchObject([0, expect.stringMatching(/^\{"url":"http:[^\n]*\}\n$/)]);
-    expect(stderr).toContain("Precast serves");
+    expect(stderr).toContain("Try:");
   });
 
   test("--quiet prints results alone", async () => {
