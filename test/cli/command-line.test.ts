@@ -1,4 +1,5 @@
 /** What all commands have in common: help, options and their variables, output, errors, exit codes, and the database. */
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
@@ -70,6 +71,10 @@ describe("the help", () => {
     const texts = list.split(/\n(?= {2}-)/).map((text) => text.replace(/\s+/g, " ").trim());
     return new Map(texts.map((text) => [/--[a-z-]+/.exec(text)?.[0] ?? "", text]));
   }
+});
+
+test("the program of the package can be run by its name alone, as npx does", () => {
+  expect(execFileSync(MAIN, ["--version"], { encoding: "utf8" })).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
 describe("a wrong call", () => {
