@@ -2,22 +2,10 @@
  * Plans a request: what it means for a content type, or why it is refused. Meaning alone; neither database nor tree is
  * known here. The checks come in the order of contract.md section 3.
  */
-import {
-  type Column,
-  type ContentType,
-  DEFAULT_PER_PAGE,
-  defaultPerPage,
-  type Field,
-  findColumn,
-  isFilterable,
-  MAX_PER_PAGE,
-} from "./catalog.ts";
-import { equalOperand, expectedOperand, orderOperand } from "./operand.ts";
+import { type ContentType, DEFAULT_PER_PAGE, defaultPerPage, type Field, MAX_PER_PAGE } from "./catalog.ts";
+import { type Condition, isConditions, planConditions } from "./condition.ts";
 import {
   badFields,
-  badFilter,
-  badFilterValue,
-  badOperator,
   badPage,
   badPerPage,
   badPopulate,
@@ -25,39 +13,16 @@ import {
   badSort,
   entryNotFound,
   isRefusal,
-  MAX_FILTERS,
   MAX_NAMES,
   MAX_QUERY,
   MIN_QUERY,
   type Refusal,
-  tooManyFilters,
   typeNotFound,
 } from "./refusal.ts";
-import type { ApiRequest, Asked, Filter } from "./request.ts";
+import type { ApiRequest, Asked } from "./request.ts";
 import { type Shown, shownOfEntry, shownOfList, shownOfNames, shownOfSearch } from "./shown.ts";
 import { defaultSort, readSort, type Sort } from "./sort.ts";
 import { lengthOf, readUuid, readWhole } from "./value.ts";
-
-const ORDERS = ["gt", "gte", "lt", "lte"] as const;
-const MATCHES = ["contains", "starts_with"] as const;
-export const OPERATORS = ["eq", "neq", ...ORDERS, ...MATCHES, "in", "nin"] as const;
-type Operator = (typeof OPERATORS)[number];
-
-/** What an entry must meet, with values in canonical spelling. */
-export type Condition =
-  | { readonly kind: "equals"; readonly column: Column; readonly values: readonly string[]; readonly negated: boolean }
-  | {
-      readonly kind: "order";
-      readonly column: Column;
-      readonly operator: (typeof ORDERS)[number];
-      readonly value: string;
-    }
-  | {
-      readonly kind: "match";
-      readonly column: Column;
-      readonly operator: (typeof MATCHES)[number];
-      readonly text: string;
-    };
 
 type Pages = { readonly page: bigint; readonly perPage: number };
 
@@ -125,7 +90,7 @@ function planEntry(type: ContentType, text: string, { populate }: Asked): EntryP
 }
 
 function planList(type: ContentType, asked: Asked): ListPlan | Refusal {
-  const conditions = planFilters(type, asked.filters);
+  const conditions = planConditions(type, asked.filters);
   if (!isConditions(conditions)) return conditions;
   const sort = asked.sort === undefined ? defaultSort(type) : readSort(type, asked.sort);
   if (sort === null) return badSort(type);
@@ -136,7 +101,7 @@ function planList(type: ContentType, asked: Asked): ListPlan | Refusal {
 }
 
 function planSearch(type: ContentType, asked: Asked): SearchPlan | Refusal {
-  const conditions = planFilters(type, asked.filters);
+  const conditions = planConditions(type, asked.filters);
   if (!isConditions(conditions)) return conditions;
   const sort = asked.sort === undefined ? null : readSort(type, asked.sort);
   if (asked.sort !== undefined && sort === null) return badSort(type);
@@ -174,61 +139,4 @@ function planShown(
 
 function readNames(text: string): string[] {
   return text.split(",").map((name) => name.trim());
-}
-
-/** Of several faults, the kind that comes first in the contract is told, and of that kind the first in the URL. */
-function planFilters(type: ContentType, filters: readonly Filter[]): readonly Condition[] | Refusal {
-  const fields = new Set(filters.map((filter) => filter.field ?? filter.parameter));
-  if (fields.size > MAX_FILTERS) return tooManyFilters(fields.size);
-  for (const { field, parameter } of filters) {
-    if (field === null || !isFilterable(type, field)) return badFilter(type, parameter);
-  }
-  for (const { operator, parameter } of filters) {
-    if (!isOperator(operator)) return badOperator(OPERATORS, parameter);
-  }
-  const conditions: Condition[] = [];
-  for (const filter of filters) {
-    const column = findColumn(type, filter.field as string);
-    const condition = column && planCondition(column, filter.operator as Operator, filter.value);
-    if (condition === undefined) return badFilter(type, filter.parameter);
-    if (condition === null) return badFilterValue(expectedOperand(column as Column), filter.parameter);
-    conditions.push(condition);
-  }
-  return conditions;
-}
-
-/** Null when the value cannot be compared with the column. */
-function planCondition(column: Column, operator: Operator, value: string): Condition | null {
-  switch (operator) {
-    case "eq":
-    case "neq":
-      return equals(column, [value], operator === "neq");
-    case "in":
-    case "nin":
-      return equals(
-        column,
-        value.split(",").filter((part) => part !== ""),
-        operator === "nin",
-      );
-    case "contains":
-    case "starts_with":
-      return { kind: "match", column, operator, text: value };
-    default: {
-      const operand = orderOperand(column, value);
-      return operand === null ? null : { kind: "order", column, operator, value: operand };
-    }
-  }
-}
-
-function equals(column: Column, texts: readonly string[], negated: boolean): Condition {
-  const values = texts.map((text) => equalOperand(column, text)).filter((value) => value !== null);
-  return { kind: "equals", column, values, negated };
-}
-
-function isOperator(text: string): text is Operator {
-  return (OPERATORS as readonly string[]).includes(text);
-}
-
-function isConditions(result: readonly Condition[] | Refusal): result is readonly Condition[] {
-  return Array.isArray(result);
 }

@@ -1,13 +1,14 @@
 /** Turns plans into SQL: the only SQL that reads entries. Every query names its app, so none can see another's. */
 import type { Column, ContentType, Field } from "./catalog.ts";
-import { elementsSql, entryColumns, isTextual, orderKeySql, sqlType, textSql, valueSql } from "./column.ts";
+import { elementsSql, entryColumns, orderKeySql, sqlType, textSql, valueSql } from "./column.ts";
 import type { Query, Value } from "./database/database.ts";
-import type { Condition, EntryPlan, ListPlan, SearchPlan } from "./plan.ts";
+import type { EntryPlan, ListPlan, SearchPlan } from "./plan.ts";
 import { showsRichText } from "./shown.ts";
 import type { Sort } from "./sort.ts";
+import { conditionSql, type Place } from "./where.ts";
 
 /** Collects the values of a statement and gives their places. */
-type Values = { readonly all: Value[]; readonly place: (value: Value) => string };
+type Values = { readonly all: Value[]; readonly place: Place };
 
 function collectValues(...first: Value[]): Values {
   const all = [...first];
@@ -26,7 +27,7 @@ const PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'pub
  */
 export function listQuery(appKey: string, plan: ListPlan): Query {
   const values = collectValues(appKey, plan.type.slug);
-  const conditions = plan.conditions.map((condition) => conditionSql(condition, values));
+  const conditions = plan.conditions.map((condition) => conditionSql(condition, values.place));
   return pageQuery(values, conditions, sortKeys(plan.sort), plan);
 }
 
@@ -35,7 +36,7 @@ export function searchQuery(appKey: string, plan: SearchPlan): Query {
   const values = collectValues(appKey, plan.type.slug);
   const words = plan.words.map((word) => `lower(${values.place(word)}::text COLLATE "und-x-icu")`);
   const found = words.length === 0 ? ["false"] : words.map((word) => `e.words LIKE '%' || ${word} || '%'`);
-  const conditions = [...found, ...plan.conditions.map((condition) => conditionSql(condition, values))];
+  const conditions = [...found, ...plan.conditions.map((condition) => conditionSql(condition, values.place))];
   return pageQuery(values, conditions, plan.sort === null ? relevanceKeys(words) : sortKeys(plan.sort), plan);
 }
 
@@ -198,71 +199,4 @@ function relevanceKeys(words: readonly string[]): readonly SortKey[] {
     { value: `CASE WHEN ${complete} THEN ${full} ELSE ${partial} END`, direction: "DESC" },
     ...NEWEST_FIRST,
   ];
-}
-
-function conditionSql(condition: Condition, values: Values): string {
-  const { column } = condition;
-  const contained = condition.kind === "equals" ? containmentSql(condition, values) : null;
-  const test = contained ?? (column.multiple ? anyElementSql(condition, values) : singleSql(condition, values));
-  return condition.kind === "equals" && condition.negated ? `(${test}) IS NOT TRUE` : test;
-}
-
-type Equals = Condition & { readonly kind: "equals" };
-
-/** Equality to one value as an index can find it. Null where it is no containment: numbers are equal as doubles. */
-function containmentSql({ column, values: wanted }: Equals, values: Values): string | null {
-  if (wanted.length !== 1 || column.type === "timestamp" || column.type === "number") return null;
-  const value = `${values.place(wanted[0] as string)}::${sqlType(column)}`;
-  return `e.data @> jsonb_build_object('${column.name}', ${column.multiple ? `jsonb_build_array(${value})` : value})`;
-}
-
-function anyElementSql(condition: Condition, values: Values): string {
-  return `EXISTS (SELECT FROM ${elementsSql(condition.column)} AS value WHERE ${testSql(condition, "value", "value", values)})`;
-}
-
-function singleSql(condition: Condition, values: Values): string {
-  return testSql(condition, `(${valueSql(condition.column)})`, `(${textSql(condition.column)})`, values);
-}
-
-/** The condition on one value: `value` as it compares, `text` as an answer spells it. */
-function testSql(condition: Condition, value: string, text: string, values: Values): string {
-  switch (condition.kind) {
-    case "equals":
-      return equalsTest(condition, value, values);
-    case "order":
-      return orderTest(condition, value, values);
-    case "match":
-      return matchTest(condition, text, values);
-  }
-}
-
-function equalsTest({ column, values: wanted }: Equals, value: string, values: Values): string {
-  const operands = column.type === "timestamp" ? wanted.map(timestampOperand) : wanted;
-  return `${value} = ANY (${values.place(operands)}::${sqlType(column)}[])`;
-}
-
-function matchTest({ text: wanted, operator }: Condition & { kind: "match" }, text: string, values: Values): string {
-  // PostgreSQL holds no U+0000: no text has one in it.
-  if (wanted.includes("\0")) return "false";
-  const operand = `lower(${values.place(wanted)}::text COLLATE "und-x-icu")`;
-  const stored = `lower(${text} COLLATE "und-x-icu")`;
-  return operator === "contains" ? `strpos(${stored}, ${operand}) > 0` : `starts_with(${stored}, ${operand})`;
-}
-
-const SIGNS = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
-
-function orderTest(condition: Condition & { kind: "order" }, value: string, values: Values): string {
-  const { column, operator } = condition;
-  const sign = SIGNS[operator];
-  if (isTextual(column)) return `precast.double(${value}) ${sign} ${values.place(condition.value)}::float8`;
-  if (column.type === "timestamp")
-    return `${value} ${sign} ${values.place(timestampOperand(condition.value))}::timestamptz`;
-  const collation = sqlType(column) === "text" ? ' COLLATE "C"' : "";
-  return `${value}${collation} ${sign} ${values.place(condition.value)}::${sqlType(column)}`;
-}
-
-/** PostgreSQL has no year 0000, and what stands for instants beyond the years is no text of its. */
-function timestampOperand(text: string): string {
-  if (text === "~") return "infinity";
-  return text === "-" || text.startsWith("0000") ? "-infinity" : text;
 }

@@ -11,7 +11,7 @@ const FOLDERS = ["shared", "cli", "server"];
 const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(catalog|value)\.ts$/],
   [/^shared\/(refusal|operand|raw|sort|shown)\.ts$/],
-  [/^shared\/(request|metering|address|plan|entry|body|answer|column|query|state)\.ts$/],
+  [/^shared\/(request|metering|address|condition|plan|entry|body|answer|column|where|query|state)\.ts$/],
   [/^shared\/(config|apps)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|respond)\.ts$/],
   [/^cli\/(build|import)\//, /^server\//],

@@ -1,0 +1,86 @@
+/**
+ * Plans filters: what an entry must meet, with the values in canonical spelling, or why the filters are refused. Source:
+ * contract.md sections 3 and 4.
+ */
+import { type Column, type ContentType, findColumn, isFilterable } from "./catalog.ts";
+import { equalOperand, expectedOperand, orderOperand } from "./operand.ts";
+import { badFilter, badFilterValue, badOperator, MAX_FILTERS, type Refusal, tooManyFilters } from "./refusal.ts";
+import type { Filter } from "./request.ts";
+
+const ORDERS = ["gt", "gte", "lt", "lte"] as const;
+const MATCHES = ["contains", "starts_with"] as const;
+export const OPERATORS = ["eq", "neq", ...ORDERS, ...MATCHES, "in", "nin"] as const;
+type Operator = (typeof OPERATORS)[number];
+
+/** What an entry must meet, with values in canonical spelling. */
+export type Condition =
+  | { readonly kind: "equals"; readonly column: Column; readonly values: readonly string[]; readonly negated: boolean }
+  | {
+      readonly kind: "order";
+      readonly column: Column;
+      readonly operator: (typeof ORDERS)[number];
+      readonly value: string;
+    }
+  | {
+      readonly kind: "match";
+      readonly column: Column;
+      readonly operator: (typeof MATCHES)[number];
+      readonly text: string;
+    };
+
+/** Of several faults, the kind that comes first in the contract is told, and of that kind the first in the URL. */
+export function planConditions(type: ContentType, filters: readonly Filter[]): readonly Condition[] | Refusal {
+  const fields = new Set(filters.map((filter) => filter.field ?? filter.parameter));
+  if (fields.size > MAX_FILTERS) return tooManyFilters(fields.size);
+  for (const { field, parameter } of filters) {
+    if (field === null || !isFilterable(type, field)) return badFilter(type, parameter);
+  }
+  for (const { operator, parameter } of filters) {
+    if (!isOperator(operator)) return badOperator(OPERATORS, parameter);
+  }
+  const conditions: Condition[] = [];
+  for (const filter of filters) {
+    const column = findColumn(type, filter.field as string);
+    const condition = column && planCondition(column, filter.operator as Operator, filter.value);
+    if (condition === undefined) return badFilter(type, filter.parameter);
+    if (condition === null) return badFilterValue(expectedOperand(column as Column), filter.parameter);
+    conditions.push(condition);
+  }
+  return conditions;
+}
+
+/** Null when the value cannot be compared with the column. */
+function planCondition(column: Column, operator: Operator, value: string): Condition | null {
+  switch (operator) {
+    case "eq":
+    case "neq":
+      return equals(column, [value], operator === "neq");
+    case "in":
+    case "nin":
+      return equals(
+        column,
+        value.split(",").filter((part) => part !== ""),
+        operator === "nin",
+      );
+    case "contains":
+    case "starts_with":
+      return { kind: "match", column, operator, text: value };
+    default: {
+      const operand = orderOperand(column, value);
+      return operand === null ? null : { kind: "order", column, operator, value: operand };
+    }
+  }
+}
+
+function equals(column: Column, texts: readonly string[], negated: boolean): Condition {
+  const values = texts.map((text) => equalOperand(column, text)).filter((value) => value !== null);
+  return { kind: "equals", column, values, negated };
+}
+
+function isOperator(text: string): text is Operator {
+  return (OPERATORS as readonly string[]).includes(text);
+}
+
+export function isConditions(result: readonly Condition[] | Refusal): result is readonly Condition[] {
+  return Array.isArray(result);
+}

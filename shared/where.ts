@@ -1,0 +1,74 @@
+/** Turns conditions into SQL: the tests that an entry `e` must pass. */
+import { elementsSql, isTextual, sqlType, textSql, valueSql } from "./column.ts";
+import type { Condition } from "./condition.ts";
+import type { Value } from "./database/database.ts";
+
+/** Takes a value of the statement and gives its placeholder. */
+export type Place = (value: Value) => string;
+
+/** A test that is never NULL where it is negated. */
+export function conditionSql(condition: Condition, place: Place): string {
+  const { column } = condition;
+  const contained = condition.kind === "equals" ? containmentSql(condition, place) : null;
+  const test = contained ?? (column.multiple ? anyElementSql(condition, place) : singleSql(condition, place));
+  return condition.kind === "equals" && condition.negated ? `(${test}) IS NOT TRUE` : test;
+}
+
+type Equals = Condition & { readonly kind: "equals" };
+
+/** Equality to one value as an index can find it. Null where it is no containment: numbers are equal as doubles. */
+function containmentSql({ column, values: wanted }: Equals, place: Place): string | null {
+  if (wanted.length !== 1 || column.type === "timestamp" || column.type === "number") return null;
+  const value = `${place(wanted[0] as string)}::${sqlType(column)}`;
+  return `e.data @> jsonb_build_object('${column.name}', ${column.multiple ? `jsonb_build_array(${value})` : value})`;
+}
+
+function anyElementSql(condition: Condition, place: Place): string {
+  return `EXISTS (SELECT FROM ${elementsSql(condition.column)} AS value WHERE ${testSql(condition, "value", "value", place)})`;
+}
+
+function singleSql(condition: Condition, place: Place): string {
+  return testSql(condition, `(${valueSql(condition.column)})`, `(${textSql(condition.column)})`, place);
+}
+
+/** The condition on one value: `value` as it compares, `text` as an answer spells it. */
+function testSql(condition: Condition, value: string, text: string, place: Place): string {
+  switch (condition.kind) {
+    case "equals":
+      return equalsTest(condition, value, place);
+    case "order":
+      return orderTest(condition, value, place);
+    case "match":
+      return matchTest(condition, text, place);
+  }
+}
+
+function equalsTest({ column, values: wanted }: Equals, value: string, place: Place): string {
+  const operands = column.type === "timestamp" ? wanted.map(timestampOperand) : wanted;
+  return `${value} = ANY (${place(operands)}::${sqlType(column)}[])`;
+}
+
+function matchTest({ text: wanted, operator }: Condition & { kind: "match" }, text: string, place: Place): string {
+  // PostgreSQL holds no U+0000: no text has one in it.
+  if (wanted.includes("\0")) return "false";
+  const operand = `lower(${place(wanted)}::text COLLATE "und-x-icu")`;
+  const stored = `lower(${text} COLLATE "und-x-icu")`;
+  return operator === "contains" ? `strpos(${stored}, ${operand}) > 0` : `starts_with(${stored}, ${operand})`;
+}
+
+const SIGNS = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
+
+function orderTest(condition: Condition & { kind: "order" }, value: string, place: Place): string {
+  const { column, operator } = condition;
+  const sign = SIGNS[operator];
+  if (isTextual(column)) return `precast.double(${value}) ${sign} ${place(condition.value)}::float8`;
+  if (column.type === "timestamp") return `${value} ${sign} ${place(timestampOperand(condition.value))}::timestamptz`;
+  const collation = sqlType(column) === "text" ? ' COLLATE "C"' : "";
+  return `${value}${collation} ${sign} ${place(condition.value)}::${sqlType(column)}`;
+}
+
+/** PostgreSQL has no year 0000, and what stands for instants beyond the years is no text of its. */
+function timestampOperand(text: string): string {
+  if (text === "~") return "infinity";
+  return text === "-" || text.startsWith("0000") ? "-infinity" : text;
+}
