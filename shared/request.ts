@@ -93,14 +93,13 @@ function readQuery(query: string, defined: readonly string[]): { asked: Asked; l
     } else if (defined.includes("filter")) {
       const like = /^filter\[([^\]]+)\]\[like\]$/.exec(name)?.[1];
       if (like !== undefined) likes.add(like);
-      else keepLast(filters, readFilter(name, value));
+      else {
+        const filter = readFilter(name, value);
+        filters.set(filter.parameter, filter);
+      }
     }
   }
   return { asked: { ...Object.fromEntries(scalars), filters: [...filters.values()] }, likes: [...likes] };
-}
-
-function keepLast(filters: Map<string, Filter>, filter: Filter): void {
-  filters.set(filter.parameter, filter);
 }
 
 /** `filter[f]=v` and `filter[f][eq]=v` are one parameter. What follows the field in brackets is its operator. */

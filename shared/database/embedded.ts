@@ -18,6 +18,7 @@ import { DatabaseFault } from "./fault.ts";
 import { joinDatabase } from "./guest.ts";
 import { shareDatabase } from "./host.ts";
 import { LockedError, takeLock } from "./lock.ts";
+import { takeTurns } from "./turns.ts";
 
 /** What the thread is told, and what it answers. */
 export type Job = { readonly id: number } & (
@@ -61,14 +62,8 @@ export async function openEmbedded(options: DatabaseOptions): Promise<Database> 
 function openOwn(options: DatabaseOptions, unlock: () => void): Database {
   const folder = join(options.dataDir, "database");
   let thread = startThread(folder);
-  let turn: Promise<unknown> = Promise.resolve();
-
-  /** PGlite has one connection: whatever needs it waits for its turn. */
-  function inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const mine = turn.then(run, run);
-    turn = mine.catch(() => {});
-    return mine;
-  }
+  // PGlite has one connection.
+  const inTurn = takeTurns();
 
   async function limited(order: Order): Promise<Row[]> {
     if (options.queryTimeout === null) return thread.run(order);

@@ -2,6 +2,7 @@
 import { connect, type Socket } from "node:net";
 import type { Access, Database, Row, Session } from "./database.ts";
 import { DatabaseFault } from "./fault.ts";
+import { takeTurns } from "./turns.ts";
 import { type Ask, listenTo, say, socketOf, type Told, unpackError } from "./wire.ts";
 
 type Order = Ask extends infer A ? (A extends Ask ? Omit<A, "id"> : never) : never;
@@ -23,7 +24,8 @@ function reach(address: string): Promise<Socket | null> {
 function guestOf(socket: Socket): Database {
   const waiting = new Map<number, { resolve: (rows: Row[]) => void; reject: (error: unknown) => void }>();
   let last = 0;
-  let turn: Promise<unknown> = Promise.resolve();
+  // One connection has one transaction at a time: whatever else it is asked for waits.
+  const inTurn = takeTurns();
 
   listenTo<Told>(socket, (told) => {
     const asked = waiting.get(told.id);
@@ -48,13 +50,6 @@ function guestOf(socket: Socket): Database {
     query: (query) => ask({ query }),
     execute: async (script) => void (await ask({ script })),
   };
-
-  /** One connection has one transaction at a time: whatever else it is asked for waits. */
-  function inTurn<T>(run: () => Promise<T>): Promise<T> {
-    const mine = turn.then(run, run);
-    turn = mine.catch(() => {});
-    return mine;
-  }
 
   async function transaction<T>(access: Access, run: (session: Session) => Promise<T>): Promise<T> {
     await ask({ begin: access });

@@ -7,7 +7,6 @@ const FOLDER = new URL("./", import.meta.url);
 const LOCK = 7_232_278;
 
 export type SchemaState = {
-  readonly applied: readonly string[];
   readonly missing: readonly string[];
   readonly unknown: readonly string[];
 };
@@ -19,12 +18,11 @@ function knownMigrations(): string[] {
     .sort();
 }
 
-/** What is applied, what is missing, and what a newer version has applied. */
+/** What is missing, and what a newer version has applied. */
 export async function schemaState(session: Session): Promise<SchemaState> {
   const known = knownMigrations();
   const applied = await appliedMigrations(session);
   return {
-    applied,
     missing: known.filter((name) => !applied.includes(name)),
     unknown: applied.filter((name) => !known.includes(name)),
   };
