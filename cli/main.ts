@@ -2,6 +2,7 @@
 /** The command line: flags and environment go in, one command runs, its exit code comes out. */
 import { CommanderError, Option, Command as Program } from "commander";
 import { COMMON, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
+import { VERSION } from "../shared/version.ts";
 import { type Command, type Context, FAILED } from "./command.ts";
 import { buildCommand } from "./commands/build.ts";
 import { explainCommand } from "./commands/explain.ts";
@@ -27,7 +28,7 @@ const COMMANDS: readonly Command[] = [
 
 const program = new Program("precast")
   .description("A content delivery API whose answers are built before they are asked for.")
-  .version("0.1.0")
+  .version(VERSION)
   .showHelpAfterError("(see precast --help)")
   .addHelpText("after", examplesText(COMMANDS.flatMap((command) => command.examples.slice(0, 1))))
   .exitOverride();

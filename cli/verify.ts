@@ -1,13 +1,13 @@
 /** Verifies a tree: each file against the live answer to its request, and the folder against what it should hold. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Address, fileOf, folderOf } from "../shared/address.ts";
+import { type Address, fileOf, folderOf, requestOf } from "../shared/address.ts";
 import { DEFAULT_CACHE_POLICY } from "../shared/answer.ts";
 import type { App } from "../shared/catalog.ts";
 import type { Session } from "../shared/database/database.ts";
 import { answerLive } from "../shared/live.ts";
-import { publishedIdsQuery } from "../shared/query.ts";
 import { respond, type Sources } from "../shared/respond.ts";
+import { publishedIdsQuery } from "../shared/tree-query.ts";
 import { freeAnswers } from "./build/answers.ts";
 import { filesIn } from "./build/folder.ts";
 import { countFiles } from "./build/totals.ts";
@@ -85,26 +85,9 @@ async function computeLive(session: Session, app: App, address: Address): Promis
       throw error;
     },
   };
-  const raw = { method: "GET", target: targetOf(address), appKey: app.key, ifNoneMatch: undefined };
+  const raw = { method: "GET", target: requestOf(address), appKey: app.key, ifNoneMatch: undefined };
   const { answer } = await respond(raw, sources, DEFAULT_CACHE_POLICY);
   return String(answer.body);
-}
-
-function targetOf(address: Address): string {
-  switch (address.kind) {
-    case "catalog":
-      return "/api/v1/_schemas";
-    case "schema":
-      return `/api/v1/_schemas/${address.slug}`;
-    case "page":
-      return `/api/v1/${address.slug}${address.page === 1n ? "" : `?page=${address.page}`}`;
-    case "filter":
-      return `/api/v1/${address.slug}?filter[${address.field}]=${encodeURIComponent(address.value)}`;
-    case "sort":
-      return `/api/v1/${address.slug}?sort=${address.sort}`;
-    case "entry":
-      return `/api/v1/${address.slug}/${address.id}`;
-  }
 }
 
 async function readPublished(session: Session, app: App): Promise<Map<string, Set<string>>> {

@@ -71,9 +71,61 @@ export function fileOf(address: Address): string {
   }
 }
 
+/** The address of a file of the tree. Null for any other file, and for a value that its name does not tell (`h-`). */
+export function addressOfFile(file: string): Address | null {
+  if (file === "_schemas.json") return { kind: "catalog" };
+  if (!file.endsWith(".json")) return null;
+  const [first = "", kind, ...rest] = file.slice(0, -5).split("/");
+  const [name = "", value = ""] = rest;
+  const address = first === "_schemas" ? schemaAddress(kind ?? "") : listAddress(first, kind ?? "", name, value);
+  return address !== null && fileOf(address) === file ? address : null;
+}
+
+function schemaAddress(slug: string): Address {
+  return { kind: "schema", slug };
+}
+
+function listAddress(slug: string, kind: string, name: string, value: string): Address | null {
+  switch (kind) {
+    case "page":
+      return { kind, slug, page: readWhole(name) ?? 0n };
+    case "sort":
+      return { kind, slug, sort: name };
+    case "entry":
+      return { kind, slug, id: name };
+    case "filter":
+      return { kind, slug, field: name, value: unsegment(value) };
+    default:
+      return null;
+  }
+}
+
+/** The request of an address, as path and query. */
+export function requestOf(address: Address): string {
+  switch (address.kind) {
+    case "catalog":
+      return "/api/v1/_schemas";
+    case "schema":
+      return `/api/v1/_schemas/${address.slug}`;
+    case "page":
+      return `/api/v1/${address.slug}${address.page === 1n ? "" : `?page=${address.page}`}`;
+    case "filter":
+      return `/api/v1/${address.slug}?filter[${address.field}]=${encodeURIComponent(address.value)}`;
+    case "sort":
+      return `/api/v1/${address.slug}?sort=${address.sort}`;
+    case "entry":
+      return `/api/v1/${address.slug}/${address.id}`;
+  }
+}
+
 /** Names a file by any string, so that no two strings share a name on any file system, folded or not. */
 export function segment(text: string): string {
   const bytes = Buffer.from(text, "utf8");
   if (bytes.length > 64) return `h-${hash("sha256", bytes, "hex")}`;
   return /^[a-z0-9_-]*$/.test(text) ? `s-${text}` : `x-${bytes.toString("hex")}`;
+}
+
+/** The text that a segment names, unless it is a hash. */
+function unsegment(name: string): string {
+  return name.startsWith("x-") ? Buffer.from(name.slice(2), "hex").toString("utf8") : name.slice(2);
 }

@@ -93,3 +93,8 @@ function timestampText(name: string): string {
 export function isTextual(column: Column): column is Field {
   return column.type === "text" || column.type === "select" || column.type === "media";
 }
+
+/** Is equality containment in `data`, which an index finds? Numbers are equal as doubles, and timestamps stand beside. */
+export function isContainable(column: Column): column is Field {
+  return column.type !== "timestamp" && column.type !== "number";
+}

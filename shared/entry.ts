@@ -1,5 +1,5 @@
 /** Renders a row of the database as an entry, a list item or a search item: JSON text. Source: contract.md section 2. */
-import type { App, Field } from "./catalog.ts";
+import type { App, Column, Field } from "./catalog.ts";
 import type { Row } from "./database/database.ts";
 import { compact, membersOf } from "./raw.ts";
 import type { Shown } from "./shown.ts";
@@ -39,12 +39,18 @@ export function readEntryRow(row: Row, offset: number): EntryRow | null {
 export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = NOTHING): string {
   let text = `{"id":"${row.id}"`;
   for (const field of shown.fields) {
-    const value = renderValue(field, (field.type === "rich_text" ? row.rich : row.data).get(field.name));
+    const value = valueIn(field, row);
     text += `,"${field.name}":${populated.get(field.name) ?? value}`;
     if (field.type === "media") text += `,"${field.name}_url":${mediaUrl(app, value)}`;
   }
   for (const name of shown.timestamps) text += `,"${name}":"${row[name]}"`;
   return `${text}}`;
+}
+
+/** The value of a column as an answer shows it, as JSON text. */
+export function valueIn(column: Column, row: EntryRow): string {
+  if (column.type === "timestamp") return `"${row[column.name]}"`;
+  return renderValue(column, (column.type === "rich_text" ? row.rich : row.data).get(column.name));
 }
 
 /** A value as it is stored; null where there is none or where it does not fit the field any more. */
@@ -68,7 +74,7 @@ function fits(field: Field, raw: string): boolean {
     case "boolean":
       return raw === "true" || raw === "false";
     case "date":
-      return raw.length === 12 && readInstant(raw.slice(1, -1)) !== null;
+      return raw.length === 12 && raw >= '"0001' && readInstant(raw.slice(1, -1)) !== null;
     case "datetime":
       return INSTANT.test(raw);
     case "relation":

@@ -1,10 +1,10 @@
-/** Turns plans into SQL: the only SQL that reads entries. Every query names its app, so none can see another's. */
-import type { Column, ContentType, Field } from "./catalog.ts";
-import { elementsSql, entryColumns, orderKeySql, sqlType, textSql, valueSql } from "./column.ts";
+/** Turns plans into SQL. Every query names its app, so none can see another's. The builder's are in tree-query.ts. */
+import type { Field } from "./catalog.ts";
+import { entryColumns } from "./column.ts";
 import type { Query, Value } from "./database/database.ts";
+import { NEWEST_FIRST, type SortKey, sortKeys } from "./order.ts";
 import type { EntryPlan, ListPlan, SearchPlan } from "./plan.ts";
 import { showsRichText } from "./shown.ts";
-import type { Sort } from "./sort.ts";
 import { conditionSql, type Place } from "./where.ts";
 
 /** Collects the values of a statement and gives their places. */
@@ -16,10 +16,10 @@ function collectValues(...first: Value[]): Values {
 }
 
 /** The published type `$2` of the app `$1`; no row when there is none, and then no entry either. */
-const KIND = `kind AS MATERIALIZED (
+export const KIND = `kind AS MATERIALIZED (
   SELECT type.id, type.app_id FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
   WHERE app.key = $1 AND type.slug = $2 AND type.published)`;
-const PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'published'";
+export const PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'published'";
 
 /**
  * A page and the total: rows of [total, id, data, rich, published_at, created_at, updated_at]. No row when the type is
@@ -113,78 +113,6 @@ FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app
 LEFT JOIN precast.entries AS e ON e.content_type_id = type.id AND e.status = 'published'
 WHERE app.key = $1 GROUP BY type.slug`;
   return { text, values: [appKey] };
-}
-
-/** Every published entry of a type in the order of its default pages: rows of [id, data, rich, …]. */
-export function allEntriesQuery(appKey: string, type: ContentType, sort: Sort): Query {
-  const text = `WITH ${KIND} SELECT ${entryColumns(true)} FROM precast.entries AS e WHERE ${PUBLISHED} ORDER BY ${orderSql(sort)}`;
-  return { text, values: [appKey, type.slug] };
-}
-
-/**
- * The first entries of every value that a filter can ask for, a value's entries together: rows of [value, total, id,
- * data, rich, …].
- */
-export function headsQuery(appKey: string, type: ContentType, column: Column, sort: Sort, size: number): Query {
-  const { key, elements } = keySql(column);
-  const text = `WITH ${KIND},
-head AS (
-  SELECT ${key} AS value, e.id, count(*) OVER (PARTITION BY ${key}) AS total,
-    row_number() OVER (PARTITION BY ${key} ORDER BY ${orderSql(sort)}) AS place
-  FROM precast.entries AS e ${elements}
-  WHERE ${PUBLISHED} AND (${key})::text <> '')
-SELECT head.value::text, head.total::text, ${entryColumns(false)}
-FROM head JOIN precast.entries AS e ON e.content_type_id = (SELECT id FROM kind) AND e.id = head.id
-WHERE head.place <= ${size}
-ORDER BY head.value, head.place`;
-  return { text, values: [appKey, type.slug] };
-}
-
-/** The ids of all published entries of a type: rows of [id]. */
-export function publishedIdsQuery(appKey: string, slug: string): Query {
-  return {
-    text: `WITH ${KIND} SELECT e.id::text FROM precast.entries AS e WHERE ${PUBLISHED}`,
-    values: [appKey, slug],
-  };
-}
-
-/** How many values of a column a filter can ask for: one row of [count]. */
-export function valueCountQuery(appKey: string, type: ContentType, column: Column): Query {
-  const { key, elements } = keySql(column);
-  const text = `WITH ${KIND} SELECT count(DISTINCT ${key})::text FROM precast.entries AS e ${elements}
-WHERE ${PUBLISHED} AND (${key})::text <> ''`;
-  return { text, values: [appKey, type.slug] };
-}
-
-/** The value by which the entries of a column's filters are kept together, and the rows that hold it. */
-function keySql(column: Column): { key: string; elements: string } {
-  if (column.multiple) {
-    const elements = `CROSS JOIN LATERAL (SELECT DISTINCT value FROM ${elementsSql(column)} AS value) AS element`;
-    return { key: 'element.value COLLATE "C"', elements };
-  }
-  if (column.type === "timestamp") return { key: `${textSql(column)} COLLATE "C"`, elements: "" };
-  const value = `(${valueSql(column)})`;
-  return { key: sqlType(column) === "text" ? `${value} COLLATE "C"` : value, elements: "" };
-}
-
-type SortKey = { readonly value: string; readonly direction: "ASC" | "DESC" | "ASC NULLS LAST" | "DESC NULLS LAST" };
-
-const BY_ID: SortKey = { value: "e.id", direction: "ASC" };
-const NEWEST_FIRST: readonly SortKey[] = [{ value: "e.published_at", direction: "DESC" }, BY_ID];
-
-/** Entries without a value come last in both directions; ties are the newest first, then by id. */
-function sortKeys({ column, descending }: Sort): readonly SortKey[] {
-  if (column.name === "published_at") return NEWEST_FIRST;
-  return [
-    { value: orderKeySql(column), direction: descending ? "DESC NULLS LAST" : "ASC NULLS LAST" },
-    ...NEWEST_FIRST,
-  ];
-}
-
-function orderSql(sort: Sort): string {
-  return sortKeys(sort)
-    .map(({ value, direction }) => `${value} ${direction}`)
-    .join(", ");
 }
 
 function relevanceKeys(words: readonly string[]): readonly SortKey[] {

@@ -1,19 +1,23 @@
 /**
- * Cuts the text of a jsonb object into the texts of its members, so that an answer is put together without parsing and
- * writing each value again, and numbers keep every digit. Reads PostgreSQL's own spelling of jsonb alone: one blank
- * behind each colon and comma.
+ * Cuts the text of a JSON object into the texts of its members, so that an answer is put together without parsing and
+ * writing each value again, and numbers keep every digit. Reads two spellings alone: PostgreSQL's jsonb, with one blank
+ * behind each colon and comma, and that of answers, without.
  */
 
+/** The blanks behind a colon and a comma. */
+const BLANKS = { jsonb: 1, answer: 0 } as const;
+
 /** The raw text of each member's value by its name. Names with escapes in them are no field's and are left out. */
-export function membersOf(object: string): Map<string, string> {
+export function membersOf(object: string, spelling: keyof typeof BLANKS = "jsonb"): Map<string, string> {
   const members = new Map<string, string>();
+  const step = 1 + BLANKS[spelling];
   let at = 1;
   while (object[at] === '"') {
     const nameEnd = stringEnd(object, at);
-    const start = nameEnd + 2;
+    const start = nameEnd + step;
     const end = valueEnd(object, start);
     members.set(object.slice(at + 1, nameEnd - 1), object.slice(start, end));
-    at = end + 2;
+    at = end + step;
   }
   return members;
 }

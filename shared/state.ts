@@ -4,17 +4,23 @@
 import { segment } from "./address.ts";
 import type { App } from "./catalog.ts";
 
-const FORMAT = 1;
+const FORMAT = 2;
 
 export type TreeState = {
+  /** The Precast that built the tree: another may render other bytes. */
+  readonly version: string;
   /** When the build read the database, ISO 8601 in UTC. */
   readonly built_at: string;
+  /** Which database it was, and how that sorts: what cli/build/source.ts reads. */
+  readonly source: string;
   /** What the build saw of the database: the text of a `pg_snapshot`. */
   readonly snapshot: string;
   readonly files: number;
   /** Published entries. */
   readonly entries: number;
   readonly bytes: number;
+  /** Published entries by the slug of their type. */
+  readonly counts: Readonly<Record<string, number>>;
   readonly app: App;
 };
 
@@ -29,7 +35,7 @@ export function writeState(state: TreeState): string {
   return `${JSON.stringify({ format: FORMAT, ...state }, null, 2)}\n`;
 }
 
-/** Null for what another version of Precast wrote, or what is broken: the app is built anew. */
+/** Null for what another format wrote, or what is broken: the app is built anew. */
 export function readState(text: string): TreeState | null {
   try {
     const { format, ...state } = JSON.parse(text) as TreeState & { format: number };

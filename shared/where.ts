@@ -1,5 +1,5 @@
 /** Turns conditions into SQL: the tests that an entry `e` must pass. */
-import { elementsSql, isTextual, sqlType, textSql, valueSql } from "./column.ts";
+import { elementsSql, isContainable, isTextual, sqlType, textSql, valueSql } from "./column.ts";
 import type { Condition } from "./condition.ts";
 import type { Value } from "./database/database.ts";
 
@@ -18,7 +18,7 @@ type Equals = Condition & { readonly kind: "equals" };
 
 /** Equality to one value as an index can find it. Null where it is no containment: numbers are equal as doubles. */
 function containmentSql({ column, values: wanted }: Equals, place: Place): string | null {
-  if (wanted.length !== 1 || column.type === "timestamp" || column.type === "number") return null;
+  if (wanted.length !== 1 || !isContainable(column)) return null;
   const value = `${place(wanted[0] as string)}::${sqlType(column)}`;
   return `e.data @> jsonb_build_object('${column.name}', ${column.multiple ? `jsonb_build_array(${value})` : value})`;
 }

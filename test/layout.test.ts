@@ -9,9 +9,11 @@ const FOLDERS = ["shared", "cli", "server"];
 
 /** The floors from the ground up. A file may import from its own floor and from those below. */
 const FLOORS: readonly (readonly RegExp[])[] = [
-  [/^shared\/(catalog|value)\.ts$/],
-  [/^shared\/(refusal|operand|raw|sort|shown)\.ts$/],
-  [/^shared\/(request|metering|address|condition|plan|entry|body|answer|column|where|query|state)\.ts$/],
+  [/^shared\/(catalog|value|version)\.ts$/],
+  [/^shared\/(refusal|operand|facet|raw|sort|shown)\.ts$/],
+  [
+    /^shared\/(request|metering|address|condition|plan|entry|body|answer|column|where|order|query|tree-query|state)\.ts$/,
+  ],
   [/^shared\/(config|apps)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|respond)\.ts$/],
   [/^cli\/(build|import)\//, /^server\//],

@@ -1,6 +1,6 @@
 /**
  * Enumerates every free request of an app together with its answer, in the order in which they can be written: whatever
- * an answer names comes before it. Source: contract.md section 8.
+ * an answer names comes before it. Memory does not grow with the number of entries. Source: contract.md section 8.
  */
 import type { Address } from "../../shared/address.ts";
 import { catalogBody, entryBody, lastPage, listBody, schemaBody } from "../../shared/body.ts";
@@ -15,36 +15,64 @@ import {
 import { readBatches } from "../../shared/database/cursor.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { type EntryRow, readEntryRow, renderEntry } from "../../shared/entry.ts";
-import { answerLive, countsOf } from "../../shared/live.ts";
-import { allEntriesQuery, entryCountsQuery, headsQuery } from "../../shared/query.ts";
+import { spellNumber } from "../../shared/facet.ts";
+import { countsOf } from "../../shared/live.ts";
+import { entryCountsQuery } from "../../shared/query.ts";
 import { shownOfEntry, shownOfList } from "../../shared/shown.ts";
-import { defaultSort, readSort } from "../../shared/sort.ts";
+import { readSort, type Sort } from "../../shared/sort.ts";
+import { entriesQuery, facetCountQuery, facetHeadsQuery, headIdsQuery, headQuery } from "../../shared/tree-query.ts";
+import { gatherHeads, type HeadGatherer, headAnswer, passHeads } from "./head.ts";
 
 export type FreeAnswer = { readonly address: Address; readonly body: string };
+
+/** Types of up to so many entries are kept in memory, which saves queries. */
+const SMALL = 1_000;
+/** Of larger types, so many items may be kept for the filters of one column. */
+const KEPT_ITEMS = 20_000;
 
 /** Batches of answers, out of one snapshot: `session` is in a read transaction. */
 export async function* freeAnswers(session: Session, app: App): AsyncGenerator<readonly FreeAnswer[]> {
   const counts = countsOf(await session.query(entryCountsQuery(app.key)));
-  for (const type of app.types) {
-    yield* entriesAndPages(session, app, type, counts.get(type.slug) ?? 0);
-    for (const column of filterColumns(type)) yield* filters(session, app, type, column);
-    yield* sorts(session, app, type);
-  }
-  yield app.types.map((type) => ({ address: { kind: "schema", slug: type.slug }, body: schemaBody(type) }));
-  yield [{ address: { kind: "catalog" }, body: catalogBody(app, counts) }];
+  for (const type of app.types) yield* typeAnswers(session, app, type, counts.get(type.slug) ?? 0);
+  yield overviewAnswers(app, counts);
+}
+
+/** The schemas, and the catalog that names them. */
+export function overviewAnswers(app: App, counts: ReadonlyMap<string, number>): FreeAnswer[] {
+  const schemas = app.types.map((type) => ({
+    address: { kind: "schema", slug: type.slug } as const,
+    body: schemaBody(type),
+  }));
+  return [...schemas, { address: { kind: "catalog" }, body: catalogBody(app, counts) }];
 }
 
 export function filterColumns(type: ContentType): Column[] {
   return type.filterable_fields.map((name) => findColumn(type, name)).filter((column) => column !== undefined);
 }
 
-/** Every spelling of `sort` that is free. */
-export function sortSpellings(type: ContentType): string[] {
-  return [...new Set([...type.sortable_fields, ...TIMESTAMPS])].flatMap((name) => [name, `-${name}`]);
+/** An order that a free `sort` can ask for, with every spelling of it. */
+export type SortHead = { readonly sort: Sort; readonly spellings: readonly string[] };
+
+export function sortHeads(type: ContentType): SortHead[] {
+  const names = [...new Set([...type.sortable_fields, ...TIMESTAMPS])];
+  const heads = new Map<string, { sort: Sort; spellings: string[] }>();
+  for (const spelling of names.flatMap((name) => [name, `-${name}`])) {
+    const sort = readSort(type, spelling);
+    if (sort === null) continue;
+    const key = `${sort.column.name} ${sort.descending}`;
+    const head = heads.get(key) ?? { sort, spellings: [] };
+    heads.set(key, head);
+    head.spellings.push(spelling);
+  }
+  return [...heads.values()];
 }
 
-/** One pass in the order of the default pages gives each entry its file and fills page after page. */
-async function* entriesAndPages(
+export function sortAnswers(type: ContentType, { spellings }: SortHead, body: string): FreeAnswer[] {
+  return spellings.map((sort) => ({ address: { kind: "sort", slug: type.slug, sort }, body }));
+}
+
+/** Everything of a type but its schema. `total` is how many entries it shows. */
+export async function* typeAnswers(
   session: Session,
   app: App,
   type: ContentType,
@@ -52,42 +80,98 @@ async function* entriesAndPages(
 ): AsyncGenerator<FreeAnswer[]> {
   const perPage = defaultPerPage(type);
   const whole = shownOfEntry(type);
-  const listed = shownOfList(type);
-  let items: string[] = [];
-  let page = 0n;
-  const nextPage = (): FreeAnswer => {
-    const body = listBody(items, { page: ++page, perPage, total });
-    items = [];
-    return { address: { kind: "page", slug: type.slug, page }, body };
-  };
-  for await (const rows of readBatches(session, allEntriesQuery(app.key, type, defaultSort(type)))) {
+  const kept = total <= SMALL ? new Map<string, string>() : null;
+  const { gatherers, queried } = await chooseFilters(session, app, type, total);
+  const pages = openPages(type, total);
+  for await (const rows of readBatches(session, entriesQuery(app.key, type, true))) {
     const batch: FreeAnswer[] = [];
     for (const row of rows) {
       const entry = readEntryRow(row, 0) as EntryRow;
+      const item = renderEntry(app, pages.shown, entry);
       batch.push({
         address: { kind: "entry", slug: type.slug, id: entry.id },
         body: entryBody(renderEntry(app, whole, entry)),
       });
-      items.push(renderEntry(app, listed, entry));
-      if (items.length === perPage) batch.push(nextPage());
+      batch.push(...pages.add(item));
+      for (const gatherer of gatherers) batch.push(...gatherer.add(entry, item));
+      kept?.set(entry.id, item);
     }
     yield batch;
   }
-  if (page < lastPage(total, perPage)) yield [nextPage()];
+  yield [...pages.rest(), ...gatherers.flatMap((gatherer) => gatherer.rest())];
+  for (const column of queried) yield* facetAnswers(session, app, type, column, null);
+  const meta = { page: 1n, perPage, total };
+  if (kept !== null) yield await smallSorts(session, app, type, kept);
+  else {
+    for (const head of sortHeads(type)) {
+      yield sortAnswers(type, head, listBody(await headItems(session, app, type, head.sort), meta));
+    }
+  }
 }
 
-type ValueHead = { readonly value: string; readonly total: number; readonly items: string[] };
+/** The default pages of a type, in order. `withRichText` is for those who need the entries' files as well. */
+export async function* pageAnswers(
+  session: Session,
+  app: App,
+  type: ContentType,
+  total: number,
+): AsyncGenerator<FreeAnswer[]> {
+  const pages = openPages(type, total);
+  for await (const rows of readBatches(session, entriesQuery(app.key, type, false))) {
+    yield rows.flatMap((row) => pages.add(renderEntry(app, pages.shown, readEntryRow(row, 0) as EntryRow)));
+  }
+  yield pages.rest();
+}
 
-/** The first page of every value of a filterable column. */
-async function* filters(session: Session, app: App, type: ContentType, column: Column): AsyncGenerator<FreeAnswer[]> {
+function openPages(type: ContentType, total: number) {
   const perPage = defaultPerPage(type);
+  let items: string[] = [];
+  let page = 0n;
+  const next = (): FreeAnswer[] => {
+    const body = listBody(items, { page: ++page, perPage, total });
+    items = [];
+    return [{ address: { kind: "page", slug: type.slug, page }, body }];
+  };
+  return {
+    shown: shownOfList(type),
+    add: (item: string) => (items.push(item) === perPage ? next() : []),
+    rest: () => (page < lastPage(total, perPage) ? next() : []),
+  };
+}
+
+/** A column's filters are gathered in passing where memory allows, else asked of the database. */
+async function chooseFilters(session: Session, app: App, type: ContentType, total: number) {
+  const gatherers: HeadGatherer[] = [];
+  const queried: Column[] = [];
+  for (const column of filterColumns(type)) {
+    if (total <= SMALL) {
+      gatherers.push(gatherHeads(type, column));
+      continue;
+    }
+    const [count] = await session.query(facetCountQuery(app.key, type, column));
+    const [values, largest] = [Number(count?.[0]), Number(count?.[1])];
+    if (largest <= 1) gatherers.push(passHeads(type, column));
+    else if (values * defaultPerPage(type) <= KEPT_ITEMS) gatherers.push(gatherHeads(type, column));
+    else queried.push(column);
+  }
+  return { gatherers, queried };
+}
+
+/** The filters of a column, asked of the database: those of these values, or all. */
+export async function* facetAnswers(
+  session: Session,
+  app: App,
+  type: ContentType,
+  column: Column,
+  values: readonly string[] | null,
+): AsyncGenerator<FreeAnswer[]> {
   const shown = shownOfList(type);
-  const answerOf = ({ value, total, items }: ValueHead): FreeAnswer => ({
-    address: { kind: "filter", slug: type.slug, field: column.name, value: spellValue(column, value) },
-    body: listBody(items, { page: 1n, perPage, total }),
-  });
-  let heads: ValueHead[] = [];
-  for await (const rows of readBatches(session, headsQuery(app.key, type, column, defaultSort(type), perPage))) {
+  type Gathered = { readonly value: string; readonly total: number; readonly items: string[] };
+  const answerOf = (head: Gathered) =>
+    headAnswer(type, column, column.type === "number" ? spellNumber(head.value) : head.value, head);
+  let heads: Gathered[] = [];
+  const query = facetHeadsQuery(app.key, type, column, defaultPerPage(type), values);
+  for await (const rows of readBatches(session, query)) {
     for (const row of rows) {
       const [value, total] = row as [string, string];
       if (heads.at(-1)?.value !== value) heads.push({ value, total: Number(total), items: [] });
@@ -100,18 +184,30 @@ async function* filters(session: Session, app: App, type: ContentType, column: C
   yield heads.map(answerOf);
 }
 
-/** PostgreSQL spells doubles in its own way: the tree names them as JavaScript does. */
-function spellValue(column: Column, value: string): string {
-  return column.type === "number" ? String(Number(value)) : value;
+/** The items of the first page by a sort. */
+export async function headItems(session: Session, app: App, type: ContentType, sort: Sort): Promise<string[]> {
+  const shown = shownOfList(type);
+  const rows = await session.query(headQuery(app.key, type, sort, defaultPerPage(type)));
+  return rows.map((row) => renderEntry(app, shown, readEntryRow(row, 0) as EntryRow));
 }
 
-async function* sorts(session: Session, app: App, type: ContentType): AsyncGenerator<FreeAnswer[]> {
-  const shown = shownOfList(type);
-  for (const spelling of sortSpellings(type)) {
-    const sort = readSort(type, spelling);
-    if (sort === null) continue;
-    const plan = { kind: "list", type, conditions: [], sort, page: 1n, perPage: defaultPerPage(type), shown } as const;
-    const body = await answerLive(session, app, plan);
-    if (typeof body === "string") yield [{ address: { kind: "sort", slug: type.slug, sort: spelling }, body }];
-  }
+/** The sorts of a type whose items are all at hand, by one query. */
+async function smallSorts(
+  session: Session,
+  app: App,
+  type: ContentType,
+  items: ReadonlyMap<string, string>,
+): Promise<FreeAnswer[]> {
+  const perPage = defaultPerPage(type);
+  const heads = sortHeads(type);
+  const sorts = heads.map(({ sort }) => sort);
+  const [ids] = items.size === 0 ? [] : await session.query(headIdsQuery(app.key, type, sorts, perPage));
+  return heads.flatMap((head, index) => {
+    const first = (ids?.[index] ?? "").split(",").filter((id) => id !== "");
+    const body = listBody(
+      first.map((id) => items.get(id) as string),
+      { page: 1n, perPage, total: items.size },
+    );
+    return sortAnswers(type, head, body);
+  });
 }

@@ -1,32 +1,53 @@
-/** Builds the tree: every free answer of every app out of one snapshot of the database, and the state beside it. */
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+/**
+ * Builds the tree: what differs from it goes onto a stage out of one snapshot of the database, and when all is there it
+ * becomes the tree.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileOf, folderOf } from "../../shared/address.ts";
+import { addressOfFile, segment } from "../../shared/address.ts";
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
-import { type Database, type Session, sql } from "../../shared/database/database.ts";
+import type { Database, Session } from "../../shared/database/database.ts";
 import { takeLock } from "../../shared/database/lock.ts";
-import { readState, STATE_FOLDER, stateFileOf, type TreeState, writeState } from "../../shared/state.ts";
-import { freeAnswers } from "./answers.ts";
-import { type FolderReport, filesIn, openFolder, writeWhole } from "./folder.ts";
-import { countFiles } from "./totals.ts";
+import { readState, STATE_FOLDER, writeState } from "../../shared/state.ts";
+import { VERSION } from "../../shared/version.ts";
+import { type AppPlan, planApp } from "./app-build.ts";
+import type { Change } from "./changes.ts";
+import { filesIn } from "./folder.ts";
+import { type BuildMode, chooseMode } from "./mode.ts";
+import { recover } from "./publish.ts";
+import { readSource, type Source } from "./source.ts";
+import { openStage, type Stage, type StagedApp } from "./stage.ts";
 
 export type BuildOptions = AppDefaults & {
   readonly out: string;
   /** Keys of the apps to build; null for all. */
   readonly apps: readonly string[] | null;
+  /** Computes every answer, whatever is known of the last build. */
+  readonly full: boolean;
   readonly dryRun: boolean;
   readonly now: () => Date;
   /** Called as files are done; left out where nobody looks, which saves the counting beforehand. */
   readonly onProgress?: (progress: BuildProgress) => void;
+  readonly onChange?: (change: Change) => void;
 };
 
 export type BuildProgress = { readonly files: number; readonly totalFiles: number; readonly bytes: number };
 
-export type AppReport = FolderReport & {
+export type AppReport = {
   readonly key: string;
+  readonly mode: "full" | "incremental" | "removal";
+  /** Why in full, or since when. */
+  readonly reason: string;
+  readonly added: number;
+  readonly changed: number;
+  /** Added and changed. */
+  readonly written: number;
+  readonly unchanged: number;
+  readonly deleted: number;
+  /** Of all files of the app. */
+  readonly bytes: number;
   readonly seconds: number;
-  readonly changes: { readonly written: readonly string[]; readonly deleted: readonly string[] };
 };
 
 export class UnknownAppError extends Error {
@@ -36,21 +57,95 @@ export class UnknownAppError extends Error {
   }
 }
 
+/** Without `dryRun` it first finishes what an earlier build had left. */
 export async function buildTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
   const unlock = options.dryRun ? () => {} : takeLock(join(options.out, STATE_FOLDER, "build.lock"));
   try {
-    return await database.transaction("read", async (session) => {
-      const all = await readApps(session, options);
-      const apps = chooseApps(all, options.apps);
-      const reports: AppReport[] = [];
-      const meter = await openMeter(session, apps, options.onProgress);
-      for (const app of apps) reports.push(await buildApp(session, app, options, meter));
-      if (options.apps === null) reports.push(...removeVanished(all, options));
-      return reports;
-    });
+    if (!options.dryRun) await recover(options.out);
+    return await stageTree(database, options);
   } finally {
     unlock();
   }
+}
+
+async function stageTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
+  const meter = openMeter(options.onProgress);
+  const stage = openStage({
+    out: options.out,
+    dryRun: options.dryRun,
+    builtAt: options.now().toISOString(),
+    onFile: meter.add,
+    onChange: options.onChange ?? (() => {}),
+  });
+  try {
+    const builds = await database.transaction("read", (session) => buildApps(session, stage, options, meter));
+    await stage.settle();
+    const reports = builds.map((build) => build());
+    await stage.commit();
+    return reports;
+  } finally {
+    await stage.close();
+  }
+}
+
+/** Ends the build of an app when the stage is settled: keeps its state and gives its report. */
+type Ending = () => AppReport;
+
+async function buildApps(session: Session, stage: Stage, options: BuildOptions, meter: Meter): Promise<Ending[]> {
+  const { out, now } = options;
+  const source = await readSource(session);
+  const all = await readApps(session, options);
+  const count = options.onProgress !== undefined;
+  const planned: { app: App; choice: BuildMode; plan: AppPlan; start: Date }[] = [];
+  for (const app of chooseApps(all, options.apps)) {
+    const start = now();
+    const choice = chooseMode(out, app, source.source, options.full);
+    planned.push({ app, choice, plan: await planApp(session, app, choice, { out, count }), start });
+  }
+  meter.expect(planned.reduce((sum, { plan }) => sum + plan.files, 0));
+  const endings: Ending[] = [];
+  for (const { app, choice, plan, start } of planned) {
+    const staged = stage.openApp(app.key);
+    const counts = await plan.run(staged);
+    const seconds = (now().getTime() - start.getTime()) / 1_000;
+    endings.push(() => endApp(app, choice, plan, staged, counts, { ...source, builtAt: start.toISOString(), seconds }));
+  }
+  const gone = options.apps === null ? builtApps(out).filter((key) => !all.some((app) => app.key === key)) : [];
+  return [...endings, ...gone.map((key) => removeApp(stage.openApp(key), out, key))];
+}
+
+type BuildFacts = Source & { readonly builtAt: string; readonly seconds: number };
+
+function endApp(
+  app: App,
+  choice: BuildMode,
+  { pending }: AppPlan,
+  { tally, keep }: StagedApp,
+  counts: ReadonlyMap<string, number>,
+  { builtAt, seconds, source, snapshot }: BuildFacts,
+): AppReport {
+  const before = choice.mode === "incremental" ? choice.state : null;
+  const files = before === null ? tally.looked : before.files + tally.added - tally.gone;
+  const bytes = before === null ? tally.size : before.bytes + tally.bytes;
+  const entries = [...counts.values()].reduce((sum, some) => sum + some, 0);
+  if (pending) {
+    const state = { version: VERSION, built_at: builtAt, source, snapshot, files, entries, bytes };
+    keep(writeState({ ...state, counts: Object.fromEntries(counts), app }));
+  }
+  const written = tally.added + tally.changed;
+  const { added, changed, gone: deleted } = tally;
+  const { mode, reason } = choice;
+  return { key: app.key, mode, reason, added, changed, written, unchanged: files - written, deleted, bytes, seconds };
+}
+
+/** An app that the tree has and the database has no more. */
+function removeApp({ tally, keep, remove }: StagedApp, out: string, key: string): Ending {
+  const folder = segment(key);
+  for (const file of filesIn(join(out, folder))) remove(`${folder}/${file}`, addressOfFile(file.replace(/^v1\//, "")));
+  keep(null);
+  const reason = "the database has no such app any more";
+  const nothing = { added: 0, changed: 0, written: 0, unchanged: 0, bytes: 0, seconds: 0 };
+  return () => ({ key, mode: "removal", reason, ...nothing, deleted: tally.gone });
 }
 
 /** The apps of these keys, or all. Throws UnknownAppError for a key that no app has. */
@@ -62,84 +157,29 @@ export function chooseApps(all: readonly App[], keys: readonly string[] | null):
   return all.filter((app) => keys.includes(app.key));
 }
 
-type Meter = (bytes: number) => void;
+/** Counts what is done against what is to be done. */
+type Meter = { readonly expect: (files: number) => void; readonly add: (bytes: number) => void };
 
-async function openMeter(
-  session: Session,
-  apps: readonly App[],
-  onProgress: BuildOptions["onProgress"],
-): Promise<Meter> {
-  if (onProgress === undefined) return () => {};
-  let totalFiles = 0;
-  for (const app of apps) totalFiles += await countFiles(session, app);
-  let files = 0;
-  let bytes = 0;
-  return (size) => {
+function openMeter(onProgress: BuildOptions["onProgress"]): Meter {
+  let [files, totalFiles, bytes] = [0, 0, 0];
+  const add = (size: number) => {
     files += 1;
     bytes += size;
-    onProgress({ files, totalFiles, bytes });
+    onProgress?.({ files, totalFiles, bytes });
   };
-}
-
-async function buildApp(session: Session, app: App, options: BuildOptions, meter: Meter): Promise<AppReport> {
-  const start = options.now();
-  const folder = openFolder(join(options.out, folderOf(app.key)), options.dryRun);
-  const snapshot = await session.query(sql("SELECT pg_current_snapshot()::text"));
-  let entries = 0;
-  for await (const batch of freeAnswers(session, app)) {
-    for (const { address, body } of batch) {
-      if (address.kind === "entry") entries += 1;
-      folder.write(fileOf(address), body);
-      meter(body.length);
-    }
-  }
-  const { written, unchanged, bytes } = folder.report();
-  const state = {
-    built_at: start.toISOString(),
-    snapshot: snapshot[0]?.[0] ?? "",
-    files: written + unchanged,
-    entries,
-    bytes,
-    app,
+  return {
+    expect: (expected) => {
+      totalFiles = expected;
+    },
+    add,
   };
-  if (!options.dryRun) keepState(options.out, state);
-  folder.sweep();
-  const seconds = (options.now().getTime() - start.getTime()) / 1_000;
-  return { key: app.key, ...folder.report(), seconds, changes: folder.changes };
-}
-
-/** The server reads the state to know an app's types: it comes after the files it speaks of and before they go. */
-function keepState(out: string, state: TreeState): void {
-  writeWhole(join(out, stateFileOf(state.app.key)), writeState(state), new Set());
-}
-
-/** Apps that the tree has and the database has no more. */
-function removeVanished(all: readonly App[], { out, dryRun }: BuildOptions): AppReport[] {
-  const keys = builtApps(out).filter((key) => !all.some((app) => app.key === key));
-  return keys.map((key) => {
-    const root = join(out, folderOf(key));
-    const deleted = [...filesIn(root)];
-    if (!dryRun) {
-      rmSync(join(out, stateFileOf(key)), { force: true });
-      rmSync(join(root, ".."), { recursive: true, force: true });
-    }
-    return {
-      key,
-      written: 0,
-      unchanged: 0,
-      deleted: deleted.length,
-      bytes: 0,
-      seconds: 0,
-      changes: { written: [], deleted },
-    };
-  });
 }
 
 /** The keys of the apps that a tree has, in byte order. */
 export function builtApps(out: string): string[] {
   const folder = join(out, STATE_FOLDER);
   if (!existsSync(folder)) return [];
-  const states = readdirSync(folder).filter((name) => name.endsWith(".json"));
+  const states = readdirSync(folder).filter((name) => /^[shx]-.*\.json$/.test(name));
   const keys = states.map((name) => readState(readFileSync(join(folder, name), "utf8"))?.app.key);
   return keys.filter((key) => key !== undefined).sort();
 }

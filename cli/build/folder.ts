@@ -1,126 +1,69 @@
-/**
- * Writes the files of one folder of the tree: only what differs, each file whole or not at all, and what is no longer
- * wanted goes last.
- */
-import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+/** Files and folders of a tree: written whole, listed, put in place and removed. */
+import { lstatSync, mkdirSync, opendirSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-export type FolderReport = {
-  readonly written: number;
-  readonly unchanged: number;
-  readonly deleted: number;
-  readonly bytes: number;
-};
-
-export type Folder = {
-  /** `path` is relative to the folder, with `/`. */
-  readonly write: (path: string, body: string) => void;
-  /** Deletes every file that was not written since the folder was opened. */
-  readonly sweep: () => void;
-  readonly report: () => FolderReport;
-  /** What was written, and what was deleted, as relative paths. */
-  readonly changes: { readonly written: readonly string[]; readonly deleted: readonly string[] };
-};
-
-/** With `dryRun` nothing is touched, and the report says what would be. */
-export function openFolder(root: string, dryRun: boolean): Folder {
-  const kept = new Set<string>();
-  const made = new Set<string>();
-  const changes = { written: [] as string[], deleted: [] as string[] };
-  let bytes = 0;
-
-  const write = (path: string, body: string) => {
-    const content = Buffer.from(body, "utf8");
-    kept.add(path);
-    bytes += content.length;
-    if (holds(join(root, path), content)) return;
-    changes.written.push(path);
-    if (!dryRun) writeInto(root, path, content, made);
-  };
-  const sweep = () => {
-    for (const path of filesIn(root)) {
-      if (kept.has(path)) continue;
-      changes.deleted.push(path);
-      if (!dryRun) remove(root, path);
-    }
-  };
-  const report = () => ({
-    written: changes.written.length,
-    unchanged: kept.size - changes.written.length,
-    deleted: changes.deleted.length,
-    bytes,
-  });
-  return { write, sweep, report, changes };
-}
-
-/** Writes a file below the root, whatever stands in its way there. */
-function writeInto(root: string, path: string, content: Buffer, made: Set<string>): void {
-  try {
-    writeWhole(join(root, path), content, made);
-  } catch (error) {
-    if (!["EISDIR", "ENOTDIR", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
-    clearWay(root, path);
-    writeWhole(join(root, path), content, made);
-  }
-}
-
-/** Removes a folder in the place of the file, or files in the place of its folders. */
-function clearWay(root: string, path: string): void {
-  const file = join(root, path);
-  if (lstatOrNull(file)?.isDirectory()) rmSync(file, { recursive: true });
-  for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
-    if (lstatOrNull(join(root, folder))?.isDirectory() === false) rmSync(join(root, folder));
-  }
-}
-
-function lstatOrNull(file: string) {
-  try {
-    return lstatSync(file);
-  } catch {
-    return null;
-  }
-}
-
 /** A reader sees the old file or the new one, never a part: the new one gets its name when it is complete. */
-export function writeWhole(file: string, content: Buffer | string, made: Set<string>): void {
-  const folder = dirname(file);
-  if (!made.has(folder)) {
-    mkdirSync(folder, { recursive: true });
-    made.add(folder);
-  }
+export function writeWhole(file: string, content: string): void {
+  mkdirSync(dirname(file), { recursive: true });
   const unfinished = `${file}.tmp`;
   writeFileSync(unfinished, content);
   renameSync(unfinished, file);
 }
 
-function holds(file: string, content: Buffer): boolean {
-  try {
-    return readFileSync(file).equals(content);
-  } catch {
-    return false;
-  }
-}
-
 /** Every file below a folder, as relative paths with `/`; none when there is no folder. */
 export function* filesIn(root: string, below = ""): Generator<string> {
-  for (const entry of entriesOf(join(root, below))) {
-    const path = below === "" ? entry.name : `${below}/${entry.name}`;
-    if (entry.isDirectory()) yield* filesIn(root, path);
-    else yield path;
-  }
-}
-
-function entriesOf(folder: string) {
+  let folder: ReturnType<typeof opendirSync>;
   try {
-    return readdirSync(folder, { withFileTypes: true });
+    folder = opendirSync(join(root, below));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return;
     throw error;
   }
+  try {
+    for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) {
+      const path = below === "" ? entry.name : `${below}/${entry.name}`;
+      if (entry.isDirectory()) yield* filesIn(root, path);
+      else yield path;
+    }
+  } finally {
+    folder.closeSync();
+  }
 }
 
-/** Removes a file and the folders that it leaves empty. */
-function remove(root: string, path: string): void {
+/** Moves a file to its place below `root`, whatever stands in its way there. False when there is none to move. */
+export function moveInto(root: string, path: string, from: string, made: Set<string>): boolean {
+  try {
+    return move(from, join(root, path), made);
+  } catch (error) {
+    if (!["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(codeOf(error))) throw error;
+    clearWay(root, path);
+    return move(from, join(root, path), made);
+  }
+}
+
+function move(from: string, to: string, made: Set<string>): boolean {
+  if (!exists(from)) return false;
+  const folder = dirname(to);
+  if (!made.has(folder)) {
+    mkdirSync(folder, { recursive: true });
+    made.add(folder);
+  }
+  renameSync(from, to);
+  return true;
+}
+
+/** Removes a folder in the place of the file, or files in the place of its folders. */
+function clearWay(root: string, path: string): void {
+  const file = join(root, path);
+  if (isFolder(file)) rmSync(file, { recursive: true });
+  for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
+    if (!isFolder(join(root, folder)) && exists(join(root, folder))) rmSync(join(root, folder));
+  }
+}
+
+/** Removes a file and the folders that it leaves empty. Where it stood in the way of a folder, it is gone already. */
+export function removeFrom(root: string, path: string): void {
+  if (isFolder(join(root, path))) return;
   rmSync(join(root, path), { force: true });
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
     try {
@@ -129,4 +72,25 @@ function remove(root: string, path: string): void {
       return;
     }
   }
+}
+
+export function exists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch (error) {
+    if (codeOf(error) === "ENOTDIR") return false;
+    throw error;
+  }
+}
+
+export function isFolder(path: string): boolean {
+  return exists(path) && lstatSync(path).isDirectory();
+}
+
+export function isFile(path: string): boolean {
+  return exists(path) && lstatSync(path).isFile();
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? "";
 }

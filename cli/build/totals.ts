@@ -1,22 +1,26 @@
-/** Counts the files that a build of an app will have, so that its progress is true from the start. */
+/** Counts the files that a build will have, so that its progress is true from the start. */
 import { lastPage } from "../../shared/body.ts";
 import { type App, type ContentType, defaultPerPage } from "../../shared/catalog.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { countsOf } from "../../shared/live.ts";
-import { entryCountsQuery, valueCountQuery } from "../../shared/query.ts";
-import { filterColumns, sortSpellings } from "./answers.ts";
+import { entryCountsQuery } from "../../shared/query.ts";
+import { facetCountQuery } from "../../shared/tree-query.ts";
+import { filterColumns, sortHeads } from "./answers.ts";
 
+/** All files of an app. */
 export async function countFiles(session: Session, app: App): Promise<number> {
   const counts = countsOf(await session.query(entryCountsQuery(app.key)));
-  let files = 1;
-  for (const type of app.types) files += await countType(session, app, type, counts.get(type.slug) ?? 0);
+  let files = 1 + app.types.length;
+  for (const type of app.types) files += await countTypeFiles(session, app, type, counts.get(type.slug) ?? 0);
   return files;
 }
 
-async function countType(session: Session, app: App, type: ContentType, entries: number): Promise<number> {
-  let files = 1 + entries + lastPage(entries, defaultPerPage(type)) + sortSpellings(type).length;
+/** The files of a type but for its schema. */
+export async function countTypeFiles(session: Session, app: App, type: ContentType, entries: number): Promise<number> {
+  const sorts = sortHeads(type).reduce((sum, { spellings }) => sum + spellings.length, 0);
+  let files = entries + lastPage(entries, defaultPerPage(type)) + sorts;
   for (const column of filterColumns(type)) {
-    const rows = await session.query(valueCountQuery(app.key, type, column));
+    const rows = await session.query(facetCountQuery(app.key, type, column));
     files += Number(rows[0]?.[0] ?? 0);
   }
   return files;

@@ -1,6 +1,6 @@
 /** `precast build`: writes the tree. */
-
 import { type AppReport, buildTree } from "../build/build.ts";
+import type { Change } from "../build/changes.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
 import { formatBytes, formatSeconds } from "../format.ts";
@@ -8,38 +8,42 @@ import type { Terminal } from "../terminal.ts";
 
 export const buildCommand = defineCommand({
   name: "build",
-  describes: "write every free answer as a file of the tree",
+  describes: "write every free answer as a file of the tree; after the first time, what has changed",
   argument: null,
   settings: ["apps", "full", "dryRun"],
   examples: ["precast build", "precast build --app atlas --out dist/content", "precast build --dry-run"],
   run: async ({ terminal, now }, settings) => {
     const start = now();
     const progress = terminal.progress();
-    const reports = await withDatabase(settings, (database) =>
-      buildTree(database, { ...settings, now, ...(progress === null ? {} : { onProgress: progress.update }) }),
+    const apps = await withDatabase(settings, (database) =>
+      buildTree(database, {
+        ...settings,
+        now,
+        ...(progress === null ? {} : { onProgress: progress.update }),
+        ...(settings.dryRun ? { onChange: (change: Change) => sayChange(terminal, change) } : {}),
+      }),
     ).finally(() => progress?.stop());
     const seconds = (now().getTime() - start.getTime()) / 1_000;
-    summarise(terminal, reports, seconds, settings.dryRun);
-    const apps = reports.map(({ changes: _, ...report }) => report);
+    if (apps.length === 0) terminal.say("No app in the database: import a bundle first (precast import <folder>).");
+    for (const report of apps) terminal.say(summaryOf(terminal, report, settings.dryRun));
     if (settings.json) terminal.result("", { apps, seconds });
     return DONE;
   },
 });
 
-function summarise(terminal: Terminal, reports: readonly AppReport[], seconds: number, dryRun: boolean): void {
-  if (dryRun) for (const { key, changes } of reports) listChanges(terminal, key, changes);
-  if (reports.length === 0) terminal.say("No app in the database: import a bundle first (precast import <folder>).");
-  for (const { key, written, unchanged, deleted, bytes, seconds: own } of reports) {
-    const verb = dryRun ? "would write" : "wrote";
-    terminal.say(
-      `${terminal.colors.bold(key)}: ${verb} ${written} files, ${unchanged} unchanged, ${deleted} deleted, ` +
-        `${formatBytes(bytes)} in ${formatSeconds(own)}`,
-    );
-  }
-  terminal.say(`Every answer computed anew, in ${formatSeconds(seconds)}.`);
+function sayChange({ say, colors }: Terminal, { change, app, file }: Change): void {
+  const verb = change === "gone" ? colors.red("delete") : colors.green("write");
+  say(`${verb} ${app} ${file.replace(/^[^/]+\/v1\//, "")}`);
 }
 
-function listChanges(terminal: Terminal, key: string, { written, deleted }: AppReport["changes"]): void {
-  for (const path of written) terminal.say(`${terminal.colors.green("write")} ${key} ${path}`);
-  for (const path of deleted) terminal.say(`${terminal.colors.red("delete")} ${key} ${path}`);
+function summaryOf({ colors }: Terminal, report: AppReport, dryRun: boolean): string {
+  const { key, mode, reason, written, unchanged, deleted, bytes, seconds } = report;
+  const done = `${dryRun ? "would write" : "wrote"} ${written} files, ${unchanged} unchanged, ${deleted} deleted`;
+  return `${colors.bold(key)}: ${done}, ${formatBytes(bytes)} in ${formatSeconds(seconds)} (${MODES[mode]}: ${reason})`;
 }
+
+const MODES: Record<AppReport["mode"], string> = {
+  full: "in full",
+  incremental: "what has changed",
+  removal: "removed",
+};

@@ -4,16 +4,21 @@ import { type Query, type Row, type Session, sql } from "./database.ts";
 const BATCH = 1_000;
 let opened = 0;
 
+/** The next batch is asked for before one is given: the database reads while the batch is worked on. */
 export async function* readBatches(session: Session, { text, values }: Query): AsyncGenerator<Row[]> {
   const name = `cursor_${++opened}`;
+  const fetch = () => session.query(sql(`FETCH ${BATCH} FROM ${name}`));
   await session.query(sql(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, values));
+  let next = fetch();
   try {
-    for (;;) {
-      const rows = await session.query(sql(`FETCH ${BATCH} FROM ${name}`));
-      if (rows.length > 0) yield rows;
-      if (rows.length < BATCH) return;
+    for (let rows = await next; rows.length > 0; rows = await next) {
+      if (rows.length === BATCH) next = fetch();
+      else next = Promise.resolve([]);
+      yield rows;
     }
   } finally {
+    // Whoever stops early leaves a batch on its way.
+    await next.catch(() => {});
     await session.query(sql(`CLOSE ${name}`)).catch(() => {});
   }
 }

@@ -6,7 +6,7 @@ CREATE FUNCTION precast.double(value jsonb) RETURNS float8 LANGUAGE sql IMMUTABL
   SELECT CASE
     WHEN jsonb_typeof(value) IS DISTINCT FROM 'number' THEN NULL
     WHEN abs(value::numeric) >= 1.797693134862315807937e308 THEN sign(value::numeric)::float8 * 'Infinity'::float8
-    WHEN abs(value::numeric) < 5e-324 THEN 0
+    WHEN abs(value::numeric) < 2.4703282292062327208829e-324 THEN 0
     ELSE value::float8
   END
 $$;
@@ -103,9 +103,10 @@ CREATE FUNCTION precast.needs_canonical(type text, value jsonb) RETURNS boolean 
   END
 $$;
 
--- The elements of an array that are strings, none for anything else.
+-- The strings of an array that begins with one; an array of anything else fits no field.
 CREATE FUNCTION precast.strings(value jsonb) RETURNS SETOF text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT element #>> '{}'
-  FROM jsonb_array_elements(CASE WHEN jsonb_typeof(value) = 'array' THEN value ELSE '[]' END) AS element
+  FROM jsonb_array_elements(CASE WHEN jsonb_typeof(value) = 'array' AND jsonb_typeof(value -> 0) = 'string' THEN value ELSE '[]' END)
+    AS element
   WHERE jsonb_typeof(element) = 'string'
 $$;

@@ -219,7 +219,7 @@ describe("the build of a small shop", () => {
     ]);
     expect(readdirSync(out()).sort()).toEqual([".precast", "x-53686f70"]);
     expect(readFileSync(join(out(), ".precast", "x-53686f70.json"), "utf8")).toContain(SHOP);
-    expect(readdirSync(join(out(), ".precast"))).toEqual(["x-53686f70.json"]);
+    expect(readdirSync(join(out(), ".precast"))).toEqual(["changes.json", "x-53686f70.json"]);
   });
 
   test("builds just the apps that --app names", async () => {
@@ -279,7 +279,20 @@ describe("the build of a small shop", () => {
     const report = await place.json<Built>("build");
     const bytes = [...tree().values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
     expect(report).toEqual({
-      apps: [{ key: SHOP, written: SHOP_FILES.length, unchanged: 0, deleted: 0, bytes, seconds: expect.any(Number) }],
+      apps: [
+        {
+          key: SHOP,
+          mode: "full",
+          reason: "it was not built before",
+          added: SHOP_FILES.length,
+          changed: 0,
+          written: SHOP_FILES.length,
+          unchanged: 0,
+          deleted: 0,
+          bytes,
+          seconds: expect.any(Number),
+        },
+      ],
       seconds: expect.any(Number),
     });
   });
@@ -313,7 +326,7 @@ describe("the build of a small shop", () => {
       mkdirSync(dirname(inOut(path)), { recursive: true });
       writeFileSync(inOut(path), "left");
     }
-    const { apps } = await place.json<Built>("build");
+    const { apps } = await place.json<Built>("build --full");
     expect(apps).toMatchObject([{ written: 0, deleted: leftovers.length }]);
     expect(tree()).toEqual(before);
     expect(readdirSync(inOut(""))).not.toContain("old");
@@ -324,11 +337,11 @@ describe("the build of a small shop", () => {
     const before = tree();
     rmSync(inOut("posts/page/1.json"));
     mkdirSync(inOut("posts/page/1.json"));
-    expect((await place.run("build")).stderr).toBe("");
+    expect((await place.run("build --full")).stderr).toBe("");
     expect(tree()).toEqual(before);
     rmSync(inOut("posts"), { recursive: true });
     writeFileSync(inOut("posts"), "a file");
-    expect((await place.run("build")).stderr).toBe("");
+    expect((await place.run("build --full")).stderr).toBe("");
     expect(tree()).toEqual(before);
   });
 
@@ -350,7 +363,7 @@ describe("the build of a small shop", () => {
     writeFileSync(lock, dead);
     expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
     expect(paths(tree())).toEqual(inShop(SHOP_FILES));
-    expect(readdirSync(join(out(), ".precast"))).toEqual(["x-53686f70.json"]);
+    expect(readdirSync(join(out(), ".precast"))).toEqual(["changes.json", "x-53686f70.json"]);
   });
 
   test("goes on where a build died that had the same process number, as in a container", async () => {

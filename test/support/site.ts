@@ -73,6 +73,7 @@ export function buildSite(store: Store): Promise<AppReport[]> {
   const options = {
     out: join(store.folder, "out"),
     apps: null,
+    full: false,
     dryRun: false,
     mediaBaseUrl: MEDIA,
     now: () => new Date(),

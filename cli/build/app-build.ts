@@ -1,0 +1,148 @@
+/** Builds one app onto the stage: type after type, each anew or what has changed of it, then the schemas and the catalog. */
+import { join } from "node:path";
+import { folderOf } from "../../shared/address.ts";
+import type { App, ContentType } from "../../shared/catalog.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { countsOf } from "../../shared/live.ts";
+import { entryCountsQuery } from "../../shared/query.ts";
+import type { TreeState } from "../../shared/state.ts";
+import { countQuery } from "../../shared/tree-query.ts";
+import { overviewAnswers, typeAnswers } from "./answers.ts";
+import { addressIn, openBuilt } from "./built.ts";
+import { readDeltas, type TypeDelta } from "./delta.ts";
+import { exists, filesIn } from "./folder.ts";
+import { type Kept, openKept } from "./kept.ts";
+import type { BuildMode } from "./mode.ts";
+import type { StagedApp } from "./stage.ts";
+import { countTypeFiles } from "./totals.ts";
+import { planUpdate } from "./update.ts";
+
+export type AppPlan = {
+  /** How many files are looked at; only what is known anyway unless it was asked for. */
+  readonly files: number;
+  /** False where the tree shows all that the database does, and knows it. */
+  readonly pending: boolean;
+  /** Gives the entries of each type. */
+  readonly run: (staged: StagedApp) => Promise<ReadonlyMap<string, number>>;
+};
+
+/** What has to be done for a type. */
+type Job = {
+  readonly type: ContentType;
+  readonly total: number;
+  readonly files: number;
+  readonly run: (staged: StagedApp, kept: Kept | null) => Promise<void>;
+};
+
+export type PlanOptions = { readonly out: string /** Counts the files first. */; readonly count: boolean };
+
+export async function planApp(session: Session, app: App, choice: BuildMode, options: PlanOptions): Promise<AppPlan> {
+  return choice.mode === "full" ? planFull(session, app, options) : planChanges(session, app, choice.state, options);
+}
+
+async function planFull(session: Session, app: App, { out, count }: PlanOptions): Promise<AppPlan> {
+  const found = countsOf(await session.query(entryCountsQuery(app.key)));
+  const counts = new Map(app.types.map(({ slug }) => [slug, found.get(slug) ?? 0]));
+  const compare = exists(join(out, folderOf(app.key)));
+  const jobs: Job[] = [];
+  for (const type of app.types) {
+    jobs.push(await planAnew(session, app, type, counts.get(type.slug) ?? 0, { compare, count }));
+  }
+  const run = async (staged: StagedApp) => {
+    const kept = compare ? openKept() : null;
+    for (const job of jobs) await job.run(staged, kept);
+    const overview = overviewAnswers(app, counts);
+    await staged.put(overview, compare, kept);
+    if (kept !== null) sweep(staged, out, app, "", kept);
+    return counts;
+  };
+  return { files: sumFiles(jobs) + app.types.length + 1, pending: true, run };
+}
+
+async function planChanges(
+  session: Session,
+  app: App,
+  state: TreeState,
+  { out, count }: PlanOptions,
+): Promise<AppPlan> {
+  const deltas = await readDeltas(session, app, state);
+  const gone = state.app.types.filter(({ slug }) => !app.types.some((type) => type.slug === slug));
+  const jobs: Job[] = [];
+  for (const type of app.types) {
+    const delta = deltas.get(type.slug) as TypeDelta;
+    if (delta.kind === "anew") jobs.push(await planRenewal(session, app, type, { out, count }));
+    if (delta.kind === "entries") jobs.push(await planEdits(session, app, type, delta.ids, state, out));
+  }
+  const pending = jobs.length > 0 || JSON.stringify(app) !== JSON.stringify(state.app);
+  const run = async (staged: StagedApp) => {
+    for (const job of jobs) await job.run(staged, null);
+    const totals = new Map(jobs.map(({ type, total }) => [type.slug, total]));
+    const counts = new Map(app.types.map(({ slug }) => [slug, totals.get(slug) ?? state.counts[slug] ?? 0]));
+    if (pending) await staged.put(overviewAnswers(app, counts), true);
+    for (const { slug } of gone) removeType(staged, out, app, slug);
+    return counts;
+  };
+  return { files: sumFiles(jobs) + (pending ? app.types.length + 1 : 0), pending, run };
+}
+
+/** A type of which everything is computed, in a tree of which other types may stay as they are. */
+async function planRenewal(session: Session, app: App, type: ContentType, { out, count }: PlanOptions): Promise<Job> {
+  const total = Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]);
+  const compare = exists(join(out, folderOf(app.key), type.slug));
+  const job = await planAnew(session, app, type, total, { compare, count });
+  const run = async (staged: StagedApp) => {
+    const kept = compare ? openKept() : null;
+    await job.run(staged, kept);
+    if (kept !== null) sweep(staged, out, app, type.slug, kept);
+  };
+  return { ...job, run };
+}
+
+async function planAnew(
+  session: Session,
+  app: App,
+  type: ContentType,
+  total: number,
+  { compare, count }: { readonly compare: boolean; readonly count: boolean },
+): Promise<Job> {
+  const files = count ? await countTypeFiles(session, app, type, total) : 0;
+  const run = async (staged: StagedApp, kept: Kept | null) => {
+    for await (const answers of typeAnswers(session, app, type, total)) await staged.put(answers, compare, kept);
+  };
+  return { type, total, files, run };
+}
+
+async function planEdits(
+  session: Session,
+  app: App,
+  type: ContentType,
+  ids: readonly string[],
+  state: TreeState,
+  out: string,
+): Promise<Job> {
+  const before = state.counts[type.slug] ?? 0;
+  const { total, files, rewrites } = await planUpdate(session, app, type, openBuilt(out, app.key), ids, before);
+  const run = async (staged: StagedApp) => {
+    for await (const some of rewrites()) await staged.put(some, true);
+  };
+  return { type, total, files, run };
+}
+
+function sumFiles(jobs: readonly Job[]): number {
+  return jobs.reduce((sum, { files }) => sum + files, 0);
+}
+
+/** Removes what no answer was put for; `below` is a folder of the app's, or all of it. */
+function sweep(staged: StagedApp, out: string, app: App, below: string, kept: Kept): void {
+  const root = folderOf(app.key);
+  for (const file of filesIn(join(out, root), below)) {
+    if (!kept.has(file)) staged.remove(`${root}/${file}`, addressIn(join(out, root), file));
+  }
+}
+
+function removeType(staged: StagedApp, out: string, app: App, slug: string): void {
+  const root = folderOf(app.key);
+  for (const file of [...filesIn(join(out, root), slug), `_schemas/${slug}.json`]) {
+    staged.remove(`${root}/${file}`, addressIn(join(out, root), file));
+  }
+}

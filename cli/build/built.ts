@@ -1,0 +1,71 @@
+/** Reads what an earlier build wrote: the entries and lists of the tree as they stand. */
+import { lstatSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Address, addressOfFile, fileOf, folderOf, segment } from "../../shared/address.ts";
+import { membersOf } from "../../shared/raw.ts";
+
+export type BuiltTree = {
+  readonly root: string;
+  readonly read: (address: Address) => string | null;
+};
+
+/** The files of an app below `out`. */
+export function openBuilt(out: string, appKey: string): BuiltTree {
+  const root = join(out, folderOf(appKey));
+  return { root, read: (address) => readOrNull(join(root, fileOf(address))) };
+}
+
+export function readOrNull(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "EISDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
+    throw error;
+  }
+}
+
+/** The bytes of a file; null where there is none. */
+export function sizeOf(file: string): number | null {
+  try {
+    return lstatSync(file).size;
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
+    throw error;
+  }
+}
+
+const ENTRY_START = '{"data":';
+
+/** The values of an entry's file as JSON texts. */
+export function valuesIn(entryFile: string): Map<string, string> {
+  return membersOf(entryFile.slice(ENTRY_START.length, -1), "answer");
+}
+
+/** The ids of a list's items, in order. */
+export function idsIn(listFile: string): string[] {
+  return (JSON.parse(listFile) as { data: { id: string }[] }).data.map(({ id }) => id);
+}
+
+/** The items of a list as one text, as they stand between the brackets. */
+export function itemsIn(listFile: string): string {
+  return listFile.slice('{"data":['.length, listFile.lastIndexOf('],"meta":'));
+}
+
+/** The address of a file below `root`, found in what it shows where its name does not tell. Null for a stranger's file. */
+export function addressIn(root: string, file: string): Address | null {
+  const address = addressOfFile(file);
+  const [, slug, field, name] = /^([^/]+)\/filter\/([^/]+)\/(h-[0-9a-f]+)\.json$/.exec(file) ?? [];
+  if (address !== null || slug === undefined || field === undefined) return address;
+  const value = shownIn(readOrNull(join(root, file)) ?? "", field).find((text) => segment(text) === name);
+  return value === undefined ? null : { kind: "filter", slug, field, value };
+}
+
+/** The texts that the items of a list show in a field. */
+function shownIn(listFile: string, field: string): string[] {
+  try {
+    const { data } = JSON.parse(listFile) as { data: Record<string, unknown>[] };
+    return data.flatMap((item) => item[field]).filter((value) => typeof value === "string");
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,65 @@
+/** What has changed in the database since a tree was built: for each type nothing, some entries, or everything. */
+import type { App, ContentType } from "../../shared/catalog.ts";
+import { type Session, sql } from "../../shared/database/database.ts";
+import type { TreeState } from "../../shared/state.ts";
+
+export type TypeDelta =
+  | { readonly kind: "same" }
+  /** Entries that were written or removed since, drafts too. */
+  | { readonly kind: "entries"; readonly ids: readonly string[] }
+  | { readonly kind: "anew"; readonly why: string };
+
+/** Of so many changed entries at most each is looked at by itself. */
+const MANY = 2_000;
+/** A smaller type is worth it up to so many, whatever their share. */
+const FEW = 20;
+
+/** The deltas of an app's types by slug; `state` is what the app's tree was built from, in the same database. */
+export async function readDeltas(session: Session, app: App, state: TreeState): Promise<Map<string, TypeDelta>> {
+  const rows = await session.query(
+    sql(
+      `SELECT type.slug, pg_visible_in_snapshot(type.begun_in, $2::pg_snapshot)::text, change.id::text
+FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
+LEFT JOIN LATERAL (
+  (SELECT id FROM precast.entries AS e
+   WHERE e.content_type_id = type.id AND e.changed_in >= pg_snapshot_xmin($2::pg_snapshot)
+     AND NOT pg_visible_in_snapshot(e.changed_in, $2::pg_snapshot)
+   ORDER BY e.content_type_id, e.changed_in LIMIT ${MANY + 1})
+  UNION
+  (SELECT id FROM precast.removals AS removal
+   WHERE removal.content_type_id = type.id AND removal.removed_in >= pg_snapshot_xmin($2::pg_snapshot)
+     AND NOT pg_visible_in_snapshot(removal.removed_in, $2::pg_snapshot)
+   ORDER BY removal.content_type_id, removal.removed_in LIMIT ${MANY + 1})
+) AS change ON true
+WHERE app.key = $1 ORDER BY 1, 3`,
+      [app.key, state.snapshot],
+    ),
+  );
+  const seen = new Map<string, { readonly same: boolean; readonly ids: string[] }>();
+  for (const [slug, same, id] of rows) {
+    const found = seen.get(slug as string) ?? { same: same === "true", ids: [] };
+    seen.set(slug as string, found);
+    if (id != null) found.ids.push(id);
+  }
+  return new Map(app.types.map((type) => [type.slug, deltaOf(type, state, seen.get(type.slug))]));
+}
+
+function deltaOf(
+  type: ContentType,
+  state: TreeState,
+  found: { readonly same: boolean; readonly ids: readonly string[] } | undefined,
+): TypeDelta {
+  const before = state.app.types.find(({ slug }) => slug === type.slug);
+  if (before === undefined) return { kind: "anew", why: "is new" };
+  if (found?.same !== true) return { kind: "anew", why: "was made anew" };
+  if (layoutOf(before) !== layoutOf(type)) return { kind: "anew", why: "has another layout" };
+  if (found.ids.length === 0) return { kind: "same" };
+  const limit = Math.max(FEW, Math.min(MANY, (state.counts[type.slug] ?? 0) / 10));
+  return found.ids.length > limit ? { kind: "anew", why: "has many changes" } : { kind: "entries", ids: found.ids };
+}
+
+/** What of a type decides how its entries and lists look. Labels and descriptions are for catalog and schema alone. */
+function layoutOf({ default_sort, per_page, filterable_fields, sortable_fields, fields }: ContentType): string {
+  const shown = fields.map(({ name, type, multiple }) => [name, type, multiple]);
+  return JSON.stringify([default_sort, per_page, filterable_fields, sortable_fields, shown]);
+}

@@ -1,0 +1,53 @@
+/** Gathers the first page of every value of a filterable column while the entries of a type pass by in order. */
+import { listBody } from "../../shared/body.ts";
+import { type Column, type ContentType, defaultPerPage } from "../../shared/catalog.ts";
+import { type EntryRow, valueIn } from "../../shared/entry.ts";
+import { facetsOf } from "../../shared/facet.ts";
+import type { FreeAnswer } from "./answers.ts";
+
+/** Takes each entry with its list item. Gives the answers that are complete with it. */
+export type HeadGatherer = {
+  readonly add: (entry: EntryRow, item: string) => FreeAnswer[];
+  /** The answers that were not complete before all entries had passed. */
+  readonly rest: () => FreeAnswer[];
+};
+
+type Head = { total: number; readonly items: string[] };
+
+/** Keeps up to a page of items for each value: for columns with few values, or types with few entries. */
+export function gatherHeads(type: ContentType, column: Column): HeadGatherer {
+  const perPage = defaultPerPage(type);
+  const heads = new Map<string, Head>();
+  const add = (entry: EntryRow, item: string) => {
+    for (const value of facetsOf(column, valueIn(column, entry))) {
+      const head = heads.get(value) ?? { total: 0, items: [] };
+      if (head.total === 0) heads.set(value, head);
+      head.total += 1;
+      if (head.items.length < perPage) head.items.push(item);
+    }
+    return [];
+  };
+  const rest = () => [...heads].map(([value, head]) => headAnswer(type, column, value, head));
+  return { add, rest };
+}
+
+/** Keeps nothing: for columns in which no two entries share a value. */
+export function passHeads(type: ContentType, column: Column): HeadGatherer {
+  const add = (entry: EntryRow, item: string) =>
+    facetsOf(column, valueIn(column, entry)).map((value) =>
+      headAnswer(type, column, value, { total: 1, items: [item] }),
+    );
+  return { add, rest: () => [] };
+}
+
+export function headAnswer(
+  type: ContentType,
+  column: Column,
+  value: string,
+  { total, items }: { readonly total: number; readonly items: readonly string[] },
+): FreeAnswer {
+  return {
+    address: { kind: "filter", slug: type.slug, field: column.name, value },
+    body: listBody(items, { page: 1n, perPage: defaultPerPage(type), total }),
+  };
+}

@@ -1,0 +1,58 @@
+/** Gathers answers into one buffer, until they are worth a way to the writers. */
+import type { Load } from "./write.ts";
+
+/** `T` goes along with each answer. */
+export type Gathered<T> = Omit<Load, "tree" | "stage"> & { readonly items: readonly T[] };
+
+export type Gathering<T> = {
+  /** Gives the size of the answer in bytes. */
+  readonly add: (path: string, body: string, compare: boolean, item: T) => number;
+  readonly take: () => Gathered<T>;
+  readonly isFull: () => boolean;
+  readonly isEmpty: () => boolean;
+};
+
+const FILES = 500;
+const BYTES = 1 << 20;
+/** UTF-8 has at most three bytes for a unit of a JavaScript string. */
+const WIDEST = 3;
+
+const encoder = new TextEncoder();
+
+/** `bufferOf` gives a buffer of at least a size. */
+export function openLoad<T>(bufferOf: (size: number) => Uint8Array<ArrayBuffer>): Gathering<T> {
+  const fresh = () => ({
+    items: [] as T[],
+    paths: [] as string[],
+    compare: [] as boolean[],
+    ends: [] as number[],
+    bytes: bufferOf(2 * BYTES),
+  });
+  let load = fresh();
+  const used = () => load.ends.at(-1) ?? 0;
+
+  const add = (path: string, body: string, compare: boolean, item: T) => {
+    const start = used();
+    const needed = start + body.length * WIDEST;
+    if (needed > load.bytes.length) load.bytes = enlarge(load.bytes, start, 2 * needed);
+    const { written } = encoder.encodeInto(body, load.bytes.subarray(start));
+    load.items.push(item);
+    load.paths.push(path);
+    load.compare.push(compare);
+    load.ends.push(start + written);
+    return written;
+  };
+  const take = () => {
+    const taken = load;
+    load = fresh();
+    return taken;
+  };
+  const isFull = () => used() >= BYTES || load.paths.length >= FILES;
+  return { add, take, isFull, isEmpty: () => load.paths.length === 0 };
+}
+
+function enlarge(bytes: Uint8Array, used: number, size: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(size);
+  larger.set(bytes.subarray(0, used));
+  return larger;
+}

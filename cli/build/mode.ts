@@ -1,0 +1,34 @@
+/** Decides whether an app is built in full or from its last build, and says why. */
+import { join } from "node:path";
+import { fileOf, folderOf } from "../../shared/address.ts";
+import type { App } from "../../shared/catalog.ts";
+import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
+import { VERSION } from "../../shared/version.ts";
+import { readOrNull } from "./built.ts";
+import { isFile } from "./folder.ts";
+
+export type BuildMode =
+  | { readonly mode: "full"; readonly reason: string }
+  | { readonly mode: "incremental"; readonly reason: string; readonly state: TreeState };
+
+/** `source` is the database, as source.ts tells it. */
+export function chooseMode(out: string, app: App, source: string, forced: boolean): BuildMode {
+  const full = (reason: string) => ({ mode: "full", reason }) as const;
+  if (forced) return full("--full asks for it");
+  const text = readOrNull(join(out, stateFileOf(app.key)));
+  if (text === null) return full("it was not built before");
+  const state = readState(text);
+  if (state === null) return full("the state of its last build cannot be read");
+  if (state.version !== VERSION) return full(`it was built by Precast ${state.version}`);
+  if (state.source !== source) return full("it was built from another database");
+  if (state.app.media_base_url !== app.media_base_url) return full("the address of its media has changed");
+  if (!hasFiles(out, state.app)) return full("files of its tree are missing");
+  return { mode: "incremental", reason: `since ${state.built_at}`, state };
+}
+
+/** Looks at the file of the catalog and at one of each type: enough to see that a folder has been taken away. */
+function hasFiles(out: string, app: App): boolean {
+  const folder = join(out, folderOf(app.key));
+  const pages = app.types.map(({ slug }) => ({ kind: "page", slug, page: 1n }) as const);
+  return [{ kind: "catalog" } as const, ...pages].every((address) => isFile(join(folder, fileOf(address))));
+}

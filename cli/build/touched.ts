@@ -1,0 +1,92 @@
+/**
+ * Which entries of a type differ from the tree, and what of the tree they touch: compares the entries of the database with
+ * the files that an earlier build wrote of them.
+ */
+import { entryBody } from "../../shared/body.ts";
+import { type App, type Column, type ContentType, TIMESTAMPS } from "../../shared/catalog.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { type EntryRow, readEntryRow, renderEntry } from "../../shared/entry.ts";
+import { facetsOf } from "../../shared/facet.ts";
+import { shownOfEntry, shownOfList } from "../../shared/shown.ts";
+import { entriesOfQuery } from "../../shared/tree-query.ts";
+import { filterColumns } from "./answers.ts";
+import { type BuiltTree, valuesIn } from "./built.ts";
+
+/** An entry whose list item differs. */
+export type Touched = {
+  readonly id: string;
+  readonly change: "added" | "removed" | "edited";
+  /** The columns whose values differ. */
+  readonly columns: ReadonlySet<string>;
+};
+
+export type TouchedType = {
+  /** Entries whose files are written. */
+  readonly written: readonly string[];
+  /** Entries whose files go. */
+  readonly gone: readonly string[];
+  readonly listed: readonly Touched[];
+  /** The values of each filterable column that have other lists now. */
+  readonly facets: ReadonlyMap<Column, ReadonlySet<string>>;
+};
+
+const BATCH = 200;
+
+/** `ids` are the entries that may differ. */
+export async function findTouched(
+  session: Session,
+  app: App,
+  type: ContentType,
+  built: BuiltTree,
+  ids: readonly string[],
+): Promise<TouchedType> {
+  const written: string[] = [];
+  const gone: string[] = [];
+  const listed: Touched[] = [];
+  const facets = new Map(filterColumns(type).map((column) => [column, new Set<string>()]));
+  for (let at = 0; at < ids.length; at += BATCH) {
+    const batch = ids.slice(at, at + BATCH);
+    const entries = await readEntries(session, app, type, batch);
+    for (const id of batch) {
+      const before = built.read({ kind: "entry", slug: type.slug, id });
+      const after = bodyOf(app, type, entries.get(id));
+      if (before === after) continue;
+      (after === null ? gone : written).push(id);
+      const [old, fresh] = [before, after].map((body) => (body === null ? null : valuesIn(body)));
+      const touched = compare(type, id, old ?? null, fresh ?? null);
+      if (touched === null) continue;
+      listed.push(touched);
+      for (const [column, values] of facets) {
+        for (const entry of [old, fresh])
+          for (const value of facetsOf(column, entry?.get(column.name))) values.add(value);
+      }
+    }
+  }
+  return { written, gone, listed, facets };
+}
+
+/** Those of these entries that are published. */
+export async function readEntries(
+  session: Session,
+  app: App,
+  type: ContentType,
+  ids: readonly string[],
+): Promise<Map<string, EntryRow>> {
+  const rows = await session.query(entriesOfQuery(app.key, type, ids));
+  const entries = rows.map((row) => readEntryRow(row, 0) as EntryRow);
+  return new Map(entries.map((entry) => [entry.id, entry]));
+}
+
+function bodyOf(app: App, type: ContentType, entry: EntryRow | undefined): string | null {
+  return entry === undefined ? null : entryBody(renderEntry(app, shownOfEntry(type), entry));
+}
+
+type Values = ReadonlyMap<string, string>;
+
+/** Null where no list shows a difference: rich text alone is another. */
+function compare(type: ContentType, id: string, old: Values | null, fresh: Values | null): Touched | null {
+  const columns = [...shownOfList(type).fields.map(({ name }) => name), ...TIMESTAMPS];
+  const differing = new Set(columns.filter((name) => old?.get(name) !== fresh?.get(name)));
+  if (differing.size === 0) return null;
+  return { id, change: old === null ? "added" : fresh === null ? "removed" : "edited", columns: differing };
+}

@@ -1,0 +1,27 @@
+/** The order of lists in SQL: no order is ever left to chance. Source: contract.md section 4. */
+import { orderKeySql } from "./column.ts";
+import type { Sort } from "./sort.ts";
+
+export type SortKey = {
+  readonly value: string;
+  readonly direction: "ASC" | "DESC" | "ASC NULLS LAST" | "DESC NULLS LAST";
+};
+
+const BY_ID: SortKey = { value: "e.id", direction: "ASC" };
+export const NEWEST_FIRST: readonly SortKey[] = [{ value: "e.published_at", direction: "DESC" }, BY_ID];
+
+/** Entries without a value come last in both directions; ties are the newest first, then by id. */
+export function sortKeys({ column, descending }: Sort): readonly SortKey[] {
+  if (column.name === "published_at") return NEWEST_FIRST;
+  return [
+    { value: orderKeySql(column), direction: descending ? "DESC NULLS LAST" : "ASC NULLS LAST" },
+    ...NEWEST_FIRST,
+  ];
+}
+
+/** What stands behind ORDER BY. */
+export function orderSql(sort: Sort): string {
+  return sortKeys(sort)
+    .map(({ value, direction }) => `${value} ${direction}`)
+    .join(", ");
+}

@@ -1,0 +1,76 @@
+-- What an incremental build asks: what has changed since a snapshot. Every change carries the transaction that made it,
+-- and a snapshot says exactly which transactions it saw, however late the others committed.
+
+-- The transaction since which a type's entries are its own: it was made, took its slug, or lost all its entries then.
+ALTER TABLE precast.content_types ADD COLUMN begun_in xid8 NOT NULL DEFAULT pg_current_xact_id();
+
+-- Entries that a type has no more: deleted, moved to another type, or given another id. One row an id, the last time
+-- counts; an entry that comes back under its id leaves the row behind.
+CREATE TABLE precast.removals (
+  content_type_id integer NOT NULL REFERENCES precast.content_types ON DELETE CASCADE,
+  id              uuid NOT NULL,
+  removed_in      xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  PRIMARY KEY (content_type_id, id)
+);
+
+CREATE INDEX entries_by_change ON precast.entries (content_type_id, changed_in);
+CREATE INDEX removals_by_change ON precast.removals (content_type_id, removed_in);
+
+CREATE FUNCTION precast.stamp_type() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.begun_in := pg_current_xact_id();
+  RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER stamp_type BEFORE UPDATE ON precast.content_types
+  FOR EACH ROW WHEN ((OLD.id, OLD.app_id, OLD.slug) IS DISTINCT FROM (NEW.id, NEW.app_id, NEW.slug))
+  EXECUTE FUNCTION precast.stamp_type();
+
+CREATE FUNCTION precast.stamp_types_of_app() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE precast.content_types SET begun_in = pg_current_xact_id() WHERE app_id = NEW.id;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER stamp_types_of_app AFTER UPDATE ON precast.apps
+  FOR EACH ROW WHEN (OLD.key <> NEW.key) EXECUTE FUNCTION precast.stamp_types_of_app();
+
+CREATE FUNCTION precast.stamp_all_types() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE precast.content_types SET begun_in = pg_current_xact_id();
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER stamp_all_types AFTER TRUNCATE ON precast.entries
+  FOR EACH STATEMENT EXECUTE FUNCTION precast.stamp_all_types();
+
+-- A type that is deleted takes its entries and their removals with it: for those there is nothing to keep.
+CREATE FUNCTION precast.keep_removals() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO precast.removals (content_type_id, id)
+  SELECT gone.content_type_id, gone.id FROM gone
+  WHERE EXISTS (SELECT FROM precast.content_types AS type WHERE type.id = gone.content_type_id)
+  ORDER BY gone.content_type_id, gone.id
+  ON CONFLICT (content_type_id, id) DO UPDATE SET removed_in = excluded.removed_in;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER keep_removals AFTER DELETE ON precast.entries
+  REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION precast.keep_removals();
+
+CREATE FUNCTION precast.keep_move() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO precast.removals (content_type_id, id) VALUES (OLD.content_type_id, OLD.id)
+  ON CONFLICT (content_type_id, id) DO UPDATE SET removed_in = excluded.removed_in;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER keep_move AFTER UPDATE ON precast.entries
+  FOR EACH ROW WHEN ((OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id))
+  EXECUTE FUNCTION precast.keep_move();

@@ -1,0 +1,149 @@
+/**
+ * The queries of a build: everything that a type's files show, in whole or for what has changed. As in query.ts, every
+ * one names its app.
+ */
+import type { Column, ContentType } from "./catalog.ts";
+import { elementsSql, entryColumns, isContainable, sqlType, textSql, valueSql } from "./column.ts";
+import type { Query } from "./database/database.ts";
+import { orderSql } from "./order.ts";
+import { KIND, PUBLISHED } from "./query.ts";
+import { defaultSort, type Sort } from "./sort.ts";
+
+/** Every published entry of a type in the order of its default pages: rows of [id, data, rich, …]. */
+export function entriesQuery(appKey: string, type: ContentType, withRichText: boolean): Query {
+  const text = `WITH ${KIND} SELECT ${entryColumns(withRichText)} FROM precast.entries AS e
+WHERE ${PUBLISHED} ORDER BY ${orderSql(defaultSort(type))}`;
+  return { text, values: [appKey, type.slug] };
+}
+
+/** Those of these entries that are published: rows of [id, data, rich, …]. */
+export function entriesOfQuery(appKey: string, type: ContentType, ids: readonly string[]): Query {
+  const text = `WITH ${KIND} SELECT ${entryColumns(true)} FROM precast.entries AS e
+WHERE ${PUBLISHED} AND e.id = ANY ($3::uuid[]) ORDER BY e.id`;
+  return { text, values: [appKey, type.slug, ids] };
+}
+
+/** The default pages on which these entries stand: rows of [page, id, data, rich, …], pages and entries in order. */
+export function pagesOfQuery(appKey: string, type: ContentType, perPage: number, ids: readonly string[]): Query {
+  const text = `WITH ${KIND},
+placed AS MATERIALIZED (
+  SELECT e.id, (row_number() OVER (ORDER BY ${orderSql(defaultSort(type))}) - 1) / ${perPage} + 1 AS page
+  FROM precast.entries AS e WHERE ${PUBLISHED})
+SELECT placed.page::text, ${entryColumns(false)}
+FROM placed JOIN precast.entries AS e ON e.content_type_id = (SELECT id FROM kind) AND e.id = placed.id
+WHERE placed.page IN (SELECT page FROM placed WHERE id = ANY ($3::uuid[]))
+ORDER BY placed.page, ${orderSql(defaultSort(type))}`;
+  return { text, values: [appKey, type.slug, ids] };
+}
+
+/** The first entries by a sort: rows of [id, data, rich, …]. */
+export function headQuery(appKey: string, type: ContentType, sort: Sort, size: number): Query {
+  const text = `WITH ${KIND},
+head AS (
+  SELECT first.id, row_number() OVER () AS place FROM (
+    SELECT e.id FROM precast.entries AS e WHERE ${PUBLISHED} ORDER BY ${orderSql(sort)} LIMIT ${size}) AS first)
+SELECT ${entryColumns(false)}
+FROM head JOIN precast.entries AS e ON e.content_type_id = (SELECT id FROM kind) AND e.id = head.id
+ORDER BY head.place`;
+  return { text, values: [appKey, type.slug] };
+}
+
+/** The ids of the first entries by each of several sorts, in one look at a type that is small: one row, ids by commas. */
+export function headIdsQuery(appKey: string, type: ContentType, sorts: readonly Sort[], size: number): Query {
+  const heads = sorts.map((sort) => `array_to_string((array_agg(e.id ORDER BY ${orderSql(sort)}))[1:${size}], ',')`);
+  const text = `WITH ${KIND} SELECT ${heads.join(",\n  ")} FROM precast.entries AS e WHERE ${PUBLISHED}`;
+  return { text, values: [appKey, type.slug] };
+}
+
+/**
+ * Which of some entries comes first by each of several sorts: one row of ids. `candidates` are the entries for each sort.
+ */
+export function firstsQuery(
+  appKey: string,
+  type: ContentType,
+  contests: readonly { readonly sort: Sort; readonly candidates: readonly string[] }[],
+): Query {
+  const firsts = contests.map(
+    ({ sort }, index) => `(SELECT e.id::text FROM precast.entries AS e
+  WHERE ${PUBLISHED} AND e.id = ANY ($${index + 3}::uuid[]) ORDER BY ${orderSql(sort)} LIMIT 1)`,
+  );
+  return {
+    text: `WITH ${KIND} SELECT ${firsts.join(",\n")}`,
+    values: [appKey, type.slug, ...contests.map(({ candidates }) => candidates)],
+  };
+}
+
+/**
+ * The first entries of the values that a filter can ask for, a value's entries together: rows of [value, total, id, data,
+ * rich, …]. `values` are canonical spellings; null for all that there are.
+ */
+export function facetHeadsQuery(
+  appKey: string,
+  type: ContentType,
+  column: Column,
+  size: number,
+  values: readonly string[] | null,
+): Query {
+  const { key, elements } = keySql(column);
+  const wanted = values === null ? { join: "", test: "" } : wantedSql(column, key);
+  const text = `WITH ${KIND},
+head AS (
+  SELECT ${key} AS value, e.id, count(*) OVER (PARTITION BY ${key}) AS total,
+    row_number() OVER (PARTITION BY ${key} ORDER BY ${orderSql(defaultSort(type))}) AS place
+  FROM ${wanted.join} precast.entries AS e ${elements}
+  WHERE ${PUBLISHED} AND (${key})::text <> ''${wanted.test})
+SELECT head.value::text, head.total::text, ${entryColumns(false)}
+FROM head JOIN precast.entries AS e ON e.content_type_id = (SELECT id FROM kind) AND e.id = head.id
+WHERE head.place <= ${size}
+ORDER BY head.value, head.place`;
+  return { text, values: [appKey, type.slug, ...(values === null ? [] : [values])] };
+}
+
+/** Finds the wanted values `$3` by index where equality is containment, else in one look at all entries. */
+function wantedSql(column: Column, key: string): { join: string; test: string } {
+  if (!isContainable(column)) {
+    return { join: "", test: ` AND ${key} = ANY ($3::${column.type === "timestamp" ? "text" : sqlType(column)}[])` };
+  }
+  const value = `wanted.value::${sqlType(column)}`;
+  const held = column.multiple ? `jsonb_build_array(${value})` : value;
+  return {
+    join: "unnest($3::text[]) AS wanted(value) CROSS JOIN",
+    test: ` AND e.data @> jsonb_build_object('${column.name}', ${held}) AND ${key} = ${value}`,
+  };
+}
+
+/** How many values of a column a filter can ask for, and how many entries the most frequent has: one row. */
+export function facetCountQuery(appKey: string, type: ContentType, column: Column): Query {
+  const { key, elements } = keySql(column);
+  const text = `WITH ${KIND} SELECT count(*)::text, coalesce(max(entries), 0)::text FROM (
+  SELECT count(*) AS entries FROM precast.entries AS e ${elements}
+  WHERE ${PUBLISHED} AND (${key})::text <> '' GROUP BY ${key}) AS facet`;
+  return { text, values: [appKey, type.slug] };
+}
+
+/** The ids of all published entries of a type: rows of [id]. */
+export function publishedIdsQuery(appKey: string, slug: string): Query {
+  return {
+    text: `WITH ${KIND} SELECT e.id::text FROM precast.entries AS e WHERE ${PUBLISHED}`,
+    values: [appKey, slug],
+  };
+}
+
+/** How many entries a type shows: one row. */
+export function countQuery(appKey: string, slug: string): Query {
+  return {
+    text: `WITH ${KIND} SELECT count(*)::text FROM precast.entries AS e WHERE ${PUBLISHED}`,
+    values: [appKey, slug],
+  };
+}
+
+/** The value by which the entries of a column's filters are kept together, and the rows that hold it. */
+function keySql(column: Column): { key: string; elements: string } {
+  if (column.multiple) {
+    const elements = `CROSS JOIN LATERAL (SELECT DISTINCT value FROM ${elementsSql(column)} AS value) AS element`;
+    return { key: 'element.value COLLATE "C"', elements };
+  }
+  if (column.type === "timestamp") return { key: `${textSql(column)} COLLATE "C"`, elements: "" };
+  const value = `(${valueSql(column)})`;
+  return { key: sqlType(column) === "text" ? `${value} COLLATE "C"` : value, elements: "" };
+}
