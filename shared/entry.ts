@@ -35,16 +35,20 @@ export function readEntryRow(row: Row, offset: number): EntryRow | null {
   };
 }
 
-/** An entry as JSON text, with the keys of `shown` in the type's order. */
+/**
+ * An entry as JSON text, with the keys of `shown` in the type's order. Joined and not added up: a build keeps many items,
+ * and a text that was added up keeps its pieces.
+ */
 export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = NOTHING): string {
-  let text = `{"id":"${row.id}"`;
+  const parts = ['{"id":"', row.id, '"'];
   for (const field of shown.fields) {
     const value = valueIn(field, row);
-    text += `,"${field.name}":${populated.get(field.name) ?? value}`;
-    if (field.type === "media") text += `,"${field.name}_url":${mediaUrl(app, value)}`;
+    parts.push(',"', field.name, '":', populated.get(field.name) ?? value);
+    if (field.type === "media") parts.push(',"', field.name, '_url":', mediaUrl(app, value));
   }
-  for (const name of shown.timestamps) text += `,"${name}":"${row[name]}"`;
-  return `${text}}`;
+  for (const name of shown.timestamps) parts.push(',"', name, '":"', row[name], '"');
+  parts.push("}");
+  return parts.join("");
 }
 
 /** The value of a column as an answer shows it, as JSON text. */

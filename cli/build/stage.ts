@@ -50,13 +50,13 @@ export type StageOptions = {
 };
 
 /** So many loads may wait to be written; with it memory is bounded. */
-const MAX_WAITING = 6;
+const MAX_WAITING = 4;
 
 export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptions): Stage {
   const folder = join(out, STAGE);
   const place = { tree: out, stage: dryRun ? null : join(folder, STAGED_TREE) };
   const writers = openWriters();
-  const load = openLoad<Noted>(writers.buffer);
+  const load = openLoad<Put>(writers.buffer);
   const waiting: Promise<void>[] = [];
   const changes = dryRun ? null : openFolder();
 
@@ -66,12 +66,14 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
   }
 
   const send = async () => {
-    const { items, ...answers } = load.take();
+    const { items, ends, ...answers } = load.take();
     const before = waiting.at(-1);
-    const written = writers.write({ ...place, ...answers });
+    const written = writers.write({ ...place, ...answers, ends });
     // Noted in the order in which they were put, whichever thread is done first.
     const noted = Promise.all([written, before]).then(([outcomes]) => {
-      for (const [index, item] of items.entries()) item(outcomes[index] as Written[number]);
+      for (const [index, { address, note }] of items.entries()) {
+        note(address, (ends[index] as number) - (ends[index - 1] ?? 0), outcomes[index] as Written[number]);
+      }
     });
     noted.catch(() => {});
     waiting.push(noted);
@@ -89,6 +91,11 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
       changes?.add(noted);
       onChange(noted);
     };
+    const noteWritten: Put["note"] = (address, size, { outcome, before }) => {
+      if (outcome === "same") return;
+      tally.bytes += size - before;
+      note(outcome, `${root}/${fileOf(address)}`, address);
+    };
     const remove = (file: string, address: Address | null) => {
       const size = sizeOf(join(out, file));
       if (size === null) return;
@@ -97,11 +104,7 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
     };
     const write = async (address: Address, body: string, compare: boolean) => {
       const file = `${root}/${fileOf(address)}`;
-      const size = load.add(file, body, compare, ({ outcome, before }) => {
-        if (outcome === "same") return;
-        tally.bytes += size - before;
-        note(outcome, file, address);
-      });
+      const size = load.add(file, body, compare, { address, note: noteWritten });
       tally.looked += 1;
       tally.size += size;
       onFile(size);
@@ -142,4 +145,8 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
   return { openApp, settle, commit, close };
 }
 
-type Noted = (written: Written[number]) => void;
+/** What is kept of an answer until it is written: many wait at once. */
+type Put = {
+  readonly address: Address;
+  readonly note: (address: Address, size: number, written: Written[number]) => void;
+};

@@ -1,7 +1,7 @@
 /** Reads a large result a batch at a time, inside a transaction, at memory that does not grow with it. */
 import { type Query, type Row, type Session, sql } from "./database.ts";
 
-const BATCH = 1_000;
+const BATCH = 250;
 let opened = 0;
 
 /** The next batch is asked for before one is given: the database reads while the batch is worked on. */
