@@ -22,6 +22,17 @@ export function membersOf(object: string, spelling: keyof typeof BLANKS = "jsonb
   return members;
 }
 
+/** The raw texts of an array's elements, spelled as in answers. `inner` is what stands between the brackets. */
+export function elementsOf(inner: string): string[] {
+  const elements: string[] = [];
+  for (let at = 0; at < inner.length; ) {
+    const end = valueEnd(inner, at);
+    elements.push(inner.slice(at, end));
+    at = end + 1;
+  }
+  return elements;
+}
+
 /** The same value without the blanks that jsonb writes between tokens. */
 export function compact(value: string): string {
   return value.replace(/("(?:[^"\\]|\\.)*")| /g, "$1");
@@ -32,7 +43,7 @@ function valueEnd(text: string, start: number): number {
   if (first === '"') return stringEnd(text, start);
   if (first === "{" || first === "[") return nestedEnd(text, start);
   let end = start;
-  while (text[end] !== "," && text[end] !== "}") end++;
+  while (end < text.length && text[end] !== "," && text[end] !== "}") end++;
   return end;
 }
 
@@ -40,7 +51,7 @@ function valueEnd(text: string, start: number): number {
 function stringEnd(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1);
   while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);
-  return quote + 1;
+  return quote < 0 ? text.length : quote + 1;
 }
 
 function isEscaped(text: string, at: number): boolean {
@@ -51,10 +62,11 @@ function isEscaped(text: string, at: number): boolean {
 
 function nestedEnd(text: string, start: number): number {
   let depth = 0;
-  for (let at = start; ; at++) {
+  for (let at = start; at < text.length; at++) {
     const character = text[at];
     if (character === '"') at = stringEnd(text, at) - 1;
     else if (character === "{" || character === "[") depth++;
     else if ((character === "}" || character === "]") && --depth === 0) return at + 1;
   }
+  return text.length;
 }

@@ -10,8 +10,8 @@ import { KIND, PUBLISHED } from "./query.ts";
 import { defaultSort, type Sort } from "./sort.ts";
 
 /** Every published entry of a type in the order of its default pages: rows of [id, data, rich, …]. */
-export function entriesQuery(appKey: string, type: ContentType, withRichText: boolean): Query {
-  const text = `WITH ${KIND} SELECT ${entryColumns(withRichText)} FROM precast.entries AS e
+export function entriesQuery(appKey: string, type: ContentType): Query {
+  const text = `WITH ${KIND} SELECT ${entryColumns(true)} FROM precast.entries AS e
 WHERE ${PUBLISHED} ORDER BY ${orderSql(defaultSort(type))}`;
   return { text, values: [appKey, type.slug] };
 }
@@ -23,16 +23,16 @@ WHERE ${PUBLISHED} AND e.id = ANY ($3::uuid[]) ORDER BY e.id`;
   return { text, values: [appKey, type.slug, ids] };
 }
 
-/** The default pages on which these entries stand: rows of [page, id, data, rich, …], pages and entries in order. */
-export function pagesOfQuery(appKey: string, type: ContentType, perPage: number, ids: readonly string[]): Query {
+/** Where these entries stand in the order of the default pages, from 1: rows of [place, id, data, rich, …] in order. */
+export function placesQuery(appKey: string, type: ContentType, ids: readonly string[]): Query {
   const text = `WITH ${KIND},
-placed AS MATERIALIZED (
-  SELECT e.id, (row_number() OVER (ORDER BY ${orderSql(defaultSort(type))}) - 1) / ${perPage} + 1 AS page
+placed AS (
+  SELECT e.id, row_number() OVER (ORDER BY ${orderSql(defaultSort(type))}) AS place
   FROM precast.entries AS e WHERE ${PUBLISHED})
-SELECT placed.page::text, ${entryColumns(false)}
+SELECT placed.place::text, ${entryColumns(false)}
 FROM placed JOIN precast.entries AS e ON e.content_type_id = (SELECT id FROM kind) AND e.id = placed.id
-WHERE placed.page IN (SELECT page FROM placed WHERE id = ANY ($3::uuid[]))
-ORDER BY placed.page, ${orderSql(defaultSort(type))}`;
+WHERE placed.id = ANY ($3::uuid[])
+ORDER BY placed.place`;
   return { text, values: [appKey, type.slug, ids] };
 }
 

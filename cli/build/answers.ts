@@ -83,7 +83,7 @@ export async function* typeAnswers(
   const kept = total <= SMALL ? new Map<string, string>() : null;
   const { gatherers, queried } = await chooseFilters(session, app, type, total);
   const pages = openPages(type, total);
-  for await (const rows of readBatches(session, entriesQuery(app.key, type, true))) {
+  for await (const rows of readBatches(session, entriesQuery(app.key, type))) {
     const batch: FreeAnswer[] = [];
     for (const row of rows) {
       const entry = readEntryRow(row, 0) as EntryRow;
@@ -109,21 +109,8 @@ export async function* typeAnswers(
   }
 }
 
-/** The default pages of a type, in order. `withRichText` is for those who need the entries' files as well. */
-export async function* pageAnswers(
-  session: Session,
-  app: App,
-  type: ContentType,
-  total: number,
-): AsyncGenerator<FreeAnswer[]> {
-  const pages = openPages(type, total);
-  for await (const rows of readBatches(session, entriesQuery(app.key, type, false))) {
-    yield rows.flatMap((row) => pages.add(renderEntry(app, pages.shown, readEntryRow(row, 0) as EntryRow)));
-  }
-  yield pages.rest();
-}
-
-function openPages(type: ContentType, total: number) {
+/** Fills default pages with items; `add` gives the pages that are full with it. */
+export function openPages(type: ContentType, total: number) {
   const perPage = defaultPerPage(type);
   let items: string[] = [];
   let page = 0n;

@@ -12,6 +12,7 @@ import { takeLock } from "../../shared/database/lock.ts";
 import { readState, STATE_FOLDER, writeState } from "../../shared/state.ts";
 import { VERSION } from "../../shared/version.ts";
 import { type AppPlan, planApp } from "./app-build.ts";
+import { ForeignTreeError } from "./built.ts";
 import type { Change } from "./changes.ts";
 import { filesIn } from "./folder.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
@@ -62,7 +63,10 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
   const unlock = options.dryRun ? () => {} : takeLock(join(options.out, STATE_FOLDER, "build.lock"));
   try {
     if (!options.dryRun) await recover(options.out);
-    return await stageTree(database, options);
+    return await stageTree(database, options).catch((error: unknown) => {
+      if (!(error instanceof ForeignTreeError)) throw error;
+      return stageTree(database, { ...options, full: true });
+    });
   } finally {
     unlock();
   }

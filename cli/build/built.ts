@@ -2,12 +2,20 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Address, addressOfFile, fileOf, folderOf, segment } from "../../shared/address.ts";
-import { membersOf } from "../../shared/raw.ts";
+import { elementsOf, membersOf } from "../../shared/raw.ts";
 
 export type BuiltTree = {
   readonly root: string;
   readonly read: (address: Address) => string | null;
 };
+
+/** The tree is not what its state says, somebody else has been at its files: it has to be built in full. */
+export class ForeignTreeError extends Error {
+  constructor(file: string) {
+    super(`${file} is not as it was built`);
+    this.name = "ForeignTreeError";
+  }
+}
 
 /** The files of an app below `out`. */
 export function openBuilt(out: string, appKey: string): BuiltTree {
@@ -41,14 +49,22 @@ export function valuesIn(entryFile: string): Map<string, string> {
   return membersOf(entryFile.slice(ENTRY_START.length, -1), "answer");
 }
 
-/** The ids of a list's items, in order. */
-export function idsIn(listFile: string): string[] {
-  return (JSON.parse(listFile) as { data: { id: string }[] }).data.map(({ id }) => id);
-}
+const LIST_START = '{"data":[';
+const ITEM_START = '{"id":"';
+const ID_LENGTH = 36;
 
 /** The items of a list as one text, as they stand between the brackets. */
-export function itemsIn(listFile: string): string {
-  return listFile.slice('{"data":['.length, listFile.lastIndexOf('],"meta":'));
+export function itemsTextIn(listFile: string): string {
+  return listFile.slice(LIST_START.length, listFile.lastIndexOf('],"meta":'));
+}
+
+/** The items of a list, each as JSON text. */
+export function itemsIn(listFile: string): string[] {
+  return elementsOf(itemsTextIn(listFile));
+}
+
+export function idOfItem(item: string): string {
+  return item.slice(ITEM_START.length, ITEM_START.length + ID_LENGTH);
 }
 
 /** The address of a file below `root`, found in what it shows where its name does not tell. Null for a stranger's file. */

@@ -1,12 +1,16 @@
-/** Which default pages of a type to write anew when some of its entries have changed. */
+/**
+ * Which default pages of a type to write anew when some of its entries have changed. The tree's own pages hold the items
+ * of all others in order: the database is asked for the touched entries and their places alone.
+ */
 import { lastPage, listBody } from "../../shared/body.ts";
 import { type App, type ContentType, defaultPerPage } from "../../shared/catalog.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { type EntryRow, readEntryRow, renderEntry } from "../../shared/entry.ts";
 import { shownOfList } from "../../shared/shown.ts";
 import { defaultSort } from "../../shared/sort.ts";
-import { pagesOfQuery } from "../../shared/tree-query.ts";
-import { type FreeAnswer, pageAnswers } from "./answers.ts";
+import { placesQuery } from "../../shared/tree-query.ts";
+import { openPages } from "./answers.ts";
+import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn } from "./built.ts";
 import type { Rewrite } from "./stage.ts";
 import type { Touched } from "./touched.ts";
 
@@ -19,55 +23,124 @@ export type Rewrites = {
   readonly answers: () => AsyncIterable<Rewrite[]> | Iterable<Rewrite[]>;
 };
 
-/** Of so many entries at most the default pages are looked up one by one. */
-const FEW = 50;
+/** The item of a touched entry, and where it stands in the order of the pages, from 0. */
+type Placed = { readonly index: number; readonly item: string };
+
+const BATCH = 50;
 
 export async function planPages(
   session: Session,
   app: App,
   type: ContentType,
+  built: BuiltTree,
   listed: readonly Touched[],
-  { before, total }: Totals,
+  totals: Totals,
 ): Promise<Rewrites> {
-  const perPage = defaultPerPage(type);
+  if (listed.length === 0) return { files: 0, answers: () => [] };
+  const placed = await findPlaces(session, app, type, listed);
   const { column } = defaultSort(type);
   const moved = listed.some(
     ({ change, columns }) => change !== "edited" || columns.has(column.name) || columns.has("published_at"),
   );
-  if (!moved && listed.length <= FEW) {
-    const answers = listed.length === 0 ? [] : await somePages(session, app, type, listed, total);
-    return { files: answers.length, answers: () => [answers] };
+  if (!moved) {
+    const pages = groupByPage(placed, defaultPerPage(type));
+    return { files: pages.size, answers: () => editPages(type, built, pages, totals.total) };
   }
-  const gone: Rewrite[] = [];
-  for (let page = lastPage(total, perPage) + 1; page <= lastPage(before, perPage); page++) {
-    gone.push({ address: { kind: "page", slug: type.slug, page: BigInt(page) }, body: null });
-  }
-  async function* answers(): AsyncGenerator<Rewrite[]> {
-    yield* pageAnswers(session, app, type, total);
-    yield gone;
-  }
-  return { files: lastPage(total, perPage) + gone.length, answers };
+  const perPage = defaultPerPage(type);
+  const files = Math.max(lastPage(totals.total, perPage), lastPage(totals.before, perPage));
+  return { files, answers: () => shiftPages(type, built, listed, placed, totals) };
 }
 
-/** The pages on which these entries stand. */
-async function somePages(
+async function findPlaces(
   session: Session,
   app: App,
   type: ContentType,
   listed: readonly Touched[],
-  total: number,
-): Promise<FreeAnswer[]> {
-  const perPage = defaultPerPage(type);
+): Promise<Placed[]> {
   const shown = shownOfList(type);
-  const ids = listed.map(({ id }) => id);
-  const pages = new Map<string, string[]>();
-  for (const row of await session.query(pagesOfQuery(app.key, type, perPage, ids))) {
-    const page = row[0] as string;
-    if (!pages.has(page)) pages.set(page, []);
-    pages.get(page)?.push(renderEntry(app, shown, readEntryRow(row, 1) as EntryRow));
+  const ids = listed.filter(({ change }) => change !== "removed").map(({ id }) => id);
+  if (ids.length === 0) return [];
+  const rows = await session.query(placesQuery(app.key, type, ids));
+  return rows.map((row) => ({
+    index: Number(row[0]) - 1,
+    item: renderEntry(app, shown, readEntryRow(row, 1) as EntryRow),
+  }));
+}
+
+function groupByPage(placed: readonly Placed[], perPage: number): Map<number, Placed[]> {
+  const pages = new Map<number, Placed[]>();
+  for (const one of placed) {
+    const page = Math.floor(one.index / perPage) + 1;
+    pages.set(page, [...(pages.get(page) ?? []), one]);
   }
-  return [...pages].map(([text, items]) => {
-    const page = BigInt(text);
-    return { address: { kind: "page", slug: type.slug, page }, body: listBody(items, { page, perPage, total }) };
-  });
+  return pages;
+}
+
+/** Entries that stay where they are: each page has other items in the same places. */
+function* editPages(
+  type: ContentType,
+  built: BuiltTree,
+  pages: ReadonlyMap<number, readonly Placed[]>,
+  total: number,
+): Generator<Rewrite[]> {
+  const perPage = defaultPerPage(type);
+  for (const [number, placed] of pages) {
+    const items = readPage(type, built, number);
+    for (const { index, item } of placed) {
+      const place = index % perPage;
+      if (idOfItem(items[place] ?? "") !== idOfItem(item)) throw foreign(type, number);
+      items[place] = item;
+    }
+    const page = BigInt(number);
+    yield [{ address: { kind: "page", slug: type.slug, page }, body: listBody(items, { page, perPage, total }) }];
+  }
+}
+
+/** Entries that come, go or move: all pages pass by, without the touched entries, which are put in where they stand now. */
+function* shiftPages(
+  type: ContentType,
+  built: BuiltTree,
+  listed: readonly Touched[],
+  placed: readonly Placed[],
+  { before, total }: Totals,
+): Generator<Rewrite[]> {
+  const perPage = defaultPerPage(type);
+  const touched = new Set(listed.map(({ id }) => id));
+  const pages = openPages(type, total);
+  const coming = [...placed].reverse();
+  let index = 0;
+  let batch: Rewrite[] = [];
+  const add = (item: string) => {
+    index += 1;
+    batch.push(...pages.add(item));
+  };
+  const addComing = () => {
+    while (coming.at(-1)?.index === index) add(coming.pop()?.item as string);
+  };
+  for (let number = 1; number <= lastPage(before, perPage); number++) {
+    for (const item of readPage(type, built, number)) {
+      addComing();
+      if (!touched.has(idOfItem(item))) add(item);
+    }
+    if (batch.length >= BATCH) {
+      yield batch;
+      batch = [];
+    }
+  }
+  addComing();
+  if (index !== total) throw foreign(type, 1);
+  yield [...batch, ...pages.rest()];
+  for (let number = lastPage(total, perPage) + 1; number <= lastPage(before, perPage); number++) {
+    yield [{ address: { kind: "page", slug: type.slug, page: BigInt(number) }, body: null }];
+  }
+}
+
+function readPage(type: ContentType, built: BuiltTree, number: number): string[] {
+  const file = built.read({ kind: "page", slug: type.slug, page: BigInt(number) });
+  if (file === null) throw foreign(type, number);
+  return itemsIn(file);
+}
+
+function foreign(type: ContentType, number: number): ForeignTreeError {
+  return new ForeignTreeError(`${type.slug}/page/${number}.json`);
 }

@@ -8,7 +8,7 @@ import type { Session } from "../../shared/database/database.ts";
 import type { Sort } from "../../shared/sort.ts";
 import { firstsQuery } from "../../shared/tree-query.ts";
 import { headItems, type SortHead, sortAnswers, sortHeads } from "./answers.ts";
-import { type BuiltTree, idsIn, itemsIn } from "./built.ts";
+import { type BuiltTree, idOfItem, itemsIn, itemsTextIn } from "./built.ts";
 import type { Rewrite } from "./stage.ts";
 import type { Touched } from "./touched.ts";
 import type { Rewrites, Totals } from "./update-pages.ts";
@@ -46,12 +46,12 @@ export async function planSorts(
 function standingOf(type: ContentType, head: SortHead, built: BuiltTree, listed: readonly Touched[]): Standing {
   const file = built.read({ kind: "sort", slug: type.slug, sort: head.spellings[0] as string });
   if (file === null) return null;
-  const ids = idsIn(file);
+  const ids = itemsIn(file).map(idOfItem);
   const last = ids.at(-1);
   const touched = listed.some(({ id }) => ids.includes(id));
   // A page with room shows every entry: whoever is added stands in it.
   const room = ids.length < defaultPerPage(type) && listed.some(({ change }) => change === "added");
-  return touched || room || last === undefined ? null : { items: itemsIn(file), last };
+  return touched || room || last === undefined ? null : { items: itemsTextIn(file), last };
 }
 
 /** Whether an entry that stood behind the first page comes before its last one now. */

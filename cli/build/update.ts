@@ -37,7 +37,7 @@ export async function planUpdate(
   const touched = await findTouched(session, app, type, built, ids);
   const counted = touched.listed.some(({ change }) => change !== "edited");
   const total = counted ? Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]) : before;
-  const pages = await planPages(session, app, type, touched.listed, { before, total });
+  const pages = await planPages(session, app, type, built, touched.listed, { before, total });
   const sorts = await planSorts(session, app, type, built, touched.listed, { before, total });
   const facets = [...touched.facets].filter(([, values]) => values.size > 0);
 
