@@ -129,6 +129,15 @@ export function publishedIdsQuery(appKey: string, slug: string): Query {
   };
 }
 
+/** How many entries each published type of these apps shows: rows of [app key, slug, count]. */
+export function appCountsQuery(appKeys: readonly string[]): Query {
+  const text = `SELECT app.key, type.slug, count(e.id)::text
+FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
+LEFT JOIN precast.entries AS e ON e.content_type_id = type.id AND e.status = 'published'
+WHERE app.key = ANY ($1::text[]) GROUP BY app.key, type.slug`;
+  return { text, values: [appKeys] };
+}
+
 /** How many entries a type shows: one row. */
 export function countQuery(appKey: string, slug: string): Query {
   return {

@@ -83,7 +83,8 @@ export async function* typeAnswers(
   const kept = total <= SMALL ? new Map<string, string>() : null;
   const { gatherers, queried } = await chooseFilters(session, app, type, total);
   const pages = openPages(type, total);
-  for await (const rows of readBatches(session, entriesQuery(app.key, type))) {
+  const query = entriesQuery(app.key, type);
+  for await (const rows of kept === null ? readBatches(session, query) : [await session.query(query)]) {
     const batch: FreeAnswer[] = [];
     for (const row of rows) {
       const entry = readEntryRow(row, 0) as EntryRow;

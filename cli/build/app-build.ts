@@ -3,8 +3,6 @@ import { join } from "node:path";
 import { folderOf } from "../../shared/address.ts";
 import type { App, ContentType } from "../../shared/catalog.ts";
 import type { Session } from "../../shared/database/database.ts";
-import { countsOf } from "../../shared/live.ts";
-import { entryCountsQuery } from "../../shared/query.ts";
 import type { TreeState } from "../../shared/state.ts";
 import { countQuery } from "../../shared/tree-query.ts";
 import { overviewAnswers, typeAnswers } from "./answers.ts";
@@ -36,13 +34,29 @@ type Job = {
 
 export type PlanOptions = { readonly out: string /** Counts the files first. */; readonly count: boolean };
 
-export async function planApp(session: Session, app: App, choice: BuildMode, options: PlanOptions): Promise<AppPlan> {
-  return choice.mode === "full" ? planFull(session, app, options) : planChanges(session, app, choice.state, options);
+/** `counts` has the entries of the apps that are built in full, by app and slug. */
+export async function planApp(
+  session: Session,
+  app: App,
+  choice: BuildMode,
+  counts: ReadonlyMap<string, ReadonlyMap<string, number>>,
+  options: PlanOptions,
+): Promise<AppPlan> {
+  if (choice.mode === "incremental") return planChanges(session, app, choice.state, options);
+  return planFull(
+    session,
+    app,
+    new Map(app.types.map(({ slug }) => [slug, counts.get(app.key)?.get(slug) ?? 0])),
+    options,
+  );
 }
 
-async function planFull(session: Session, app: App, { out, count }: PlanOptions): Promise<AppPlan> {
-  const found = countsOf(await session.query(entryCountsQuery(app.key)));
-  const counts = new Map(app.types.map(({ slug }) => [slug, found.get(slug) ?? 0]));
+async function planFull(
+  session: Session,
+  app: App,
+  counts: ReadonlyMap<string, number>,
+  { out, count }: PlanOptions,
+): Promise<AppPlan> {
   const compare = exists(join(out, folderOf(app.key)));
   const jobs: Job[] = [];
   for (const type of app.types) {

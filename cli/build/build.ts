@@ -10,6 +10,7 @@ import type { App } from "../../shared/catalog.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { takeLock } from "../../shared/database/lock.ts";
 import { readState, STATE_FOLDER, writeState } from "../../shared/state.ts";
+import { appCountsQuery } from "../../shared/tree-query.ts";
 import { VERSION } from "../../shared/version.ts";
 import { type AppPlan, planApp } from "./app-build.ts";
 import { ForeignTreeError } from "./built.ts";
@@ -62,7 +63,7 @@ export class UnknownAppError extends Error {
 export async function buildTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
   const unlock = options.dryRun ? () => {} : takeLock(join(options.out, STATE_FOLDER, "build.lock"));
   try {
-    if (!options.dryRun) await recover(options.out);
+    if (!options.dryRun) recover(options.out);
     return await stageTree(database, options).catch((error: unknown) => {
       if (!(error instanceof ForeignTreeError)) throw error;
       return stageTree(database, { ...options, full: true });
@@ -85,11 +86,21 @@ async function stageTree(database: Database, options: BuildOptions): Promise<App
     const builds = await database.transaction("read", (session) => buildApps(session, stage, options, meter));
     await stage.settle();
     const reports = builds.map((build) => build());
-    await stage.commit();
+    stage.commit();
     return reports;
   } finally {
     await stage.close();
   }
+}
+
+/** How many entries the types of these apps show, by app and slug. */
+async function readCounts(session: Session, keys: readonly string[]): Promise<Map<string, Map<string, number>>> {
+  const counts = new Map(keys.map((key) => [key, new Map<string, number>()]));
+  if (keys.length === 0) return counts;
+  for (const [key, slug, count] of await session.query(appCountsQuery(keys))) {
+    counts.get(key as string)?.set(slug as string, Number(count));
+  }
+  return counts;
 }
 
 /** Ends the build of an app when the stage is settled: keeps its state and gives its report. */
@@ -100,11 +111,18 @@ async function buildApps(session: Session, stage: Stage, options: BuildOptions, 
   const source = await readSource(session);
   const all = await readApps(session, options);
   const count = options.onProgress !== undefined;
+  const chosen = chooseApps(all, options.apps).map((app) => ({
+    app,
+    choice: chooseMode(out, app, source.source, options.full),
+  }));
+  const counts = await readCounts(
+    session,
+    chosen.filter(({ choice }) => choice.mode === "full").map(({ app }) => app.key),
+  );
   const planned: { app: App; choice: BuildMode; plan: AppPlan; start: Date }[] = [];
-  for (const app of chooseApps(all, options.apps)) {
+  for (const { app, choice } of chosen) {
     const start = now();
-    const choice = chooseMode(out, app, source.source, options.full);
-    planned.push({ app, choice, plan: await planApp(session, app, choice, { out, count }), start });
+    planned.push({ app, choice, plan: await planApp(session, app, choice, counts, { out, count }), start });
   }
   meter.expect(planned.reduce((sum, { plan }) => sum + plan.files, 0));
   const endings: Ending[] = [];

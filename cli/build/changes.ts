@@ -2,9 +2,9 @@
  * The list of what a build changed, for those who must forget old answers: `.precast/changes.json`. It is written while
  * the build goes on, one change a line, and read again to put the changed files in their place.
  */
-import { appendFileSync, closeSync, createReadStream, openSync, readSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, closeSync, openSync, readSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
+import { StringDecoder } from "node:string_decoder";
 
 export const CHANGES_FILE = "changes.json";
 const FORMAT = 1;
@@ -51,11 +51,32 @@ export function openChanges(folder: string, builtAt: string): ChangesWriter {
   return { add, close };
 }
 
-/** The changes in the order in which they have to be made. */
-export async function* readChanges(folder: string): AsyncGenerator<Change> {
-  for await (const line of createInterface({ input: createReadStream(join(folder, CHANGES_FILE)) })) {
-    if (line.startsWith('{"change":')) yield JSON.parse(line.replace(/,$/, "")) as Change;
+/** The changes in the order in which they have to be made, but for those below folders that `skip` names. */
+export function* readChanges(folder: string, skip: ReadonlySet<string>): Generator<Change> {
+  for (const line of linesOf(join(folder, CHANGES_FILE))) {
+    if (!line.startsWith('{"change":')) continue;
+    if (skip.size > 0 && skip.has(topOf(line))) continue;
+    yield JSON.parse(line.endsWith(",") ? line.slice(0, -1) : line) as Change;
   }
+}
+
+const FILE_KEY = '"file":"';
+
+/** The folder of the app whose file the line names, found without parsing: a first build has a line for every file. */
+function topOf(line: string): string {
+  const start = line.lastIndexOf(FILE_KEY) + FILE_KEY.length;
+  return line.slice(start, line.indexOf("/", line.indexOf("/", start) + 1));
+}
+
+function* linesOf(file: string): Generator<string> {
+  const decoder = new StringDecoder("utf8");
+  let rest = "";
+  for (const chunk of chunksOf(file)) {
+    const lines = (rest + decoder.write(chunk)).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+  if (rest !== "") yield rest;
 }
 
 const BATCH = 1_000;
@@ -79,12 +100,14 @@ function openLines(file: string) {
 /** Appends a part to an array, whose first lines it may be. */
 function appendFile(file: string, part: string, first: boolean): void {
   if (!first) appendFileSync(file, ",");
+  for (const chunk of chunksOf(part)) appendFileSync(file, chunk);
+}
+
+function* chunksOf(file: string): Generator<Buffer> {
   const chunk = Buffer.allocUnsafe(1 << 20);
-  const source = openSync(part, "r");
+  const source = openSync(file, "r");
   try {
-    for (let size = readSync(source, chunk); size > 0; size = readSync(source, chunk)) {
-      appendFileSync(file, chunk.subarray(0, size));
-    }
+    for (let size = readSync(source, chunk); size > 0; size = readSync(source, chunk)) yield chunk.subarray(0, size);
   } finally {
     closeSync(source);
   }

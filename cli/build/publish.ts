@@ -26,9 +26,9 @@ export function isPending(out: string): boolean {
 }
 
 /** Finishes what a build that died had committed, and forgets what one had not. */
-export async function recover(out: string): Promise<void> {
+export function recover(out: string): void {
   rmSync(join(out, STAGE), { recursive: true, force: true });
-  if (isPending(out)) await publish(out);
+  if (isPending(out)) publish(out);
   else rmSync(join(out, READY), { recursive: true, force: true });
 }
 
@@ -36,12 +36,12 @@ export async function recover(out: string): Promise<void> {
  * Entries come before the lists that name them, those before the catalog, and what is gone goes last: nobody who reads
  * meanwhile follows a link into nothing. The changes are in that order.
  */
-export async function publish(out: string): Promise<void> {
+export function publish(out: string): void {
   const ready = join(out, READY);
-  moveFolders(join(ready, STAGED_TREE), out);
+  const moved = moveFolders(join(ready, STAGED_TREE), out);
   const made = new Set<string>();
   let statesMoved = false;
-  for await (const { change, file } of readChanges(ready)) {
+  for (const { change, file } of readChanges(ready, moved)) {
     if (change === "gone") {
       if (!statesMoved) moveStates(ready, out);
       statesMoved = true;
@@ -53,15 +53,17 @@ export async function publish(out: string): Promise<void> {
   rmSync(ready, { recursive: true, force: true });
 }
 
-/** Folders of apps and types that the tree lacks are moved whole. */
-function moveFolders(staged: string, out: string): void {
+/** Folders of apps and types that the tree lacks are moved whole. Gives the apps' that were. */
+function moveFolders(staged: string, out: string): ReadonlySet<string> {
+  const moved = new Set<string>();
   for (const app of foldersIn(staged)) {
     for (const version of foldersIn(join(staged, app))) {
       const [from, to] = [join(staged, app, version), join(out, app, version)];
-      if (moveWhole(from, to)) continue;
-      for (const type of foldersIn(from)) moveWhole(join(from, type), join(to, type));
+      if (moveWhole(from, to)) moved.add(`${app}/${version}`);
+      else for (const type of foldersIn(from)) moveWhole(join(from, type), join(to, type));
     }
   }
+  return moved;
 }
 
 function moveWhole(from: string, to: string): boolean {

@@ -35,7 +35,7 @@ export type Stage = {
   /** Resolves when all that was put is on the stage. */
   readonly settle: () => Promise<void>;
   /** Makes the build the tree. */
-  readonly commit: () => Promise<void>;
+  readonly commit: () => void;
   /** Forgets what was not committed. */
   readonly close: () => Promise<void>;
 };
@@ -132,11 +132,11 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
     if (!load.isEmpty()) await send();
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next;
   };
-  const commit = async () => {
+  const commit = () => {
     if (changes === null) return;
     changes.close();
     commitStage(out);
-    await publish(out);
+    publish(out);
   };
   const close = async () => {
     await writers.close();
