@@ -1,16 +1,18 @@
-/** How an app's tree stands to its database: when it was built, and what has changed since. */
-import { existsSync, readFileSync } from "node:fs";
+/** How an app's tree stands to its database: when it was built, and how far it is behind. */
 import { join } from "node:path";
 import { type AppDefaults, readApp } from "../shared/apps.ts";
 import { type Session, sql } from "../shared/database/database.ts";
-import { countsOf } from "../shared/live.ts";
-import { entryCountsQuery } from "../shared/query.ts";
 import { readState, stateFileOf, type TreeState } from "../shared/state.ts";
+import { readOrNull } from "./build/built.ts";
+import { readSource } from "./build/source.ts";
 
 export type TreeStanding = Pick<TreeState, "built_at" | "files" | "bytes"> & {
-  /** Entries that were written since, drafts too. */
-  readonly changed: number;
-  /** False as well when entries have gone, or when types or fields are others now. */
+  /** Entries that were written since, drafts too; null where the tree is of another database. */
+  readonly changed: number | null;
+  /** Entries that were deleted or moved away since; null as above. */
+  readonly removed: number | null;
+  /** Content types that are new, gone or other than they were, and the app itself where its settings are. */
+  readonly redefined: readonly string[];
   readonly current: boolean;
 };
 
@@ -20,26 +22,62 @@ export async function treeStanding(
   key: string,
   settings: AppDefaults & { readonly out: string },
 ): Promise<TreeStanding | null> {
-  const file = join(settings.out, stateFileOf(key));
-  const state = existsSync(file) ? readState(readFileSync(file, "utf8")) : null;
+  const state = readState(readOrNull(join(settings.out, stateFileOf(key))) ?? "");
   if (state === null) return null;
   const { built_at, files, bytes } = state;
-  const changed = await countChanged(session, key, state.snapshot);
-  const counts = countsOf(await session.query(entryCountsQuery(key)));
-  const published = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  const sameTypes = JSON.stringify(await readApp(session, key, settings)) === JSON.stringify(state.app);
-  return { built_at, files, bytes, changed, current: changed === 0 && published === state.entries && sameTypes };
+  const { source } = await readSource(session);
+  const known = source === state.source;
+  const [changed, removed] = known ? await countChanges(session, key, state.snapshot) : [null, null];
+  const begun = known ? await findBegun(session, key, state.snapshot) : [];
+  const redefined = [...new Set([...(await findRedefined(session, key, state, settings)), ...begun])].sort();
+  const current = changed === 0 && removed === 0 && redefined.length === 0;
+  return { built_at, files, bytes, changed, removed, redefined, current };
 }
 
-async function countChanged(session: Session, key: string, snapshot: string): Promise<number> {
-  const rows = await session.query(
+async function countChanges(session: Session, key: string, snapshot: string): Promise<[number, number]> {
+  const [row] = await session.query(
     sql(
-      `SELECT count(*)::text FROM precast.apps AS app
-JOIN precast.content_types AS type ON type.app_id = app.id
-JOIN precast.entries AS e ON e.content_type_id = type.id
-WHERE app.key = $1 AND NOT pg_visible_in_snapshot(e.changed_in, $2::pg_snapshot)`,
+      `WITH type AS (
+  SELECT type.id FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
+  WHERE app.key = $1 AND type.published)
+SELECT
+  (SELECT count(*) FROM type JOIN precast.entries AS e ON e.content_type_id = type.id
+   WHERE e.changed_in >= pg_snapshot_xmin($2::pg_snapshot) AND NOT pg_visible_in_snapshot(e.changed_in, $2::pg_snapshot)
+  )::text,
+  (SELECT count(*) FROM type JOIN precast.removals AS removal ON removal.content_type_id = type.id
+   WHERE removal.removed_in >= pg_snapshot_xmin($2::pg_snapshot)
+     AND NOT pg_visible_in_snapshot(removal.removed_in, $2::pg_snapshot)
+     AND NOT EXISTS (SELECT FROM precast.entries AS e
+                     WHERE e.content_type_id = removal.content_type_id AND e.id = removal.id))::text`,
       [key, snapshot],
     ),
   );
-  return Number(rows[0]?.[0]);
+  return [Number(row?.[0]), Number(row?.[1])];
+}
+
+/** Types that were made again, took another's slug or lost all entries at once since. */
+async function findBegun(session: Session, key: string, snapshot: string): Promise<string[]> {
+  const rows = await session.query(
+    sql(
+      `SELECT type.slug FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
+WHERE app.key = $1 AND type.published AND NOT pg_visible_in_snapshot(type.begun_in, $2::pg_snapshot)`,
+      [key, snapshot],
+    ),
+  );
+  return rows.map(([slug]) => slug as string);
+}
+
+async function findRedefined(
+  session: Session,
+  key: string,
+  { app: before }: TreeState,
+  defaults: AppDefaults,
+): Promise<string[]> {
+  const app = await readApp(session, key, defaults);
+  const slugs = [...new Set([...before.types, ...(app?.types ?? [])].map(({ slug }) => slug))].sort();
+  const types = slugs.filter((slug) => {
+    const [old, fresh] = [before, app].map((one) => one?.types.find((type) => type.slug === slug));
+    return JSON.stringify(old) !== JSON.stringify(fresh);
+  });
+  return app?.name === before.name && app.media_base_url === before.media_base_url ? types : [key, ...types];
 }

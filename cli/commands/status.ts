@@ -56,10 +56,19 @@ function treeText(tree: TreeStanding | null): string {
   return `built ${tree.built_at}, ${tree.files} files, ${formatBytes(tree.bytes)}, ${behindText(tree)}`;
 }
 
-function behindText({ current, changed }: TreeStanding): string {
+function behindText({ current, changed, removed, redefined }: TreeStanding): string {
+  if (changed === null || removed === null) return "built from another database";
   if (current) return "up to date";
-  if (changed === 0) return "content has changed since";
-  return `${changed} ${changed === 1 ? "entry" : "entries"} changed since`;
+  const behind = [
+    ...(changed > 0 ? [`${entries(changed)} changed`] : []),
+    ...(removed > 0 ? [`${entries(removed)} removed`] : []),
+    ...(redefined.length > 0 ? [`${redefined.join(", ")} redefined`] : []),
+  ];
+  return `${behind.join(", ")} since`;
+}
+
+function entries(count: number): string {
+  return count === 1 ? "1 entry" : `${count} entries`;
 }
 
 async function statusOf(

@@ -380,7 +380,7 @@ describe("the status", () => {
 
   test("shows apps, types and entries, and when each tree was built", async () => {
     const before = new Date().toISOString();
-    await place.run("build");
+    await place.run("build --full");
     const found = shopOf(await status());
     expect(found).toEqual({
       key: SHOP,
@@ -391,7 +391,15 @@ describe("the status", () => {
         { slug: "secrets", published: false, entries: 1, drafts: 0 },
         { slug: "notes", published: true, entries: 0, drafts: 0 },
       ],
-      tree: { built_at: expect.any(String), files: 46, bytes: expect.any(Number), changed: 0, current: true },
+      tree: {
+        built_at: expect.any(String),
+        files: 46,
+        bytes: expect.any(Number),
+        changed: 0,
+        removed: 0,
+        redefined: [],
+        current: true,
+      },
     });
     const builtAt = found?.tree?.built_at ?? "";
     expect(before <= builtAt && builtAt <= new Date().toISOString()).toBe(true);
@@ -415,9 +423,24 @@ describe("the status", () => {
   test("does not call a tree up to date whose entry has gone since", async () => {
     await place.run("build");
     await place.take(shopWith((posts) => posts.filter((post) => post.id !== idOf(2))));
-    expect(shopOf(await status())?.tree).toMatchObject({ current: false });
-    expect((await place.run("status")).stdout).toMatch(/^Shop: .*changed since$/m);
+    expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, removed: 1, redefined: [], current: false });
+    expect((await place.run("status")).stdout).toMatch(/^Shop: .*, 1 entry removed since$/m);
     await place.take(shop());
+    await place.run("build");
+    expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, removed: 0, current: true });
+  });
+
+  test("names the types that are others now, and is not disturbed by what nobody sees", async () => {
+    await place.run("build");
+    await client.query("UPDATE precast.content_types SET name = 'Articles' WHERE slug = 'posts'");
+    expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, redefined: ["posts"], current: false });
+    expect((await place.run("status")).stdout).toMatch(/^Shop: .*, posts redefined since$/m);
+    await place.take(shop());
+    await client.query(
+      "UPDATE precast.entries SET updated_at = now() WHERE content_type_id IN (SELECT id FROM precast.content_types WHERE slug = 'secrets')",
+    );
+    expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, redefined: [], current: true });
+    expect((await place.run("status")).stdout).toMatch(/^Shop: .*, up to date$/m);
   });
 
   test("is told in words, a line a type", async () => {
