@@ -1,0 +1,452 @@
+/** Incremental builds: whatever happened to the content, the tree is that of a full build, to the byte. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { verifyApp } from "../../cli/verify.ts";
+import { readApps } from "../../shared/apps.ts";
+import type { Database, Session } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { type ChangesFile, readChanges, readFiles, touchProblems, treeProblems } from "../support/exact.ts";
+import { arbitraryHistory, beginTale, runBuild } from "../support/history.ts";
+import { dropDatabase } from "../support/postgres.ts";
+import { file, idOf, newPost, POSTS, post, SHOP } from "../support/posts.ts";
+import { type Engine, openDoor, openStore, type Store } from "../support/site.ts";
+
+describe.each<{ engine: Engine; runs: number; steps: number }>([
+  { engine: "postgres", runs: 16, steps: 20 },
+  { engine: "embedded", runs: 3, steps: 8 },
+])("on $engine", ({ engine, runs, steps }) => {
+  let store: Store;
+  beforeAll(async () => {
+    store = await openStore(engine, { connections: 8 });
+  });
+  afterAll(() => store.close());
+
+  test("an incremental tree is the tree of a full build, whatever came between", async () => {
+    const counts = { edits: 0, refused: 0 };
+    const property = fc.asyncProperty(arbitraryHistory(engine === "postgres", steps), async ({ start, steps }) => {
+      const tale = await beginTale(store, start);
+      try {
+        for (const step of steps) await tale.take(step);
+        await tale.end();
+      } finally {
+        await tale.quit();
+        counts.edits += tale.counts.edits;
+        counts.refused += tale.counts.refused;
+      }
+    });
+    await fc.assert(property, { numRuns: runs });
+    // Edits that the database mostly refuses would show nothing.
+    expect(counts.refused * 2).toBeLessThan(counts.edits);
+  }, 300_000);
+});
+
+/** More posts than are looked at one by one, with a field of many values, one of few, and one that no two share. */
+const LARGE = `INSERT INTO precast.fields (content_type_id, name, position, type)
+SELECT id, 'kind', 3, 'select' FROM precast.content_types WHERE slug = 'posts';
+UPDATE precast.content_types SET per_page = 100, filterable_fields = '{title,category,kind}' WHERE slug = 'posts';
+INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+SELECT id, md5(n::text)::uuid, 'published', timestamptz '2026-01-01T00:00Z' + (n % 1100) * interval '1 s',
+  jsonb_build_object('number', n, 'title', 'post ' || n, 'category', 'c' || n % 220, 'kind', 'k' || n % 3)
+FROM precast.content_types, generate_series(1, 1300) AS n WHERE slug = 'posts';`;
+
+describe("case by case", () => {
+  let store: Store;
+  let out: string;
+  /** Transactions that a test that failed has left open. */
+  const open: (() => Promise<unknown>)[] = [];
+  const write = (script: string) => store.database.transaction("write", (session) => session.execute(script));
+
+  beforeAll(async () => {
+    store = await openStore("postgres", { connections: 8 });
+  });
+  afterAll(() => store.close());
+  afterEach(async () => {
+    for (const commit of open.splice(0)) await commit();
+  });
+  beforeEach(async () => {
+    await write("DELETE FROM precast.apps");
+    await write(SHOP);
+    out = join(mkdtempSync(join(store.folder, "case-")), "out");
+    await build();
+  });
+
+  async function build(full = false, database: Database = store.database) {
+    const options = { out, apps: null, full, dryRun: false, mediaBaseUrl: "https://media.test", now: () => new Date() };
+    const [report] = await runBuild(database, options);
+    if (report === undefined) throw new Error("There is no app.");
+    return report;
+  }
+
+  /** Builds, and tells the files that changed. The tree must be that of a build from scratch. */
+  async function buildExactly(database: Database = store.database) {
+    const before = readFiles(out);
+    const report = await build(false, database);
+    const after = readFiles(out);
+    expect(touchProblems(before, after)).toEqual([]);
+    await expectExact(database);
+    const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
+      (path) => before.get(path)?.bytes !== after.get(path)?.bytes,
+    );
+    return { ...report, paths: changed.sort(), before, after };
+  }
+
+  async function expectExact(database: Database = store.database) {
+    const here = out;
+    out = mkdtempSync(join(store.folder, "scratch-"));
+    await build(true, database);
+    const expected = readFiles(out);
+    out = here;
+    expect(treeProblems(expected, readFiles(out), out)).toEqual([]);
+  }
+
+  /** A transaction that has written and is open until it is told to commit. */
+  async function openWriter(script: string) {
+    let commit: () => void = () => {};
+    const decided = new Promise<void>((resolve) => {
+      commit = resolve;
+    });
+    let written: () => void = () => {};
+    const wrote = new Promise<void>((resolve) => {
+      written = resolve;
+    });
+    const ended = store.database.transaction("write", async (session) => {
+      await session.execute(script);
+      written();
+      await decided;
+    });
+    await Promise.race([wrote, ended]);
+    const close = () => {
+      commit();
+      return ended;
+    };
+    open.push(close);
+    return close;
+  }
+
+  test.each([
+    ["an entry", newPost(7), `posts/entry/${idOf(7)}.json`],
+    ["an edit", `UPDATE precast.entries SET data = data || '{"title": "late"}' WHERE ${post(3)}`, "posts/page/2.json"],
+    ["a deletion", `DELETE FROM precast.entries WHERE ${post(3)}`, `posts/entry/${idOf(3)}.json`],
+    ["an edit behind a savepoint", `SAVEPOINT a; ${newPost(8)} RELEASE SAVEPOINT a;`, `posts/entry/${idOf(8)}.json`],
+    ["another id", `UPDATE precast.entries SET id = '${idOf(9)}' WHERE ${post(3)}`, `posts/entry/${idOf(3)}.json`],
+    ["a type's page size", "UPDATE precast.content_types SET per_page = 3 WHERE slug = 'posts'", "posts/page/1.json"],
+    ["a type's end", "DELETE FROM precast.content_types WHERE slug = 'pages'", "_schemas/pages.json"],
+  ])("%s that commits after a build is in the next one", async (_, script, path) => {
+    const commit = await openWriter(script);
+    // Transactions that began later and are done earlier must not hide it.
+    await write(`UPDATE precast.entries SET data = data || '{"title": "meanwhile"}' WHERE ${post(1)}`);
+    expect((await buildExactly()).paths).not.toContain(file(path));
+    expect((await buildExactly()).paths).toEqual([]);
+    await commit();
+    const { mode, paths } = await buildExactly();
+    expect([mode, paths.includes(file(path))]).toEqual(["incremental", true]);
+  });
+
+  test("an edit that commits while a build runs is in the next one", async () => {
+    let asked = 0;
+    const watched = (session: Session): Session => ({
+      ...session,
+      query: async (query) => {
+        const rows = await session.query(query);
+        if (++asked === 3) await write(`${newPost(7)} DELETE FROM precast.entries WHERE ${post(3)};`);
+        return rows;
+      },
+    });
+    await write(`UPDATE precast.entries SET data = data || '{"title": "early"}' WHERE ${post(1)}`);
+    await build(false, {
+      ...store.database,
+      transaction: (access, run) => store.database.transaction(access, (session) => run(watched(session))),
+    });
+    expect(asked).toBeGreaterThanOrEqual(3);
+    expect(readFiles(out).has(file(`posts/entry/${idOf(7)}.json`))).toBe(false);
+    expect((await buildExactly()).paths).toContain(file(`posts/entry/${idOf(7)}.json`));
+  });
+
+  test.each([1, 2, 3, 4, 6])("TRUNCATE behind query %i of a build leaves no lie for long", async (queries) => {
+    let asked = 0;
+    const emptied = async () => {
+      try {
+        await write("SET LOCAL lock_timeout = '100ms'; TRUNCATE precast.entries");
+      } catch (error) {
+        // The build has looked at the table, and TRUNCATE waits for it.
+        if ((error as { code?: string }).code !== "55P03") throw error;
+      }
+    };
+    const watched = (session: Session): Session => ({
+      ...session,
+      query: async (query) => {
+        const rows = await session.query(query);
+        if (++asked === queries) await emptied();
+        return rows;
+      },
+    });
+    await write(`UPDATE precast.entries SET data = data || '{"title": "early"}' WHERE ${post(1)}`);
+    await build(false, {
+      ...store.database,
+      transaction: (access, run) => store.database.transaction(access, (session) => run(watched(session))),
+    });
+    await buildExactly();
+    await write(newPost(7));
+    await buildExactly();
+  });
+
+  test("an edit moves an entry from one filter value to another", async () => {
+    await write(`UPDATE precast.entries SET data = data || '{"category": "odd"}' WHERE ${post(6)}`);
+    const { mode, paths } = await buildExactly();
+    expect(mode).toBe("incremental");
+    expect(paths).toContain(file("posts/filter/category/s-even.json"));
+    expect(paths).toContain(file("posts/filter/category/s-odd.json"));
+    expect(paths).not.toContain(file("posts/page/2.json"));
+  });
+
+  test("the last entry of a value takes the value's file along, and the first one brings it back", async () => {
+    const set = (value: string) =>
+      write(`UPDATE precast.entries SET data = data || '{"category": "${value}"}' WHERE ${post(2)}`);
+    await set("rare");
+    expect((await buildExactly()).paths).toContain(file("posts/filter/category/s-rare.json"));
+    await set("even");
+    const { after, paths } = await buildExactly();
+    expect(after.has(file("posts/filter/category/s-rare.json"))).toBe(false);
+    expect(paths).toContain(file("posts/filter/category/s-even.json"));
+    await set("rare");
+    expect((await buildExactly()).mode).toBe("incremental");
+  });
+
+  test("an entry crosses the boundary of two pages, and the third stays as it is", async () => {
+    await write(`UPDATE precast.entries SET published_at = '2026-01-06T12:00Z' WHERE ${post(4)}`);
+    const { mode, paths } = await buildExactly();
+    expect(mode).toBe("incremental");
+    expect(paths).toContain(file("posts/page/1.json"));
+    expect(paths).toContain(file("posts/page/2.json"));
+    expect(paths).not.toContain(file("posts/page/3.json"));
+    expect(paths.filter((path) => path.includes("/entry/"))).toEqual([file(`posts/entry/${idOf(4)}.json`)]);
+  });
+
+  test("an entry moves among those that tie with it in the default sort", async () => {
+    await write("UPDATE precast.content_types SET default_sort = 'category' WHERE slug = 'posts'");
+    await build();
+    await write(`UPDATE precast.entries SET published_at = '2026-02-01T00:00Z' WHERE ${post(2)}`);
+    const { mode, paths } = await buildExactly();
+    expect(mode).toBe("incremental");
+    expect(paths).toEqual(expect.arrayContaining([file("posts/page/1.json"), file("posts/page/2.json")]));
+  });
+
+  test("the last page vanishes", async () => {
+    await write(`DELETE FROM precast.entries WHERE ${POSTS} AND id IN ('${idOf(2)}', '${idOf(5)}')`);
+    const { mode, after } = await buildExactly();
+    expect([mode, after.has(file("posts/page/2.json")), after.has(file("posts/page/3.json"))]).toEqual([
+      "incremental",
+      true,
+      false,
+    ]);
+  });
+
+  test("two types that are defined alike swap their names", async () => {
+    await write(`UPDATE precast.content_types SET slug = 'swapping' WHERE slug = 'posts';
+UPDATE precast.content_types SET slug = 'posts' WHERE slug = 'pages';
+UPDATE precast.content_types SET slug = 'pages' WHERE slug = 'swapping';`);
+    const { mode, after } = await buildExactly();
+    expect([mode, after.has(file("pages/page/3.json")), after.has(file("posts/page/3.json"))]).toEqual([
+      "incremental",
+      true,
+      false,
+    ]);
+  });
+
+  test("a type is made again, defined alike and with other entries", async () => {
+    await write(`DELETE FROM precast.content_types WHERE slug = 'pages';
+UPDATE precast.content_types SET slug = 'pages' WHERE slug = 'posts';`);
+    expect((await buildExactly()).after.has(file("pages/page/3.json"))).toBe(true);
+  });
+
+  test("what was emptied with TRUNCATE is gone", async () => {
+    await write("TRUNCATE precast.entries");
+    const { mode, after } = await buildExactly();
+    expect([mode, [...after.keys()].filter((path) => path.includes("/entry/"))]).toEqual(["incremental", []]);
+  });
+
+  test("a build of another folder, in between, takes nothing from this one", async () => {
+    const here = out;
+    out = join(mkdtempSync(join(store.folder, "case-")), "out");
+    await build();
+    await write(`DELETE FROM precast.entries WHERE ${post(3)}`);
+    await build();
+    await build();
+    out = here;
+    const { mode, paths } = await buildExactly();
+    expect([mode, paths.includes(file(`posts/entry/${idOf(3)}.json`))]).toEqual(["incremental", true]);
+  });
+
+  test("a build with nothing to do writes nothing and says so", async () => {
+    const { mode, written, deleted, unchanged, paths } = await buildExactly();
+    expect({ mode, written, deleted, paths }).toEqual({ mode: "incremental", written: 0, deleted: 0, paths: [] });
+    expect(unchanged).toBe(readFiles(out).size);
+    expect(readChanges(out)).toMatchObject({ format: 1, changes: [], tags: [], added: 0, changed: 0, gone: 0 });
+  });
+
+  test("a folder that somebody removed is built anew, though its state has stayed", async () => {
+    rmSync(join(out, "s-shop"), { recursive: true });
+    const { mode, reason, written, after } = await buildExactly();
+    expect([mode, written]).toEqual(["full", after.size]);
+    expect(reason).not.toBe("");
+  });
+
+  test("a part of the folder that somebody removed is built anew", async () => {
+    rmSync(join(out, file("posts/entry")), { recursive: true });
+    await write(`UPDATE precast.entries SET data = data || '{"category": "new"}' WHERE ${post(3)}`);
+    await buildExactly();
+  });
+
+  test("an entry file that somebody removed does not leave the entry's old filter value behind", async () => {
+    rmSync(join(out, file(`posts/entry/${idOf(3)}.json`)));
+    await write(`UPDATE precast.entries SET data = data || '{"category": "even"}' WHERE ${post(3)}`);
+    await buildExactly();
+  });
+
+  test("a full build says why when it was asked for", async () => {
+    const report = await build(true);
+    expect(report).toMatchObject({ mode: "full", written: 0, deleted: 0 });
+    expect(report.reason).toMatch(/--full/);
+    expect((await buildExactly()).mode).toBe("incremental");
+  });
+
+  test("the first build of an app is full and says why", async () => {
+    await write("INSERT INTO precast.apps (key) VALUES ('another')");
+    const report = await build();
+    expect(report).toMatchObject({ key: "another", mode: "full" });
+    expect(report.reason).not.toBe("");
+  });
+
+  test("a state of another version of Precast leads to a full build that says why", async () => {
+    const state = join(out, ".precast", "s-shop.json");
+    const text = readFileSync(state, "utf8");
+    const { format } = JSON.parse(text) as { format: number };
+    writeFileSync(state, text.replace(/"format": ?\d+/, `"format": ${format + 1}`));
+    await write(`DELETE FROM precast.entries WHERE ${post(3)}`);
+    const { mode, reason } = await buildExactly();
+    expect([mode, reason === ""]).toEqual(["full", false]);
+  });
+
+  test("the same content in another database leads to a full build that says why", async () => {
+    const other = await openStore("postgres");
+    try {
+      await other.database.transaction("write", (session) => session.execute(SHOP));
+      await other.database.execute(`DELETE FROM precast.entries WHERE ${post(3)}`);
+      const { mode, reason, paths } = await buildExactly(other.database);
+      expect([mode, paths.includes(file(`posts/entry/${idOf(3)}.json`))]).toEqual(["full", true]);
+      expect(reason).toMatch(/database/);
+    } finally {
+      await other.close();
+    }
+  });
+
+  test("a copy of the database is another database: what the first was given meanwhile is not in it", async () => {
+    const url = new URL(store.url ?? "");
+    const name = url.pathname.slice(1);
+    url.pathname = `/${name}_copy`;
+    const options = { dataDir: "", queryTimeout: null, connections: 1, queue: 1 };
+    const admin = await openDatabase({ ...options, url: inject("postgresUrl") });
+    try {
+      await admin.execute(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
+      await copyDatabase(admin, name);
+      await write(`DELETE FROM precast.entries WHERE ${post(3)}`);
+      await buildExactly();
+      const copy = await openDatabase({ ...options, connections: 4, queue: 10, url: url.href });
+      try {
+        expect((await buildExactly(copy)).after.has(file(`posts/entry/${idOf(3)}.json`))).toBe(true);
+      } finally {
+        await copy.close();
+      }
+      await buildExactly();
+    } finally {
+      await admin.close();
+      await dropDatabase(url.href);
+    }
+  });
+
+  /** PostgreSQL copies what nobody uses: connections that were told to end take a moment. */
+  async function copyDatabase(admin: Database, name: string): Promise<void> {
+    const deadline = Date.now() + 10_000;
+    for (;;) {
+      try {
+        return await admin.execute(`CREATE DATABASE "${name}_copy" TEMPLATE "${name}"`);
+      } catch (error) {
+        if (Date.now() > deadline) throw error;
+      }
+    }
+  }
+
+  test("a large type stays exact, whether few of its entries change or many", async () => {
+    await write(LARGE);
+    await build();
+    const set = (assignment: string, numbers: string) =>
+      write(`UPDATE precast.entries SET ${assignment} WHERE ${POSTS} AND (data ->> 'number')::int % ${numbers}`);
+    const title = `data = data || jsonb_build_object('title', 'new ' || (data ->> 'title'))`;
+    const modes: string[] = [];
+    for (const change of [
+      () => set(title, "1000 = 7"),
+      () => set(title, "20 = 7"),
+      () => set(`status = 'draft', data = data || '{"category": "c1"}'`, "400 = 7"),
+      () => set("status = 'published', published_at = published_at + interval '1 year'", "400 = 7"),
+      () => set(title, "1 = 0"),
+    ]) {
+      await change();
+      const { mode, paths } = await buildExactly();
+      modes.push(mode);
+      expect(paths).not.toEqual([]);
+    }
+    expect(new Set(modes)).toEqual(new Set(["incremental"]));
+    await store.database.transaction("read", async (session) => {
+      const [app] = await readApps(session, { mediaBaseUrl: "https://media.test" });
+      if (app !== undefined)
+        expect(await verifyApp(session, app, { out, sample: 60 })).toMatchObject({ differences: [] });
+    });
+  });
+
+  test("changes.json has a line a change, with the request that a CDN has to purge", async () => {
+    await write(`UPDATE precast.entries SET data = data || '{"category": "a b/ä"}' WHERE ${post(1)};
+DELETE FROM precast.content_types WHERE slug = 'pages';`);
+    const { paths, before, after } = await buildExactly();
+    const text = readFileSync(join(out, ".precast", "changes.json"), "utf8");
+    const { changes, tags, ...rest } = JSON.parse(text) as ChangesFile;
+    const lines = text.split("\n").filter((line) => line.includes('"change":'));
+    expect(lines.map((line) => JSON.parse(line.replace(/,$/, "")))).toEqual(changes);
+    expect([...tags].sort()).toEqual(["shop", "shop/pages", "shop/posts"]);
+    expect(changes.map((change) => change.file).sort()).toEqual(paths);
+    for (const [change, app, type, request, path] of [
+      [
+        "added",
+        "shop",
+        "posts",
+        "/api/v1/posts?filter[category]=a%20b%2F%C3%A4",
+        "posts/filter/category/x-6120622fc3a4.json",
+      ],
+      ["changed", "shop", "posts", "/api/v1/posts?page=3", "posts/page/3.json"],
+      ["changed", "shop", "posts", `/api/v1/posts/${idOf(1)}`, `posts/entry/${idOf(1)}.json`],
+      ["changed", "shop", null, "/api/v1/_schemas", "_schemas.json"],
+      ["gone", "shop", "pages", "/api/v1/pages", "pages/page/1.json"],
+      ["gone", "shop", "pages", "/api/v1/pages?sort=-title", "pages/sort/-title.json"],
+      ["gone", "shop", "pages", "/api/v1/_schemas/pages", "_schemas/pages.json"],
+    ]) {
+      expect(changes).toContainEqual({ change, app, type, request, file: file(path ?? "") });
+    }
+    const counted = (change: string) => changes.filter((one) => one.change === change).length;
+    expect(rest).toMatchObject({ added: counted("added"), changed: counted("changed"), gone: counted("gone") });
+    expect(counted("gone")).toBe([...before.keys()].filter((path) => !after.has(path)).length);
+    await expectAnswers(changes);
+  });
+
+  async function expectAnswers(changes: ChangesFile["changes"]): Promise<void> {
+    const door = await openDoor(store, out);
+    try {
+      for (const { change, app, request, file: path } of changes.filter((one) => one.change !== "gone")) {
+        const { status, text } = await door.get(request, { appKey: app });
+        expect([change, request, status, text]).toEqual([change, request, 200, readFileSync(join(out, path), "utf8")]);
+      }
+    } finally {
+      await door.close();
+    }
+  }
+});

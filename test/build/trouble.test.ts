@@ -1,0 +1,466 @@
+/** Builds in trouble: two at once, a folder that cannot be written, a full disk, a database that dies; and what is told. */
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { MAIN, openPlace, type Place, type Ran } from "../support/cli.ts";
+import { changesBetween, type Report, readChanges, readFiles, touchProblems, treeProblems } from "../support/exact.ts";
+import { runBuild } from "../support/history.ts";
+import { startPostgres, type TestServer } from "../support/postgres.ts";
+import { newPost, POSTS, post, SHOP } from "../support/posts.ts";
+import { MEDIA, openStore, type Store } from "../support/site.ts";
+
+const LINUX = process.platform === "linux";
+const ROOT = process.getuid?.() === 0;
+const DEADLINE = 20_000;
+const ONE_SENTENCE = /^[^\n]{20,}\.\n$/;
+/** New posts, one gone, a value gone, a type gone: files are added, changed and deleted. */
+const CHANGES = `${newPost(7)} ${newPost(8)} ${newPost(9)}
+DELETE FROM precast.entries WHERE ${post(4)};
+UPDATE precast.entries SET data = data || '{"category": "odd"}' WHERE ${POSTS} AND data ->> 'category' = 'even';
+DELETE FROM precast.content_types WHERE slug = 'pages';`;
+
+let store: Store;
+let place: Place;
+let out: string;
+const write = (script: string, to = store) => to.database.transaction("write", (session) => session.execute(script));
+
+async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + DEADLINE;
+  while (!(await isSo())) {
+    if (Date.now() > deadline) throw new Error(`It did not come to this: ${what}.`);
+    await sleep(5);
+  }
+}
+
+async function buildInto(folder: string, from = store) {
+  const options = { out: folder, apps: null, full: false, dryRun: false, mediaBaseUrl: MEDIA, now: () => new Date() };
+  return runBuild(from.database, options);
+}
+
+/** Where the tree is not that of a build from scratch. */
+async function differences(folder: string, from = store): Promise<string[]> {
+  const scratch = join(mkdtempSync(join(from.folder, "scratch-")), "out");
+  await buildInto(scratch, from);
+  return treeProblems(readFiles(scratch), readFiles(folder), folder);
+}
+
+/** Everything below a folder, Precast's own files included: type, bytes and modification time. */
+function everything(folder: string): Map<string, string> {
+  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" }).sort();
+  return new Map(
+    paths.map((path) => {
+      const { mtimeNs } = statSync(join(folder, path), { bigint: true });
+      const isFile = statSync(join(folder, path)).isFile();
+      return [path, isFile ? `${mtimeNs} ${readFileSync(join(folder, path), "utf8")}` : "folder"];
+    }),
+  );
+}
+
+beforeAll(async () => {
+  store = await openStore("postgres", { connections: 8 });
+  place = openPlace({ DATABASE_URL: store.url ?? "", PRECAST_MEDIA_BASE_URL: MEDIA });
+});
+afterAll(async () => {
+  await place.close();
+  await store.close();
+});
+beforeEach(async () => {
+  out = join(place.folder, "out");
+  rmSync(out, { recursive: true, force: true });
+  await write("DELETE FROM precast.apps");
+  await write(SHOP);
+});
+
+describe("two builds at once", () => {
+  const lock = () => join(out, ".precast", "build.lock");
+  let release: () => Promise<unknown> = async () => {};
+  afterEach(() => release());
+
+  /** Until it is released, who reads entries waits. */
+  async function holdEntries(): Promise<void> {
+    let end: () => void = () => {};
+    const ended = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    await new Promise<void>((locked, failed) => {
+      const holding = store.database.transaction("write", async (session) => {
+        await session.execute("LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+        locked();
+        await ended;
+      });
+      holding.catch(failed);
+      release = () => {
+        end();
+        return holding;
+      };
+    });
+  }
+
+  async function waiting(): Promise<number> {
+    const rows = await store.database.query(
+      sql(
+        "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+      ),
+    );
+    return Number(rows[0]?.[0]);
+  }
+
+  async function startAndHold(): Promise<{ readonly first: Promise<Ran>; readonly pid: number }> {
+    await holdEntries();
+    const first = place.run("build");
+    await until("the first build waits for the database", async () => (await waiting()) > 0 && existsSync(lock()));
+    return { first, pid: Number(readFileSync(lock(), "utf8")) };
+  }
+
+  test("the second waits, or says who is building", async () => {
+    const { first, pid } = await startAndHold();
+    const second = place.run("build");
+    // One that waits would not end before the first one does.
+    const ended = await Promise.race([second, sleep(3_000, null, { ref: false })]);
+    if (ended !== null) {
+      expect([ended.code, ended.stdout]).toEqual([1, ""]);
+      expect(ended.stderr).toMatch(ONE_SENTENCE);
+      expect(ended.stderr).toContain(String(pid));
+    }
+    await release();
+    expect((await second).code).toBe(ended === null ? 0 : 1);
+    expect(await first).toMatchObject({ code: 0, stderr: "" });
+    expect(await differences(out)).toEqual([]);
+    expect(existsSync(lock())).toBe(false);
+  });
+
+  test("one that is killed is no obstacle to the next", async () => {
+    const { first, pid } = await startAndHold();
+    process.kill(pid, "SIGKILL");
+    expect((await first).code).toBe(null);
+    expect(existsSync(lock())).toBe(true);
+    await release();
+    expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
+    expect(await differences(out)).toEqual([]);
+    expect(existsSync(lock())).toBe(false);
+  });
+
+  test("of builds that start together each ends well or says who is building", async () => {
+    await buildInto(out);
+    await write(CHANGES);
+    const ran = await Promise.all([1, 2, 3].map(() => place.run("build")));
+    for (const { code, stderr } of ran) {
+      if (code === 0) expect(stderr).toBe("");
+      else expect([code, stderr]).toEqual([1, expect.stringMatching(/^Another build \(process \d+\) .*\.\n$/)]);
+    }
+    expect(ran.some(({ code }) => code === 0)).toBe(true);
+    expect(await differences(out)).toEqual([]);
+  });
+});
+
+/** Root may write what nobody may; without this capability it is a user like others. */
+const AS_USER = ROOT ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : ["env"];
+const NO_USER =
+  spawnSync(AS_USER[0] as string, [...AS_USER.slice(1), "true"]).status === 0
+    ? null
+    : "setpriv cannot drop capabilities here";
+
+describe.skipIf(NO_USER !== null)(
+  `a folder that cannot be written${NO_USER === null ? "" : ` (skipped: ${NO_USER})`}`,
+  () => {
+    const buildAsUser = (folder: string) =>
+      place.spawn(AS_USER[0] as string, [...AS_USER.slice(1), process.execPath, MAIN, "build", "--out", folder]);
+
+    function setModes(folder: string, mode: number): void {
+      chmodSync(folder, mode);
+      for (const entry of readdirSync(folder, { withFileTypes: true })) {
+        if (entry.isDirectory()) setModes(join(folder, entry.name), mode);
+      }
+    }
+
+    test("a new tree is refused with one sentence", async () => {
+      const parent = mkdtempSync(join(place.folder, "closed-"));
+      chmodSync(parent, 0o555);
+      const { code, stdout, stderr } = await buildAsUser(join(parent, "out"));
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(ONE_SENTENCE);
+      expect(stderr).toContain(parent);
+      expect(readdirSync(parent)).toEqual([]);
+    });
+
+    test.each([
+      ["all of it", ["."]],
+      ["the apps' folders", ["s-shop"]],
+      ["Precast's own folder", [".precast"]],
+    ])("an old tree stays as it is, and is exact when it can be written again: %s", async (_, closed) => {
+      await buildInto(out);
+      await write(CHANGES);
+      const before = readFiles(out);
+      for (const path of closed) setModes(join(out, path), 0o555);
+      const { code, stdout, stderr } = await buildAsUser(out);
+      for (const path of closed) setModes(join(out, path), 0o755);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(ONE_SENTENCE);
+      expect([...treeProblems(before, readFiles(out), out), ...touchProblems(before, readFiles(out))]).toEqual([]);
+      expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
+      expect(await differences(out)).toEqual([]);
+      const named = new Set(readChanges(out)?.changes.map((change) => change.file));
+      const real = changesBetween(before, readFiles(out), ["shop"]);
+      const unnamed = real.map((change) => change.file).filter((path) => !named.has(path));
+      expect(unnamed.map((path) => `changes.json does not name ${path}`)).toEqual([]);
+    });
+  },
+);
+
+const NO_DISK = diskProblem();
+
+/** Why no small disk can be had, null when it can. */
+function diskProblem(): string | null {
+  if (!LINUX) return "tmpfs is Linux's";
+  if (!ROOT) return "only root can mount";
+  const folder = mkdtempSync(join(tmpdir(), "precast-disk-"));
+  const { status, stderr } = mount(folder, "size=64k");
+  if (status === 0) spawnSync("umount", [folder]);
+  rmSync(folder, { recursive: true, force: true });
+  return status === 0 ? null : `mount says ${String(stderr).trim()}`;
+}
+
+function mount(folder: string, options: string) {
+  return spawnSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", folder], { encoding: "utf8" });
+}
+
+describe.skipIf(NO_DISK !== null)(`a full disk${NO_DISK === null ? "" : ` (skipped: ${NO_DISK})`}`, () => {
+  let disk: string;
+  beforeEach(() => {
+    disk = mkdtempSync(join(place.folder, "disk-"));
+    out = join(disk, "out");
+  });
+  afterEach(() => {
+    if (spawnSync("umount", [disk]).status !== 0) spawnSync("umount", ["-l", disk]);
+  });
+
+  const PAGE = 4_096;
+  /** Writes to the disk until so many pages are free. */
+  function fillBytes(free: number): void {
+    const block = Buffer.alloc(PAGE, 1);
+    const filler = join(disk, "filler");
+    writeFileSync(filler, "");
+    fillUntilFull(() => writeFileSync(filler, block, { flag: "a" }));
+    const size = statSync(filler).size;
+    writeFileSync(filler, Buffer.alloc(Math.max(0, Math.floor(size / PAGE) - free) * PAGE, 1));
+  }
+
+  /** Makes files on the disk until only so many more can be made. */
+  function fillFiles(free: number): void {
+    mkdirSync(join(disk, "fillers"));
+    let count = 0;
+    fillUntilFull(() => writeFileSync(join(disk, "fillers", String(++count)), ""));
+    for (let file = 1; file <= free; file++) rmSync(join(disk, "fillers", String(file)));
+  }
+
+  function fillUntilFull(fill: () => void): void {
+    try {
+      for (;;) fill();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+    }
+  }
+
+  const amounts = [0, 1, 3, 8, 14, 20, 26, 34, 42];
+  test.each([
+    ["bytes", "size=2m", fillBytes],
+    ["files", "size=64m,nr_inodes=600", fillFiles],
+  ] as const)(
+    "without room for all %s the old tree stays as it is",
+    async (_, options, fill) => {
+      expect(mount(disk, options).status).toBe(0);
+      const problems: string[] = [];
+      let failed = 0;
+      for (const free of amounts) {
+        for (const name of readdirSync(disk)) rmSync(join(disk, name), { recursive: true });
+        await write("DELETE FROM precast.apps");
+        await write(SHOP);
+        await buildInto(out);
+        await write(CHANGES);
+        const before = readFiles(out);
+        fill(free);
+        const { code, stdout, stderr } = await place.run(`build --out ${out}`);
+        const note = (problem: string) => problems.push(`with ${free} free: ${problem}`);
+        if (code === 0) for (const problem of await differences(out)) note(problem);
+        else {
+          failed++;
+          if (code !== 1 || stdout !== "" || !/^The disk is full\.[^\n]*\n$/.test(stderr))
+            note(`exit ${code}: ${stdout}${stderr}`);
+          for (const problem of treeProblems(before, readFiles(out), out))
+            note(`the old tree is not intact: ${problem}`);
+        }
+        for (const name of ["filler", "fillers"]) rmSync(join(disk, name), { recursive: true, force: true });
+        const again = await place.run(`build --out ${out}`);
+        if (again.code !== 0 || again.stderr !== "") note(`with room again: exit ${again.code}: ${again.stderr}`);
+        for (const problem of await differences(out)) note(`with room again: ${problem}`);
+      }
+      expect(problems).toEqual([]);
+      expect(failed).toBeGreaterThan(3);
+    },
+    120_000,
+  );
+});
+
+describe("a database that dies while a build reads it", () => {
+  let server: TestServer;
+  let own: Store;
+  beforeAll(async () => {
+    server = await startPostgres();
+    own = await openStore("postgres", {}, server.url("postgres"));
+  });
+  afterAll(async () => {
+    // The server has been killed: only what is ours can be closed.
+    await own.database.close();
+    rmSync(own.folder, { recursive: true, force: true });
+    await server.remove();
+  });
+
+  test("leaves the old tree as it is, and the next build ends with the exact one", async () => {
+    await write(SHOP, own);
+    await write(
+      `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+SELECT type.id, gen_random_uuid(), 'published', '2026-01-01T00:00Z', jsonb_build_object('title', n::text, 'category', (n % 50)::text)
+FROM precast.content_types AS type, generate_series(1, 3000) AS n WHERE slug = 'pages'`,
+      own,
+    );
+    await buildInto(out, own);
+    await write(
+      "UPDATE precast.entries SET data = data || jsonb_build_object('title', (data ->> 'title') || ' edited')",
+      own,
+    );
+    const before = readFiles(out);
+    const had = readdirSync(out, { recursive: true }).length;
+    const building = place.run("build", { DATABASE_URL: own.url ?? "" });
+    // Behind the lock come the first files of the new tree, or of what is to become it.
+    await until("the build writes", () => {
+      const files = readdirSync(out, { recursive: true, encoding: "utf8" });
+      return files.length > had + 3 || files.some((path) => path.endsWith(".tmp"));
+    });
+    await server.kill();
+    const { code, stdout, stderr } = await building;
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^The database did not answer [^\n]*\.\n$/);
+    expect(treeProblems(before, readFiles(out), out)).toEqual([]);
+    await server.start();
+    expect(await place.run("build", { DATABASE_URL: own.url ?? "" })).toMatchObject({ code: 0, stderr: "" });
+    expect(await differences(out, own)).toEqual([]);
+  });
+
+  test("may take commits along that a build has seen, and hides none that get their numbers", async () => {
+    await write("DELETE FROM precast.apps", own);
+    await write(SHOP, own);
+    // What commits without waiting for the disk is on the disk a moment later: here a long one.
+    await own.database.execute("ALTER SYSTEM SET wal_writer_delay = '2s'");
+    await own.database.execute("SELECT pg_reload_conf()");
+    await buildInto(out, own);
+    const title = (text: string) => `data = data || '{"title": "${text}"}'`;
+    await write(
+      `SET LOCAL synchronous_commit = off; UPDATE precast.entries SET ${title("lost")} WHERE ${post(3)}`,
+      own,
+    );
+    await buildInto(out, own);
+    await server.kill();
+    await server.start();
+    // This transaction may have the number of the one that is lost.
+    await write(`UPDATE precast.entries SET ${title("kept")} WHERE ${post(5)}`, own);
+    await buildInto(out, own);
+    expect(await differences(out, own)).toEqual([]);
+  });
+});
+
+describe("what is told", () => {
+  /** `write` and `delete`, by file. */
+  function listed(stdout: string): string[] {
+    const lines = [...stdout.matchAll(/^(\w+) shop (\S+\.json)$/gm)];
+    return lines.map(([, verb, path]) => `${/^(delete|gone)/.test(verb ?? "") ? "delete" : "write"} ${path}`).sort();
+  }
+
+  test.each(["build --dry-run", "build --full --dry-run"])(
+    "%s lists what the build then does, and touches nothing",
+    async (line) => {
+      await buildInto(out);
+      await write(CHANGES);
+      const [before, all] = [readFiles(out), everything(out)];
+      const { code, stdout, stderr } = await place.run(line);
+      const promised = await place.json<{ apps: Report[] }>(line);
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(everything(out)).toEqual(all);
+      const done = await place.json<{ apps: Report[] }>(line.replace(" --dry-run", ""));
+      const real = changesBetween(before, readFiles(out), ["shop"]);
+      expect(listed(stdout)).toEqual(
+        real
+          .map(({ change, file }) => `${change === "gone" ? "delete" : "write"} ${file.replace("s-shop/v1/", "")}`)
+          .sort(),
+      );
+      const counts = ({ apps }: { apps: Report[] }) => apps.map(({ seconds: _, ...rest }) => rest);
+      expect(counts(promised)).toEqual(counts(done));
+      expect(real.length).toBeGreaterThan(20);
+    },
+  );
+
+  test("status tells how many entries were changed and removed since the build", async () => {
+    await buildInto(out);
+    const tree = async () => (await place.json<{ apps: { tree: object }[] }>("status")).apps[0]?.tree;
+    expect(await tree()).toMatchObject({ changed: 0, removed: 0, current: true });
+    await write(`UPDATE precast.entries SET data = data || '{"title": "edited"}' WHERE ${POSTS} AND data ->> 'category' = 'even';
+${newPost(7)} DELETE FROM precast.entries WHERE ${post(1)};`);
+    expect(await tree()).toMatchObject({ changed: 4, removed: 1, current: false });
+    const { stdout } = await place.run("status");
+    expect(stdout).toMatch(/\b4 entries changed\b/);
+    expect(stdout).toMatch(/\b1 (entry )?(removed|deleted|gone)\b/);
+    await buildInto(out);
+    expect(await tree()).toMatchObject({ changed: 0, removed: 0, current: true });
+  });
+
+  test.skipIf(!LINUX)("the progress bar knows its total beforehand, and keeps to it", async () => {
+    await write(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+SELECT type.id, gen_random_uuid(), 'published', timestamptz '2026-01-01T00:00Z' + n * interval '1 s',
+  jsonb_build_object('title', n::text, 'category', (n % 300)::text)
+FROM precast.content_types AS type, generate_series(1, 1500) AS n`);
+    const first = await watchBar();
+    expect(new Set(first.map(({ total }) => total))).toEqual(new Set([readFiles(out).size]));
+    expectSteady(first);
+    const before = readFiles(out);
+    await write(
+      `UPDATE precast.entries SET data = data || '{"category": "1"}' WHERE ${POSTS} AND data ->> 'category' < '2'`,
+    );
+    const second = await watchBar();
+    expectSteady(second);
+    const written = changesBetween(before, readFiles(out), ["shop"]).filter(({ change }) => change !== "gone").length;
+    expect(second[0]?.total).toBeGreaterThanOrEqual(written);
+    expect(second[0]?.total).toBeLessThan(readFiles(out).size);
+  });
+
+  /** What the bar shows on a terminal, one picture after the other. */
+  async function watchBar(): Promise<{ value: number; total: number }[]> {
+    const { code, stdout } = await place.spawn(
+      "script",
+      ["-qec", `"${process.execPath}" "${MAIN}" build`, "/dev/null"],
+      { TERM: "xterm" },
+    );
+    expect([code, stdout]).toEqual([0, expect.stringContaining("files")]);
+    const pictures = [...stdout.matchAll(/(\d+)\/(\d+) files/g)];
+    return pictures.map(([, value, total]) => ({ value: Number(value), total: Number(total) }));
+  }
+
+  function expectSteady(pictures: readonly { value: number; total: number }[]): void {
+    expect(pictures.length).toBeGreaterThan(0);
+    expect(new Set(pictures.map(({ total }) => total)).size).toBe(1);
+    expect(pictures.filter(({ value, total }) => value > total)).toEqual([]);
+    expect(pictures.map(({ value }) => value)).toEqual(pictures.map(({ value }) => value).sort((a, b) => a - b));
+  }
+});

@@ -1,0 +1,364 @@
+/**
+ * A history of content and builds: edits, transactions that stay open, and builds between them. After each build the tree
+ * is compared with one that is built from scratch out of the same content.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { type BuildOptions, buildTree } from "../../cli/build/build.ts";
+import { verifyApp } from "../../cli/verify.ts";
+import { segment } from "../../shared/address.ts";
+import { readApps } from "../../shared/apps.ts";
+import type { Database, Session } from "../../shared/database/database.ts";
+import { arbitraryEdit, arbitraryEditOrTruncate, arbitraryStart, type Edit, readKnown, type Start } from "./edits.ts";
+import {
+  type Change,
+  changesBetween,
+  changesProblems,
+  leftoverProblems,
+  type Report,
+  readFiles,
+  reportProblems,
+  stateProblems,
+  type TreeFiles,
+  touchProblems,
+  treeProblems,
+} from "./exact.ts";
+import { openDoor, type Store } from "./site.ts";
+
+/** What is built after a step: all apps, one of them, all in full, or nothing. */
+type Scope = "all" | "one" | "full" | "none";
+
+export type Step = { readonly scope: Scope; readonly toString: () => string } & (
+  | { readonly do: "edit"; readonly edits: readonly Edit[] }
+  /** A transaction that writes and stays open; `undone` writes more behind a savepoint and rolls back to it. */
+  | { readonly do: "open"; readonly edits: readonly Edit[]; readonly undone: Edit | null }
+  | { readonly do: "close"; readonly which: number; readonly commit: boolean }
+  /** An edit that commits while the build runs, behind so many of its queries. */
+  | { readonly do: "meanwhile"; readonly edit: Edit; readonly queries: number }
+  /** Builds are given another media address from now on. */
+  | { readonly do: "media"; readonly media: string }
+);
+
+export type History = { readonly start: Start; readonly steps: readonly Step[] };
+
+export function arbitraryHistory(concurrent: boolean, maxLength: number): fc.Arbitrary<History> {
+  const scope = fc.oneof(
+    { weight: 10, arbitrary: fc.constant<Scope>("all") },
+    { weight: 2, arbitrary: fc.constant<Scope>("none") },
+    { weight: 1, arbitrary: fc.constant<Scope>("one") },
+    { weight: 1, arbitrary: fc.constant<Scope>("full") },
+  );
+  // An edit that hides behind others shows less than one that is built alone.
+  const edits = fc.oneof(
+    { weight: 3, arbitrary: arbitraryEditOrTruncate().map((edit) => [edit]) },
+    { weight: 1, arbitrary: fc.array(arbitraryEditOrTruncate(), { minLength: 2, maxLength: 3 }) },
+  );
+  const openEdits = fc.array(arbitraryEdit(), { minLength: 1, maxLength: 2 });
+  const edit = fc.record({ do: fc.constant("edit" as const), scope, edits });
+  const media = fc.constantFrom("https://media.test", "https://other.test/");
+  const others = fc.record({ do: fc.constant("media" as const), scope, media });
+  const open = fc.record({
+    do: fc.constant("open" as const),
+    scope,
+    edits: openEdits,
+    undone: fc.option(arbitraryEdit()),
+  });
+  const close = fc.record({
+    do: fc.constant("close" as const),
+    scope,
+    which: fc.nat({ max: 3 }),
+    commit: fc.nat({ max: 3 }).map((number) => number > 0),
+  });
+  const meanwhile = fc.record({
+    do: fc.constant("meanwhile" as const),
+    scope: fc.constant<Scope>("all"),
+    edit: arbitraryEdit(),
+    queries: fc.integer({ min: 3, max: 40 }),
+  });
+  const step = concurrent
+    ? fc.oneof(
+        { weight: 10, arbitrary: edit },
+        { weight: 4, arbitrary: open },
+        { weight: 4, arbitrary: close },
+        { weight: 2, arbitrary: meanwhile },
+        { weight: 1, arbitrary: others },
+      )
+    : fc.oneof({ weight: 12, arbitrary: edit }, { weight: 1, arbitrary: others });
+  const steps = fc.array(step.map(told), { minLength: Math.min(4, maxLength), maxLength, size: "max" });
+  return fc.record({ start: arbitraryStart(), steps });
+}
+
+type Told<T> = T & { readonly toString: () => string };
+
+function told<T extends Record<string, unknown>>(step: T): Told<T> {
+  const words = Object.entries(step).map(
+    ([name, value]) => `${name}: ${Array.isArray(value) ? value.join("; ") : value}`,
+  );
+  return { ...step, toString: () => words.join(", ") };
+}
+
+type OpenWriter = { readonly close: (commit: boolean) => Promise<string> };
+
+/** What PostgreSQL may answer to an edit that does not fit: a lock that another writer holds, and what rules refuse. */
+const REFUSALS = ["55P03", "40P01", "23505", "23514"];
+
+export type Tale = {
+  readonly take: (step: Step) => Promise<void>;
+  /** Commits what is open, and builds a last time. */
+  readonly end: () => Promise<void>;
+  /** Rolls back what is open. */
+  readonly quit: () => Promise<void>;
+  readonly counts: { readonly edits: number; readonly refused: number; readonly builds: number };
+};
+
+/** Empties the database, writes the beginning and builds it. */
+export async function beginTale(store: Store, start: Start): Promise<Tale> {
+  const { database } = store;
+  const out = join(mkdtempSync(join(store.folder, "tale-")), "out");
+  const open: OpenWriter[] = [];
+  const story: string[] = [];
+  const counts = { edits: 0, refused: 0, builds: 0 };
+  /** What the built apps are in the database, by key: their numbers and the addresses of their media. */
+  let built = new Map<string, string>();
+  let media = "https://media.test";
+
+  async function write(edit: Edit, session: Session): Promise<void> {
+    const script = edit.write(await readKnown(session));
+    if (script !== "") await session.execute(script);
+  }
+  async function tryWrite(edit: Edit): Promise<void> {
+    counts.edits++;
+    const refusal = await refused(() =>
+      database.transaction("write", async (session) => {
+        await session.execute("SET LOCAL lock_timeout = '50ms'");
+        await write(edit, session);
+      }),
+    );
+    if (refusal !== null) counts.refused++;
+    story.push(`${edit}${refusal === null ? "" : ` (refused: ${refusal})`}`);
+  }
+
+  /** Resolves when the transaction has written and is open. */
+  function openWriter(edits: readonly Edit[], undone: Edit | null): Promise<OpenWriter> {
+    let decide: (commit: boolean) => void = () => {};
+    const decision = new Promise<boolean>((resolve) => {
+      decide = resolve;
+    });
+    return new Promise((resolve, reject) => {
+      const ended = database.transaction("write", async (session) => {
+        await session.execute("SET LOCAL lock_timeout = '50ms'");
+        for (const edit of edits) await writeBehindSavepoint(edit, session, true);
+        if (undone !== null) await writeBehindSavepoint(undone, session, false);
+        resolve({
+          close: async (commit) => {
+            decide(commit);
+            return (await refused(() => ended)) ?? "committed";
+          },
+        });
+        if (!(await decision)) throw Object.assign(new Error("rolled back"), { code: REFUSALS[0] });
+      });
+      ended.catch(reject);
+    });
+  }
+  async function writeBehindSavepoint(edit: Edit, session: Session, keep: boolean): Promise<void> {
+    await session.execute("SAVEPOINT edit");
+    const refusal = await refused(() => write(edit, session));
+    await session.execute(keep && refusal === null ? "RELEASE SAVEPOINT edit" : "ROLLBACK TO SAVEPOINT edit");
+  }
+
+  async function take(step: Step): Promise<void> {
+    story.push(`— ${step.do}${step.scope === "all" ? "" : `, build ${step.scope}`}`);
+    let meanwhile: Meanwhile = null;
+    if (step.do === "edit") for (const edit of step.edits) await tryWrite(edit);
+    if (step.do === "media") media = step.media;
+    if (step.do === "open" && open.length < 3) {
+      story.push(`${step.edits.join("; ")}${step.undone === null ? "" : `; and to be undone: ${step.undone}`}`);
+      open.push(await openWriter(step.edits, step.undone));
+    }
+    if (step.do === "close") {
+      const [writer] = open.splice(step.which % Math.max(open.length, 1), 1);
+      if (writer !== undefined) story.push(`${step.which}: ${await writer.close(step.commit)}`);
+    }
+    if (step.do === "meanwhile") meanwhile = { queries: step.queries, run: () => tryWrite(step.edit) };
+    if (step.scope !== "none") await build(step.scope, meanwhile);
+  }
+
+  async function build(scope: Scope, meanwhile: Meanwhile): Promise<void> {
+    counts.builds++;
+    const known = await readKnown(database);
+    const rows = new Map(known.map((app) => [app.key, `${app.id} ${app.media ?? media}`]));
+    const all = [...rows.keys()].sort();
+    const only = scope === "one" && all.length > 0 ? [all[counts.builds % all.length] as string] : null;
+    const options = {
+      out,
+      apps: only,
+      full: scope === "full",
+      dryRun: false,
+      mediaBaseUrl: media,
+      now: () => new Date(),
+    };
+
+    const scratch = await fromScratch(options);
+    const before = readFiles(out);
+    const promised = counts.builds % 4 === 0 ? await runBuild(database, { ...options, dryRun: true }) : null;
+    const untouched = promised === null ? [] : touchProblems(before, readFiles(out));
+    const reports = await runBuild(interrupted(database, meanwhile), options);
+    const after = readFiles(out);
+
+    const wanted =
+      only === null
+        ? scratch
+        : replaced(
+            before,
+            scratch,
+            only.map((key) => `${segment(key)}/`),
+          );
+    const keys = [...new Set([...all, ...built.keys()])].sort();
+    const real = changesBetween(before, after, keys);
+    const standing = only === null ? all : [...new Set([...built.keys(), ...only])];
+    const problems = [
+      ...treeProblems(wanted, after, out),
+      ...touchProblems(before, after),
+      ...(only ?? keys).flatMap((key) =>
+        reportProblems(
+          reports.find((one) => one.key === key),
+          key,
+          real,
+          after,
+        ),
+      ),
+      ...(only ?? all).flatMap((key) => stateProblems(out, key, after)),
+      ...(only ?? all).flatMap((key) => modeProblems(reports, key, rows, scope)),
+      ...changesProblems(out, real),
+      ...leftoverProblems(out, standing),
+      ...untouched.map((problem) => `in a dry run ${problem}`),
+      ...(promised === null || meanwhile !== null ? [] : promiseProblems(promised, reports)),
+      ...(counts.builds % 5 === 0 && meanwhile === null && only === null ? await verifyProblems(media) : []),
+      ...(counts.builds % 7 === 0 && only === null ? await answerProblems(real, after) : []),
+    ];
+    built = new Map(standing.map((key) => [key, (only?.includes(key) === false ? built : rows).get(key) ?? ""]));
+    if (problems.length > 0) throw new Error(`${problems.join("\n")}\n\nbehind this history:\n${story.join("\n")}`);
+  }
+
+  async function fromScratch(options: BuildOptions): Promise<TreeFiles> {
+    const folder = mkdtempSync(join(store.folder, "scratch-"));
+    await runBuild(database, { ...options, out: folder });
+    const files = readFiles(folder);
+    rmSync(folder, { recursive: true });
+    return files;
+  }
+
+  /** In the same database a tree that knows its snapshot is enough, unless all its media have moved. */
+  function modeProblems(reports: readonly Report[], key: string, rows: ReadonlyMap<string, string>, scope: Scope) {
+    const report = reports.find((one) => one.key === key);
+    const same = built.get(key) !== undefined && built.get(key) === rows.get(key);
+    const wanted = scope === "full" || !built.has(key) ? "full" : same ? "incremental" : report?.mode;
+    const problems =
+      report?.mode === wanted ? [] : [`${key} should be built ${wanted}: ${report?.mode}, ${report?.reason}`];
+    return report?.mode === "full" && !report.reason
+      ? [...problems, `${key} is built in full without a reason`]
+      : problems;
+  }
+
+  async function verifyProblems(mediaBaseUrl: string): Promise<string[]> {
+    return database.transaction("read", async (session) => {
+      const problems: string[] = [];
+      for (const app of await readApps(session, { mediaBaseUrl })) {
+        const { differences } = await verifyApp(session, app, { out, sample: 40 });
+        problems.push(...differences.map((difference) => `verify finds ${JSON.stringify(difference)}`));
+      }
+      return problems;
+    });
+  }
+
+  /** Each request of what is new, asked of the real server, gives the bytes of its file. */
+  async function answerProblems(real: readonly Change[], after: TreeFiles): Promise<string[]> {
+    mkdirSync(join(store.folder, "ledger"), { recursive: true });
+    const door = await openDoor(store, out);
+    try {
+      const problems: string[] = [];
+      for (const { change, app, request, file } of real) {
+        if (change === "gone") continue;
+        const { status, text } = await door.get(request, { appKey: app });
+        const is = Buffer.from(text, "utf8").toString("latin1");
+        if (status !== 200 || is !== after.get(file)?.bytes)
+          problems.push(`${request} gives ${status} ${text}, unlike ${file}`);
+      }
+      return [...problems.slice(0, 4), ...door.errors.map(String)];
+    } finally {
+      await door.close();
+    }
+  }
+
+  async function quit(): Promise<void> {
+    for (const writer of open.splice(0)) await writer.close(false);
+  }
+
+  await database.execute("DELETE FROM precast.apps");
+  await database.transaction("write", (session) => session.execute(start.script));
+  await build("all", null);
+  return {
+    take,
+    end: async () => {
+      for (const writer of open.splice(0)) story.push(`at the end: ${await writer.close(true)}`);
+      await build("all", null);
+    },
+    quit,
+    counts,
+  };
+}
+
+/** The code of what the database refuses, null when it does not. */
+async function refused(run: () => Promise<unknown>): Promise<string | null> {
+  try {
+    await run();
+    return null;
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code === undefined || !REFUSALS.includes(code)) throw error;
+    return code;
+  }
+}
+
+type Meanwhile = { readonly queries: number; readonly run: () => Promise<void> } | null;
+
+/** A database that lets something happen behind so many queries of a transaction. */
+function interrupted(database: Database, meanwhile: Meanwhile): Database {
+  if (meanwhile === null) return database;
+  let asked = 0;
+  const watched = (session: Session): Session => ({
+    ...session,
+    query: async (query) => {
+      const rows = await session.query(query);
+      if (++asked === meanwhile.queries) await meanwhile.run();
+      return rows;
+    },
+  });
+  return {
+    ...database,
+    transaction: (access, run) => database.transaction(access, (session) => run(watched(session))),
+  };
+}
+
+export async function runBuild(database: Database, options: BuildOptions): Promise<Report[]> {
+  return (await buildTree(database, options)) as unknown as Report[];
+}
+
+/** A tree with some apps out of another. */
+function replaced(tree: TreeFiles, other: TreeFiles, folders: readonly string[]): TreeFiles {
+  const isOther = (path: string) => folders.some((folder) => path.startsWith(folder));
+  return new Map([...[...tree].filter(([path]) => !isOther(path)), ...[...other].filter(([path]) => isOther(path))]);
+}
+
+/** A dry run says of each app what the build then does. */
+function promiseProblems(promised: readonly Report[], done: readonly Report[]): string[] {
+  const summary = (reports: readonly Report[]) =>
+    JSON.stringify(
+      reports.map(({ key, mode, added, changed, deleted, written, unchanged }) => {
+        return { key, mode, added, changed, deleted, written, unchanged };
+      }),
+    );
+  const [should, is] = [summary(done), summary(promised)];
+  return should === is ? [] : [`a dry run promises ${is} where the build does ${should}`];
+}
