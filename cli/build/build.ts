@@ -4,7 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { addressOfFile, segment } from "../../shared/address.ts";
+import { segment } from "../../shared/address.ts";
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
@@ -13,12 +13,12 @@ import { readState, STATE_FOLDER, writeState } from "../../shared/state.ts";
 import { appCountsQuery } from "../../shared/tree-query.ts";
 import { VERSION } from "../../shared/version.ts";
 import { type AppPlan, planApp } from "./app-build.ts";
-import { ForeignTreeError } from "./built.ts";
+import { addressIn, ForeignTreeError } from "./built.ts";
 import type { Change } from "./changes.ts";
 import { filesIn } from "./folder.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
-import { recover } from "./publish.ts";
-import { readSource, type Source } from "./source.ts";
+import { emptyTrash, recover, tellChanges } from "./publish.ts";
+import { readSource, type Source, settleSource } from "./source.ts";
 import { openStage, type Stage, type StagedApp } from "./stage.ts";
 
 export type BuildOptions = AppDefaults & {
@@ -59,18 +59,31 @@ export class UnknownAppError extends Error {
   }
 }
 
-/** Without `dryRun` it first finishes what an earlier build had left. */
+/** It first finishes what an earlier build had left. */
 export async function buildTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
-  const unlock = options.dryRun ? () => {} : takeLock(join(options.out, STATE_FOLDER, "build.lock"));
+  if (options.dryRun) return stageOrRestage(database, options);
+  const { out } = options;
+  let died = false;
+  const unlock = takeLock(join(out, STATE_FOLDER, "build.lock"), () => {
+    died = true;
+  });
   try {
-    if (!options.dryRun) recover(options.out);
-    return await stageTree(database, options).catch((error: unknown) => {
-      if (!(error instanceof ForeignTreeError)) throw error;
-      return stageTree(database, { ...options, full: true });
-    });
+    recover(out, died);
+    const reports = await stageOrRestage(database, options);
+    emptyTrash(out);
+    tellChanges(out);
+    return reports;
   } finally {
     unlock();
   }
+}
+
+/** A tree that somebody else has been at is built in full. */
+function stageOrRestage(database: Database, options: BuildOptions): Promise<AppReport[]> {
+  return stageTree(database, options).catch((error: unknown) => {
+    if (!(error instanceof ForeignTreeError)) throw error;
+    return stageTree(database, { ...options, full: true });
+  });
 }
 
 async function stageTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
@@ -86,7 +99,10 @@ async function stageTree(database: Database, options: BuildOptions): Promise<App
     const builds = await database.transaction("read", (session) => buildApps(session, stage, options, meter));
     await stage.settle();
     const reports = builds.map((build) => build());
-    stage.commit();
+    if (!options.dryRun) {
+      if (stage.isPending()) await settleSource(database);
+      stage.commit();
+    }
     return reports;
   } finally {
     await stage.close();
@@ -163,7 +179,9 @@ function endApp(
 /** An app that the tree has and the database has no more. */
 function removeApp({ tally, keep, remove }: StagedApp, out: string, key: string): Ending {
   const folder = segment(key);
-  for (const file of filesIn(join(out, folder))) remove(`${folder}/${file}`, addressOfFile(file.replace(/^v1\//, "")));
+  for (const file of filesIn(join(out, folder))) {
+    remove(`${folder}/${file}`, file.startsWith("v1/") ? addressIn(join(out, folder, "v1"), file.slice(3)) : null);
+  }
   keep(null);
   const reason = "the database has no such app any more";
   const nothing = { added: 0, changed: 0, written: 0, unchanged: 0, bytes: 0, seconds: 0 };

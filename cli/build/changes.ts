@@ -2,7 +2,7 @@
  * The list of what a build changed, for those who must forget old answers: `.precast/changes.json`. It is written while
  * the build goes on, one change a line, and read again to put the changed files in their place.
  */
-import { appendFileSync, closeSync, openSync, readSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, closeSync, existsSync, openSync, readSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 
@@ -18,6 +18,8 @@ export type Change = {
   readonly request: string | null;
   /** Relative to the tree. */
   readonly file: string;
+  /** Made by an earlier build, which died before it could tell. */
+  readonly carried?: true;
 };
 
 export type ChangesWriter = {
@@ -26,7 +28,8 @@ export type ChangesWriter = {
   readonly close: () => void;
 };
 
-export function openChanges(folder: string, builtAt: string): ChangesWriter {
+/** `carried` is a list of changes that nobody was told of yet; there may be none. */
+export function openChanges(folder: string, builtAt: string, carried: string): ChangesWriter {
   const file = join(folder, CHANGES_FILE);
   const goneFile = join(folder, "gone.part");
   const counts = { added: 0, changed: 0, gone: 0 };
@@ -41,6 +44,7 @@ export function openChanges(folder: string, builtAt: string): ChangesWriter {
     if (change.type !== null) tags.add(`${change.app}/${change.type}`);
     (change.change === "gone" ? gone : present).add(JSON.stringify(change));
   };
+  for (const change of carriedChanges(carried)) add(change);
   const close = () => {
     present.flush();
     gone.flush();
@@ -51,13 +55,22 @@ export function openChanges(folder: string, builtAt: string): ChangesWriter {
   return { add, close };
 }
 
-/** The changes in the order in which they have to be made, but for those below folders that `skip` names. */
-export function* readChanges(folder: string, skip: ReadonlySet<string>): Generator<Change> {
+/** The changes that a build made itself, but for those below folders that `skip` names. */
+export function* ownChanges(folder: string, skip: ReadonlySet<string>): Generator<Change> {
   for (const line of linesOf(join(folder, CHANGES_FILE))) {
-    if (!line.startsWith('{"change":')) continue;
-    if (skip.size > 0 && skip.has(topOf(line))) continue;
-    yield JSON.parse(line.endsWith(",") ? line.slice(0, -1) : line) as Change;
+    if (line.startsWith('{"change":') && !(skip.size > 0 && skip.has(topOf(line)))) yield parseLine(line);
   }
+}
+
+function* carriedChanges(file: string): Generator<Change> {
+  if (!existsSync(file)) return;
+  for (const line of linesOf(file)) {
+    if (line.startsWith('{"change":') || line.startsWith('{"carried":')) yield { carried: true, ...parseLine(line) };
+  }
+}
+
+function parseLine(line: string): Change {
+  return JSON.parse(line.endsWith(",") ? line.slice(0, -1) : line) as Change;
 }
 
 const FILE_KEY = '"file":"';

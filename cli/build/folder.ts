@@ -68,8 +68,9 @@ export function removeFrom(root: string, path: string): void {
   for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
     try {
       rmdirSync(join(root, folder));
-    } catch {
-      return;
+    } catch (error) {
+      // One that has gone may have left its own folder empty.
+      if (codeOf(error) !== "ENOENT") return;
     }
   }
 }

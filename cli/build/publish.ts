@@ -5,12 +5,16 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { STATE_FOLDER } from "../../shared/state.ts";
-import { CHANGES_FILE, readChanges } from "./changes.ts";
+import { CHANGES_FILE, type Change, ownChanges } from "./changes.ts";
 import { exists, isFolder, moveInto, removeFrom } from "./folder.ts";
 
 /** Where a build writes, and what that is called once it is complete; relative to the tree. */
 export const STAGE = `${STATE_FOLDER}/stage`;
 const READY = `${STATE_FOLDER}/ready`;
+const TRASH = `${STATE_FOLDER}/trash`;
+const TOLD = `${STATE_FOLDER}/${CHANGES_FILE}`;
+/** The changes that are made and not told yet. */
+export const CARRIED = `${STATE_FOLDER}/carried.json`;
 
 /** Below a stage: the new files of the tree, and the new states of the apps. An app that is gone has an empty one. */
 export const STAGED_TREE = "tree";
@@ -25,32 +29,77 @@ export function isPending(out: string): boolean {
   return exists(join(out, READY, CHANGES_FILE));
 }
 
-/** Finishes what a build that died had committed, and forgets what one had not. */
-export function recover(out: string): void {
-  rmSync(join(out, STAGE), { recursive: true, force: true });
+/**
+ * Finishes what a build that died had committed, and puts aside what one had not. `died` is whether the last build ended
+ * before it could tell its changes.
+ */
+export function recover(out: string, died: boolean): void {
+  const [told, carried] = [join(out, TOLD), join(out, CARRIED)];
+  if (died && !exists(carried) && exists(told)) renameSync(told, carried);
   if (isPending(out)) publish(out);
-  else rmSync(join(out, READY), { recursive: true, force: true });
+  for (const folder of [STAGE, READY]) if (exists(join(out, folder))) putAside(out, folder);
 }
 
-/**
- * Entries come before the lists that name them, those before the catalog, and what is gone goes last: nobody who reads
- * meanwhile follows a link into nothing. The changes are in that order.
- */
+/** It is deleted when the build is done: file systems are slow to write where much has just been deleted. */
+function putAside(out: string, folder: string): void {
+  const trash = join(out, TRASH);
+  mkdirSync(trash, { recursive: true });
+  renameSync(join(out, folder), join(trash, String(readdirSync(trash).length)));
+}
+
+export function emptyTrash(out: string): void {
+  rmSync(join(out, TRASH), { recursive: true, force: true });
+}
+
+/** The last thing of a build: whoever reads the changes finds them true. */
+export function tellChanges(out: string): void {
+  if (exists(join(out, CARRIED))) renameSync(join(out, CARRIED), join(out, TOLD));
+}
+
+/** Puts the committed build in place. */
 export function publish(out: string): void {
   const ready = join(out, READY);
   const moved = moveFolders(join(ready, STAGED_TREE), out);
   const made = new Set<string>();
-  let statesMoved = false;
-  for (const { change, file } of readChanges(ready, moved)) {
-    if (change === "gone") {
-      if (!statesMoved) moveStates(ready, out);
-      statesMoved = true;
-      removeFrom(out, file);
-    } else moveInto(out, file, join(ready, STAGED_TREE, file), made);
+  const present = new Set<(typeof STEPS)[number]>();
+  for (const change of ownChanges(ready, moved)) present.add(stepOf(change));
+  for (const step of STEPS) {
+    if (step === "state") moveStates(ready, out);
+    if (present.has(step)) {
+      for (const change of ownChanges(ready, moved)) {
+        if (stepOf(change) !== step) continue;
+        if (change.change === "gone") removeFrom(out, change.file);
+        else moveInto(out, change.file, join(ready, STAGED_TREE, change.file), made);
+      }
+    }
   }
-  if (!statesMoved) moveStates(ready, out);
-  renameSync(join(ready, CHANGES_FILE), join(out, STATE_FOLDER, CHANGES_FILE));
+  renameSync(join(ready, CHANGES_FILE), join(out, CARRIED));
   rmSync(ready, { recursive: true, force: true });
+}
+
+/**
+ * In this order nobody who reads meanwhile follows a link into nothing: entries come before the lists that name them, new
+ * pages before the first, which tells the last, and the catalog late; what goes does so the other way round.
+ */
+const STEPS = [
+  "new entry",
+  "new list",
+  "changed",
+  "state",
+  "old catalog",
+  "old schema",
+  "old first page",
+  "old list",
+  "old entry",
+] as const;
+
+function stepOf({ change, type, file }: Change): (typeof STEPS)[number] {
+  const isEntry = file.includes("/entry/");
+  if (change === "added") return isEntry ? "new entry" : "new list";
+  if (change === "changed") return "changed";
+  if (isEntry) return "old entry";
+  if (file.includes("/_schemas")) return type === null ? "old catalog" : "old schema";
+  return file.endsWith("/page/1.json") ? "old first page" : "old list";
 }
 
 /** Folders of apps and types that the tree lacks are moved whole. Gives the apps' that were. */

@@ -9,7 +9,7 @@ import { sizeOf } from "./built.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
 import type { Kept } from "./kept.ts";
 import { openLoad } from "./load.ts";
-import { commitStage, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
+import { CARRIED, commitStage, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
 import type { Written } from "./write.ts";
 import { openWriters } from "./writers.ts";
 
@@ -34,6 +34,8 @@ export type Stage = {
   readonly openApp: (key: string) => StagedApp;
   /** Resolves when all that was put is on the stage. */
   readonly settle: () => Promise<void>;
+  /** Is there anything that the tree does not have? */
+  readonly isPending: () => boolean;
   /** Makes the build the tree. */
   readonly commit: () => void;
   /** Forgets what was not committed. */
@@ -58,11 +60,12 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
   const writers = openWriters();
   const load = openLoad<Put>(writers.buffer);
   const waiting: Promise<void>[] = [];
+  let pending = false;
   const changes = dryRun ? null : openFolder();
 
   function openFolder(): ChangesWriter {
     mkdirSync(folder, { recursive: true });
-    return openChanges(folder, builtAt);
+    return openChanges(folder, builtAt, join(out, CARRIED));
   }
 
   const send = async () => {
@@ -85,6 +88,7 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
     const tally: Tally = { looked: 0, size: 0, added: 0, changed: 0, gone: 0, bytes: 0 };
     const note = (change: Change["change"], file: string, address: Address | null) => {
       tally[change] += 1;
+      pending = true;
       const type = address === null || address.kind === "catalog" ? null : address.slug;
       const request = address === null ? null : requestOf(address);
       const noted = { change, app: key, type, request, file };
@@ -122,6 +126,7 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
     };
     const keep = (state: string | null) => {
       if (dryRun) return;
+      pending = true;
       mkdirSync(join(folder, STAGED_STATES), { recursive: true });
       writeFileSync(join(folder, STAGED_STATES, `${segment(key)}.json`), state ?? "");
     };
@@ -142,7 +147,7 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
     await writers.close();
     if (!dryRun) rmSync(folder, { recursive: true, force: true });
   };
-  return { openApp, settle, commit, close };
+  return { openApp, settle, isPending: () => pending, commit, close };
 }
 
 /** What is kept of an answer until it is written: many wait at once. */

@@ -10,9 +10,9 @@ import { renderEntry } from "../../shared/entry.ts";
 import { shownOfEntry } from "../../shared/shown.ts";
 import { countQuery } from "../../shared/tree-query.ts";
 import { type FreeAnswer, facetAnswers } from "./answers.ts";
-import type { BuiltTree } from "./built.ts";
+import { type BuiltTree, ForeignTreeError } from "./built.ts";
 import type { Rewrite } from "./stage.ts";
-import { findTouched, readEntries } from "./touched.ts";
+import { findTouched, readEntries, type Touched } from "./touched.ts";
 import { planPages } from "./update-pages.ts";
 import { planSorts } from "./update-sorts.ts";
 
@@ -37,6 +37,7 @@ export async function planUpdate(
   const touched = await findTouched(session, app, type, built, ids);
   const counted = touched.listed.some(({ change }) => change !== "edited");
   const total = counted ? Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]) : before;
+  if (total !== before + balanceOf(touched.listed)) throw new ForeignTreeError(`${type.slug}/entry`);
   const pages = await planPages(session, app, type, built, touched.listed, { before, total });
   const sorts = await planSorts(session, app, type, built, touched.listed, { before, total });
   const facets = [...touched.facets].filter(([, values]) => values.size > 0);
@@ -51,6 +52,12 @@ export async function planUpdate(
   const filters = facets.reduce((sum, [, values]) => sum + values.size, 0);
   const files = touched.written.length + touched.gone.length + pages.files + filters + sorts.files;
   return { total, files, rewrites };
+}
+
+/** By how many entries the type has grown, as the entry files of the tree tell it. */
+function balanceOf(listed: readonly Touched[]): number {
+  const count = (wanted: Touched["change"]) => listed.filter(({ change }) => change === wanted).length;
+  return count("added") - count("removed");
 }
 
 async function* entryAnswers(

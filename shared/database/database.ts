@@ -45,5 +45,5 @@ export function sql(text: string, values: readonly Value[] = []): Query {
 
 export const BEGIN: Record<Access, string> = {
   read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
+  write: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 };

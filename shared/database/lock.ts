@@ -15,8 +15,11 @@ export class LockedError extends Error {
 /** What this process holds: a lock with our number that is not in here is left from a process that had it before us. */
 const held = new Set<string>();
 
-/** Takes the lock and gives what releases it. Throws LockedError when another live process holds it. */
-export function takeLock(path: string): () => void {
+/**
+ * Takes the lock and gives what releases it. Throws LockedError when another live process holds it. `onDead` is called
+ * when a dead process held it.
+ */
+export function takeLock(path: string, onDead: () => void = () => {}): () => void {
   mkdirSync(dirname(path), { recursive: true });
   for (;;) {
     try {
@@ -30,6 +33,7 @@ export function takeLock(path: string): () => void {
     if (holder !== null && (holder === process.pid ? held.has(path) : isAlive(holder)))
       throw new LockedError(path, holder);
     bury(path, holder);
+    onDead();
   }
 }
 

@@ -27,7 +27,9 @@ CREATE TRIGGER stamp_type BEFORE UPDATE ON precast.content_types
   FOR EACH ROW WHEN ((OLD.id, OLD.app_id, OLD.slug) IS DISTINCT FROM (NEW.id, NEW.app_id, NEW.slug))
   EXECUTE FUNCTION precast.stamp_type();
 
-CREATE FUNCTION precast.stamp_types_of_app() RETURNS trigger LANGUAGE plpgsql AS $$
+-- What writes into other tables than the one that was written runs as their owner: a CMS needs no rights on them.
+CREATE FUNCTION precast.stamp_types_of_app() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE precast.content_types SET begun_in = pg_current_xact_id() WHERE app_id = NEW.id;
   RETURN NULL;
@@ -37,7 +39,8 @@ $$;
 CREATE TRIGGER stamp_types_of_app AFTER UPDATE ON precast.apps
   FOR EACH ROW WHEN (OLD.key <> NEW.key) EXECUTE FUNCTION precast.stamp_types_of_app();
 
-CREATE FUNCTION precast.stamp_all_types() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION precast.stamp_all_types() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE precast.content_types SET begun_in = pg_current_xact_id();
   RETURN NULL;
@@ -48,29 +51,26 @@ CREATE TRIGGER stamp_all_types AFTER TRUNCATE ON precast.entries
   FOR EACH STATEMENT EXECUTE FUNCTION precast.stamp_all_types();
 
 -- A type that is deleted takes its entries and their removals with it: for those there is nothing to keep.
-CREATE FUNCTION precast.keep_removals() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION precast.keep_removal() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO precast.removals (content_type_id, id)
-  SELECT gone.content_type_id, gone.id FROM gone
-  WHERE EXISTS (SELECT FROM precast.content_types AS type WHERE type.id = gone.content_type_id)
-  ORDER BY gone.content_type_id, gone.id
+  SELECT OLD.content_type_id, OLD.id FROM precast.content_types AS type WHERE type.id = OLD.content_type_id
   ON CONFLICT (content_type_id, id) DO UPDATE SET removed_in = excluded.removed_in;
   RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER keep_removals AFTER DELETE ON precast.entries
-  REFERENCING OLD TABLE AS gone
-  FOR EACH STATEMENT EXECUTE FUNCTION precast.keep_removals();
-
-CREATE FUNCTION precast.keep_move() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  INSERT INTO precast.removals (content_type_id, id) VALUES (OLD.content_type_id, OLD.id)
-  ON CONFLICT (content_type_id, id) DO UPDATE SET removed_in = excluded.removed_in;
-  RETURN NULL;
-END
-$$;
-
+CREATE TRIGGER keep_removal AFTER DELETE ON precast.entries
+  FOR EACH ROW EXECUTE FUNCTION precast.keep_removal();
 CREATE TRIGGER keep_move AFTER UPDATE ON precast.entries
   FOR EACH ROW WHEN ((OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id))
-  EXECUTE FUNCTION precast.keep_move();
+  EXECUTE FUNCTION precast.keep_removal();
+
+-- Content that replication brings has changed as well.
+ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER stamp_entry;
+ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER keep_removal;
+ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER keep_move;
+ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER stamp_all_types;
+ALTER TABLE precast.content_types ENABLE ALWAYS TRIGGER stamp_type;
+ALTER TABLE precast.apps ENABLE ALWAYS TRIGGER stamp_types_of_app;
