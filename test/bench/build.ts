@@ -88,9 +88,13 @@ function verdict(name: string, says: string, faults: readonly string[] | null): 
   return `${name}: ${faults.length === 0 ? "yes" : "no"} (${says})${some === "" ? "" : `: ${faults.length} not, ${some}`}\n`;
 }
 
-function asJson(work: Work, { results, exactness: { differing, wrong } }: Found) {
-  const holds = (faults: readonly string[] | null) => (faults === null ? null : faults.length === 0);
-  return { ...circumstances(work), results, exact: holds(differing), onlyChanged: holds(wrong), differing, wrong };
+function asJson(work: Work, { results, exactness }: Found) {
+  const { differing, wrong } = exactness;
+  return { ...circumstances(work), results, exact: findings(differing), onlyChanged: findings(wrong) };
+}
+
+function findings(faults: readonly string[] | null) {
+  return faults === null ? null : { holds: faults.length === 0, faults: faults.length, some: faults.slice(0, 5) };
 }
 
 function circumstances({ options, place }: Work) {
