@@ -1,0 +1,100 @@
+/** The options of the bench of building, as they are typed and as they are meant. */
+import { tmpdir } from "node:os";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { OptionError } from "./bench.ts";
+
+export const CASES = ["full", "nothing", "edit", "publish", "apps", "embedded"] as const;
+export type Case = (typeof CASES)[number];
+
+export type BuildOptions = {
+  readonly entries: number;
+  readonly cases: readonly Case[];
+  /** A bundle to import and build on the embedded database; null for none. */
+  readonly bundle: string | null;
+  readonly check: boolean;
+  readonly json: boolean;
+  readonly keep: boolean;
+  readonly dir: string;
+  readonly databaseUrl: string | null;
+  /** How often a case is run: what takes long, and what does not. */
+  readonly runs: { readonly large: number; readonly small: number };
+};
+
+export const BUILD_HELP = `Cases:
+  full       everything from nothing, against tar -xf of the same tree
+  nothing    a build after which nothing has changed
+  edit       one entry edited: a text; a number that can be sorted by; a text and updated_at
+  publish    one draft published, as the newest entry
+  apps       200 apps of 50 entries against one app of 10,000
+  embedded   the demo content, imported into the embedded database and built
+
+Options:
+  --entries N            entries of the cases full to publish: 1000 to 1000000, by default 100000
+  --cases A,B            these cases alone
+  --bundle FOLDER        import and build this bundle on the embedded database as well
+  --runs N               how often each case is run; by default full, tar and the bundle once, the others 5 times
+  --no-check             do not look whether the tree after the changes is the one of a build from nothing
+  --json                 print one JSON value instead of a table (with npm run -s)
+  --dir FOLDER           where trees and archives are written, by default the system's temporary folder
+  --keep                 keep what was written
+  --database-url URL     a PostgreSQL on which a superuser may make databases, by default one of its own
+
+Nothing is deleted before the end, so --runs takes disk: a tree and, for tar, its copy a run. On ext4, what is written
+shortly after a large deletion may take several times as long: leave five minutes between two benches.
+
+Exit code 1 when a tree is wrong or a build fails. How long something takes changes no exit code.
+`;
+
+const OPTIONS = {
+  entries: { type: "string", default: "100000" },
+  cases: { type: "string", default: CASES.join(",") },
+  bundle: { type: "string" },
+  runs: { type: "string" },
+  "no-check": { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
+  dir: { type: "string", default: tmpdir() },
+  keep: { type: "boolean", default: false },
+  "database-url": { type: "string" },
+} as const;
+
+export function readBuildOptions(args: readonly string[]): BuildOptions {
+  const { values } = parsed(args);
+  const runs = values.runs === undefined ? null : whole("--runs", values.runs, 1, 100);
+  const options = {
+    entries: whole("--entries", values.entries, 1_000, 1_000_000),
+    cases: readCases(values.cases),
+    bundle: values.bundle === undefined ? null : resolve(values.bundle),
+    check: !values["no-check"],
+    json: values.json,
+    keep: values.keep,
+    dir: resolve(values.dir),
+    databaseUrl: values["database-url"] ?? null,
+    runs: { large: runs ?? 1, small: runs ?? 5 },
+  };
+  if (options.runs.small > options.entries / 100)
+    throw new OptionError("--runs: every run publishes a draft, and one in 100 entries is one; give more --entries.");
+  return options;
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS });
+  } catch (error) {
+    throw new OptionError((error as Error).message);
+  }
+}
+
+function whole(name: string, text: string, least: number, most: number): number {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= least && value <= most)) throw new OptionError(`${name} is a whole number from ${least} to ${most}.`);
+  return value;
+}
+
+function readCases(text: string): Case[] {
+  const names = text.split(",");
+  const unknown = names.filter((name) => !(CASES as readonly string[]).includes(name));
+  if (unknown.length > 0)
+    throw new OptionError(`--cases: no case is called ${unknown.join(", ")}; ${CASES.join(", ")} are.`);
+  return CASES.filter((name) => names.includes(name));
+}

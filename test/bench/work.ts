@@ -1,0 +1,25 @@
+/** What every case of the bench of building is given. */
+import type { BuildOptions } from "./build-options.ts";
+import type { AppContent } from "./content.ts";
+import { loadApps } from "./load.ts";
+import type { Place } from "./place.ts";
+import { runPrecast, type Source } from "./precast.ts";
+
+export type Work = {
+  readonly options: BuildOptions;
+  readonly place: Place;
+  /** News for who waits. */
+  readonly say: (text: string) => void;
+};
+
+/** A database with content, as a URL and as the flags by which the program finds it. */
+export type Store = { readonly url: string; readonly source: Source };
+
+export async function openStore({ place, say }: Work, name: string, apps: readonly AppContent[]): Promise<Store> {
+  const url = await place.database(name);
+  const source = ["--database-url", url];
+  await runPrecast(["migrate", ...source], place.folder);
+  say(`${name}: making ${apps.reduce((sum, { count }) => sum + count, 0).toLocaleString("en")} entries`);
+  await loadApps(url, apps);
+  return { url, source };
+}
