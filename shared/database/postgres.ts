@@ -30,6 +30,7 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
     max: options.connections,
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     types: asText,
+    ...KEEP_ALIVE,
     ...(options.queryTimeout === null ? {} : timeLimits(options.queryTimeout)),
   });
   // A connection that breaks while it is idle is the pool's to replace; without a listener it would end the process.
@@ -97,7 +98,9 @@ async function transaction<T>(
   access: Access,
   run: (session: Session) => Promise<T>,
 ): Promise<T> {
-  await answered(client.query(BEGIN[access]));
+  // The pool may lend a connection whose other end has vanished: nothing but that makes BEGIN take long.
+  const begin = { text: BEGIN[access], query_timeout: CONNECT_TIMEOUT };
+  await answered(client.query(begin));
   try {
     const result = await run(sessionOf((use) => use(client)));
     await answered(client.query("COMMIT"));

@@ -178,6 +178,18 @@ describe("on PostgreSQL, a connection that is lost", () => {
     await database.close();
     await line.close();
   });
+
+  test("does not hold up a transaction where it only falls silent", async () => {
+    const line = await openLine(store.url as string);
+    const database = await openDatabase({ ...OPTIONS, url: line.url });
+    const read = () => database.transaction("read", (session) => session.query(sql("SELECT '1'")));
+    expect(await read()).toEqual([["1"]]);
+    line.cut();
+    await expect(read()).rejects.toMatchObject({ reason: "unavailable" });
+    expect(await read()).toEqual([["1"]]);
+    await database.close();
+    await line.close();
+  });
 });
 
 const OPTIONS = { url: null, dataDir: "", queryTimeout: null, connections: 1, queue: 10 };
