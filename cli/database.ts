@@ -11,6 +11,9 @@ export class SchemaError extends Error {
   }
 }
 
+/** The contract's limit for live queries, in milliseconds (section 6). */
+export const QUERY_TIMEOUT = 5_000;
+
 type Limits = Partial<Pick<DatabaseOptions, "connections" | "queue" | "queryTimeout" | "share">>;
 
 export function databaseOptions({ databaseUrl, dataDir }: Settings<CommonName>, limits: Limits = {}): DatabaseOptions {

@@ -12,6 +12,7 @@ import { serveCommand } from "./commands/serve.ts";
 import { statusCommand } from "./commands/status.ts";
 import { usageCommand } from "./commands/usage.ts";
 import { verifyCommand } from "./commands/verify.ts";
+import { watchCommand } from "./commands/watch.ts";
 import { describeFailure } from "./failure.ts";
 import { openTerminal } from "./terminal.ts";
 
@@ -19,6 +20,7 @@ const COMMANDS: readonly Command[] = [
   migrateCommand,
   importCommand,
   buildCommand,
+  watchCommand,
   serveCommand,
   explainCommand,
   verifyCommand,

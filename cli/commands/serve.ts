@@ -11,13 +11,12 @@ import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { builtApps } from "../build/build.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
-import { databaseOptions, needSchema } from "../database.ts";
+import { databaseOptions, needSchema, QUERY_TIMEOUT } from "../database.ts";
+import { describeFailure } from "../failure.ts";
 import { requestsToTry } from "../tour.ts";
+import { watchTree } from "../watch.ts";
 
-/** The contract's limit for live queries (section 6). */
-const QUERY_TIMEOUT = 5_000;
-
-const SETTINGS = ["host", "port", "connections", "queue", "cacheControl", "cdnCacheControl"] as const;
+const SETTINGS = ["host", "port", "watch", "connections", "queue", "cacheControl", "cdnCacheControl"] as const;
 type ServeSettings = Settings<(typeof SETTINGS)[number] | CommonName>;
 
 export const serveCommand = defineCommand({
@@ -25,7 +24,11 @@ export const serveCommand = defineCommand({
   describes: "answer the API from the tree, and live what the tree does not hold",
   argument: null,
   settings: SETTINGS,
-  examples: ["precast serve", "precast serve --host 0.0.0.0 --port 8080 --out /var/lib/precast"],
+  examples: [
+    "precast serve",
+    "precast serve --watch",
+    "precast serve --host 0.0.0.0 --port 8080 --out /var/lib/precast",
+  ],
   run: async (context, settings) => {
     const { connections, queue } = settings;
     const limits = { connections, queue, queryTimeout: QUERY_TIMEOUT, share: true };
@@ -39,7 +42,8 @@ export const serveCommand = defineCommand({
   },
 });
 
-async function serve({ terminal, now, stopped }: Context, settings: ServeSettings, database: Database): Promise<void> {
+async function serve(context: Context, settings: ServeSettings, database: Database): Promise<void> {
+  const { terminal, now, stopped } = context;
   const stop = stopped();
   const onError = (error: unknown) => terminal.warn(error);
   // The tree answers without the database: one that is away is no reason not to start.
@@ -57,12 +61,36 @@ async function serve({ terminal, now, stopped }: Context, settings: ServeSetting
     terminal.result(`${terminal.colors.green("Precast serves")} ${listening.url}`, { url: listening.url });
     const tried = requestsToTry(listening.url, await firstApp(settings.out, sources.findTree));
     if (tried.length > 0) terminal.say(`Try:\n${tried.map((request) => `  ${request}`).join("\n")}`);
+    const endWatch = settings.watch ? startWatch(context, settings, database) : async () => {};
     await stop;
     terminal.say("Stopping: open requests are finished.");
-    await listening.stop();
+    await Promise.all([endWatch(), listening.stop()]);
   } finally {
     await ledger.close();
   }
+}
+
+/** Gives what ends it. A watch that fails is told and leaves the server alone. */
+function startWatch(context: Context, settings: ServeSettings, database: Database): () => Promise<void> {
+  const stop = new AbortController();
+  const watch = withBuilder(settings, database, (builder) =>
+    watchTree(context, builder, { settings: { ...settings, apps: null }, results: false }, stop.signal),
+  ).catch((error: unknown) => context.terminal.warn(`The tree is built no more. ${describeFailure(error)}`));
+  return () => {
+    stop.abort();
+    return watch;
+  };
+}
+
+/** Builds have no time limit and take no connection from live queries. The embedded database has one for all. */
+async function withBuilder(
+  settings: ServeSettings,
+  database: Database,
+  use: (builder: Database) => Promise<void>,
+): Promise<void> {
+  if (database.kind === "embedded") return use(database);
+  const builder = await openDatabase(databaseOptions(settings));
+  await use(builder).finally(builder.close);
 }
 
 async function firstApp(out: string, findTree: ReturnType<typeof openTree>["findTree"]) {

@@ -2,6 +2,7 @@
  * What the rest of Precast knows of a database: sessions that run SQL.
  * Every value goes in as text and comes out as text, so PostgreSQL and the embedded database read alike.
  */
+import type { DatabaseFault } from "./fault.ts";
 
 export type Value = string | null | readonly string[];
 export type Row = readonly (string | null)[];
@@ -18,10 +19,20 @@ export type Session = {
 
 export type Access = "read" | "write";
 
+/** Who wants to know of changes. */
+export type Listener = {
+  /** A change of content was committed, or may have been while nobody listened. */
+  readonly heard: () => void;
+  /** Nothing more will be heard: the process that shared the database has ended. */
+  readonly lost: (fault: DatabaseFault) => void;
+};
+
 export type Database = Session & {
   readonly kind: "postgres" | "embedded";
   /** One transaction, rolled back when `run` throws. A read sees one snapshot from start to end and cannot write. */
   readonly transaction: <T>(access: Access, run: (session: Session) => Promise<T>) => Promise<T>;
+  /** Resolves when every later change is sure to be heard, with what ends the listening. */
+  readonly listen: (listener: Listener) => Promise<() => Promise<void>>;
   readonly close: () => Promise<void>;
 };
 
@@ -47,3 +58,6 @@ export const BEGIN: Record<Access, string> = {
   read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
   write: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 };
+
+/** Where the triggers of the schema announce changes. */
+export const CHANNEL = "precast";

@@ -2,8 +2,8 @@
 
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
-import type { Row } from "./database.ts";
-import type { Job, Reply, SqlError } from "./embedded.ts";
+import { CHANNEL, type Row } from "./database.ts";
+import type { Heard, Job, Reply, SqlError } from "./embedded.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("embedded-worker runs as a worker thread");
@@ -15,6 +15,8 @@ port.on("message", (job: Job) => {
   turn = turn.then(async () => port.postMessage(await replyTo(job)));
 });
 
+const tell = () => port.postMessage({ heard: true } satisfies Heard);
+
 async function replyTo(job: Job): Promise<Reply> {
   try {
     return { id: job.id, rows: await run(await opening, job) };
@@ -25,6 +27,7 @@ async function replyTo(job: Job): Promise<Reply> {
 
 async function run(database: PGlite, job: Job): Promise<Row[]> {
   if ("close" in job) await database.close();
+  else if ("listen" in job) await database.listen(CHANNEL, tell);
   else if ("script" in job) await database.exec(job.script);
   else return (await database.query<Row>(job.query.text, [...job.query.values], { rowMode: "array" })).rows;
   return [];

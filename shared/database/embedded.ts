@@ -10,6 +10,7 @@ import {
   BEGIN,
   type Database,
   type DatabaseOptions,
+  type Listener,
   type Query,
   type Row,
   type Session,
@@ -21,15 +22,17 @@ import { LockedError, takeLock } from "./lock.ts";
 import { takeTurns } from "./turns.ts";
 
 /** What the thread is told, and what it answers. */
-export type Job = { readonly id: number } & (
-  | { readonly query: Query }
-  | { readonly script: string }
-  | { readonly close: true }
-);
+export type Job = { readonly id: number } & Order;
 export type Reply = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: SqlError });
+/** Comes unasked. */
+export type Heard = { readonly heard: true };
 export type SqlError = { readonly message: string; readonly code: string };
 
-type Order = { readonly query: Query } | { readonly script: string } | { readonly close: true };
+type Order =
+  | { readonly query: Query }
+  | { readonly script: string }
+  | { readonly listen: true }
+  | { readonly close: true };
 type Thread = {
   readonly run: (order: Order) => Promise<Row[]>;
   readonly end: () => Promise<unknown>;
@@ -61,7 +64,11 @@ export async function openEmbedded(options: DatabaseOptions): Promise<Database> 
 
 function openOwn(options: DatabaseOptions, unlock: () => void): Database {
   const folder = join(options.dataDir, "database");
-  let thread = startThread(folder);
+  const listeners = new Set<Listener>();
+  const heard = () => {
+    for (const listener of listeners) listener.heard();
+  };
+  let thread = startThread(folder, heard);
   // PGlite has one connection.
   const inTurn = takeTurns();
 
@@ -74,7 +81,8 @@ function openOwn(options: DatabaseOptions, unlock: () => void): Database {
     } catch (error) {
       if (error instanceof DatabaseFault && error.reason === "timeout") {
         await thread.end();
-        thread = startThread(folder);
+        thread = startThread(folder, heard);
+        if (listeners.size > 0) thread.run({ listen: true }).then(heard, () => {});
       }
       throw error;
     } finally {
@@ -87,6 +95,12 @@ function openOwn(options: DatabaseOptions, unlock: () => void): Database {
     query: (query) => inTurn(() => limited({ query })),
     execute: (script) => inTurn(async () => void (await thread.run({ script }))),
     transaction: (access, run) => inTurn(() => transaction(thread, access, run)),
+    listen: (listener) =>
+      inTurn(async () => {
+        await thread.run({ listen: true });
+        listeners.add(listener);
+        return async () => void listeners.delete(listener);
+      }),
     close: () =>
       inTurn(async () => {
         // One that never opened has nothing to close.
@@ -126,12 +140,13 @@ const WORKER = new URL(
   import.meta.url,
 );
 
-function startThread(folder: string): Thread {
+function startThread(folder: string, heard: () => void): Thread {
   const worker = new Worker(WORKER, { workerData: folder });
   const waiting = new Map<number, { resolve: (rows: Row[]) => void; reject: (error: unknown) => void }>();
   let last = 0;
 
-  worker.on("message", (reply: Reply) => {
+  worker.on("message", (reply: Reply | Heard) => {
+    if ("heard" in reply) return heard();
     const asked = waiting.get(reply.id);
     waiting.delete(reply.id);
     if ("rows" in reply) asked?.resolve(reply.rows);

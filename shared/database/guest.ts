@@ -1,6 +1,6 @@
 /** Uses the embedded database that another process has open and shares. */
 import { connect, type Socket } from "node:net";
-import type { Access, Database, Row, Session } from "./database.ts";
+import type { Access, Database, Listener, Row, Session } from "./database.ts";
 import { DatabaseFault } from "./fault.ts";
 import { takeTurns } from "./turns.ts";
 import { type Ask, listenTo, say, socketOf, type Told, unpackError } from "./wire.ts";
@@ -23,11 +23,16 @@ function reach(address: string): Promise<Socket | null> {
 
 function guestOf(socket: Socket): Database {
   const waiting = new Map<number, { resolve: (rows: Row[]) => void; reject: (error: unknown) => void }>();
+  const listeners = new Set<Listener>();
   let last = 0;
   // One connection has one transaction at a time: whatever else it is asked for waits.
   const inTurn = takeTurns();
 
   listenTo<Told>(socket, (told) => {
+    if ("heard" in told) {
+      for (const { heard } of listeners) heard();
+      return;
+    }
     const asked = waiting.get(told.id);
     waiting.delete(told.id);
     if ("rows" in told) asked?.resolve(told.rows);
@@ -37,6 +42,7 @@ function guestOf(socket: Socket): Database {
   socket.on("close", () => {
     for (const { reject } of waiting.values()) reject(gone());
     waiting.clear();
+    for (const { lost } of listeners) lost(gone());
   });
 
   const ask = (order: Order) =>
@@ -68,6 +74,12 @@ function guestOf(socket: Socket): Database {
     query: (query) => inTurn(() => session.query(query)),
     execute: (script) => inTurn(() => session.execute(script)),
     transaction: (access, run) => inTurn(() => transaction(access, run)),
+    listen: (listener) =>
+      inTurn(async () => {
+        if (listeners.size === 0) await ask({ listen: true });
+        listeners.add(listener);
+        return async () => void listeners.delete(listener);
+      }),
     close: async () => void socket.destroySoon(),
   };
 }

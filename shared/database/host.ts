@@ -32,6 +32,8 @@ type Open = { readonly session: Session; readonly end: (commit: boolean) => void
 
 function serveGuest(database: Database, socket: Socket): void {
   let open: Open | null = null;
+  let listening: ReturnType<Database["listen"]> | null = null;
+  const listener = { heard: () => say(socket, { heard: true }), lost: () => {} };
 
   async function answer(ask: Ask): Promise<Row[]> {
     if ("begin" in ask) {
@@ -43,6 +45,9 @@ function serveGuest(database: Database, socket: Socket): void {
       open = null;
       ending?.end(ask.end === "commit");
       await ending?.ended;
+    } else if ("listen" in ask) {
+      listening ??= database.listen(listener);
+      await listening;
     } else if ("script" in ask) await (open?.session ?? database).execute(ask.script);
     else return (open?.session ?? database).query(ask.query);
     return [];
@@ -55,7 +60,10 @@ function serveGuest(database: Database, socket: Socket): void {
     );
   });
   // A guest that goes away takes its transaction with it.
-  socket.on("close", () => open?.end(false));
+  socket.on("close", () => {
+    open?.end(false);
+    listening?.then((stop) => stop()).catch(() => {});
+  });
 }
 
 class RolledBack extends Error {}

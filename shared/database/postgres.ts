@@ -3,6 +3,7 @@ import pg from "pg";
 import {
   type Access,
   BEGIN,
+  CHANNEL,
   type Database,
   type DatabaseOptions,
   type Query,
@@ -10,10 +11,16 @@ import {
   type Session,
 } from "./database.ts";
 import { DatabaseFault, faultOf } from "./fault.ts";
+import { keepListening, type Line } from "./listening.ts";
 
 const CONNECT_TIMEOUT = 2_000;
 /** How much longer than its own limit a server may take to say that it has cancelled a query. */
 const GRACE = 1_000;
+/** How often a connection that listens is asked whether it is still there, and how long it may take to say so. */
+const HEARTBEAT = 5_000;
+const HEARTBEAT_TIMEOUT = 3_000;
+/** So that a connection whose other end has vanished fails, and is not waited for. */
+const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
 const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
 
 export async function openPostgres(url: string, options: DatabaseOptions): Promise<Database> {
@@ -23,6 +30,7 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
     max: options.connections,
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     types: asText,
+    ...KEEP_ALIVE,
     ...(options.queryTimeout === null ? {} : timeLimits(options.queryTimeout)),
   });
   // A connection that breaks while it is idle is the pool's to replace; without a listener it would end the process.
@@ -37,6 +45,7 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
       return withClient(pool, run);
     }),
     transaction: (access, run) => withClient(pool, (client) => transaction(client, access, run)),
+    listen: ({ heard }) => keepListening(() => openLine(url, heard), heard),
     close: () => pool.end(),
   };
 }
@@ -89,7 +98,9 @@ async function transaction<T>(
   access: Access,
   run: (session: Session) => Promise<T>,
 ): Promise<T> {
-  await answered(client.query(BEGIN[access]));
+  // The pool may lend a connection whose other end has vanished: nothing but that makes BEGIN take long.
+  const begin = { text: BEGIN[access], query_timeout: CONNECT_TIMEOUT };
+  await answered(client.query(begin));
   try {
     const result = await run(sessionOf((use) => use(client)));
     await answered(client.query("COMMIT"));
@@ -98,4 +109,28 @@ async function transaction<T>(
     await client.query("ROLLBACK").catch(() => {});
     throw error;
   }
+}
+
+/** A connection of its own: one that the pool lends would be lent to others, and closed when it is idle. */
+async function openLine(url: string, heard: () => void): Promise<Line> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: "precast watch",
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    query_timeout: HEARTBEAT_TIMEOUT,
+    ...KEEP_ALIVE,
+  });
+  const ended = new Promise<void>((resolve) => client.once("end", resolve));
+  client.on("error", () => {});
+  client.on("notification", heard);
+  const close = () => void client.end().catch(() => {});
+  try {
+    await answered(client.connect());
+    await answered(client.query(`LISTEN ${CHANNEL}`));
+  } catch (error) {
+    close();
+    throw error;
+  }
+  const heartbeat = setInterval(() => client.query("SELECT 1").catch(close), HEARTBEAT);
+  return { ended: ended.finally(() => clearInterval(heartbeat)), close };
 }

@@ -12,9 +12,12 @@ export type Ask = { readonly id: number } & (
   | { readonly script: string }
   | { readonly begin: Access }
   | { readonly end: "commit" | "rollback" }
+  | { readonly listen: true }
 );
 
-export type Told = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: WireError });
+export type Answered = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: WireError });
+/** What is heard comes unasked. */
+export type Told = Answered | { readonly heard: true };
 
 type WireError = { readonly message: string; readonly code?: string; readonly reason?: FaultReason };
 

@@ -9,13 +9,14 @@ import { writeBundle } from "../support/content.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { openStore, type Store } from "../support/site.ts";
 
-const COMMANDS = ["migrate", "import", "build", "serve", "explain", "verify", "status", "usage"];
+const COMMANDS = ["migrate", "import", "build", "watch", "serve", "explain", "verify", "status", "usage"];
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
   migrate: [],
   import: ["--prune", "--dry-run"],
   build: ["--app", "--full", "--dry-run"],
-  serve: ["--host", "--port", "--connections", "--queue", "--cache-control", "--cdn-cache-control"],
+  watch: ["--app"],
+  serve: ["--host", "--port", "--watch", "--connections", "--queue", "--cache-control", "--cdn-cache-control"],
   explain: ["--app"],
   verify: ["--app", "--sample"],
   status: [],
@@ -127,6 +128,7 @@ const FLAGS: [string, string][] = [
   ["import x", "PRECAST_DRY_RUN"],
   ["build", "PRECAST_DRY_RUN"],
   ["build", "PRECAST_FULL"],
+  ["serve", "PRECAST_WATCH"],
 ];
 
 describe("the configuration", () => {
@@ -374,6 +376,15 @@ describe("on a database", () => {
       await place.run("build");
       for (const ran of [await place.run("build --full"), await place.run("build", { PRECAST_FULL: "1" })]) {
         expect([ran.code, ran.stdout]).toEqual([0, expect.stringContaining("wrote 0 files")]);
+      }
+    });
+
+    test("--watch, PRECAST_WATCH", async () => {
+      for (const [line, env] of [["--watch", { PRECAST_WATCH: "0" }] as const, ["", { PRECAST_WATCH: "1" }] as const]) {
+        const server = await place.serve(line, env);
+        await server.printed(/^Shop: .*wrote 46 files/m);
+        await server.stop();
+        rmSync(out(""), { recursive: true });
       }
     });
 

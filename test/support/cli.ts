@@ -25,15 +25,21 @@ export type Ran = {
   readonly stderr: string;
 };
 
-export type Served = {
-  readonly url: string;
+/** A command that runs until it is told to stop. */
+export type Started = {
   readonly pid: number;
-  readonly get: (target: string, asked?: Asked) => Promise<Got>;
   /** Resolves when the output, of either kind, matches. */
   readonly printed: (pattern: RegExp) => Promise<void>;
   readonly output: () => Pick<Ran, "stdout" | "stderr">;
   /** Sends the signal and awaits the exit. */
   readonly stop: (signal?: NodeJS.Signals) => Promise<Ran>;
+  /** Awaits the exit. */
+  readonly end: () => Promise<Ran>;
+};
+
+export type Served = Started & {
+  readonly url: string;
+  readonly get: (target: string, asked?: Asked) => Promise<Got>;
 };
 
 export type Place = {
@@ -47,6 +53,8 @@ export type Place = {
   readonly take: (bundle: Bundle) => Promise<void>;
   /** Runs any program there: a shell, for one. */
   readonly spawn: (program: string, args: readonly string[], env?: Env) => Promise<Ran>;
+  /** Starts a command that runs on. */
+  readonly start: (line: string, env?: Env) => Started;
   /** Starts `serve`, on a free port unless told otherwise, and resolves when it has told its URL. */
   readonly serve: (line?: string, env?: Env) => Promise<Served>;
   /** Kills what still runs: after a test that failed. */
@@ -86,6 +94,7 @@ export function openPlace(env: Env = {}): Place {
       parsed(line, await inTime(startCommand(`${line} --json`)));
     },
     spawn: (program, args, more) => inTime(start(program, args, more)),
+    start: (line, more) => started(startCommand(line, more)),
     serve: async (line, more) => served(startCommand(`serve ${line ?? ""}`, { PRECAST_PORT: "0", ...more })),
     quit,
     close: async () => {
@@ -156,16 +165,19 @@ async function inTime({ child, ended, output }: Running): Promise<Ran> {
 
 async function served(running: Running): Promise<Served> {
   const [, url = ""] = await running.matches(/(http:\/\/[^/\s"]+).*\n/);
+  return { ...started(running), url, get: (target, asked) => ask(url, target, asked) };
+}
+
+function started(running: Running): Started {
   return {
-    url,
     pid: running.child.pid as number,
-    get: (target, asked) => ask(url, target, asked),
     printed: async (pattern) => void (await running.matches(pattern)),
     output: running.output,
     stop: async (signal = "SIGTERM") => {
       running.child.kill(signal);
       return inTime(running);
     },
+    end: () => inTime(running),
   };
 }
 

@@ -1,0 +1,28 @@
+/** `precast watch`: builds whenever content has changed. */
+import { DONE, defineCommand } from "../command.ts";
+import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
+import { watchTree } from "../watch.ts";
+
+export const watchCommand = defineCommand({
+  name: "watch",
+  describes: "build, and build again whenever content changes (with --json one value a build)",
+  argument: null,
+  settings: ["apps"],
+  examples: ["precast watch", "precast watch --app atlas", "precast watch --json"],
+  run: async (context, settings) => {
+    const { terminal, stopped } = context;
+    const stop = new AbortController();
+    void stopped().then(() => stop.abort());
+    // The embedded database is shared, or nobody could change it meanwhile: with a `serve` that then joins, too.
+    const queryTimeout = settings.databaseUrl === null ? QUERY_TIMEOUT : null;
+    await withDatabase(
+      settings,
+      async (database) => {
+        terminal.say("Watching for changes of content.");
+        await watchTree(context, database, { settings, results: true }, stop.signal);
+      },
+      { share: true, queryTimeout },
+    );
+    return DONE;
+  },
+});

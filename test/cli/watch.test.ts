@@ -1,0 +1,443 @@
+/** `precast watch` and `serve --watch` as processes: what is published becomes files, whatever happens meanwhile. */
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { type Database, sql } from "../../shared/database/database.ts";
+import { takeLock } from "../../shared/database/lock.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import {
+  holdPort,
+  idOf,
+  openPlace,
+  type Place,
+  readTree,
+  SHOP,
+  SHOP_FOLDER,
+  type Started,
+  shop,
+  shopWithout,
+  smallApp,
+} from "../support/cli.ts";
+import { createDatabase, dropDatabase, startPostgres, type TestServer } from "../support/postgres.ts";
+import { ENGINES, type Engine } from "../support/site.ts";
+import { until } from "../support/until.ts";
+
+const FREE = "/api/v1/posts";
+const asShop = { appKey: SHOP };
+
+type Build = {
+  readonly apps: { key: string; written: number; deleted: number; seconds: number }[];
+  readonly seconds: number;
+};
+
+let place: Place;
+let url: string | null;
+
+/** A place with the shop in a database of its own. */
+async function settle(engine: Engine, server = inject("postgresUrl")): Promise<void> {
+  url = engine === "postgres" ? await createDatabase(server) : null;
+  place = openPlace(url === null ? {} : { DATABASE_URL: url });
+  await place.run("migrate");
+  await place.take(shop());
+}
+async function leave(): Promise<void> {
+  await place.close();
+  if (url !== null) await dropDatabase(url);
+}
+
+const out = () => join(place.folder, "out");
+const titleFile = () => join(out(), SHOP_FOLDER, "posts", "entry", `${idOf(1)}.json`);
+const setTitle = (title: string) =>
+  `UPDATE precast.entries SET data = jsonb_set(data, '{title}', '"${title}"')
+   WHERE id = '${idOf(1)}' AND content_type_id = (SELECT id FROM precast.content_types WHERE slug = 'posts')`;
+
+/** Resolves when the entry's file holds the title. */
+const shows = (title: string) => until(`the file to hold ${title}`, () => fileHolds(title));
+function fileHolds(title: string): boolean {
+  try {
+    return readFileSync(titleFile(), "utf8").includes(`"${title}"`);
+  } catch {
+    return false;
+  }
+}
+
+/** Resolves when the tree is what a build from nothing makes. */
+async function isExact(): Promise<void> {
+  await place.json("build --out scratch");
+  const scratch = [...readTree(join(place.folder, "scratch"))];
+  rmSync(join(place.folder, "scratch"), { recursive: true });
+  await until("the tree to be that of a build from nothing", () => sameFiles(scratch));
+}
+function sameFiles(files: readonly (readonly [string, string])[]): boolean {
+  try {
+    return JSON.stringify([...readTree(out())]) === JSON.stringify(files);
+  } catch {
+    return false; // A file went while it was read.
+  }
+}
+
+function buildsOf(watch: Started): Build[] {
+  const lines = watch.output().stdout.split("\n").slice(0, -1);
+  return lines.map((line) => JSON.parse(line) as Build);
+}
+
+/** Starts it, and awaits its first build. */
+async function startWatch(line = "watch --json"): Promise<Started> {
+  const watch = place.start(line);
+  await until("the first build", () => buildsOf(watch).length > 0);
+  return watch;
+}
+
+/** As a CMS would: over PostgreSQL, or beside the process that has the embedded database open. */
+async function withCms<T>(work: (database: Database) => Promise<T>): Promise<T> {
+  const dataDir = join(place.folder, ".precast");
+  const database = await openDatabase({ url, dataDir, queryTimeout: null, connections: 2, queue: 100 });
+  return work(database).finally(() => database.close());
+}
+
+describe.each(ENGINES)("on %s", (engine) => {
+  beforeAll(() => settle(engine));
+  beforeEach(async () => {
+    rmSync(out(), { recursive: true, force: true });
+    await place.take(shop());
+  });
+  afterEach(() => place.quit());
+  afterAll(leave);
+
+  test("watch builds at its start, then whatever is edited", async () => {
+    const watch = await startWatch();
+    expect(buildsOf(watch)[0]).toMatchObject({ apps: [{ key: SHOP, written: 46, deleted: 0 }] });
+    await withCms((cms) => cms.execute(setTitle("Edited")));
+    await shows("Edited");
+    await isExact();
+    expect((await watch.stop()).code).toBe(0);
+  });
+
+  test("watch builds every kind of change", async () => {
+    await startWatch();
+    await withCms(async (cms) => {
+      for (const change of [
+        `UPDATE precast.entries SET status = 'draft' WHERE id = '${idOf(2)}'`,
+        `DELETE FROM precast.entries WHERE id = '${idOf(3)}'`,
+        "UPDATE precast.fields SET label = 'Heading' WHERE name = 'title'",
+        "UPDATE precast.content_types SET published = false WHERE slug = 'authors'",
+        "INSERT INTO precast.apps (key, name) VALUES ('late', 'Late')",
+        "UPDATE precast.apps SET media_base_url = 'https://media.test' WHERE key = 'Shop'",
+        "DELETE FROM precast.apps WHERE key = 'late'",
+        "TRUNCATE precast.entries",
+      ]) {
+        await cms.execute(change);
+        await isExact();
+      }
+    });
+  });
+
+  test("watch builds a burst of transactions in few builds", async () => {
+    const watch = await startWatch();
+    const before = buildsOf(watch).length;
+    await withCms(async (cms) => {
+      for (let number = 1; number <= 50; number++) await cms.execute(setTitle(`Number ${number}`));
+    });
+    await shows("Number 50");
+    await isExact();
+    await watch.stop();
+    expect(buildsOf(watch).length - before).toBeLessThan(25);
+  });
+
+  test("watch prints one JSON value a build with --json, and a line for what was written without", async () => {
+    const json = await startWatch();
+    await withCms((cms) => cms.execute(setTitle("For JSON")));
+    await shows("For JSON");
+    const { code, stdout } = await json.stop();
+    expect(code).toBe(0);
+    for (const line of stdout.trimEnd().split("\n")) expect(JSON.parse(line)).toHaveProperty("seconds");
+
+    const plain = place.start("watch");
+    await plain.printed(/Watching/);
+    await withCms((cms) => cms.execute(setTitle("For people")));
+    await plain.printed(/^Shop: \w+, wrote \d+ files, 0 deleted, in \d+\.\d+ s$/m);
+    expect((await plain.stop()).stderr).toBe("");
+  });
+
+  test.each(["SIGTERM", "SIGINT"] as const)("%s ends watch with exit code 0", async (signal) => {
+    const watch = await startWatch();
+    expect((await watch.stop(signal)).code).toBe(0);
+  });
+
+  test("watch waits while another build has the tree, and then builds", async () => {
+    const watch = await startWatch();
+    const unlock = takeLock(join(out(), ".precast", "build.lock"));
+    await withCms((cms) => cms.execute(setTitle("Behind the lock")));
+    await watch.printed(/Another build/);
+    expect(fileHolds("Behind the lock")).toBe(false);
+    unlock();
+    await shows("Behind the lock");
+    await watch.stop();
+    // However often it was tried.
+    expect(watch.output().stderr.match(/Another build/g)).toHaveLength(1);
+    expect(watch.output().stderr).toContain("Building works again.");
+  });
+
+  test("watch goes on after a build that could not write", async () => {
+    const watch = await startWatch();
+    rmSync(out(), { recursive: true });
+    writeFileSync(out(), "a file where the folder was");
+    await withCms((cms) => cms.execute(setTitle("Nowhere to go")));
+    await watch.printed(/A build failed/);
+    rmSync(out());
+    await shows("Nowhere to go");
+    await isExact();
+    expect((await watch.stop()).code).toBe(0);
+  });
+
+  test("watch builds the apps that it is told to, and waits for one that is not there yet", async () => {
+    const watch = place.start("watch --app late");
+    await watch.printed(/No app has the key late/);
+    await withCms((cms) => cms.execute(setTitle("Not asked for")));
+    await place.take(smallApp("late", ["A"]));
+    await watch.printed(/^late: .*wrote \d+ files/m);
+    expect([...readTree(out()).keys()].filter((path) => !path.startsWith("s-late/"))).toEqual([]);
+    await watch.stop();
+    await withCms((cms) => cms.execute("DELETE FROM precast.apps WHERE key = 'late'"));
+  });
+
+  test("serve --watch builds at its start, and what is imported beside it", async () => {
+    const server = await place.serve("--watch");
+    await server.printed(/^Shop: .*wrote 46 files/m);
+    expect((await server.get(FREE, asShop)).headers["cache-status"]).toBe("precast; hit");
+    await place.take(shopWithout(1));
+    await until("the entry to go", async () => !(await server.get(FREE, asShop)).text.includes('"One"'));
+    await isExact();
+    const { code, stderr } = await server.stop();
+    expect([code, stderr]).toEqual([0, ""]);
+  });
+});
+
+describe("on PostgreSQL", () => {
+  let client: Client;
+  /** Sees what goes on while the client is in a transaction. */
+  let observer: Client;
+
+  beforeAll(async () => {
+    await settle("postgres");
+    client = new Client({ connectionString: url as string });
+    observer = new Client({ connectionString: url as string });
+    await Promise.all([client.connect(), observer.connect()]);
+  });
+  beforeEach(async () => {
+    rmSync(out(), { recursive: true, force: true });
+    await place.take(shop());
+  });
+  afterEach(async () => {
+    await client.query("ROLLBACK");
+    await place.quit();
+  });
+  afterAll(async () => {
+    await Promise.all([client.end(), observer.end()]);
+    await leave();
+  });
+
+  /** Resolves when a build waits for the lock that the client holds. */
+  const buildWaits = () =>
+    until("a build to wait for the lock", async () => {
+      const { rowCount } = await observer.query(
+        `SELECT 1 FROM pg_stat_activity WHERE application_name = 'precast' AND wait_event_type = 'Lock'
+         AND datname = current_database()`,
+      );
+      return rowCount !== 0;
+    });
+  const lockEntries = () => client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+
+  test("watch misses nothing when all its connections are killed", async () => {
+    const watch = await startWatch();
+    for (const title of ["Killed once", "Killed twice"]) {
+      await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE application_name LIKE 'precast%' AND datname = current_database()`);
+      await client.query(setTitle(title));
+      await shows(title);
+    }
+    await isExact();
+    expect((await watch.stop()).code).toBe(0);
+  });
+
+  test("watch builds a transaction that commits late, after others were built", async () => {
+    await startWatch();
+    const late = new Client({ connectionString: url as string });
+    await late.connect();
+    await late.query("BEGIN");
+    await late.query("UPDATE precast.entries SET data = jsonb_set(data, '{name}', '\"Late\"') WHERE data ? 'name'");
+    await client.query(setTitle("Early"));
+    await shows("Early");
+    await late.query("COMMIT");
+    await late.end();
+    await isExact();
+    expect([...readTree(out()).values()].some((text) => text.includes('"Late"'))).toBe(true);
+  });
+
+  test("watch builds what is committed while it builds", async () => {
+    await startWatch();
+    await lockEntries();
+    await observer.query("UPDATE precast.apps SET name = 'Announced'");
+    // It has its snapshot by then, and cannot see the change.
+    await buildWaits();
+    await client.query(setTitle("During the build"));
+    await client.query("COMMIT");
+    await shows("During the build");
+    await isExact();
+  });
+
+  test("watch that is told to stop finishes its build", async () => {
+    await lockEntries();
+    const watch = place.start("watch --json");
+    await buildWaits();
+    const stopped = watch.stop();
+    await client.query("COMMIT");
+    const { code, stdout } = await stopped;
+    expect([code, JSON.parse(stdout).apps[0].written]).toEqual([0, 46]);
+    await isExact();
+  });
+
+  test("watch and serve --watch say that the schema is missing, and end", async () => {
+    const empty = await createDatabase(inject("postgresUrl"));
+    for (const line of ["watch", "serve --watch --port 0"]) {
+      const { code, stdout, stderr } = await place.run(line, { DATABASE_URL: empty });
+      expect([line, code, stdout]).toEqual([line, 1, ""]);
+      expect(stderr).toMatch(/^[^\n]*precast migrate[^\n]*\n$/);
+    }
+    await dropDatabase(empty);
+  });
+
+  test("watch says that the database does not answer, and ends", async () => {
+    const held = await holdPort();
+    await held.release();
+    const away = { DATABASE_URL: `postgres://nobody@127.0.0.1:${held.port}/none` };
+    const { code, stdout, stderr } = await place.run("watch", away);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^The database did not answer [^\n]*\n$/);
+  });
+
+  test("serve --watch answers while its first build runs, and stops with it", async () => {
+    await place.run("build");
+    await lockEntries();
+    const server = await place.serve("--watch");
+    await buildWaits();
+    expect((await server.get(FREE, asShop)).status).toBe(200);
+    const stopped = server.stop();
+    await server.printed(/Stopping/);
+    await client.query("COMMIT");
+    expect((await stopped).code).toBe(0);
+  });
+
+  test("serve --watch prints its URL alone with --json", async () => {
+    const server = await place.serve("--watch --json");
+    await shows("One");
+    const { code, stdout } = await server.stop();
+    expect([code, JSON.parse(stdout)]).toEqual([0, { url: server.url }]);
+  });
+
+  test("serve without --watch builds nothing", async () => {
+    const server = await place.serve();
+    await withCms((cms) => cms.execute(setTitle("Not built")));
+    await server.stop();
+    expect(() => readTree(out())).toThrow(/ENOENT/);
+  });
+
+  test("the builds of serve --watch may take longer than a live query", async () => {
+    await lockEntries();
+    const server = await place.serve("--watch");
+    await buildWaits();
+    await client.query("SELECT pg_sleep(6); COMMIT");
+    await server.printed(/^Shop: .*wrote 46 files/m);
+    expect((await server.stop()).stderr).toBe("");
+  });
+});
+
+describe("on a PostgreSQL that stops and starts again", () => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    await settle("postgres", server.url("postgres"));
+  });
+  afterEach(() => place.quit());
+  afterAll(async () => {
+    await leave();
+    await server.remove();
+  });
+
+  /** Commits as soon as the server answers, when those who listened have hardly noticed. */
+  async function change(title: string): Promise<void> {
+    const client = new Client({ connectionString: url as string });
+    await client.connect();
+    await client.query(setTitle(title));
+    await client.end();
+  }
+
+  test.each(["fast", "immediate"] as const)("watch misses nothing (%s)", async (mode) => {
+    const watch = await startWatch();
+    await server.stop(mode);
+    await watch.printed(/The database did not answer/);
+    await server.start();
+    await change(`Back from ${mode}`);
+    await shows(`Back from ${mode}`);
+    await change(`Heard after ${mode}`);
+    await shows(`Heard after ${mode}`);
+    await isExact();
+    expect((await watch.stop()).code).toBe(0);
+  });
+
+  test("watch ends when it is told to while the database is away", async () => {
+    const watch = await startWatch();
+    await server.stop();
+    await watch.printed(/The database did not answer/);
+    expect((await watch.stop()).code).toBe(0);
+    await server.start();
+  });
+
+  test("serve --watch that starts without its database builds when it is there", async () => {
+    await server.stop();
+    const serving = await place.serve("--watch");
+    await serving.printed(/A build failed/);
+    await server.start();
+    await change("There at last");
+    await shows("There at last");
+    expect((await serving.stop()).code).toBe(0);
+  });
+});
+
+describe("on an embedded database that a server has open", () => {
+  beforeAll(() => settle("embedded"));
+  afterEach(() => place.quit());
+  afterAll(leave);
+
+  test("watch builds beside it, and ends with it", async () => {
+    const server = await place.serve();
+    const watch = await startWatch();
+    await withCms((cms) => cms.execute(setTitle("Beside")));
+    await until("it to be served", async () => (await server.get(FREE, asShop)).text.includes('"Beside"'));
+    await server.stop();
+    const { code, stderr } = await watch.end();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^The database did not answer .*has ended/m);
+  });
+
+  test("a change from before is built at the start", async () => {
+    await (await startWatch()).stop();
+    await withCms((cms) => cms.execute(setTitle("Before")));
+    expect(fileHolds("Before")).toBe(false);
+    const watch = await startWatch();
+    expect(fileHolds("Before")).toBe(true);
+    await watch.stop();
+  });
+
+  test("a server joins a watch that has the database open", async () => {
+    const watch = await startWatch();
+    const server = await place.serve();
+    await withCms((cms) => cms.execute(setTitle("Together")));
+    await until("it to be served", async () => (await server.get(FREE, asShop)).text.includes('"Together"'));
+    expect((await server.stop()).code).toBe(0);
+    expect((await watch.stop()).code).toBe(0);
+    expect(await withCms((cms) => cms.query(sql("SELECT count(*)::text FROM precast.apps")))).toEqual([["1"]]);
+  });
+});

@@ -1,0 +1,366 @@
+/** Who listens hears of every change that is committed, whatever happens to the connection meanwhile. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Database, sql } from "../../shared/database/database.ts";
+import type { DatabaseFault } from "../../shared/database/fault.ts";
+import { keepListening } from "../../shared/database/listening.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { migrate } from "../../shared/schema/migrate.ts";
+import { startPostgres, type TestServer } from "../support/postgres.ts";
+import { ENGINES, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
+
+type Ear = {
+  readonly count: () => number;
+  readonly faults: readonly DatabaseFault[];
+  readonly stop: () => Promise<void>;
+};
+
+async function listenTo(database: Database, onHeard = () => {}): Promise<Ear> {
+  let heard = 0;
+  const faults: DatabaseFault[] = [];
+  const stop = await database.listen({
+    heard: () => {
+      heard++;
+      onHeard();
+    },
+    lost: (fault) => faults.push(fault),
+  });
+  return { count: () => heard, faults, stop };
+}
+
+const addApp = (key: string) => `INSERT INTO precast.apps (key) VALUES ('${key}')`;
+const CLEAR = "DELETE FROM precast.apps";
+
+/** Every kind of change of every table that holds content, in an order in which each works. */
+const CHANGES = [
+  addApp("a"),
+  "UPDATE precast.apps SET name = 'A'",
+  "INSERT INTO precast.content_types (app_id, slug) SELECT id, 'posts' FROM precast.apps",
+  "UPDATE precast.content_types SET name = 'Posts'",
+  "INSERT INTO precast.fields (content_type_id, name, position, type) SELECT id, 'title', 1, 'text' FROM precast.content_types",
+  "UPDATE precast.fields SET label = 'Title'",
+  "INSERT INTO precast.entries (content_type_id, id) SELECT id, gen_random_uuid() FROM precast.content_types",
+  "UPDATE precast.entries SET status = 'published', published_at = now()",
+  "DELETE FROM precast.entries",
+  "DELETE FROM precast.fields",
+  "DELETE FROM precast.content_types",
+  "DELETE FROM precast.apps",
+  "TRUNCATE precast.entries",
+  "TRUNCATE precast.apps CASCADE",
+];
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  let ear: Ear;
+
+  beforeAll(async () => {
+    store = await openStore(engine);
+  });
+  afterAll(() => store.close());
+  beforeEach(async () => {
+    await store.database.execute(CLEAR);
+    ear = await listenTo(store.database);
+  });
+  afterEach(() => ear.stop());
+
+  test("every kind of change is heard", async () => {
+    for (const change of CHANGES) {
+      const before = ear.count();
+      await store.database.execute(change);
+      await until(`${change} to be heard`, () => ear.count() > before);
+    }
+  });
+
+  test("a transaction is heard once, and one that is rolled back never", async () => {
+    await store.database.transaction("write", async (session) => {
+      for (const key of ["a", "b", "c"]) await session.execute(addApp(key));
+    });
+    const failing = store.database.transaction("write", async (session) => {
+      await session.execute(addApp("d"));
+      throw new Error("no");
+    });
+    await expect(failing).rejects.toThrow("no");
+    await store.database.execute(addApp("e"));
+    // They come in order: what should not be there would have come before the last.
+    await until("the last change to be heard", () => ear.count() >= 2);
+    expect(ear.count()).toBe(2);
+  });
+
+  test("what is heard can be seen", async () => {
+    const seen: Promise<string>[] = [];
+    const other = await listenTo(store.database, () => seen.push(keys(store.database)));
+    await store.database.execute(addApp("a"));
+    await until("the change to be heard", () => seen.length > 0);
+    expect(await seen[0]).toBe("a");
+    await other.stop();
+  });
+
+  test("usage and what is only read is not heard", async () => {
+    await store.database.execute("INSERT INTO precast.usage VALUES ('a', '2026-01-01', 'list', 200, 1)");
+    await store.database.query(sql("SELECT count(*)::text FROM precast.entries"));
+    await store.database.execute(addApp("a"));
+    await until("the change to be heard", () => ear.count() >= 1);
+    expect(ear.count()).toBe(1);
+  });
+
+  test("several can listen, and who has stopped hears nothing more", async () => {
+    const other = await listenTo(store.database);
+    await store.database.execute(addApp("a"));
+    await until("both to hear", () => ear.count() === 1 && other.count() === 1);
+    await other.stop();
+    await store.database.execute(addApp("b"));
+    await until("the one to hear", () => ear.count() === 2);
+    expect(other.count()).toBe(1);
+  });
+});
+
+async function keys(database: Database): Promise<string> {
+  return (await database.query(sql("SELECT key FROM precast.apps ORDER BY key"))).join(" ");
+}
+
+describe("on PostgreSQL, a connection that is lost", () => {
+  let store: Store;
+  let client: Client;
+
+  beforeAll(async () => {
+    store = await openStore("postgres");
+    client = new Client({ connectionString: store.url as string });
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client.end();
+    await store.close();
+  });
+
+  const listeners = async (): Promise<number[]> => {
+    const { rows } = await client.query(
+      "SELECT pid FROM pg_stat_activity WHERE application_name = 'precast watch' AND datname = current_database()",
+    );
+    return rows.map(({ pid }) => pid);
+  };
+
+  test("is made anew, tells that something may have been missed, and hears again", async () => {
+    const ear = await listenTo(store.database);
+    const [first] = await listeners();
+    await client.query("SELECT pg_terminate_backend($1)", [first]);
+    // Once for the loss, once when it listens again.
+    await until("both to be told", () => ear.count() >= 2);
+    expect(await listeners()).not.toContain(first);
+    await client.query(addApp("a"));
+    await until("the change to be heard", () => ear.count() >= 3);
+    expect(ear.faults).toEqual([]);
+    await ear.stop();
+  });
+
+  test("is closed when nobody listens any more", async () => {
+    const ear = await listenTo(store.database);
+    expect(await listeners()).toHaveLength(1);
+    await ear.stop();
+    await until("the connection to close", async () => (await listeners()).length === 0);
+    expect(ear.count()).toBe(0);
+  });
+
+  test("is noticed where it only falls silent", async () => {
+    const line = await openLine(store.url as string);
+    const database = await openDatabase({ ...OPTIONS, url: line.url });
+    const ear = await listenTo(database);
+    line.cut();
+    await client.query(addApp("unheard"));
+    await until("the loss to be told and mended", () => ear.count() >= 2);
+    await client.query(addApp("heard"));
+    await until("the change to be heard", () => ear.count() >= 3);
+    await ear.stop();
+    await database.close();
+    await line.close();
+  });
+
+  test("does not hold up a transaction where it only falls silent", async () => {
+    const line = await openLine(store.url as string);
+    const database = await openDatabase({ ...OPTIONS, url: line.url });
+    const read = () => database.transaction("read", (session) => session.query(sql("SELECT '1'")));
+    expect(await read()).toEqual([["1"]]);
+    line.cut();
+    await expect(read()).rejects.toMatchObject({ reason: "unavailable" });
+    expect(await read()).toEqual([["1"]]);
+    await database.close();
+    await line.close();
+  });
+});
+
+const OPTIONS = { url: null, dataDir: "", queryTimeout: null, connections: 1, queue: 10 };
+
+/** A way to the database that can fall silent: connections stay open and carry nothing more, later ones work. */
+async function openLine(target: string): Promise<{ url: string; cut: () => void; close: () => Promise<void> }> {
+  const { hostname, port } = new URL(target);
+  const pairs = new Set<readonly [Socket, Socket]>();
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    pairs.add([near, far]);
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = new URL(target);
+  const address = server.address();
+  url.port = String(typeof address === "object" ? address?.port : "");
+  return {
+    url: url.href,
+    cut: () => {
+      for (const [near, far] of pairs) {
+        near.unpipe();
+        far.unpipe();
+      }
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const pair of pairs) for (const socket of pair) socket.destroy();
+      }),
+  };
+}
+
+describe("on a PostgreSQL that stops and starts again", () => {
+  let server: TestServer;
+  let store: Store;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    store = await openStore("postgres", {}, server.url("postgres"));
+  });
+  afterAll(async () => {
+    await store.close();
+    await server.remove();
+  });
+
+  test.each(["fast", "immediate"] as const)("a change that nobody heard is not missed (%s)", async (mode) => {
+    // As a build does: whatever is heard, the database is read; a failure is tried again.
+    let seen = "";
+    const read = () => {
+      keys(store.database).then((found) => {
+        seen = found;
+      }, read);
+    };
+    const ear = await listenTo(store.database, read);
+    await server.stop(mode);
+    await server.start();
+    const client = new Client({ connectionString: store.url as string });
+    await client.connect();
+    await client.query(addApp(mode));
+    await client.end();
+    await until("the change to be seen", () => seen.split(" ").includes(mode));
+    await ear.stop();
+  });
+
+  test("one that is away is waited for", async () => {
+    await server.stop();
+    const ear = await listenTo(store.database);
+    await until("it to be told that nobody listens", () => ear.count() === 1);
+    await server.start();
+    await until("it to be told that it is back", () => ear.count() === 2);
+    await ear.stop();
+  });
+
+  test("who stops to listen while it is away need not wait for it", async () => {
+    const ear = await listenTo(store.database);
+    await server.stop();
+    await until("the loss to be told", () => ear.count() >= 1);
+    await ear.stop();
+    await server.start();
+    expect(ear.count()).toBe(1);
+  });
+});
+
+test("a database that refuses is an error, not one that is waited for", async () => {
+  const refuse = () => Promise.reject(new Error("cannot execute LISTEN during recovery"));
+  await expect(keepListening(refuse, () => {})).rejects.toThrow("during recovery");
+});
+
+test("a transaction that commits late is heard when it does", async () => {
+  const store = await openStore("postgres");
+  const client = new Client({ connectionString: store.url as string });
+  await client.connect();
+  const ear = await listenTo(store.database);
+  await client.query("BEGIN");
+  await client.query(addApp("late"));
+  await store.database.execute(addApp("early"));
+  await until("the early one to be heard", () => ear.count() === 1);
+  expect(await keys(store.database)).toBe("early");
+  await client.query("COMMIT");
+  await until("the late one to be heard", () => ear.count() === 2);
+  expect(await keys(store.database)).toBe("early late");
+  await ear.stop();
+  await client.end();
+  await store.close();
+});
+
+describe("on an embedded database", () => {
+  test("who listens hears on after a query was ended by its time limit", async () => {
+    const store = await openStore("embedded", { queryTimeout: 1_000 });
+    const ear = await listenTo(store.database);
+    const slow = store.database.query(sql("SELECT count(*)::text FROM generate_series(1, 1000000000)"));
+    await expect(slow).rejects.toMatchObject({ reason: "timeout" });
+    await until("it to be told that something may have been missed", () => ear.count() === 1);
+    await store.database.execute(addApp("a"));
+    await until("the change to be heard", () => ear.count() === 2);
+    await ear.stop();
+    await store.close();
+  });
+});
+
+describe("on an embedded database that another process has open", () => {
+  let dataDir: string;
+  let host: Database;
+  const open = () => openDatabase({ ...OPTIONS, dataDir, share: true });
+
+  beforeAll(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), "precast-listen-"));
+    host = await open();
+    await migrate(host);
+  });
+  beforeEach(() => host.execute(CLEAR));
+  afterAll(async () => {
+    await host.close();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  test("a guest hears what its host, another guest and it itself change", async () => {
+    const [guest, other] = [await open(), await open()];
+    const ear = await listenTo(guest);
+    let expected = 0;
+    for (const [database, key] of [[host, "host"] as const, [other, "other"] as const, [guest, "guest"] as const]) {
+      await database.execute(addApp(key));
+      expected++;
+      await until(`${key} to be heard`, () => ear.count() === expected);
+    }
+    await ear.stop();
+    await guest.close();
+    await other.close();
+  });
+
+  test("a host hears what its guests change, and guests that end hold nobody up", async () => {
+    const ear = await listenTo(host);
+    const leaving = await open();
+    await listenTo(leaving);
+    await leaving.execute(addApp("a"));
+    await until("the change to be heard", () => ear.count() === 1);
+    await leaving.close();
+    await host.execute(addApp("b"));
+    await until("the change to be heard", () => ear.count() === 2);
+    await ear.stop();
+  });
+
+  test("a guest whose host ends is told so", async () => {
+    const guest = await open();
+    const ear = await listenTo(guest);
+    await host.close();
+    await until("the loss to be told", () => ear.faults.length === 1);
+    expect(ear.faults[0]).toMatchObject({ reason: "unavailable" });
+    await guest.close();
+    host = await open();
+  });
+});
