@@ -1,12 +1,11 @@
 /** Keeps the tree up to date and tells of each build: what `precast watch` and `serve --watch` have in common. */
 import type { CommonName, Settings } from "../shared/config.ts";
 import type { Database } from "../shared/database/database.ts";
-import { type AppReport, buildTree } from "./build/build.ts";
+import { buildTree } from "./build/build.ts";
 import { rebuildOnChange } from "./build/rebuild.ts";
 import type { Context } from "./command.ts";
 import { describeFailure } from "./failure.ts";
-import { formatSeconds } from "./format.ts";
-import type { Terminal } from "./terminal.ts";
+import { summaryOf } from "./summary.ts";
 
 export type Watched = {
   readonly settings: Settings<CommonName | "apps">;
@@ -25,12 +24,13 @@ export function watchTree(
 
   async function build(): Promise<void> {
     const start = now();
-    const reports = await buildTree(database, { ...settings, dryRun: false, now });
+    const reports = await buildTree(database, { ...settings, full: false, dryRun: false, now });
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     if (warning !== null) terminal.say("Building works again.");
     warning = null;
-    for (const report of reports) if (report.written + report.deleted > 0) terminal.say(lineOf(report, terminal));
-    if (results) terminal.result("", { apps: reports.map(({ changes: _, ...report }) => report), seconds });
+    for (const report of reports)
+      if (report.written + report.deleted > 0) terminal.say(summaryOf(report, terminal, false));
+    if (results) terminal.result("", { apps: reports, seconds });
   }
 
   /** Told once, however often it is tried again. */
@@ -41,13 +41,4 @@ export function watchTree(
   }
 
   return rebuildOnChange({ listen: database.listen, build, onFailure, stop });
-}
-
-function lineOf(report: AppReport, { colors }: Terminal): string {
-  const { key, written, deleted, seconds } = report;
-  return `${colors.bold(key)}: ${modeOf(report)}, wrote ${written} files, ${deleted} deleted, in ${formatSeconds(seconds)}`;
-}
-
-function modeOf(report: AppReport & { readonly mode?: string }): string {
-  return report.mode ?? "full";
 }

@@ -17,7 +17,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(config|apps)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|respond)\.ts$/],
   [/^cli\/(build|import)\//, /^server\//],
-  [/^cli\/(command|terminal|database|failure|format|tour|nearest|standing|verify|watch)\.ts$/],
+  [/^cli\/(command|terminal|database|failure|format|tour|nearest|standing|summary|verify|watch)\.ts$/],
   [/^cli\/commands\//],
   [/^cli\/main\.ts$/],
 ];

@@ -8,7 +8,7 @@ import { countQuery } from "../../shared/tree-query.ts";
 import { overviewAnswers, typeAnswers } from "./answers.ts";
 import { addressIn, openBuilt } from "./built.ts";
 import { readDeltas, type TypeDelta } from "./delta.ts";
-import { exists, filesIn } from "./folder.ts";
+import { filesIn, isFolder } from "./folder.ts";
 import { type Kept, openKept } from "./kept.ts";
 import type { BuildMode } from "./mode.ts";
 import type { StagedApp } from "./stage.ts";
@@ -57,7 +57,7 @@ async function planFull(
   counts: ReadonlyMap<string, number>,
   { out, count }: PlanOptions,
 ): Promise<AppPlan> {
-  const compare = exists(join(out, folderOf(app.key)));
+  const compare = isFolder(join(out, folderOf(app.key)));
   const jobs: Job[] = [];
   for (const type of app.types) {
     jobs.push(await planAnew(session, app, type, counts.get(type.slug) ?? 0, { compare, count }));
@@ -102,7 +102,7 @@ async function planChanges(
 /** A type of which everything is computed, in a tree of which other types may stay as they are. */
 async function planRenewal(session: Session, app: App, type: ContentType, { out, count }: PlanOptions): Promise<Job> {
   const total = Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]);
-  const compare = exists(join(out, folderOf(app.key), type.slug));
+  const compare = isFolder(join(out, folderOf(app.key), type.slug));
   const job = await planAnew(session, app, type, total, { compare, count });
   const run = async (staged: StagedApp) => {
     const kept = compare ? openKept() : null;

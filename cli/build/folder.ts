@@ -16,7 +16,7 @@ export function* filesIn(root: string, below = ""): Generator<string> {
   try {
     folder = opendirSync(join(root, below));
   } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return;
+    if (codeOf(error) === "ENOENT" || (codeOf(error) === "ENOTDIR" && below !== "")) return;
     throw error;
   }
   try {

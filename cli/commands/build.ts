@@ -1,9 +1,9 @@
 /** `precast build`: writes the tree. */
-import { type AppReport, buildTree } from "../build/build.ts";
+import { buildTree } from "../build/build.ts";
 import type { Change } from "../build/changes.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
-import { formatBytes, formatSeconds } from "../format.ts";
+import { summaryOf } from "../summary.ts";
 import type { Terminal } from "../terminal.ts";
 
 export const buildCommand = defineCommand({
@@ -25,7 +25,7 @@ export const buildCommand = defineCommand({
     ).finally(() => progress?.stop());
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     if (apps.length === 0) terminal.say("No app in the database: import a bundle first (precast import <folder>).");
-    for (const report of apps) terminal.say(summaryOf(terminal, report, settings.dryRun));
+    for (const report of apps) terminal.say(summaryOf(report, terminal, settings.dryRun));
     if (settings.json) terminal.result("", { apps, seconds });
     return DONE;
   },
@@ -35,15 +35,3 @@ function sayChange({ say, colors }: Terminal, { change, app, file }: Change): vo
   const verb = change === "gone" ? colors.red("delete") : colors.green("write");
   say(`${verb} ${app} ${file.replace(/^[^/]+\/v1\//, "")}`);
 }
-
-function summaryOf({ colors }: Terminal, report: AppReport, dryRun: boolean): string {
-  const { key, mode, reason, written, unchanged, deleted, bytes, seconds } = report;
-  const done = `${dryRun ? "would write" : "wrote"} ${written} files, ${unchanged} unchanged, ${deleted} deleted`;
-  return `${colors.bold(key)}: ${done}, ${formatBytes(bytes)} in ${formatSeconds(seconds)} (${MODES[mode]}: ${reason})`;
-}
-
-const MODES: Record<AppReport["mode"], string> = {
-  full: "in full",
-  incremental: "what has changed",
-  removal: "removed",
-};

@@ -156,7 +156,9 @@ describe.each(ENGINES)("on %s", (engine) => {
     const plain = place.start("watch");
     await plain.printed(/Watching/);
     await withCms((cms) => cms.execute(setTitle("For people")));
-    await plain.printed(/^Shop: \w+, wrote \d+ files, 0 deleted, in \d+\.\d+ s$/m);
+    await plain.printed(
+      /^Shop: wrote \d+ files, \d+ unchanged, 0 deleted, .+ in \d+\.\d+ s \(what has changed: since .+\)$/m,
+    );
     expect((await plain.stop()).stderr).toBe("");
   });
 

@@ -1,0 +1,16 @@
+/** Says in one line what a build did to an app, how, and why so. */
+import type { AppReport } from "./build/build.ts";
+import { formatBytes, formatSeconds } from "./format.ts";
+import type { Terminal } from "./terminal.ts";
+
+const MODES: Record<AppReport["mode"], string> = {
+  full: "in full",
+  incremental: "what has changed",
+  removal: "removed",
+};
+
+export function summaryOf(report: AppReport, { colors }: Terminal, dryRun: boolean): string {
+  const { key, mode, reason, written, unchanged, deleted, bytes, seconds } = report;
+  const done = `${dryRun ? "would write" : "wrote"} ${written} files, ${unchanged} unchanged, ${deleted} deleted`;
+  return `${colors.bold(key)}: ${done}, ${formatBytes(bytes)} in ${formatSeconds(seconds)} (${MODES[mode]}: ${reason})`;
+}
