@@ -7,6 +7,8 @@ import { elementsOf, membersOf } from "../../shared/raw.ts";
 export type BuiltTree = {
   readonly root: string;
   readonly read: (address: Address) => string | null;
+  /** The bytes of a file, each as a character: cut and joined without decoding. */
+  readonly readBinary: (address: Address) => string | null;
 };
 
 /** The tree is not what its state says, somebody else has been at its files: it has to be built in full. */
@@ -20,12 +22,16 @@ export class ForeignTreeError extends Error {
 /** The files of an app below `out`. */
 export function openBuilt(out: string, appKey: string): BuiltTree {
   const root = join(out, folderOf(appKey));
-  return { root, read: (address) => readOrNull(join(root, fileOf(address))) };
+  return {
+    root,
+    read: (address) => readOrNull(join(root, fileOf(address))),
+    readBinary: (address) => readOrNull(join(root, fileOf(address)), "latin1"),
+  };
 }
 
-export function readOrNull(file: string): string | null {
+export function readOrNull(file: string, encoding: "utf8" | "latin1" = "utf8"): string | null {
   try {
-    return readFileSync(file, "utf8");
+    return readFileSync(file, encoding);
   } catch (error) {
     if (["ENOENT", "ENOTDIR", "EISDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
     throw error;

@@ -42,14 +42,18 @@ export function moveInto(root: string, path: string, from: string, made: Set<str
 }
 
 function move(from: string, to: string, made: Set<string>): boolean {
-  if (!exists(from)) return false;
   const folder = dirname(to);
   if (!made.has(folder)) {
     mkdirSync(folder, { recursive: true });
     made.add(folder);
   }
-  renameSync(from, to);
-  return true;
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+    return false;
+  }
 }
 
 /** Removes a folder in the place of the file, or files in the place of its folders. */

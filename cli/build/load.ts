@@ -1,12 +1,12 @@
 /** Gathers answers into one buffer, until they are worth a way to the writers. */
-import type { Load } from "./write.ts";
+import type { Load, Standing } from "./write.ts";
 
 /** `T` goes along with each answer. */
 export type Gathered<T> = Omit<Load, "tree" | "stage"> & { readonly items: readonly T[] };
 
 export type Gathering<T> = {
   /** Gives the size of the answer in bytes. */
-  readonly add: (path: string, body: string, compare: boolean, item: T) => number;
+  readonly add: (path: string, body: string | Uint8Array, standing: Standing, item: T) => number;
   readonly take: () => Gathered<T>;
   readonly isFull: () => boolean;
   readonly isEmpty: () => boolean;
@@ -24,21 +24,21 @@ export function openLoad<T>(bufferOf: (size: number) => Uint8Array<ArrayBuffer>)
   const fresh = () => ({
     items: [] as T[],
     paths: [] as string[],
-    compare: [] as boolean[],
+    standing: [] as Standing[],
     ends: [] as number[],
     bytes: bufferOf(2 * BYTES),
   });
   let load = fresh();
   const used = () => load.ends.at(-1) ?? 0;
 
-  const add = (path: string, body: string, compare: boolean, item: T) => {
+  const add = (path: string, body: string | Uint8Array, standing: Standing, item: T) => {
     const start = used();
     const needed = start + body.length * WIDEST;
     if (needed > load.bytes.length) load.bytes = enlarge(load.bytes, start, 2 * needed);
-    const { written } = encoder.encodeInto(body, load.bytes.subarray(start));
+    const written = copyInto(load.bytes.subarray(start), body);
     load.items.push(item);
     load.paths.push(path);
-    load.compare.push(compare);
+    load.standing.push(standing);
     load.ends.push(start + written);
     return written;
   };
@@ -49,6 +49,12 @@ export function openLoad<T>(bufferOf: (size: number) => Uint8Array<ArrayBuffer>)
   };
   const isFull = () => used() >= BYTES || load.paths.length >= FILES;
   return { add, take, isFull, isEmpty: () => load.paths.length === 0 };
+}
+
+function copyInto(bytes: Uint8Array, body: string | Uint8Array): number {
+  if (typeof body === "string") return encoder.encodeInto(body, bytes).written;
+  bytes.set(body);
+  return body.length;
 }
 
 function enlarge(bytes: Uint8Array, used: number, size: number): Uint8Array<ArrayBuffer> {

@@ -10,11 +10,17 @@ import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
 import type { Kept } from "./kept.ts";
 import { openLoad } from "./load.ts";
 import { CARRIED, commitStage, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
-import type { Written } from "./write.ts";
+import type { Standing, Written } from "./write.ts";
 import { openWriters } from "./writers.ts";
 
 /** A file to be written, or to go where `body` is null. */
-export type Rewrite = { readonly address: Address; readonly body: string | null };
+export type Rewrite = {
+  readonly address: Address;
+  /** Text, or its bytes in UTF-8. */
+  readonly body: string | Uint8Array | null;
+  /** The size of the file that it replaces, where it is known to differ. */
+  readonly replaces?: number | undefined;
+};
 
 /** What a build did to the files of an app: `size` is how large all were that were put, `bytes` how much the folder grew. */
 export type Tally = { looked: number; size: number; added: number; changed: number; gone: number; bytes: number };
@@ -106,18 +112,18 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
       tally.bytes -= size;
       note("gone", file, address);
     };
-    const write = async (address: Address, body: string, compare: boolean) => {
+    const write = async (address: Address, body: string | Uint8Array, standing: Standing) => {
       const file = `${root}/${fileOf(address)}`;
-      const size = load.add(file, body, compare, { address, note: noteWritten });
+      const size = load.add(file, body, standing, { address, note: noteWritten });
       tally.looked += 1;
       tally.size += size;
       onFile(size);
       if (load.isFull()) await send();
     };
     const put = async (rewrites: readonly Rewrite[], compare: boolean, kept: Kept | null = null) => {
-      for (const { address, body } of rewrites) {
+      for (const { address, body, replaces } of rewrites) {
         kept?.add(fileOf(address));
-        if (body !== null) await write(address, body, compare);
+        if (body !== null) await write(address, body, replaces ?? (compare ? "unknown" : "none"));
         else {
           remove(`${root}/${fileOf(address)}`, address);
           onFile(0);

@@ -9,7 +9,7 @@ import { type EntryRow, readEntryRow, renderEntry } from "../../shared/entry.ts"
 import { shownOfList } from "../../shared/shown.ts";
 import { defaultSort } from "../../shared/sort.ts";
 import { placesQuery } from "../../shared/tree-query.ts";
-import { openPages } from "./answers.ts";
+import { type FreeAnswer, openPages } from "./answers.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn } from "./built.ts";
 import type { Rewrite } from "./stage.ts";
 import type { Touched } from "./touched.ts";
@@ -23,7 +23,7 @@ export type Rewrites = {
   readonly answers: () => AsyncIterable<Rewrite[]> | Iterable<Rewrite[]>;
 };
 
-/** The item of a touched entry, and where it stands in the order of the pages, from 0. */
+/** The item of a touched entry, a character a byte, and where it stands in the order of the pages, from 0. */
 type Placed = { readonly index: number; readonly item: string };
 
 const BATCH = 50;
@@ -63,7 +63,7 @@ async function findPlaces(
   const rows = await session.query(placesQuery(app.key, type, ids));
   return rows.map((row) => ({
     index: Number(row[0]) - 1,
-    item: renderEntry(app, shown, readEntryRow(row, 1) as EntryRow),
+    item: Buffer.from(renderEntry(app, shown, readEntryRow(row, 1) as EntryRow)).toString("latin1"),
   }));
 }
 
@@ -85,14 +85,15 @@ function* editPages(
 ): Generator<Rewrite[]> {
   const perPage = defaultPerPage(type);
   for (const [number, placed] of pages) {
-    const items = readPage(type, built, number);
+    const items = itemsIn(readPage(type, built, number));
     for (const { index, item } of placed) {
       const place = index % perPage;
       if (idOfItem(items[place] ?? "") !== idOfItem(item)) throw foreign(type, number);
       items[place] = item;
     }
     const page = BigInt(number);
-    yield [{ address: { kind: "page", slug: type.slug, page }, body: listBody(items, { page, perPage, total }) }];
+    const address = { kind: "page", slug: type.slug, page } as const;
+    yield [{ address, body: bytesOf(listBody(items, { page, perPage, total })) }];
   }
 }
 
@@ -108,8 +109,9 @@ function* shiftPages(
   const touched = new Set(listed.map(({ id }) => id));
   const pages = openPages(type, total);
   const coming = [...placed].reverse();
+  const sizes: number[] = [];
   let index = 0;
-  let batch: Rewrite[] = [];
+  let batch: FreeAnswer[] = [];
   const add = (item: string) => {
     index += 1;
     batch.push(...pages.add(item));
@@ -117,28 +119,40 @@ function* shiftPages(
   const addComing = () => {
     while (coming.at(-1)?.index === index) add(coming.pop()?.item as string);
   };
+  // Every page tells the total: under another one, none is as it was.
+  const rewrite = ({ address, body }: FreeAnswer): Rewrite => ({
+    address,
+    body: bytesOf(body),
+    replaces: total === before || address.kind !== "page" ? undefined : sizes[Number(address.page) - 1],
+  });
   for (let number = 1; number <= lastPage(before, perPage); number++) {
-    for (const item of readPage(type, built, number)) {
+    const file = readPage(type, built, number);
+    sizes.push(file.length);
+    for (const item of itemsIn(file)) {
       addComing();
       if (!touched.has(idOfItem(item))) add(item);
     }
     if (batch.length >= BATCH) {
-      yield batch;
+      yield batch.map(rewrite);
       batch = [];
     }
   }
   addComing();
   if (index !== total) throw foreign(type, 1);
-  yield [...batch, ...pages.rest()];
+  yield [...batch, ...pages.rest()].map(rewrite);
   for (let number = lastPage(total, perPage) + 1; number <= lastPage(before, perPage); number++) {
     yield [{ address: { kind: "page", slug: type.slug, page: BigInt(number) }, body: null }];
   }
 }
 
-function readPage(type: ContentType, built: BuiltTree, number: number): string[] {
-  const file = built.read({ kind: "page", slug: type.slug, page: BigInt(number) });
+function readPage(type: ContentType, built: BuiltTree, number: number): string {
+  const file = built.readBinary({ kind: "page", slug: type.slug, page: BigInt(number) });
   if (file === null) throw foreign(type, number);
-  return itemsIn(file);
+  return file;
+}
+
+function bytesOf(text: string): Uint8Array {
+  return Buffer.from(text, "latin1");
 }
 
 function foreign(type: ContentType, number: number): ForeignTreeError {

@@ -9,12 +9,15 @@ export type Load = {
   readonly stage: string | null;
   /** Relative to both folders, with `/`. */
   readonly paths: readonly string[];
-  /** For each path whether the tree may have a file there. */
-  readonly compare: readonly boolean[];
+  /** What is known of each file that the tree has there. */
+  readonly standing: readonly Standing[];
   /** Where in `bytes` each answer ends. */
   readonly ends: readonly number[];
   readonly bytes: Uint8Array<ArrayBuffer>;
 };
+
+/** Nothing (the file has to be looked at), that there is none, or that it differs and how large it is. */
+export type Standing = "unknown" | "none" | number;
 
 export type Outcome = "same" | "added" | "changed";
 
@@ -22,14 +25,20 @@ export type Outcome = "same" | "added" | "changed";
 export type Written = readonly { readonly outcome: Outcome; readonly before: number }[];
 
 /** `made` remembers the folders of the stage. */
-export function writeLoad({ tree, stage, paths, compare, ends, bytes }: Load, made: Set<string>): Written {
+export function writeLoad({ tree, stage, paths, standing, ends, bytes }: Load, made: Set<string>): Written {
   return paths.map((path, index) => {
     const content = bytes.subarray(ends[index - 1] ?? 0, ends[index]);
-    const before = compare[index] ? readOrNull(join(tree, path)) : null;
-    if (before?.equals(content)) return { outcome: "same", before: before.length };
-    if (stage !== null) writeNew(join(stage, path), content, made);
-    return before === null ? { outcome: "added", before: 0 } : { outcome: "changed", before: before.length };
+    const written = compare(content, join(tree, path), standing[index] ?? "unknown");
+    if (written.outcome !== "same" && stage !== null) writeNew(join(stage, path), content, made);
+    return written;
   });
+}
+
+function compare(content: Uint8Array, file: string, standing: Standing): Written[number] {
+  if (typeof standing === "number") return { outcome: "changed", before: standing };
+  const before = standing === "none" ? null : readOrNull(file);
+  if (before === null) return { outcome: "added", before: 0 };
+  return { outcome: before.equals(content) ? "same" : "changed", before: before.length };
 }
 
 function readOrNull(file: string): Buffer | null {

@@ -34,7 +34,7 @@ export const verifyCommand = defineCommand({
     );
     const listed = differences.slice(0, MAX_LISTED).map(({ app, problem, file }) => `${app} ${file}: ${problem}`);
     const rest = differences.length > MAX_LISTED ? [`… and ${differences.length - MAX_LISTED} more`] : [];
-    const advice = differences.length > 0 ? ["Run `precast build` to put the tree right."] : [];
+    const advice = differences.length > 0 ? ["Run `precast build --full` to put the tree right."] : [];
     terminal.result([...listed, ...rest, ...summary, ...advice].join("\n"), { apps: verified });
     return differences.length > 0 ? DIFFERENT : DONE;
   },
