@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { fileOf, folderOf, segment } from "../../shared/address.ts";
+import { addressOfFile, fileOf, folderOf, requestOf, segment } from "../../shared/address.ts";
 
 describe("a segment of the tree", () => {
   test.each([
@@ -65,6 +65,43 @@ describe("the file of a request", () => {
     ],
   ] as const)("$0.kind is $1", (address, file) => {
     expect(fileOf(address)).toBe(file);
+  });
+
+  test.each([
+    [{ kind: "catalog" }, "/api/v1/_schemas"],
+    [{ kind: "schema", slug: "posts" }, "/api/v1/_schemas/posts"],
+    [{ kind: "page", slug: "posts", page: 1n }, "/api/v1/posts"],
+    [{ kind: "page", slug: "posts", page: 12n }, "/api/v1/posts?page=12"],
+    [{ kind: "filter", slug: "posts", field: "tag", value: "a&b é" }, "/api/v1/posts?filter[tag]=a%26b%20%C3%A9"],
+    [{ kind: "sort", slug: "posts", sort: "-title" }, "/api/v1/posts?sort=-title"],
+    [{ kind: "entry", slug: "posts", id: "bbed1cc7" }, "/api/v1/posts/bbed1cc7"],
+  ] as const)("belongs to one request that can be sent: $1", (address, request) => {
+    expect(requestOf(address)).toBe(request);
+    expect(addressOfFile(fileOf(address))).toEqual(address);
+  });
+
+  test("tells the value of a filter unless it is hashed", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (value) => {
+        const address = { kind: "filter", slug: "posts", field: "tag", value } as const;
+        const hashed = Buffer.byteLength(value) > 64;
+        expect(addressOfFile(fileOf(address))).toEqual(hashed ? null : address);
+      }),
+    );
+  });
+
+  test.each([
+    "notes.txt",
+    "posts/page/01.json",
+    "posts/page/x.json",
+    "posts/page/1.json.tmp",
+    "posts/filter/tag/x-4e65775.json",
+    "posts/filter/tag/new.json",
+    "posts/other/1.json",
+    "posts.json",
+    "posts/page/1/2.json",
+  ])("is not that of a stranger: %s", (file) => {
+    expect(addressOfFile(file)).toBeNull();
   });
 
   test("lies in the folder of its app, whatever the case of the key", () => {

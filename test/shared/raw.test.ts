@@ -1,7 +1,7 @@
 /** jsonb text is cut into the same values that a JSON parser finds. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compact, membersOf } from "../../shared/raw.ts";
+import { compact, elementsOf, membersOf } from "../../shared/raw.ts";
 
 /** As PostgreSQL writes jsonb: a blank behind each colon and comma, outside of strings. */
 function spell(value: unknown): string {
@@ -14,6 +14,36 @@ function spell(value: unknown): string {
 }
 
 const fieldName = fc.stringMatching(/^[a-z][a-z0-9_]{0,8}$/);
+
+describe("an answer of the tree", () => {
+  test("is cut into the members that a JSON parser finds", () => {
+    fc.assert(
+      fc.property(fc.dictionary(fieldName, fc.jsonValue()), (object) => {
+        const members = membersOf(JSON.stringify(object), "answer");
+        expect([...members.keys()]).toEqual(Object.keys(object));
+        for (const [name, raw] of members) expect(raw).toBe(JSON.stringify(object[name]));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("is cut into the items that a JSON parser finds", () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue()), (items) => {
+        const texts = items.map((item) => JSON.stringify(item));
+        expect(elementsOf(texts.join(","))).toEqual(texts);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test.each(['{"id":"', '{"id":"a","b":[', '{"id":"a\\', "[", '"'])(
+    "that somebody has cut off does not hang the build: %s",
+    (text) => {
+      expect(elementsOf(text)).toEqual([text]);
+    },
+  );
+});
 
 describe("the members of a jsonb object", () => {
   test("are what a JSON parser finds", () => {
