@@ -33,15 +33,16 @@ Options:
   --entries N            entries of the cases full to publish: 1000 to 1000000, by default 100000
   --cases A,B            these cases alone
   --bundle FOLDER        import and build this bundle on the embedded database as well
-  --runs N               how often each case is run; by default full, tar and the bundle once, the others 5 times
+  --runs N               how often each case is run; by default full, tar, publish and bundle once, the rest 5 times
   --no-check             do not look whether the tree after the changes is the one of a build from nothing
   --json                 print one JSON value instead of a table (with npm run -s)
   --dir FOLDER           where trees and archives are written, by default the system's temporary folder
   --keep                 keep what was written
   --database-url URL     a PostgreSQL on which a superuser may make databases, by default one of its own
 
-Nothing is deleted before the end, so --runs takes disk: a tree and, for tar, its copy a run. On ext4, what is written
-shortly after a large deletion may take several times as long: leave five minutes between two benches.
+Nothing is deleted before the end, so --runs takes disk: a tree and, for tar, its copy a run. On ext4 without a journal, what
+is written shortly after many files were deleted or replaced takes several times as long (inodes that were freed in the
+last minutes are passed over one by one): leave five minutes between two benches.
 
 Exit code 1 when a tree is wrong or a build fails. How long something takes changes no exit code.
 `;

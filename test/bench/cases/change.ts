@@ -78,7 +78,8 @@ async function changeCase(work: Work, tree: Tree, change: Change, entries: Entri
   const { case: name, what, aim, edit } = change;
   const runs: Built[] = [];
   const touched: Touched[] = [];
-  for (let run = 1; run <= options.runs.small; run++) {
+  // A publication replaces every page: what is written right after that would be measured beside those deletions.
+  for (let run = 1; run <= (name === "publish" ? options.runs.large : options.runs.small); run++) {
     say(`${name}: ${what}, run ${run}`);
     if (edit !== null) await apply(tree.url, edit, entries[edit.of].next().value, run);
     runs.push(await runBuild(tree.source, tree.out, place.folder));
