@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { type AppDefaults, readApp } from "../shared/apps.ts";
 import { type Session, sql } from "../shared/database/database.ts";
 import { readState, stateFileOf, type TreeState } from "../shared/state.ts";
-import { readOrNull } from "./build/built.ts";
 import { readSource } from "./build/source.ts";
+import { readText } from "./build/stage/folder.ts";
 
 export type TreeStanding = Pick<TreeState, "built_at" | "files" | "bytes"> & {
   /** Entries that were written since, drafts too; null where the tree is of another database. */
@@ -22,7 +22,7 @@ export async function treeStanding(
   key: string,
   settings: AppDefaults & { readonly out: string },
 ): Promise<TreeStanding | null> {
-  const state = readState(readOrNull(join(settings.out, stateFileOf(key))) ?? "");
+  const state = readState(readText(join(settings.out, stateFileOf(key))) ?? "");
   if (state === null) return null;
   const { built_at, files, bytes } = state;
   const { source } = await readSource(session);

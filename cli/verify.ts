@@ -1,5 +1,4 @@
 /** Verifies a tree: each file against the live answer to its request, and the folder against what it should hold. */
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Address, fileOf, folderOf, requestOf } from "../shared/address.ts";
 import { DEFAULT_CACHE_POLICY } from "../shared/answer.ts";
@@ -8,9 +7,9 @@ import type { Session } from "../shared/database/database.ts";
 import { answerLive } from "../shared/live.ts";
 import { respond, type Sources } from "../shared/respond.ts";
 import { publishedIdsQuery } from "../shared/tree-query.ts";
-import { freeAnswers } from "./build/answers.ts";
-import { filesIn } from "./build/folder.ts";
-import { countFiles } from "./build/totals.ts";
+import { freeAnswers } from "./build/answers/answers.ts";
+import { countFiles } from "./build/answers/totals.ts";
+import { filesIn, readText } from "./build/stage/folder.ts";
 
 export type Difference = {
   readonly app: string;
@@ -52,7 +51,7 @@ export async function verifyApp(
   for await (const batch of freeAnswers(session, app)) {
     for (const { address, body } of batch) {
       const file = fileOf(address);
-      const content = readOrNull(join(root, file));
+      const content = readText(join(root, file));
       const live = expected.size % step === 0 ? await computeLive(session, app, address) : null;
       if (live !== null) computed++;
       expected.add(file);
@@ -64,7 +63,7 @@ export async function verifyApp(
   }
   for (const file of filesIn(root)) {
     if (!expected.has(file)) note("surplus", file);
-    if (showsUnpublished(file, readOrNull(join(root, file)) ?? "", published)) note("shows an unpublished entry", file);
+    if (showsUnpublished(file, readText(join(root, file)) ?? "", published)) note("shows an unpublished entry", file);
   }
   return { key: app.key, files: expected.size, computed, differences };
 }
@@ -112,13 +111,5 @@ function idsIn(content: string): string[] {
     return [data ?? []].flat().map((entry) => entry.id);
   } catch {
     return [];
-  }
-}
-
-function readOrNull(file: string): string | null {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return null;
   }
 }

@@ -2,7 +2,7 @@
 import type { CommonName, Settings } from "../shared/config.ts";
 import type { Database } from "../shared/database/database.ts";
 import { buildTree } from "./build/build.ts";
-import { rebuildOnChange } from "./build/rebuild.ts";
+import { rebuildOnChange } from "./build/watch/rebuild.ts";
 import type { Context } from "./command.ts";
 import { describeFailure } from "./failure.ts";
 import { summaryOf } from "./summary.ts";

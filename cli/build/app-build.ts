@@ -5,15 +5,15 @@ import type { App, ContentType } from "../../shared/catalog.ts";
 import type { Session } from "../../shared/database/database.ts";
 import type { TreeState } from "../../shared/state.ts";
 import { countQuery } from "../../shared/tree-query.ts";
-import { overviewAnswers, typeAnswers } from "./answers.ts";
-import { addressIn, openBuilt } from "./built.ts";
-import { readDeltas, type TypeDelta } from "./delta.ts";
-import { filesIn, isFolder } from "./folder.ts";
-import { type Kept, openKept } from "./kept.ts";
+import { overviewAnswers, typeAnswers } from "./answers/answers.ts";
+import { countTypeFiles } from "./answers/totals.ts";
 import type { BuildMode } from "./mode.ts";
-import type { StagedApp } from "./stage.ts";
-import { countTypeFiles } from "./totals.ts";
-import { planUpdate } from "./update.ts";
+import { filesIn, isFolder } from "./stage/folder.ts";
+import { type Kept, openKept } from "./stage/kept.ts";
+import type { StagedApp } from "./stage/stage.ts";
+import { addressIn, openBuilt } from "./update/built.ts";
+import { readDeltas, type TypeDelta } from "./update/delta.ts";
+import { planUpdate } from "./update/update.ts";
 
 export type AppPlan = {
   /** How many files are looked at; only what is known anyway unless it was asked for. */

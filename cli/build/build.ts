@@ -13,13 +13,13 @@ import { readState, STATE_FOLDER, writeState } from "../../shared/state.ts";
 import { appCountsQuery } from "../../shared/tree-query.ts";
 import { VERSION } from "../../shared/version.ts";
 import { type AppPlan, planApp } from "./app-build.ts";
-import { addressIn, ForeignTreeError } from "./built.ts";
-import type { Change } from "./changes.ts";
-import { filesIn } from "./folder.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
-import { emptyTrash, recover, tellChanges } from "./publish.ts";
 import { readSource, type Source, settleSource } from "./source.ts";
-import { openStage, type Stage, type StagedApp } from "./stage.ts";
+import type { Change } from "./stage/changes.ts";
+import { filesIn } from "./stage/folder.ts";
+import { emptyTrash, recover, tellChanges } from "./stage/publish.ts";
+import { openStage, type Stage, type StagedApp } from "./stage/stage.ts";
+import { addressIn, ForeignTreeError } from "./update/built.ts";
 
 export type BuildOptions = AppDefaults & {
   readonly out: string;

@@ -4,8 +4,7 @@ import { fileOf, folderOf } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
 import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { VERSION } from "../../shared/version.ts";
-import { readOrNull } from "./built.ts";
-import { isFile } from "./folder.ts";
+import { isFile, readText } from "./stage/folder.ts";
 
 export type BuildMode =
   | { readonly mode: "full"; readonly reason: string }
@@ -15,7 +14,7 @@ export type BuildMode =
 export function chooseMode(out: string, app: App, source: string, forced: boolean): BuildMode {
   const full = (reason: string) => ({ mode: "full", reason }) as const;
   if (forced) return full("--full asks for it");
-  const text = readOrNull(join(out, stateFileOf(app.key)));
+  const text = readText(join(out, stateFileOf(app.key)));
   if (text === null) return full("it was not built before");
   const state = readState(text);
   if (state === null) return full("the state of its last build cannot be read");

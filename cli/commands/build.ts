@@ -1,6 +1,6 @@
 /** `precast build`: writes the tree. */
 import { buildTree } from "../build/build.ts";
-import type { Change } from "../build/changes.ts";
+import type { Change } from "../build/stage/changes.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
 import { summaryOf } from "../summary.ts";

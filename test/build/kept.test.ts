@@ -1,6 +1,6 @@
 /** What a build has looked at it knows again, however much that is, and nothing else. */
 import { expect, test } from "vitest";
-import { openKept } from "../../cli/build/kept.ts";
+import { openKept } from "../../cli/build/stage/kept.ts";
 
 test("every path that was added is known, and no other", () => {
   const kept = openKept();

@@ -1,10 +1,10 @@
 /** Counts the files that a build will have, so that its progress is true from the start. */
-import { lastPage } from "../../shared/body.ts";
-import { type App, type ContentType, defaultPerPage } from "../../shared/catalog.ts";
-import type { Session } from "../../shared/database/database.ts";
-import { countsOf } from "../../shared/live.ts";
-import { entryCountsQuery } from "../../shared/query.ts";
-import { facetCountQuery } from "../../shared/tree-query.ts";
+import { lastPage } from "../../../shared/body.ts";
+import { type App, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
+import type { Session } from "../../../shared/database/database.ts";
+import { countsOf } from "../../../shared/live.ts";
+import { entryCountsQuery } from "../../../shared/query.ts";
+import { facetCountQuery } from "../../../shared/tree-query.ts";
 import { filterColumns, sortHeads } from "./answers.ts";
 
 /** All files of an app. */

@@ -1,8 +1,8 @@
 /** Gathers the first page of every value of a filterable column while the entries of a type pass by in order. */
-import { listBody } from "../../shared/body.ts";
-import { type Column, type ContentType, defaultPerPage } from "../../shared/catalog.ts";
-import { type EntryRow, valueIn } from "../../shared/entry.ts";
-import { facetsOf } from "../../shared/facet.ts";
+import { listBody } from "../../../shared/body.ts";
+import { type Column, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
+import { type EntryRow, valueIn } from "../../../shared/entry.ts";
+import { facetsOf } from "../../../shared/facet.ts";
 import type { FreeAnswer } from "./answers.ts";
 
 /** Takes each entry with its list item. Gives the answers that are complete with it. */

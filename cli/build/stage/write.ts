@@ -1,6 +1,7 @@
 /** Compares answers with the files of a tree, and writes those that differ into a stage beside it. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { readOrNull } from "./folder.ts";
 
 /** Answers on their way to the disk: the bytes of all of them, one behind the other. */
 export type Load = {
@@ -39,15 +40,6 @@ function compare(content: Uint8Array, file: string, standing: Standing): Written
   const before = standing === "none" ? null : readOrNull(file);
   if (before === null) return { outcome: "added", before: 0 };
   return { outcome: before.equals(content) ? "same" : "changed", before: before.length };
-}
-
-function readOrNull(file: string): Buffer | null {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR", "EISDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
-    throw error;
-  }
 }
 
 function writeNew(file: string, content: Uint8Array, made: Set<string>): void {

@@ -2,8 +2,8 @@
  * Enumerates every free request of an app together with its answer, in the order in which they can be written: whatever
  * an answer names comes before it. Memory does not grow with the number of entries. Source: contract.md section 8.
  */
-import type { Address } from "../../shared/address.ts";
-import { catalogBody, entryBody, lastPage, listBody, schemaBody } from "../../shared/body.ts";
+import type { Address } from "../../../shared/address.ts";
+import { catalogBody, entryBody, lastPage, listBody, schemaBody } from "../../../shared/body.ts";
 import {
   type App,
   type Column,
@@ -11,16 +11,16 @@ import {
   defaultPerPage,
   findColumn,
   TIMESTAMPS,
-} from "../../shared/catalog.ts";
-import { readBatches } from "../../shared/database/cursor.ts";
-import type { Session } from "../../shared/database/database.ts";
-import { type EntryRow, readEntryRow, renderEntry } from "../../shared/entry.ts";
-import { spellNumber } from "../../shared/facet.ts";
-import { countsOf } from "../../shared/live.ts";
-import { entryCountsQuery } from "../../shared/query.ts";
-import { shownOfEntry, shownOfList } from "../../shared/shown.ts";
-import { readSort, type Sort } from "../../shared/sort.ts";
-import { entriesQuery, facetCountQuery, facetHeadsQuery, headIdsQuery, headQuery } from "../../shared/tree-query.ts";
+} from "../../../shared/catalog.ts";
+import { readBatches } from "../../../shared/database/cursor.ts";
+import type { Session } from "../../../shared/database/database.ts";
+import { type EntryRow, readEntryRow, renderEntry } from "../../../shared/entry.ts";
+import { spellNumber } from "../../../shared/facet.ts";
+import { countsOf } from "../../../shared/live.ts";
+import { entryCountsQuery } from "../../../shared/query.ts";
+import { shownOfEntry, shownOfList } from "../../../shared/shown.ts";
+import { readSort, type Sort } from "../../../shared/sort.ts";
+import { entriesQuery, facetCountQuery, facetHeadsQuery, headIdsQuery, headQuery } from "../../../shared/tree-query.ts";
 import { gatherHeads, type HeadGatherer, headAnswer, passHeads } from "./head.ts";
 
 export type FreeAnswer = { readonly address: Address; readonly body: string };

@@ -1,5 +1,5 @@
 /** Files and folders of a tree: written whole, listed, put in place and removed. */
-import { lstatSync, mkdirSync, opendirSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, opendirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /** A reader sees the old file or the new one, never a part: the new one gets its name when it is complete. */
@@ -8,6 +8,30 @@ export function writeWhole(file: string, content: string): void {
   const unfinished = `${file}.tmp`;
   writeFileSync(unfinished, content);
   renameSync(unfinished, file);
+}
+
+/** The bytes of a file; null where there is none. */
+export function readOrNull(file: string): Buffer | null {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(error))) return null;
+    throw error;
+  }
+}
+
+export function readText(file: string): string | null {
+  return readOrNull(file)?.toString("utf8") ?? null;
+}
+
+/** How many bytes a file has; null where there is none. */
+export function sizeOf(file: string): number | null {
+  try {
+    return lstatSync(file).size;
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return null;
+    throw error;
+  }
 }
 
 /** Every file below a folder, as relative paths with `/`; none when there is no folder. */

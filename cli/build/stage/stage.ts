@@ -4,9 +4,9 @@
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Address, fileOf, folderOf, requestOf, segment } from "../../shared/address.ts";
-import { sizeOf } from "./built.ts";
+import { type Address, fileOf, folderOf, requestOf, segment } from "../../../shared/address.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
+import { sizeOf } from "./folder.ts";
 import type { Kept } from "./kept.ts";
 import { openLoad } from "./load.ts";
 import { CARRIED, commitStage, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";

@@ -2,16 +2,16 @@
  * Which default pages of a type to write anew when some of its entries have changed. The tree's own pages hold the items
  * of all others in order: the database is asked for the touched entries and their places alone.
  */
-import { lastPage, listBody } from "../../shared/body.ts";
-import { type App, type ContentType, defaultPerPage } from "../../shared/catalog.ts";
-import type { Session } from "../../shared/database/database.ts";
-import { type EntryRow, readEntryRow, renderEntry } from "../../shared/entry.ts";
-import { shownOfList } from "../../shared/shown.ts";
-import { defaultSort } from "../../shared/sort.ts";
-import { placesQuery } from "../../shared/tree-query.ts";
-import { type FreeAnswer, openPages } from "./answers.ts";
+import { lastPage, listBody } from "../../../shared/body.ts";
+import { type App, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
+import type { Session } from "../../../shared/database/database.ts";
+import { type EntryRow, readEntryRow, renderEntry } from "../../../shared/entry.ts";
+import { shownOfList } from "../../../shared/shown.ts";
+import { defaultSort } from "../../../shared/sort.ts";
+import { placesQuery } from "../../../shared/tree-query.ts";
+import { type FreeAnswer, openPages } from "../answers/answers.ts";
+import type { Rewrite } from "../stage/stage.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn } from "./built.ts";
-import type { Rewrite } from "./stage.ts";
 import type { Touched } from "./touched.ts";
 
 /** How many entries the tree shows of the type, and how many the database does. */

@@ -1,8 +1,8 @@
 /** Reads what an earlier build wrote: the entries and lists of the tree as they stand. */
-import { lstatSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Address, addressOfFile, fileOf, folderOf, segment } from "../../shared/address.ts";
-import { elementsOf, membersOf } from "../../shared/raw.ts";
+import { type Address, addressOfFile, fileOf, folderOf, segment } from "../../../shared/address.ts";
+import { elementsOf, membersOf } from "../../../shared/raw.ts";
+import { readOrNull, readText } from "../stage/folder.ts";
 
 export type BuiltTree = {
   readonly root: string;
@@ -24,28 +24,9 @@ export function openBuilt(out: string, appKey: string): BuiltTree {
   const root = join(out, folderOf(appKey));
   return {
     root,
-    read: (address) => readOrNull(join(root, fileOf(address))),
-    readBinary: (address) => readOrNull(join(root, fileOf(address)), "latin1"),
+    read: (address) => readText(join(root, fileOf(address))),
+    readBinary: (address) => readOrNull(join(root, fileOf(address)))?.toString("latin1") ?? null,
   };
-}
-
-export function readOrNull(file: string, encoding: "utf8" | "latin1" = "utf8"): string | null {
-  try {
-    return readFileSync(file, encoding);
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR", "EISDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
-    throw error;
-  }
-}
-
-/** The bytes of a file; null where there is none. */
-export function sizeOf(file: string): number | null {
-  try {
-    return lstatSync(file).size;
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return null;
-    throw error;
-  }
 }
 
 const ENTRY_START = '{"data":';
@@ -78,7 +59,7 @@ export function addressIn(root: string, file: string): Address | null {
   const address = addressOfFile(file);
   const [, slug, field, name] = /^([^/]+)\/filter\/([^/]+)\/(h-[0-9a-f]+)\.json$/.exec(file) ?? [];
   if (address !== null || slug === undefined || field === undefined) return address;
-  const value = shownIn(readOrNull(join(root, file)) ?? "", field).find((text) => segment(text) === name);
+  const value = shownIn(readText(join(root, file)) ?? "", field).find((text) => segment(text) === name);
   return value === undefined ? null : { kind: "filter", slug, field, value };
 }
 

@@ -55,7 +55,7 @@ function startThreads(): Thread[] {
 
 /** A thread inherits no loader: when the sources run as they are, in tests, the compiled thread serves them. */
 const THREAD = new URL(
-  import.meta.url.endsWith(".ts") ? "../../dist/cli/build/writer-thread.js" : "./writer-thread.js",
+  import.meta.url.endsWith(".ts") ? "../../../dist/cli/build/stage/writer-thread.js" : "./writer-thread.js",
   import.meta.url,
 );
 

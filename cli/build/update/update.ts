@@ -3,18 +3,18 @@
  * touches the entry, its default page, the filters of its values and the sorts that it stands in; whatever changes the
  * total touches every default page and every sort.
  */
-import { entryBody } from "../../shared/body.ts";
-import type { App, Column, ContentType } from "../../shared/catalog.ts";
-import type { Session } from "../../shared/database/database.ts";
-import { renderEntry } from "../../shared/entry.ts";
-import { shownOfEntry } from "../../shared/shown.ts";
-import { countQuery } from "../../shared/tree-query.ts";
-import { type FreeAnswer, facetAnswers } from "./answers.ts";
+import { entryBody } from "../../../shared/body.ts";
+import type { App, Column, ContentType } from "../../../shared/catalog.ts";
+import type { Session } from "../../../shared/database/database.ts";
+import { renderEntry } from "../../../shared/entry.ts";
+import { shownOfEntry } from "../../../shared/shown.ts";
+import { countQuery } from "../../../shared/tree-query.ts";
+import { type FreeAnswer, facetAnswers } from "../answers/answers.ts";
+import type { Rewrite } from "../stage/stage.ts";
 import { type BuiltTree, ForeignTreeError } from "./built.ts";
-import type { Rewrite } from "./stage.ts";
+import { planPages } from "./pages.ts";
+import { planSorts } from "./sorts.ts";
 import { findTouched, readEntries, type Touched } from "./touched.ts";
-import { planPages } from "./update-pages.ts";
-import { planSorts } from "./update-sorts.ts";
 
 export type Update = {
   readonly total: number;

@@ -2,16 +2,16 @@
  * Which sorts of a type to write anew when some of its entries have changed. A sort is computed where a touched entry
  * stood or now stands in its first page; anywhere else its items are as they were, and its total may be another.
  */
-import { listBody } from "../../shared/body.ts";
-import { type App, type ContentType, defaultPerPage } from "../../shared/catalog.ts";
-import type { Session } from "../../shared/database/database.ts";
-import type { Sort } from "../../shared/sort.ts";
-import { firstsQuery } from "../../shared/tree-query.ts";
-import { headItems, type SortHead, sortAnswers, sortHeads } from "./answers.ts";
+import { listBody } from "../../../shared/body.ts";
+import { type App, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
+import type { Session } from "../../../shared/database/database.ts";
+import type { Sort } from "../../../shared/sort.ts";
+import { firstsQuery } from "../../../shared/tree-query.ts";
+import { headItems, type SortHead, sortAnswers, sortHeads } from "../answers/answers.ts";
+import type { Rewrite } from "../stage/stage.ts";
 import { type BuiltTree, idOfItem, itemsIn, itemsTextIn } from "./built.ts";
-import type { Rewrite } from "./stage.ts";
+import type { Rewrites, Totals } from "./pages.ts";
 import type { Touched } from "./touched.ts";
-import type { Rewrites, Totals } from "./update-pages.ts";
 
 /** A first page in the tree: null where it has to be computed, whatever was there. */
 type Standing = { readonly items: string; readonly last: string } | null;

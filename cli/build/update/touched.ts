@@ -2,14 +2,14 @@
  * Which entries of a type differ from the tree, and what of the tree they touch: compares the entries of the database with
  * the files that an earlier build wrote of them.
  */
-import { entryBody } from "../../shared/body.ts";
-import { type App, type Column, type ContentType, TIMESTAMPS } from "../../shared/catalog.ts";
-import type { Session } from "../../shared/database/database.ts";
-import { type EntryRow, readEntryRow, renderEntry } from "../../shared/entry.ts";
-import { facetsOf } from "../../shared/facet.ts";
-import { shownOfEntry, shownOfList } from "../../shared/shown.ts";
-import { entriesOfQuery } from "../../shared/tree-query.ts";
-import { filterColumns } from "./answers.ts";
+import { entryBody } from "../../../shared/body.ts";
+import { type App, type Column, type ContentType, TIMESTAMPS } from "../../../shared/catalog.ts";
+import type { Session } from "../../../shared/database/database.ts";
+import { type EntryRow, readEntryRow, renderEntry } from "../../../shared/entry.ts";
+import { facetsOf } from "../../../shared/facet.ts";
+import { shownOfEntry, shownOfList } from "../../../shared/shown.ts";
+import { entriesOfQuery } from "../../../shared/tree-query.ts";
+import { filterColumns } from "../answers/answers.ts";
 import { type BuiltTree, valuesIn } from "./built.ts";
 
 /** An entry whose list item differs. */
