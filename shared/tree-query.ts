@@ -56,16 +56,18 @@ export function headIdsQuery(appKey: string, type: ContentType, sorts: readonly 
 }
 
 /**
- * Which of some entries comes first by each of several sorts: one row of ids. `candidates` are the entries for each sort.
+ * Which of some entries come first, for each of several contests by its own sort: one row, ids by commas. All candidates
+ * are published.
  */
 export function firstsQuery(
   appKey: string,
   type: ContentType,
   contests: readonly { readonly sort: Sort; readonly candidates: readonly string[] }[],
+  size: number,
 ): Query {
   const firsts = contests.map(
-    ({ sort }, index) => `(SELECT e.id::text FROM precast.entries AS e
-  WHERE ${PUBLISHED} AND e.id = ANY ($${index + 3}::uuid[]) ORDER BY ${orderSql(sort)} LIMIT 1)`,
+    ({ sort }, index) => `array_to_string(ARRAY(SELECT e.id FROM precast.entries AS e
+  WHERE ${PUBLISHED} AND e.id = ANY ($${index + 3}::uuid[]) ORDER BY ${orderSql(sort)} LIMIT ${size}), ',')`,
   );
   return {
     text: `WITH ${KIND} SELECT ${firsts.join(",\n")}`,

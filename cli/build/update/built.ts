@@ -40,14 +40,14 @@ const LIST_START = '{"data":[';
 const ITEM_START = '{"id":"';
 const ID_LENGTH = 36;
 
-/** The items of a list as one text, as they stand between the brackets. */
-export function itemsTextIn(listFile: string): string {
-  return listFile.slice(LIST_START.length, listFile.lastIndexOf('],"meta":'));
-}
-
 /** The items of a list, each as JSON text. */
 export function itemsIn(listFile: string): string[] {
-  return elementsOf(itemsTextIn(listFile));
+  return elementsOf(listFile.slice(LIST_START.length, listFile.lastIndexOf('],"meta":')));
+}
+
+/** How many entries a list tells of. */
+export function totalIn(listFile: string): number {
+  return Number(/"total":(\d+),"last_page":\d+\}\}$/.exec(listFile)?.[1]);
 }
 
 export function idOfItem(item: string): string {

@@ -23,21 +23,40 @@ export type Rewrites = {
   readonly answers: () => AsyncIterable<Rewrite[]> | Iterable<Rewrite[]>;
 };
 
-/** The item of a touched entry, a character a byte, and where it stands in the order of the pages, from 0. */
+/** A touched entry that is shown: where it stands in the order of the pages, from 0, and its item, a character a byte. */
 type Placed = { readonly index: number; readonly item: string };
 
 const BATCH = 50;
 
-export async function planPages(
+export type Place = { readonly id: string; readonly index: number; readonly item: string };
+
+/** Where the touched entries that are shown stand in the order of the default pages, and their items. */
+export async function findPlaces(
   session: Session,
   app: App,
   type: ContentType,
+  listed: readonly Touched[],
+): Promise<Place[]> {
+  const shown = shownOfList(type);
+  const ids = listed.filter(({ change }) => change !== "removed").map(({ id }) => id);
+  if (ids.length === 0) return [];
+  const rows = await session.query(placesQuery(app.key, type, ids));
+  return rows.map((row) => {
+    const entry = readEntryRow(row, 1) as EntryRow;
+    return { id: entry.id, index: Number(row[0]) - 1, item: renderEntry(app, shown, entry) };
+  });
+}
+
+/** `places` are the items of the touched entries that are shown, in order. */
+export function planPages(
+  type: ContentType,
   built: BuiltTree,
   listed: readonly Touched[],
+  places: readonly Place[],
   totals: Totals,
-): Promise<Rewrites> {
+): Rewrites {
   if (listed.length === 0) return { files: 0, answers: () => [] };
-  const placed = await findPlaces(session, app, type, listed);
+  const placed = places.map(({ index, item }) => ({ index, item: Buffer.from(item).toString("latin1") }));
   const { column } = defaultSort(type);
   const moved = listed.some(
     ({ change, columns }) => change !== "edited" || columns.has(column.name) || columns.has("published_at"),
@@ -49,22 +68,6 @@ export async function planPages(
   const perPage = defaultPerPage(type);
   const files = Math.max(lastPage(totals.total, perPage), lastPage(totals.before, perPage));
   return { files, answers: () => shiftPages(type, built, listed, placed, totals) };
-}
-
-async function findPlaces(
-  session: Session,
-  app: App,
-  type: ContentType,
-  listed: readonly Touched[],
-): Promise<Placed[]> {
-  const shown = shownOfList(type);
-  const ids = listed.filter(({ change }) => change !== "removed").map(({ id }) => id);
-  if (ids.length === 0) return [];
-  const rows = await session.query(placesQuery(app.key, type, ids));
-  return rows.map((row) => ({
-    index: Number(row[0]) - 1,
-    item: Buffer.from(renderEntry(app, shown, readEntryRow(row, 1) as EntryRow)).toString("latin1"),
-  }));
 }
 
 function groupByPage(placed: readonly Placed[], perPage: number): Map<number, Placed[]> {

@@ -27,8 +27,11 @@ export type TouchedType = {
   readonly gone: readonly string[];
   readonly listed: readonly Touched[];
   /** The values of each filterable column that have other lists now. */
-  readonly facets: ReadonlyMap<Column, ReadonlySet<string>>;
+  readonly facets: ReadonlyMap<Column, ReadonlyMap<string, Membership>>;
 };
+
+/** Of the touched entries, how many had a value in the tree, and which have it now. */
+export type Membership = { readonly before: number; readonly now: readonly string[] };
 
 const BATCH = 200;
 
@@ -43,7 +46,7 @@ export async function findTouched(
   const written: string[] = [];
   const gone: string[] = [];
   const listed: Touched[] = [];
-  const facets = new Map(filterColumns(type).map((column) => [column, new Set<string>()]));
+  const facets = new Map(filterColumns(type).map((column) => [column, new Map<string, Membership>()]));
   for (let at = 0; at < ids.length; at += BATCH) {
     const batch = ids.slice(at, at + BATCH);
     const entries = await readEntries(session, app, type, batch);
@@ -57,12 +60,17 @@ export async function findTouched(
       if (touched === null) continue;
       listed.push(touched);
       for (const [column, values] of facets) {
-        for (const entry of [old, fresh])
-          for (const value of facetsOf(column, entry?.get(column.name))) values.add(value);
+        for (const value of facetsOf(column, old?.get(column.name))) addTo(values, value, 1, []);
+        for (const value of facetsOf(column, fresh?.get(column.name))) addTo(values, value, 0, [id]);
       }
     }
   }
   return { written, gone, listed, facets };
+}
+
+function addTo(values: Map<string, Membership>, value: string, before: number, now: readonly string[]): void {
+  const known = values.get(value) ?? { before: 0, now: [] };
+  values.set(value, { before: known.before + before, now: [...known.now, ...now] });
 }
 
 /** Those of these entries that are published. */

@@ -4,16 +4,16 @@
  * total touches every default page and every sort.
  */
 import { entryBody } from "../../../shared/body.ts";
-import type { App, Column, ContentType } from "../../../shared/catalog.ts";
+import type { App, ContentType } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
 import { renderEntry } from "../../../shared/entry.ts";
 import { shownOfEntry } from "../../../shared/shown.ts";
 import { countQuery } from "../../../shared/tree-query.ts";
-import { type FreeAnswer, facetAnswers } from "../answers/answers.ts";
+import type { FreeAnswer } from "../answers/answers.ts";
 import type { Rewrite } from "../stage/stage.ts";
 import { type BuiltTree, ForeignTreeError } from "./built.ts";
-import { planPages } from "./pages.ts";
-import { planSorts } from "./sorts.ts";
+import { planHeads } from "./heads.ts";
+import { findPlaces, planPages } from "./pages.ts";
 import { findTouched, readEntries, type Touched } from "./touched.ts";
 
 export type Update = {
@@ -38,19 +38,18 @@ export async function planUpdate(
   const counted = touched.listed.some(({ change }) => change !== "edited");
   const total = counted ? Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]) : before;
   if (total !== before + balanceOf(touched.listed)) throw new ForeignTreeError(`${type.slug}/entry`);
-  const pages = await planPages(session, app, type, built, touched.listed, { before, total });
-  const sorts = await planSorts(session, app, type, built, touched.listed, { before, total });
-  const facets = [...touched.facets].filter(([, values]) => values.size > 0);
+  const places = await findPlaces(session, app, type, touched.listed);
+  const items = new Map(places.map(({ id, item }) => [id, item]));
+  const pages = planPages(type, built, touched.listed, places, { before, total });
+  const heads = planHeads(session, app, type, built, touched, items, { before, total });
 
   async function* rewrites(): AsyncGenerator<Rewrite[]> {
     yield* entryAnswers(session, app, type, touched.written);
     yield* pages.answers();
-    for (const [column, values] of facets) yield* facetRewrites(session, app, type, column, [...values]);
-    yield* sorts.answers();
+    yield* heads.answers();
     yield touched.gone.map((id) => ({ address: { kind: "entry", slug: type.slug, id }, body: null }));
   }
-  const filters = facets.reduce((sum, [, values]) => sum + values.size, 0);
-  const files = touched.written.length + touched.gone.length + pages.files + filters + sorts.files;
+  const files = touched.written.length + touched.gone.length + pages.files + heads.files;
   return { total, files, rewrites };
 }
 
@@ -74,23 +73,4 @@ async function* entryAnswers(
       body: entryBody(renderEntry(app, shown, entry)),
     }));
   }
-}
-
-/** The filters of these values; those that nothing matches any more go. */
-async function* facetRewrites(
-  session: Session,
-  app: App,
-  type: ContentType,
-  column: Column,
-  values: readonly string[],
-): AsyncGenerator<Rewrite[]> {
-  const left = new Set(values);
-  for await (const answers of facetAnswers(session, app, type, column, values)) {
-    for (const { address } of answers) if (address.kind === "filter") left.delete(address.value);
-    yield answers;
-  }
-  yield [...left].map((value) => ({
-    address: { kind: "filter", slug: type.slug, field: column.name, value },
-    body: null,
-  }));
 }

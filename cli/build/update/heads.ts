@@ -1,0 +1,181 @@
+/**
+ * The first pages by filters and sorts, when some of a type's entries have changed. The tree's own page holds the items of
+ * the others that stand first: the touched entries are put among them, and only where others may move up is the
+ * database asked for the page.
+ */
+import type { Address } from "../../../shared/address.ts";
+import { listBody } from "../../../shared/body.ts";
+import { type App, type Column, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
+import type { Session } from "../../../shared/database/database.ts";
+import { defaultSort, type Sort } from "../../../shared/sort.ts";
+import { firstsQuery } from "../../../shared/tree-query.ts";
+import { facetAnswers, headItems, sortHeads } from "../answers/answers.ts";
+import type { Rewrite } from "../stage/stage.ts";
+import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn, totalIn } from "./built.ts";
+import type { Rewrites, Totals } from "./pages.ts";
+import type { TouchedType } from "./touched.ts";
+
+/** A first page: the list of a value, or all entries by a sort. */
+type Head = {
+  readonly column: Column | null;
+  readonly sort: Sort;
+  /** One for each spelling. */
+  readonly addresses: readonly Address[];
+  readonly total: number;
+  /** The touched entries that are in the list now. */
+  readonly present: readonly string[];
+  /** The items of the others in the tree's page, and whether that has all of the list. */
+  readonly staying: readonly string[];
+  readonly whole: boolean;
+};
+
+/** So many heads are put in order by one query. */
+const BATCH = 50;
+
+/** `items` are the touched entries that are shown, as list items. */
+export function planHeads(
+  session: Session,
+  app: App,
+  type: ContentType,
+  built: BuiltTree,
+  touched: TouchedType,
+  items: ReadonlyMap<string, string>,
+  totals: Totals,
+): Rewrites {
+  if (touched.listed.length === 0) return { files: 0, answers: () => [] };
+  const away = new Set(touched.listed.map(({ id }) => id));
+  const seen = { built, away };
+  const sorts = sortHeads(type).reduce((sum, { spellings }) => sum + spellings.length, 0);
+  const filters = [...touched.facets.values()].reduce((sum, values) => sum + values.size, 0);
+
+  async function* answers(): AsyncGenerator<Rewrite[]> {
+    const open: Head[] = [];
+    const heads = readHeads(type, seen, touched.facets, [...items.keys()], totals);
+    for (let batch = take(heads, BATCH); batch.length > 0; batch = take(heads, BATCH)) {
+      const orders = await findOrders(session, app, type, batch);
+      for (const head of batch) {
+        const ids = orders.get(head) ?? head.staying.map(idOfItem);
+        if (isSettled(type, head, ids)) yield rewriteHead(type, head, settledItems(type, head, ids, items));
+        else open.push({ ...head, staying: [] });
+      }
+    }
+    yield* askedHeads(session, app, type, open);
+  }
+  return { files: sorts + filters, answers };
+}
+
+function take<T>(from: Iterator<T>, most: number): T[] {
+  const taken: T[] = [];
+  while (taken.length < most) {
+    const next = from.next();
+    if (next.done) break;
+    taken.push(next.value);
+  }
+  return taken;
+}
+
+type Seen = { readonly built: BuiltTree; readonly away: ReadonlySet<string> };
+
+/** One after the other: many values may be touched. */
+function* readHeads(
+  type: ContentType,
+  seen: Seen,
+  facets: TouchedType["facets"],
+  present: readonly string[],
+  totals: Totals,
+): Generator<Head> {
+  yield* facetHeads(type, seen, facets);
+  yield* orderHeads(type, seen, present, totals);
+}
+
+function* facetHeads(type: ContentType, seen: Seen, facets: TouchedType["facets"]): Generator<Head> {
+  const sort = defaultSort(type);
+  for (const [column, values] of facets) {
+    for (const [value, { before, now }] of values) {
+      const address = { kind: "filter", slug: type.slug, field: column.name, value } as const;
+      const file = readHead(seen, address);
+      if (file.total < before) throw new ForeignTreeError(`${type.slug}/filter/${column.name}`);
+      const total = file.total - before + now.length;
+      yield { ...file, column, sort, addresses: [address], total, present: now };
+    }
+  }
+}
+
+function* orderHeads(type: ContentType, seen: Seen, present: readonly string[], totals: Totals): Generator<Head> {
+  for (const { sort, spellings } of sortHeads(type)) {
+    const addresses = spellings.map((spelling) => ({ kind: "sort", slug: type.slug, sort: spelling }) as const);
+    const file = readHead(seen, addresses[0] as Address);
+    if (file.total !== totals.before) throw new ForeignTreeError(`${type.slug}/sort`);
+    yield { ...file, column: null, sort, addresses, total: totals.total, present };
+  }
+}
+
+function readHead({ built, away }: Seen, address: Address) {
+  const file = built.read(address);
+  const items = file === null ? [] : itemsIn(file);
+  const total = file === null ? 0 : totalIn(file);
+  return { total, staying: items.filter((item) => !away.has(idOfItem(item))), whole: items.length === total };
+}
+
+/** The first ids of each head to which a touched entry belongs. */
+async function findOrders(
+  session: Session,
+  app: App,
+  type: ContentType,
+  heads: readonly Head[],
+): Promise<ReadonlyMap<Head, readonly string[]>> {
+  const orders = new Map<Head, readonly string[]>();
+  const contested = heads.filter(({ present }) => present.length > 0);
+  const contests = contested.map(({ sort, staying, present }) => ({
+    sort,
+    candidates: [...staying.map(idOfItem), ...present],
+  }));
+  if (contests.length === 0) return orders;
+  const [firsts] = await session.query(firstsQuery(app.key, type, contests, defaultPerPage(type)));
+  for (const [index, head] of contested.entries()) orders.set(head, (firsts?.[index] ?? "").split(","));
+  return orders;
+}
+
+/** Who is not at hand comes behind the last one that stays: is the page full up to there, or is nobody else? */
+function isSettled(type: ContentType, { staying, whole, total }: Head, ids: readonly string[]): boolean {
+  if (whole || total === 0) return true;
+  const last = staying.at(-1);
+  if (last === undefined) return false;
+  const place = ids.indexOf(idOfItem(last));
+  return (place < 0 ? ids.length : place + 1) >= Math.min(defaultPerPage(type), total);
+}
+
+function settledItems(
+  type: ContentType,
+  { staying }: Head,
+  ids: readonly string[],
+  items: ReadonlyMap<string, string>,
+): string[] {
+  const known = new Map(staying.map((item) => [idOfItem(item), item]));
+  return ids.slice(0, defaultPerPage(type)).map((id) => items.get(id) ?? (known.get(id) as string));
+}
+
+/** A value that nothing has any more has no page. */
+function rewriteHead(type: ContentType, { addresses, column, total }: Head, items: readonly string[]): Rewrite[] {
+  const gone = column !== null && total === 0;
+  const body = gone ? null : listBody(items, { page: 1n, perPage: defaultPerPage(type), total });
+  return addresses.map((address) => ({ address, body }));
+}
+
+/** Heads whose pages the database has to tell. */
+async function* askedHeads(
+  session: Session,
+  app: App,
+  type: ContentType,
+  heads: readonly Head[],
+): AsyncGenerator<Rewrite[]> {
+  for (const head of heads) {
+    if (head.column === null) yield rewriteHead(type, head, await headItems(session, app, type, head.sort));
+  }
+  for (const column of new Set(heads.map((head) => head.column))) {
+    if (column === null) continue;
+    const addresses = heads.filter((head) => head.column === column).flatMap((head) => head.addresses);
+    const values = addresses.flatMap((address) => (address.kind === "filter" ? [address.value] : []));
+    yield* facetAnswers(session, app, type, column, values);
+  }
+}
