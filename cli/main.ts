@@ -4,38 +4,33 @@ import { CommanderError, Option, Command as Program } from "commander";
 import { COMMON, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
 import { VERSION } from "../shared/version.ts";
 import { type Command, type Context, FAILED } from "./command.ts";
-import { buildCommand } from "./commands/build.ts";
-import { explainCommand } from "./commands/explain.ts";
-import { importCommand } from "./commands/import.ts";
-import { migrateCommand } from "./commands/migrate.ts";
-import { serveCommand } from "./commands/serve.ts";
-import { statusCommand } from "./commands/status.ts";
-import { usageCommand } from "./commands/usage.ts";
-import { verifyCommand } from "./commands/verify.ts";
-import { watchCommand } from "./commands/watch.ts";
 import { describeFailure } from "./failure.ts";
 import { openTerminal } from "./terminal.ts";
 
-const COMMANDS: readonly Command[] = [
-  migrateCommand,
-  importCommand,
-  buildCommand,
-  watchCommand,
-  serveCommand,
-  explainCommand,
-  verifyCommand,
-  statusCommand,
-  usageCommand,
-];
+/** Loaded when they are asked for: each has libraries of its own. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
+  import: async () => (await import("./commands/import.ts")).importCommand,
+  build: async () => (await import("./commands/build.ts")).buildCommand,
+  watch: async () => (await import("./commands/watch.ts")).watchCommand,
+  serve: async () => (await import("./commands/serve.ts")).serveCommand,
+  explain: async () => (await import("./commands/explain.ts")).explainCommand,
+  verify: async () => (await import("./commands/verify.ts")).verifyCommand,
+  status: async () => (await import("./commands/status.ts")).statusCommand,
+  usage: async () => (await import("./commands/usage.ts")).usageCommand,
+};
+
+const named = Object.entries(COMMANDS).filter(([name]) => name === process.argv[2]);
+const commands = await Promise.all((named.length > 0 ? named : Object.entries(COMMANDS)).map(([, load]) => load()));
 
 const program = new Program("precast")
   .description("A content delivery API whose answers are built before they are asked for.")
   .version(VERSION)
   .showHelpAfterError("(see precast --help)")
-  .addHelpText("after", examplesText(COMMANDS.flatMap((command) => command.examples.slice(0, 1))))
+  .addHelpText("after", examplesText(commands.flatMap((command) => command.examples.slice(0, 1))))
   .exitOverride();
 
-for (const command of COMMANDS) {
+for (const command of commands) {
   const sub = program.command(command.name).description(command.describes).exitOverride();
   if (command.argument !== null) sub.argument(command.argument);
   const names = [...command.settings, ...COMMON];
@@ -67,7 +62,7 @@ async function runCommand(
     const settings = readSettings(names as (SettingName | CommonName)[], flags, process.env);
     debug = settings.debug;
     const plain = Boolean(process.env.CI || process.env.NO_COLOR);
-    const terminal = openTerminal({ stdout: process.stdout, stderr: process.stderr, ...settings, plain });
+    const terminal = await openTerminal({ stdout: process.stdout, stderr: process.stderr, ...settings, plain });
     const context: Context = { terminal, now: () => new Date(), stopped };
     return await command.run(context, settings as never, argument);
   } catch (error) {

@@ -1,6 +1,4 @@
 /** What a command prints: results on standard output, the rest beside them, in colour and with bars where a person looks. */
-import { SingleBar } from "cli-progress";
-import Table from "cli-table3";
 import pc from "picocolors";
 
 export type Stream = { readonly isTTY?: boolean; readonly write: (text: string) => unknown };
@@ -33,8 +31,12 @@ export type Terminal = {
   readonly progress: () => Progress | null;
 };
 
-export function openTerminal({ stdout, stderr, json, quiet, debug, plain }: TerminalOptions): Terminal {
+/** What draws is loaded for a terminal alone: everywhere else a command starts sooner without it. */
+export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
+  const { stdout, stderr, json, quiet, debug, plain } = options;
   const fancy = stdout.isTTY === true && !plain;
+  const table = fancy ? (await import("./table.ts")).drawTable : tabTable;
+  const bars = stderr.isTTY === true && !plain && !quiet ? await import("./progress.ts") : null;
   const colors = pc.createColors(fancy);
   return {
     colors,
@@ -46,41 +48,11 @@ export function openTerminal({ stdout, stderr, json, quiet, debug, plain }: Term
       if (json) stdout.write(`${JSON.stringify(value)}\n`);
       else if (text !== "") stdout.write(`${text}\n`);
     },
-    table: (head, rows) => (fancy ? drawTable(head, rows) : rows.map((row) => row.join("\t")).join("\n")),
-    progress: () => (stderr.isTTY === true && !plain && !quiet ? openProgress(stderr) : null),
+    table,
+    progress: () => bars?.openProgress(stderr) ?? null,
   };
 }
 
-/** No line between two rows. */
-const NO_RULES = { mid: "", "left-mid": "", "mid-mid": "", "right-mid": "" };
-
-function drawTable(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  const table = new Table({ head: [...head], style: { head: ["bold"], border: ["gray"] }, chars: NO_RULES });
-  table.push(...rows.map((row) => row.map(String)));
-  return table.toString();
-}
-
-function openProgress(stream: Stream): Progress {
-  const bar = new SingleBar({
-    format: "{bar} {percentage}% | {value}/{total} files | {megabytes} MB | {rate} files/s | {eta_formatted} left",
-    stream: stream as NodeJS.WriteStream,
-    barCompleteChar: "█",
-    barIncompleteChar: "░",
-    clearOnComplete: true,
-    hideCursor: true,
-    fps: 10,
-  });
-  let start: number | null = null;
-  return {
-    update: ({ files, totalFiles, bytes }) => {
-      if (start === null) {
-        start = performance.now();
-        bar.start(totalFiles, 0, { megabytes: "0.0", rate: 0 });
-      }
-      const seconds = Math.max((performance.now() - start) / 1_000, 0.001);
-      if (files % 100 === 0)
-        bar.update(files, { megabytes: (bytes / 1e6).toFixed(1), rate: Math.round(files / seconds) });
-    },
-    stop: () => bar.stop(),
-  };
+function tabTable(_head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  return rows.map((row) => row.join("\t")).join("\n");
 }

@@ -21,7 +21,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^cli\/build\/update\//],
   [/^cli\/build\/[\w-]+\.ts$/],
   [/^cli\/build\/watch\//],
-  [/^cli\/(command|terminal|database|failure|format|tour|nearest|standing|summary|verify|watch)\.ts$/],
+  [/^cli\/(command|terminal|database|failure|format|tour|nearest|progress|standing|summary|table|verify|watch)\.ts$/],
   [/^cli\/commands\//],
   [/^cli\/main\.ts$/],
 ];
@@ -78,7 +78,7 @@ describe("the layout", () => {
     ["pg", ["shared/database/postgres.ts"]],
     ["@electric-sql/pglite", ["shared/database/embedded-worker.ts"]],
     ["commander", ["cli/main.ts"]],
-    ["cli-progress", ["cli/terminal.ts"]],
+    ["cli-progress", ["cli/progress.ts"]],
     ["node:http", ["server/app.ts", "server/serve.ts"]],
   ])("%s is at home in %j", (library, homes) => {
     expect([...new Set(IMPORTS.filter(({ to }) => to === library).map(({ from }) => from))].sort()).toEqual(homes);

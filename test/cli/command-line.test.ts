@@ -587,7 +587,7 @@ describe("on the embedded database", () => {
 });
 
 describe("on a terminal", () => {
-  const opened = (plain: boolean) => {
+  const opened = async (plain: boolean) => {
     const written = { stdout: "", stderr: "" };
     const stream = (name: "stdout" | "stderr") => ({
       isTTY: true,
@@ -596,18 +596,18 @@ describe("on a terminal", () => {
       },
     });
     const streams = { stdout: stream("stdout"), stderr: stream("stderr") };
-    return { written, terminal: openTerminal({ ...streams, json: false, quiet: false, debug: false, plain }) };
+    return { written, terminal: await openTerminal({ ...streams, json: false, quiet: false, debug: false, plain }) };
   };
 
-  test("prints colours and tables", () => {
-    const { written, terminal } = opened(false);
+  test("prints colours and tables", async () => {
+    const { written, terminal } = await opened(false);
     terminal.say(terminal.colors.green("done"));
     expect(written).toEqual({ stdout: "\u001b[32mdone\u001b[39m\n", stderr: "" });
     expect(terminal.table(["App"], [["atlas"]])).toMatch(/│.*atlas.*│/);
   });
 
-  test("prints plain lines with CI or NO_COLOR set", () => {
-    const { written, terminal } = opened(true);
+  test("prints plain lines with CI or NO_COLOR set", async () => {
+    const { written, terminal } = await opened(true);
     terminal.say(terminal.colors.green("done"));
     expect(written).toEqual({ stdout: "done\n", stderr: "" });
     expect(terminal.table(["App", "Entries"], [["atlas", 3]])).toBe("atlas\t3");

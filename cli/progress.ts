@@ -1,0 +1,28 @@
+/** Draws the progress of a build as a bar, on a terminal. */
+import { SingleBar } from "cli-progress";
+import type { Progress, Stream } from "./terminal.ts";
+
+export function openProgress(stream: Stream): Progress {
+  const bar = new SingleBar({
+    format: "{bar} {percentage}% | {value}/{total} files | {megabytes} MB | {rate} files/s | {eta_formatted} left",
+    stream: stream as NodeJS.WriteStream,
+    barCompleteChar: "█",
+    barIncompleteChar: "░",
+    clearOnComplete: true,
+    hideCursor: true,
+    fps: 10,
+  });
+  let start: number | null = null;
+  return {
+    update: ({ files, totalFiles, bytes }) => {
+      if (start === null) {
+        start = performance.now();
+        bar.start(totalFiles, 0, { megabytes: "0.0", rate: 0 });
+      }
+      const seconds = Math.max((performance.now() - start) / 1_000, 0.001);
+      if (files % 100 === 0)
+        bar.update(files, { megabytes: (bytes / 1e6).toFixed(1), rate: Math.round(files / seconds) });
+    },
+    stop: () => bar.stop(),
+  };
+}
