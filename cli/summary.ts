@@ -1,5 +1,5 @@
 /** Says in one line what a build did to an app, how, and why so. */
-import type { AppReport } from "./build/build.ts";
+import type { AppReport } from "./build/ending.ts";
 import { formatBytes, formatSeconds } from "./format.ts";
 import type { Terminal } from "./terminal.ts";
 

@@ -10,7 +10,7 @@ import { countTypeFiles } from "./answers/totals.ts";
 import type { BuildMode } from "./mode.ts";
 import { filesIn, isFolder } from "./stage/folder.ts";
 import { type Kept, openKept } from "./stage/kept.ts";
-import type { StagedApp } from "./stage/stage.ts";
+import type { StagedApp } from "./stage/staged-app.ts";
 import { addressIn, openBuilt } from "./update/built.ts";
 import { readDeltas, type TypeDelta } from "./update/delta.ts";
 import { planUpdate } from "./update/update.ts";

@@ -2,24 +2,23 @@
  * Builds the tree: what differs from it goes onto a stage out of one snapshot of the database, and when all is there it
  * becomes the tree.
  */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { segment } from "../../shared/address.ts";
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { takeLock } from "../../shared/database/lock.ts";
-import { readState, STATE_FOLDER, writeState } from "../../shared/state.ts";
+import { STATE_FOLDER } from "../../shared/state.ts";
 import { appCountsQuery } from "../../shared/tree-query.ts";
-import { VERSION } from "../../shared/version.ts";
 import { type AppPlan, planApp } from "./app-build.ts";
+import { type AppReport, type Ending, endApp, removeApp } from "./ending.ts";
+import { type BuildProgress, type Meter, openMeter } from "./meter.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
-import { readSource, type Source, settleSource } from "./source.ts";
+import { builtApps, chooseApps } from "./selection.ts";
+import { readSource, settleSource } from "./source.ts";
 import type { Change } from "./stage/changes.ts";
-import { filesIn } from "./stage/folder.ts";
 import { emptyTrash, recover, tellChanges } from "./stage/publish.ts";
-import { openStage, type Stage, type StagedApp } from "./stage/stage.ts";
-import { addressIn, ForeignTreeError } from "./update/built.ts";
+import { openStage, type Stage } from "./stage/stage.ts";
+import { ForeignTreeError } from "./update/built.ts";
 
 export type BuildOptions = AppDefaults & {
   readonly out: string;
@@ -33,31 +32,6 @@ export type BuildOptions = AppDefaults & {
   readonly onProgress?: (progress: BuildProgress) => void;
   readonly onChange?: (change: Change) => void;
 };
-
-export type BuildProgress = { readonly files: number; readonly totalFiles: number; readonly bytes: number };
-
-export type AppReport = {
-  readonly key: string;
-  readonly mode: "full" | "incremental" | "removal";
-  /** Why in full, or since when. */
-  readonly reason: string;
-  readonly added: number;
-  readonly changed: number;
-  /** Added and changed. */
-  readonly written: number;
-  readonly unchanged: number;
-  readonly deleted: number;
-  /** Of all files of the app. */
-  readonly bytes: number;
-  readonly seconds: number;
-};
-
-export class UnknownAppError extends Error {
-  constructor(keys: readonly string[], known: readonly string[]) {
-    super(`No app has the key ${keys.join(", ")}. Apps in the database: ${known.join(", ") || "none"}.`);
-    this.name = "UnknownAppError";
-  }
-}
 
 /** It first finishes what an earlier build had left. */
 export async function buildTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
@@ -119,9 +93,6 @@ async function readCounts(session: Session, keys: readonly string[]): Promise<Ma
   return counts;
 }
 
-/** Ends the build of an app when the stage is settled: keeps its state and gives its report. */
-type Ending = () => AppReport;
-
 async function buildApps(session: Session, stage: Stage, options: BuildOptions, meter: Meter): Promise<Ending[]> {
   const { out, now } = options;
   const source = await readSource(session);
@@ -150,76 +121,4 @@ async function buildApps(session: Session, stage: Stage, options: BuildOptions, 
   }
   const gone = options.apps === null ? builtApps(out).filter((key) => !all.some((app) => app.key === key)) : [];
   return [...endings, ...gone.map((key) => removeApp(stage.openApp(key), out, key))];
-}
-
-type BuildFacts = Source & { readonly builtAt: string; readonly seconds: number };
-
-function endApp(
-  app: App,
-  choice: BuildMode,
-  { pending }: AppPlan,
-  { tally, keep }: StagedApp,
-  counts: ReadonlyMap<string, number>,
-  { builtAt, seconds, source, snapshot }: BuildFacts,
-): AppReport {
-  const before = choice.mode === "incremental" ? choice.state : null;
-  const files = before === null ? tally.looked : before.files + tally.added - tally.gone;
-  const bytes = before === null ? tally.size : before.bytes + tally.bytes;
-  const entries = [...counts.values()].reduce((sum, some) => sum + some, 0);
-  if (pending) {
-    const state = { version: VERSION, built_at: builtAt, source, snapshot, files, entries, bytes };
-    keep(writeState({ ...state, counts: Object.fromEntries(counts), app }));
-  }
-  const written = tally.added + tally.changed;
-  const { added, changed, gone: deleted } = tally;
-  const { mode, reason } = choice;
-  return { key: app.key, mode, reason, added, changed, written, unchanged: files - written, deleted, bytes, seconds };
-}
-
-/** An app that the tree has and the database has no more. */
-function removeApp({ tally, keep, remove }: StagedApp, out: string, key: string): Ending {
-  const folder = segment(key);
-  for (const file of filesIn(join(out, folder))) {
-    remove(`${folder}/${file}`, file.startsWith("v1/") ? addressIn(join(out, folder, "v1"), file.slice(3)) : null);
-  }
-  keep(null);
-  const reason = "the database has no such app any more";
-  const nothing = { added: 0, changed: 0, written: 0, unchanged: 0, bytes: 0, seconds: 0 };
-  return () => ({ key, mode: "removal", reason, ...nothing, deleted: tally.gone });
-}
-
-/** The apps of these keys, or all. Throws UnknownAppError for a key that no app has. */
-export function chooseApps(all: readonly App[], keys: readonly string[] | null): readonly App[] {
-  if (keys === null) return all;
-  const known = all.map((app) => app.key);
-  const unknown = keys.filter((key) => !known.includes(key));
-  if (unknown.length > 0) throw new UnknownAppError(unknown, known);
-  return all.filter((app) => keys.includes(app.key));
-}
-
-/** Counts what is done against what is to be done. */
-type Meter = { readonly expect: (files: number) => void; readonly add: (bytes: number) => void };
-
-function openMeter(onProgress: BuildOptions["onProgress"]): Meter {
-  let [files, totalFiles, bytes] = [0, 0, 0];
-  const add = (size: number) => {
-    files += 1;
-    bytes += size;
-    onProgress?.({ files, totalFiles, bytes });
-  };
-  return {
-    expect: (expected) => {
-      totalFiles = expected;
-    },
-    add,
-  };
-}
-
-/** The keys of the apps that a tree has, in byte order. */
-export function builtApps(out: string): string[] {
-  const folder = join(out, STATE_FOLDER);
-  if (!existsSync(folder)) return [];
-  const states = readdirSync(folder).filter((name) => /^[shx]-.*\.json$/.test(name));
-  const keys = states.map((name) => readState(readFileSync(join(folder, name), "utf8"))?.app.key);
-  return keys.filter((key) => key !== undefined).sort();
 }

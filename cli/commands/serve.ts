@@ -9,7 +9,7 @@ import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { builtApps } from "../build/build.ts";
+import { builtApps } from "../build/selection.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { databaseOptions, needSchema, QUERY_TIMEOUT } from "../database.ts";
 import { describeFailure } from "../failure.ts";

@@ -1,6 +1,6 @@
 /** `precast verify`: compares the tree with live answers. */
 import { readApps } from "../../shared/apps.ts";
-import { builtApps, chooseApps } from "../build/build.ts";
+import { builtApps, chooseApps } from "../build/selection.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
 import { type Verified, verifyApp, verifyGone } from "../verify.ts";

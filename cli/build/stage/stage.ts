@@ -4,37 +4,13 @@
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Address, fileOf, folderOf, requestOf, segment } from "../../../shared/address.ts";
+import { segment } from "../../../shared/address.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
-import { sizeOf } from "./folder.ts";
-import type { Kept } from "./kept.ts";
 import { openLoad } from "./load.ts";
 import { CARRIED, commitStage, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
-import type { Standing, Written } from "./write.ts";
+import { type Board, openStagedApp, type Put, type StagedApp } from "./staged-app.ts";
+import type { Written } from "./write.ts";
 import { openWriters } from "./writers.ts";
-
-/** A file to be written, or to go where `body` is null. */
-export type Rewrite = {
-  readonly address: Address;
-  /** Text, or its bytes in UTF-8. */
-  readonly body: string | Uint8Array | null;
-  /** The size of the file that it replaces, where it is known to differ. */
-  readonly replaces?: number | undefined;
-};
-
-/** What a build did to the files of an app: `size` is how large all were that were put, `bytes` how much the folder grew. */
-export type Tally = { looked: number; size: number; added: number; changed: number; gone: number; bytes: number };
-
-export type StagedApp = {
-  /** True once the stage is settled. */
-  readonly tally: Readonly<Tally>;
-  /** `compare` is false where the tree has nothing yet. `kept` is told which files of the app there are. */
-  readonly put: (rewrites: readonly Rewrite[], compare: boolean, kept?: Kept | null) => Promise<void>;
-  /** A file that goes, relative to the tree; its address where it is one of the tree's. */
-  readonly remove: (file: string, address: Address | null) => void;
-  /** The new state, null for an app that is gone. */
-  readonly keep: (state: string | null) => void;
-};
 
 export type Stage = {
   readonly openApp: (key: string) => StagedApp;
@@ -89,56 +65,24 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
     if (waiting.length > MAX_WAITING) await waiting.shift();
   };
 
-  function openApp(key: string): StagedApp {
-    const root = folderOf(key);
-    const tally: Tally = { looked: 0, size: 0, added: 0, changed: 0, gone: 0, bytes: 0 };
-    const note = (change: Change["change"], file: string, address: Address | null) => {
-      tally[change] += 1;
-      pending = true;
-      const type = address === null || address.kind === "catalog" ? null : address.slug;
-      const request = address === null ? null : requestOf(address);
-      const noted = { change, app: key, type, request, file };
-      changes?.add(noted);
-      onChange(noted);
-    };
-    const noteWritten: Put["note"] = (address, size, { outcome, before }) => {
-      if (outcome === "same") return;
-      tally.bytes += size - before;
-      note(outcome, `${root}/${fileOf(address)}`, address);
-    };
-    const remove = (file: string, address: Address | null) => {
-      const size = sizeOf(join(out, file));
-      if (size === null) return;
-      tally.bytes -= size;
-      note("gone", file, address);
-    };
-    const write = async (address: Address, body: string | Uint8Array, standing: Standing) => {
-      const file = `${root}/${fileOf(address)}`;
-      const size = load.add(file, body, standing, { address, note: noteWritten });
-      tally.looked += 1;
-      tally.size += size;
-      onFile(size);
-      if (load.isFull()) await send();
-    };
-    const put = async (rewrites: readonly Rewrite[], compare: boolean, kept: Kept | null = null) => {
-      for (const { address, body, replaces } of rewrites) {
-        kept?.add(fileOf(address));
-        if (body !== null) await write(address, body, replaces ?? (compare ? "unknown" : "none"));
-        else {
-          remove(`${root}/${fileOf(address)}`, address);
-          onFile(0);
-        }
-      }
-    };
-    const keep = (state: string | null) => {
-      if (dryRun) return;
-      pending = true;
-      mkdirSync(join(folder, STAGED_STATES), { recursive: true });
-      writeFileSync(join(folder, STAGED_STATES, `${segment(key)}.json`), state ?? "");
-    };
-    return { tally, put, remove, keep };
-  }
-
+  const write: Board["write"] = async (file, body, standing, put) => {
+    const size = load.add(file, body, standing, put);
+    onFile(size);
+    if (load.isFull()) await send();
+    return size;
+  };
+  const tell = (change: Change) => {
+    pending = true;
+    changes?.add(change);
+    onChange(change);
+  };
+  const keep = (key: string, state: string) => {
+    pending = true;
+    if (dryRun) return;
+    mkdirSync(join(folder, STAGED_STATES), { recursive: true });
+    writeFileSync(join(folder, STAGED_STATES, `${segment(key)}.json`), state);
+  };
+  const skip = () => onFile(0);
   const settle = async () => {
     if (!load.isEmpty()) await send();
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next;
@@ -153,11 +97,11 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
     await writers.close();
     if (!dryRun) rmSync(folder, { recursive: true, force: true });
   };
-  return { openApp, settle, isPending: () => pending, commit, close };
+  return {
+    openApp: (key) => openStagedApp(key, { out, write, tell, keep, skip }),
+    settle,
+    isPending: () => pending,
+    commit,
+    close,
+  };
 }
-
-/** What is kept of an answer until it is written: many wait at once. */
-type Put = {
-  readonly address: Address;
-  readonly note: (address: Address, size: number, written: Written[number]) => void;
-};

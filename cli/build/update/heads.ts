@@ -10,7 +10,7 @@ import type { Session } from "../../../shared/database/database.ts";
 import { defaultSort, type Sort } from "../../../shared/sort.ts";
 import { firstsQuery } from "../../../shared/tree-query.ts";
 import { facetAnswers, headItems, sortHeads } from "../answers/answers.ts";
-import type { Rewrite } from "../stage/stage.ts";
+import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn, totalIn } from "./built.ts";
 import type { Rewrites, Totals } from "./pages.ts";
 import type { TouchedType } from "./touched.ts";

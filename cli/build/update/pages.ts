@@ -10,7 +10,7 @@ import { shownOfList } from "../../../shared/shown.ts";
 import { defaultSort } from "../../../shared/sort.ts";
 import { placesQuery } from "../../../shared/tree-query.ts";
 import { type FreeAnswer, openPages } from "../answers/answers.ts";
-import type { Rewrite } from "../stage/stage.ts";
+import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn } from "./built.ts";
 import type { Touched } from "./touched.ts";
 

@@ -10,7 +10,7 @@ import { renderEntry } from "../../../shared/entry.ts";
 import { shownOfEntry } from "../../../shared/shown.ts";
 import { countQuery } from "../../../shared/tree-query.ts";
 import type { FreeAnswer } from "../answers/answers.ts";
-import type { Rewrite } from "../stage/stage.ts";
+import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError } from "./built.ts";
 import { planHeads } from "./heads.ts";
 import { findPlaces, planPages } from "./pages.ts";

@@ -1,0 +1,67 @@
+/** Ends the build of an app once its files are on the stage: the state that it leaves, and the report of what was done. */
+import { join } from "node:path";
+import { segment } from "../../shared/address.ts";
+import type { App } from "../../shared/catalog.ts";
+import { writeState } from "../../shared/state.ts";
+import { VERSION } from "../../shared/version.ts";
+import type { AppPlan } from "./app-build.ts";
+import type { BuildMode } from "./mode.ts";
+import type { Source } from "./source.ts";
+import { filesIn } from "./stage/folder.ts";
+import type { StagedApp } from "./stage/staged-app.ts";
+import { addressIn } from "./update/built.ts";
+
+export type AppReport = {
+  readonly key: string;
+  readonly mode: "full" | "incremental" | "removal";
+  /** Why in full, or since when. */
+  readonly reason: string;
+  readonly added: number;
+  readonly changed: number;
+  /** Added and changed. */
+  readonly written: number;
+  readonly unchanged: number;
+  readonly deleted: number;
+  /** Of all files of the app. */
+  readonly bytes: number;
+  readonly seconds: number;
+};
+
+/** Ends the build of an app when the stage is settled: keeps its state and gives its report. */
+export type Ending = () => AppReport;
+
+export type BuildFacts = Source & { readonly builtAt: string; readonly seconds: number };
+
+export function endApp(
+  app: App,
+  choice: BuildMode,
+  { pending }: AppPlan,
+  { tally, keep }: StagedApp,
+  counts: ReadonlyMap<string, number>,
+  { builtAt, seconds, source, snapshot }: BuildFacts,
+): AppReport {
+  const before = choice.mode === "incremental" ? choice.state : null;
+  const files = before === null ? tally.looked : before.files + tally.added - tally.gone;
+  const bytes = before === null ? tally.size : before.bytes + tally.bytes;
+  const entries = [...counts.values()].reduce((sum, some) => sum + some, 0);
+  if (pending) {
+    const state = { version: VERSION, built_at: builtAt, source, snapshot, files, entries, bytes };
+    keep(writeState({ ...state, counts: Object.fromEntries(counts), app }));
+  }
+  const written = tally.added + tally.changed;
+  const { added, changed, gone: deleted } = tally;
+  const { mode, reason } = choice;
+  return { key: app.key, mode, reason, added, changed, written, unchanged: files - written, deleted, bytes, seconds };
+}
+
+/** An app that the tree has and the database has no more. */
+export function removeApp({ tally, keep, remove }: StagedApp, out: string, key: string): Ending {
+  const folder = segment(key);
+  for (const file of filesIn(join(out, folder))) {
+    remove(`${folder}/${file}`, file.startsWith("v1/") ? addressIn(join(out, folder, "v1"), file.slice(3)) : null);
+  }
+  keep(null);
+  const reason = "the database has no such app any more";
+  const nothing = { added: 0, changed: 0, written: 0, unchanged: 0, bytes: 0, seconds: 0 };
+  return () => ({ key, mode: "removal", reason, ...nothing, deleted: tally.gone });
+}

@@ -1,0 +1,30 @@
+/** The apps that a command is for: those of the database by their keys, and those that a tree has. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { App } from "../../shared/catalog.ts";
+import { readState, STATE_FOLDER } from "../../shared/state.ts";
+
+export class UnknownAppError extends Error {
+  constructor(keys: readonly string[], known: readonly string[]) {
+    super(`No app has the key ${keys.join(", ")}. Apps in the database: ${known.join(", ") || "none"}.`);
+    this.name = "UnknownAppError";
+  }
+}
+
+/** The apps of these keys, or all. Throws UnknownAppError for a key that no app has. */
+export function chooseApps(all: readonly App[], keys: readonly string[] | null): readonly App[] {
+  if (keys === null) return all;
+  const known = all.map((app) => app.key);
+  const unknown = keys.filter((key) => !known.includes(key));
+  if (unknown.length > 0) throw new UnknownAppError(unknown, known);
+  return all.filter((app) => keys.includes(app.key));
+}
+
+/** The keys of the apps that a tree has, in byte order. */
+export function builtApps(out: string): string[] {
+  const folder = join(out, STATE_FOLDER);
+  if (!existsSync(folder)) return [];
+  const states = readdirSync(folder).filter((name) => /^[shx]-.*\.json$/.test(name));
+  const keys = states.map((name) => readState(readFileSync(join(folder, name), "utf8"))?.app.key);
+  return keys.filter((key) => key !== undefined).sort();
+}
