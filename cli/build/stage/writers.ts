@@ -1,6 +1,7 @@
 /** Writes loads of answers: a few in place, more in threads, several at once. */
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
+import { limitHeap } from "./heap.ts";
 import { type Load, type Written, writeLoad } from "./write.ts";
 import type { WriterReply } from "./writer-thread.ts";
 
@@ -28,7 +29,10 @@ export function openWriters(): Writers {
       spare.push(load.bytes);
       return written;
     }
-    if (threads.length === 0) threads = startThreads();
+    if (threads.length === 0) {
+      limitHeap();
+      threads = startThreads();
+    }
     const thread = threads.reduce((least, other) => (other.open() < least.open() ? other : least));
     const reply = await thread.run(load);
     spare.push(reply.bytes);
