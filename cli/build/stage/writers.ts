@@ -15,6 +15,8 @@ export type Writers = {
 
 /** A build of up to so many loads is done sooner than a thread starts. */
 const IN_PLACE = 2;
+/** From so many loads on memory counts more than speed. */
+const LARGE = 100;
 const MAX_THREADS = 4;
 
 export function openWriters(): Writers {
@@ -29,10 +31,8 @@ export function openWriters(): Writers {
       spare.push(load.bytes);
       return written;
     }
-    if (threads.length === 0) {
-      limitHeap();
-      threads = startThreads();
-    }
+    if (threads.length === 0) threads = startThreads();
+    if (loads === LARGE) limitHeap();
     const thread = threads.reduce((least, other) => (other.open() < least.open() ? other : least));
     const reply = await thread.run(load);
     spare.push(reply.bytes);
