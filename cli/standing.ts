@@ -5,6 +5,7 @@ import { type Session, sql } from "../shared/database/database.ts";
 import { readState, stateFileOf, type TreeState } from "../shared/state.ts";
 import { readSource } from "./build/source.ts";
 import { readText } from "./build/stage/folder.ts";
+import { unseenSql } from "./build/update/delta.ts";
 
 export type TreeStanding = Pick<TreeState, "built_at" | "files" | "bytes"> & {
   /** Entries that were written since, drafts too; null where the tree is of another database. */
@@ -42,11 +43,10 @@ async function countChanges(session: Session, key: string, snapshot: string): Pr
   WHERE app.key = $1 AND type.published)
 SELECT
   (SELECT count(*) FROM type JOIN precast.entries AS e ON e.content_type_id = type.id
-   WHERE e.changed_in >= pg_snapshot_xmin($2::pg_snapshot) AND NOT pg_visible_in_snapshot(e.changed_in, $2::pg_snapshot)
+   WHERE ${unseenSql("e.changed_in")}
   )::text,
   (SELECT count(*) FROM type JOIN precast.removals AS removal ON removal.content_type_id = type.id
-   WHERE removal.removed_in >= pg_snapshot_xmin($2::pg_snapshot)
-     AND NOT pg_visible_in_snapshot(removal.removed_in, $2::pg_snapshot)
+   WHERE ${unseenSql("removal.removed_in")}
      AND NOT EXISTS (SELECT FROM precast.entries AS e
                      WHERE e.content_type_id = removal.content_type_id AND e.id = removal.id))::text`,
       [key, snapshot],
@@ -60,7 +60,7 @@ async function findBegun(session: Session, key: string, snapshot: string): Promi
   const rows = await session.query(
     sql(
       `SELECT type.slug FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
-WHERE app.key = $1 AND type.published AND NOT pg_visible_in_snapshot(type.begun_in, $2::pg_snapshot)`,
+WHERE app.key = $1 AND type.published AND ${unseenSql("type.begun_in")}`,
       [key, snapshot],
     ),
   );

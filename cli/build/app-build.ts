@@ -32,7 +32,11 @@ type Job = {
   readonly run: (staged: StagedApp, kept: Kept | null) => Promise<void>;
 };
 
-export type PlanOptions = { readonly out: string /** Counts the files first. */; readonly count: boolean };
+export type PlanOptions = {
+  readonly out: string;
+  /** Counts the files first. */
+  readonly count: boolean;
+};
 
 /** `counts` has the entries of the apps that are built in full, by app and slug. */
 export async function planApp(
@@ -148,15 +152,17 @@ function sumFiles(jobs: readonly Job[]): number {
 
 /** Removes what no answer was put for; `below` is a folder of the app's, or all of it. */
 function sweep(staged: StagedApp, out: string, app: App, below: string, kept: Kept): void {
-  const root = folderOf(app.key);
-  for (const file of filesIn(join(out, root), below)) {
-    if (!kept.has(file)) staged.remove(`${root}/${file}`, addressIn(join(out, root), file));
+  for (const file of filesIn(join(out, folderOf(app.key)), below)) {
+    if (!kept.has(file)) removeFile(staged, out, app, file);
   }
 }
 
 function removeType(staged: StagedApp, out: string, app: App, slug: string): void {
+  for (const file of filesIn(join(out, folderOf(app.key)), slug)) removeFile(staged, out, app, file);
+  removeFile(staged, out, app, `_schemas/${slug}.json`);
+}
+
+function removeFile(staged: StagedApp, out: string, app: App, file: string): void {
   const root = folderOf(app.key);
-  for (const file of [...filesIn(join(out, root), slug), `_schemas/${slug}.json`]) {
-    staged.remove(`${root}/${file}`, addressIn(join(out, root), file));
-  }
+  staged.remove(`${root}/${file}`, addressIn(join(out, root), file));
 }

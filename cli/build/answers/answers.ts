@@ -67,6 +67,11 @@ export function sortHeads(type: ContentType): SortHead[] {
   return [...heads.values()];
 }
 
+/** How many files the sorts of a type have. */
+export function countSorts(type: ContentType): number {
+  return sortHeads(type).reduce((sum, { spellings }) => sum + spellings.length, 0);
+}
+
 export function sortAnswers(type: ContentType, { spellings }: SortHead, body: string): FreeAnswer[] {
   return spellings.map((sort) => ({ address: { kind: "sort", slug: type.slug, sort }, body }));
 }
@@ -79,7 +84,6 @@ export async function* typeAnswers(
   total: number,
 ): AsyncGenerator<FreeAnswer[]> {
   const perPage = defaultPerPage(type);
-  const whole = shownOfEntry(type);
   const kept = total <= SMALL ? new Map<string, string>() : null;
   const { gatherers, queried } = await chooseFilters(session, app, type, total);
   const pages = openPages(type, total);
@@ -89,10 +93,7 @@ export async function* typeAnswers(
     for (const row of rows) {
       const entry = readEntryRow(row, 0) as EntryRow;
       const item = renderEntry(app, pages.shown, entry);
-      batch.push({
-        address: { kind: "entry", slug: type.slug, id: entry.id },
-        body: entryBody(renderEntry(app, whole, entry)),
-      });
+      batch.push(entryAnswer(app, type, entry));
       batch.push(...pages.add(item));
       for (const gatherer of gatherers) batch.push(...gatherer.add(entry, item));
       kept?.set(entry.id, item);
@@ -108,6 +109,14 @@ export async function* typeAnswers(
       yield sortAnswers(type, head, listBody(await headItems(session, app, type, head.sort), meta));
     }
   }
+}
+
+/** An entry by itself. */
+export function entryAnswer(app: App, type: ContentType, entry: EntryRow): FreeAnswer {
+  return {
+    address: { kind: "entry", slug: type.slug, id: entry.id },
+    body: entryBody(renderEntry(app, shownOfEntry(type), entry)),
+  };
 }
 
 /** Fills default pages with items; `add` gives the pages that are full with it. */

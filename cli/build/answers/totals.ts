@@ -5,7 +5,7 @@ import type { Session } from "../../../shared/database/database.ts";
 import { countsOf } from "../../../shared/live.ts";
 import { entryCountsQuery } from "../../../shared/query.ts";
 import { facetCountQuery } from "../../../shared/tree-query.ts";
-import { filterColumns, sortHeads } from "./answers.ts";
+import { countSorts, filterColumns } from "./answers.ts";
 
 /** All files of an app. */
 export async function countFiles(session: Session, app: App): Promise<number> {
@@ -17,8 +17,7 @@ export async function countFiles(session: Session, app: App): Promise<number> {
 
 /** The files of a type but for its schema. */
 export async function countTypeFiles(session: Session, app: App, type: ContentType, entries: number): Promise<number> {
-  const sorts = sortHeads(type).reduce((sum, { spellings }) => sum + spellings.length, 0);
-  let files = entries + lastPage(entries, defaultPerPage(type)) + sorts;
+  let files = entries + lastPage(entries, defaultPerPage(type)) + countSorts(type);
   for (const column of filterColumns(type)) {
     const rows = await session.query(facetCountQuery(app.key, type, column));
     files += Number(rows[0]?.[0] ?? 0);

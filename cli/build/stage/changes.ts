@@ -48,7 +48,7 @@ export function openChanges(folder: string, builtAt: string, carried: string): C
   const close = () => {
     present.flush();
     gone.flush();
-    if (counts.gone > 0) appendFile(file, goneFile, counts.gone === counts.added + counts.changed + counts.gone);
+    if (counts.gone > 0) appendFile(file, goneFile, counts.added + counts.changed === 0);
     appendFileSync(file, `\n],"tags":${JSON.stringify([...tags].sort())},${JSON.stringify(counts).slice(1)}\n`);
     rmSync(goneFile, { force: true });
   };

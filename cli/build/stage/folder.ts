@@ -1,14 +1,6 @@
-/** Files and folders of a tree: written whole, listed, put in place and removed. */
-import { lstatSync, mkdirSync, opendirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+/** Files and folders of a tree: read, listed, put in place and removed. */
+import { lstatSync, mkdirSync, opendirSync, readFileSync, renameSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
-
-/** A reader sees the old file or the new one, never a part: the new one gets its name when it is complete. */
-export function writeWhole(file: string, content: string): void {
-  mkdirSync(dirname(file), { recursive: true });
-  const unfinished = `${file}.tmp`;
-  writeFileSync(unfinished, content);
-  renameSync(unfinished, file);
-}
 
 /** The bytes of a file; null where there is none. */
 export function readOrNull(file: string): Buffer | null {
@@ -54,18 +46,18 @@ export function* filesIn(root: string, below = ""): Generator<string> {
   }
 }
 
-/** Moves a file to its place below `root`, whatever stands in its way there. False when there is none to move. */
-export function moveInto(root: string, path: string, from: string, made: Set<string>): boolean {
+/** Moves a file to its place below `root`, whatever stands in its way there. One that is there no more was moved already. */
+export function moveInto(root: string, path: string, from: string, made: Set<string>): void {
   try {
-    return move(from, join(root, path), made);
+    move(from, join(root, path), made);
   } catch (error) {
     if (!["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(codeOf(error))) throw error;
     clearWay(root, path);
-    return move(from, join(root, path), made);
+    move(from, join(root, path), made);
   }
 }
 
-function move(from: string, to: string, made: Set<string>): boolean {
+function move(from: string, to: string, made: Set<string>): void {
   const folder = dirname(to);
   if (!made.has(folder)) {
     mkdirSync(folder, { recursive: true });
@@ -73,10 +65,8 @@ function move(from: string, to: string, made: Set<string>): boolean {
   }
   try {
     renameSync(from, to);
-    return true;
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
-    return false;
   }
 }
 

@@ -25,7 +25,7 @@ export function commitStage(out: string): void {
   renameSync(join(out, STAGE), join(out, READY));
 }
 
-export function isPending(out: string): boolean {
+function isPending(out: string): boolean {
   return exists(join(out, READY, CHANGES_FILE));
 }
 

@@ -14,6 +14,11 @@ const MANY = 2_000;
 /** A smaller type is worth it up to so many, whatever their share. */
 const FEW = 20;
 
+/** Was a row written by a transaction that the snapshot `$2` did not see? Begins with what an index can find. */
+export function unseenSql(column: string): string {
+  return `${column} >= pg_snapshot_xmin($2::pg_snapshot) AND NOT pg_visible_in_snapshot(${column}, $2::pg_snapshot)`;
+}
+
 /** The deltas of an app's types by slug; `state` is what the app's tree was built from, in the same database. */
 export async function readDeltas(session: Session, app: App, state: TreeState): Promise<Map<string, TypeDelta>> {
   const rows = await session.query(
@@ -22,13 +27,11 @@ export async function readDeltas(session: Session, app: App, state: TreeState): 
 FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
 LEFT JOIN LATERAL (
   (SELECT id FROM precast.entries AS e
-   WHERE e.content_type_id = type.id AND e.changed_in >= pg_snapshot_xmin($2::pg_snapshot)
-     AND NOT pg_visible_in_snapshot(e.changed_in, $2::pg_snapshot)
+   WHERE e.content_type_id = type.id AND ${unseenSql("e.changed_in")}
    ORDER BY e.content_type_id, e.changed_in LIMIT ${MANY + 1})
   UNION
   (SELECT id FROM precast.removals AS removal
-   WHERE removal.content_type_id = type.id AND removal.removed_in >= pg_snapshot_xmin($2::pg_snapshot)
-     AND NOT pg_visible_in_snapshot(removal.removed_in, $2::pg_snapshot)
+   WHERE removal.content_type_id = type.id AND ${unseenSql("removal.removed_in")}
    ORDER BY removal.content_type_id, removal.removed_in LIMIT ${MANY + 1})
 ) AS change ON true
 WHERE app.key = $1 ORDER BY 1, 3`,

@@ -9,7 +9,7 @@ import { type App, type Column, type ContentType, defaultPerPage } from "../../.
 import type { Session } from "../../../shared/database/database.ts";
 import { defaultSort, type Sort } from "../../../shared/sort.ts";
 import { firstsQuery } from "../../../shared/tree-query.ts";
-import { facetAnswers, headItems, sortHeads } from "../answers/answers.ts";
+import { countSorts, facetAnswers, headItems, sortHeads } from "../answers/answers.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn, totalIn } from "./built.ts";
 import type { Rewrites, Totals } from "./pages.ts";
@@ -45,7 +45,6 @@ export function planHeads(
   if (touched.listed.length === 0) return { files: 0, answers: () => [] };
   const away = new Set(touched.listed.map(({ id }) => id));
   const seen = { built, away };
-  const sorts = sortHeads(type).reduce((sum, { spellings }) => sum + spellings.length, 0);
   const filters = [...touched.facets.values()].reduce((sum, values) => sum + values.size, 0);
 
   async function* answers(): AsyncGenerator<Rewrite[]> {
@@ -61,7 +60,7 @@ export function planHeads(
     }
     yield* askedHeads(session, app, type, open);
   }
-  return { files: sorts + filters, answers };
+  return { files: countSorts(type) + filters, answers };
 }
 
 function take<T>(from: Iterator<T>, most: number): T[] {

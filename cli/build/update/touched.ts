@@ -2,14 +2,13 @@
  * Which entries of a type differ from the tree, and what of the tree they touch: compares the entries of the database with
  * the files that an earlier build wrote of them.
  */
-import { entryBody } from "../../../shared/body.ts";
 import { type App, type Column, type ContentType, TIMESTAMPS } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
-import { type EntryRow, readEntryRow, renderEntry } from "../../../shared/entry.ts";
+import { type EntryRow, readEntryRow } from "../../../shared/entry.ts";
 import { facetsOf } from "../../../shared/facet.ts";
-import { shownOfEntry, shownOfList } from "../../../shared/shown.ts";
+import { shownOfList } from "../../../shared/shown.ts";
 import { entriesOfQuery } from "../../../shared/tree-query.ts";
-import { filterColumns } from "../answers/answers.ts";
+import { entryAnswer, filterColumns } from "../answers/answers.ts";
 import { type BuiltTree, valuesIn } from "./built.ts";
 
 /** An entry whose list item differs. */
@@ -52,7 +51,8 @@ export async function findTouched(
     const entries = await readEntries(session, app, type, batch);
     for (const id of batch) {
       const before = built.read({ kind: "entry", slug: type.slug, id });
-      const after = bodyOf(app, type, entries.get(id));
+      const entry = entries.get(id);
+      const after = entry === undefined ? null : entryAnswer(app, type, entry).body;
       if (before === after) continue;
       (after === null ? gone : written).push(id);
       const [old, fresh] = [before, after].map((body) => (body === null ? null : valuesIn(body)));
@@ -83,10 +83,6 @@ export async function readEntries(
   const rows = await session.query(entriesOfQuery(app.key, type, ids));
   const entries = rows.map((row) => readEntryRow(row, 0) as EntryRow);
   return new Map(entries.map((entry) => [entry.id, entry]));
-}
-
-function bodyOf(app: App, type: ContentType, entry: EntryRow | undefined): string | null {
-  return entry === undefined ? null : entryBody(renderEntry(app, shownOfEntry(type), entry));
 }
 
 type Values = ReadonlyMap<string, string>;

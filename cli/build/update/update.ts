@@ -3,13 +3,10 @@
  * touches the entry, its default page, the filters of its values and the sorts that it stands in; whatever changes the
  * total touches every default page and every sort.
  */
-import { entryBody } from "../../../shared/body.ts";
 import type { App, ContentType } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
-import { renderEntry } from "../../../shared/entry.ts";
-import { shownOfEntry } from "../../../shared/shown.ts";
 import { countQuery } from "../../../shared/tree-query.ts";
-import type { FreeAnswer } from "../answers/answers.ts";
+import { entryAnswer, type FreeAnswer } from "../answers/answers.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError } from "./built.ts";
 import { planHeads } from "./heads.ts";
@@ -65,12 +62,8 @@ async function* entryAnswers(
   type: ContentType,
   ids: readonly string[],
 ): AsyncGenerator<FreeAnswer[]> {
-  const shown = shownOfEntry(type);
   for (let at = 0; at < ids.length; at += BATCH) {
     const entries = await readEntries(session, app, type, ids.slice(at, at + BATCH));
-    yield [...entries.values()].map((entry) => ({
-      address: { kind: "entry", slug: type.slug, id: entry.id },
-      body: entryBody(renderEntry(app, shown, entry)),
-    }));
+    yield [...entries.values()].map((entry) => entryAnswer(app, type, entry));
   }
 }
