@@ -16,8 +16,9 @@ import { type BuildMode, chooseMode } from "./mode.ts";
 import { builtApps, chooseApps } from "./selection.ts";
 import { readSource, settleSource } from "./source.ts";
 import type { Change } from "./stage/changes.ts";
-import { emptyTrash, recover, tellChanges } from "./stage/publish.ts";
+import { recover, tellChanges } from "./stage/publish.ts";
 import { openStage, type Stage } from "./stage/stage.ts";
+import { emptyTrash } from "./stage/trash.ts";
 import { ForeignTreeError } from "./update/built.ts";
 
 export type BuildOptions = AppDefaults & {
@@ -42,7 +43,7 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
     died = true;
   });
   try {
-    recover(out, died);
+    await recover(out, died);
     const reports = await stageOrRestage(database, options);
     emptyTrash(out);
     tellChanges(out);
@@ -75,7 +76,7 @@ async function stageTree(database: Database, options: BuildOptions): Promise<App
     const reports = builds.map((build) => build());
     if (!options.dryRun) {
       if (stage.isPending()) await settleSource(database);
-      stage.commit();
+      await stage.commit();
     }
     return reports;
   } finally {

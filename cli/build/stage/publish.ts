@@ -7,11 +7,11 @@ import { basename, dirname, join } from "node:path";
 import { STATE_FOLDER } from "../../../shared/state.ts";
 import { CHANGES_FILE, type Change, ownChanges } from "./changes.ts";
 import { exists, isFolder, moveInto, removeFrom } from "./folder.ts";
+import { openReplaced, putAside } from "./trash.ts";
 
 /** Where a build writes, and what that is called once it is complete; relative to the tree. */
 export const STAGE = `${STATE_FOLDER}/stage`;
 const READY = `${STATE_FOLDER}/ready`;
-const TRASH = `${STATE_FOLDER}/trash`;
 const TOLD = `${STATE_FOLDER}/${CHANGES_FILE}`;
 /** The changes that are made and not told yet. */
 export const CARRIED = `${STATE_FOLDER}/carried.json`;
@@ -33,22 +33,11 @@ function isPending(out: string): boolean {
  * Finishes what a build that died had committed, and puts aside what one had not. `died` is whether the last build ended
  * before it could tell its changes.
  */
-export function recover(out: string, died: boolean): void {
+export async function recover(out: string, died: boolean): Promise<void> {
   const [told, carried] = [join(out, TOLD), join(out, CARRIED)];
   if (died && !exists(carried) && exists(told)) renameSync(told, carried);
-  if (isPending(out)) publish(out);
+  if (isPending(out)) await publish(out);
   for (const folder of [STAGE, READY]) if (exists(join(out, folder))) putAside(out, folder);
-}
-
-/** It is deleted when the build is done: file systems are slow to write where much has just been deleted. */
-function putAside(out: string, folder: string): void {
-  const trash = join(out, TRASH);
-  mkdirSync(trash, { recursive: true });
-  renameSync(join(out, folder), join(trash, String(readdirSync(trash).length)));
-}
-
-export function emptyTrash(out: string): void {
-  rmSync(join(out, TRASH), { recursive: true, force: true });
 }
 
 /** The last thing of a build: whoever reads the changes finds them true. */
@@ -57,8 +46,9 @@ export function tellChanges(out: string): void {
 }
 
 /** Puts the committed build in place. */
-export function publish(out: string): void {
+export async function publish(out: string): Promise<void> {
   const ready = join(out, READY);
+  const replaced = openReplaced(out);
   const moved = moveFolders(join(ready, STAGED_TREE), out);
   const made = new Set<string>();
   const present = new Set<(typeof STEPS)[number]>();
@@ -69,10 +59,15 @@ export function publish(out: string): void {
       for (const change of ownChanges(ready, moved)) {
         if (stepOf(change) !== step) continue;
         if (change.change === "gone") removeFrom(out, change.file);
-        else moveInto(out, change.file, join(ready, STAGED_TREE, change.file), made);
+        else {
+          if (step === "changed") replaced.hold(join(out, change.file));
+          moveInto(out, change.file, join(ready, STAGED_TREE, change.file), made);
+          await replaced.release();
+        }
       }
     }
   }
+  await replaced.settle();
   renameSync(join(ready, CHANGES_FILE), join(out, CARRIED));
   rmSync(ready, { recursive: true, force: true });
 }

@@ -19,7 +19,7 @@ export type Stage = {
   /** Is there anything that the tree does not have? */
   readonly isPending: () => boolean;
   /** Makes the build the tree. */
-  readonly commit: () => void;
+  readonly commit: () => Promise<void>;
   /** Forgets what was not committed. */
   readonly close: () => Promise<void>;
 };
@@ -87,11 +87,11 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
     if (!load.isEmpty()) await send();
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next;
   };
-  const commit = () => {
+  const commit = async () => {
     if (changes === null) return;
     changes.close();
     commitStage(out);
-    publish(out);
+    await publish(out);
   };
   const close = async () => {
     await writers.close();
