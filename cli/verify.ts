@@ -5,7 +5,7 @@ import { DEFAULT_CACHE_POLICY } from "../shared/answer.ts";
 import type { App } from "../shared/catalog.ts";
 import type { Session } from "../shared/database/database.ts";
 import { answerLive } from "../shared/live.ts";
-import { respond, type Sources } from "../shared/respond.ts";
+import { answerOf, respond, type Sources } from "../shared/respond.ts";
 import { publishedIdsQuery } from "../shared/tree-query.ts";
 import { freeAnswers } from "./build/answers/answers.ts";
 import { countFiles } from "./build/answers/totals.ts";
@@ -84,9 +84,8 @@ async function computeLive(session: Session, app: App, address: Address): Promis
       throw error;
     },
   };
-  const raw = { method: "GET", target: requestOf(address), appKey: app.key, ifNoneMatch: undefined };
-  const { answer } = await respond(raw, sources, DEFAULT_CACHE_POLICY);
-  return String(answer.body);
+  const response = await respond({ method: "GET", target: requestOf(address), appKey: app.key }, sources);
+  return String(answerOf(response, DEFAULT_CACHE_POLICY, undefined).body);
 }
 
 async function readPublished(session: Session, app: App): Promise<Map<string, Set<string>>> {

@@ -1,31 +1,61 @@
 /** The door: a node:http request goes in, its answer goes out, and what is counted is counted before it leaves. */
-import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
-import { type Answer, type CachePolicy, refusalAnswer } from "../shared/answer.ts";
+import type { RequestListener, ServerResponse } from "node:http";
+import { type Answer, bodyAnswer, type CachePolicy, type Coding, refusalAnswer } from "../shared/answer.ts";
 import { internalError } from "../shared/refusal.ts";
-import { respond, type Sources } from "../shared/respond.ts";
+import { answerOf, type Found, respond, type Sources } from "../shared/respond.ts";
+import { type AskedHttp, readAsked } from "./asked.ts";
+import { openCoder } from "./coding.ts";
+import { type Hit, type HitKey, type Hits, hitBody, isNotModified, type RawHeaders } from "./hits.ts";
 import type { Ledger } from "./ledger.ts";
 
-export type AppOptions = { readonly sources: Sources; readonly ledger: Ledger; readonly policy: CachePolicy };
+export type AppOptions = {
+  readonly sources: Sources;
+  readonly hits: Hits;
+  readonly ledger: Ledger;
+  readonly policy: CachePolicy;
+};
 
-/**
- * The target is read raw, which web Requests do not allow: their URLs have dot segments and backslashes normalised, and
- * the contract (section 3) normalises nothing.
- */
-export function createApp({ sources, ledger, policy }: AppOptions): RequestListener {
-  async function answer(incoming: IncomingMessage): Promise<Answer> {
-    const raw = {
-      method: incoming.method ?? "GET",
-      target: incoming.url ?? "/",
-      appKey: headerOf(incoming, "x-app-key"),
-      ifNoneMatch: headerOf(incoming, "if-none-match"),
-    };
-    const { answer, appKey, metering } = await respond(raw, sources, policy);
-    if (metering?.counted) await ledger.count({ app: appKey, shape: metering.shape, status: answer.status });
+export function createApp({ sources, hits, ledger, policy }: AppOptions): RequestListener {
+  const coder = openCoder();
+
+  async function answer(asked: AskedHttp, coding: Coding | null): Promise<Answer> {
+    const found = await respond(asked, sources);
+    const response = found.kind === "found" ? await encode(found, coding) : found;
+    if (response.kind === "found") keepHit({ ...asked, coding }, response);
+    const answer = answerOf(response, policy, asked.ifNoneMatch);
+    if (response.kind !== "preflight" && response.circumstances?.metering.counted) {
+      const { appKey, metering } = response.circumstances;
+      await ledger.count({ app: appKey, shape: metering.shape, status: answer.status });
+    }
     return answer;
   }
 
+  async function encode(found: Found, coding: Coding | null): Promise<Found> {
+    return { ...found, body: await coder.encode(found.body, coding) };
+  }
+
+  function keepHit(asked: Omit<HitKey, "appKey">, { body, circumstances, isCurrent }: Found): void {
+    if (isCurrent === null) return;
+    const { headers } = bodyAnswer(body, circumstances, policy, undefined);
+    const { headers: notModified } = bodyAnswer(body, circumstances, policy, body.etag);
+    hits.keep(
+      { ...asked, appKey: circumstances.appKey },
+      {
+        isCurrent,
+        etag: body.etag,
+        headers: rawOf(headers, body.bytes),
+        notModified: rawOf(notModified),
+        body: hitBody(body.bytes),
+      },
+    );
+  }
+
   return (incoming, outgoing) => {
-    answer(incoming)
+    const asked = readAsked(incoming);
+    const coding = coder.choose(asked.acceptEncoding);
+    const hit = findHit(hits, asked, coding);
+    if (hit !== null) return sendHit(outgoing, hit, asked);
+    answer(asked, coding)
       .catch((error: unknown) => {
         sources.onError(error);
         return refusalAnswer(internalError(), null);
@@ -35,14 +65,24 @@ export function createApp({ sources, ledger, policy }: AppOptions): RequestListe
   };
 }
 
-function headerOf(incoming: IncomingMessage, name: string): string | undefined {
-  const value = incoming.headers[name];
-  return Array.isArray(value) ? value.join(", ") : value;
+function findHit(hits: Hits, asked: AskedHttp, coding: Coding | null): Hit | null {
+  const { method, target, appKey, transferEncoding } = asked;
+  const isPlain = transferEncoding === undefined && (method === "GET" || method === "HEAD");
+  return isPlain && appKey !== undefined ? hits.find({ appKey, target, coding }) : null;
 }
 
 /** Node leaves the body of an answer to HEAD away by itself. */
+function sendHit(outgoing: ServerResponse, hit: Hit, { ifNoneMatch }: AskedHttp): void {
+  if (isNotModified(hit, ifNoneMatch)) outgoing.writeHead(304, hit.notModified as string[]).end();
+  else outgoing.writeHead(200, hit.headers as string[]).end(hit.body, "latin1");
+}
+
 function send(outgoing: ServerResponse, { status, headers, body }: Answer): void {
-  const length = body === null ? {} : { "Content-Length": Buffer.byteLength(body) };
-  outgoing.writeHead(status, { ...headers, ...length });
-  outgoing.end(body ?? undefined);
+  outgoing.writeHead(status, rawOf(headers, body) as string[]).end(body ?? undefined);
+}
+
+/** A body comes with its length. */
+function rawOf(headers: Answer["headers"], body: Answer["body"] = null): RawHeaders {
+  const raw = Object.entries(headers).flat();
+  return body === null ? raw : [...raw, "Content-Length", String(Buffer.byteLength(body))];
 }

@@ -1,58 +1,62 @@
 /** Reads the tree that a build wrote: which apps it has, and the files of their answers. */
-import { readFile, stat } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { fileOf, folderOf } from "../shared/address.ts";
 import { etagOf } from "../shared/answer.ts";
 import type { App } from "../shared/catalog.ts";
-import type { AppTree } from "../shared/respond.ts";
-import { readState, stateFileOf } from "../shared/state.ts";
+import type { AppTree, Current, TreeBody } from "../shared/respond.ts";
+import { CHANGES_FILE, readState, STATE_FOLDER, stateFileOf } from "../shared/state.ts";
+import { openStamps, type Stamp, type Stamps, stampOf } from "./stamp.ts";
 
 export type Tree = { readonly findTree: (appKey: string) => Promise<AppTree | null> };
 
-/** A state file as it was read, and by what to see that it has changed. */
-type Known = { readonly version: string; readonly app: App | null };
+const MISSING = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "EISDIR"];
 
-const MISSING = ["ENOENT", "ENOTDIR", "ENAMETOOLONG"];
-
-/** A finished build shows at once: each request looks whether the state of its app is still the one that was read. */
+/** What was read is current only while the file that it was read from is still that file. */
 export function openTree(out: string): Tree {
-  const known = new Map<string, Known>();
+  const known = new Map<string, { readonly app: App; readonly isCurrent: Current }>();
+  const stamps = openStamps(join(out, STATE_FOLDER, CHANGES_FILE));
 
-  async function findApp(appKey: string): Promise<App | null> {
-    const file = join(out, stateFileOf(appKey));
-    const found = await orMissing(stat(file, { bigint: true }));
-    if (found === null) {
-      known.delete(appKey);
-      return null;
-    }
-    const version = `${found.ino} ${found.mtimeNs} ${found.size}`;
+  async function findApp(appKey: string) {
     const before = known.get(appKey);
-    if (before?.version === version) return before.app;
-    const text = await orMissing(readFile(file, "utf8"));
-    const app = text === null ? null : (readState(text)?.app ?? null);
-    known.set(appKey, { version, app });
-    return app;
+    if (before?.isCurrent()) return before;
+    known.delete(appKey);
+    const file = await readStamped(join(out, stateFileOf(appKey)), stamps);
+    const app = file === null ? null : (readState(file.bytes.toString())?.app ?? null);
+    if (file === null || app === null) return null;
+    const found = { app, isCurrent: file.isCurrent };
+    known.set(appKey, found);
+    return found;
   }
 
   return {
     findTree: async (appKey) => {
-      const app = await findApp(appKey);
-      if (app === null) return null;
+      const found = await findApp(appKey);
+      if (found === null) return null;
+      const { app, isCurrent } = found;
       const folder = join(out, folderOf(appKey));
-      return {
-        app,
-        read: async (address) => {
-          const bytes = await orMissing(readFile(join(folder, fileOf(address))));
-          return bytes === null ? null : { bytes, etag: etagOf(bytes) };
-        },
-      };
+      const read: AppTree["read"] = async (address) => bodyOf(await readStamped(join(folder, fileOf(address)), stamps));
+      return { app, isCurrent, read };
     },
   };
 }
 
-async function orMissing<T>(reading: Promise<T>): Promise<T | null> {
+type Stamped = { readonly bytes: Buffer; readonly isCurrent: Current };
+
+function bodyOf(file: Stamped | null): TreeBody | null {
+  return file === null ? null : { ...file, etag: etagOf(file.bytes) };
+}
+
+/** Bytes and stamp are of one file, whatever takes its name meanwhile. */
+async function readStamped(path: string, stamps: Stamps): Promise<Stamped | null> {
   try {
-    return await reading;
+    const handle = await open(path);
+    try {
+      const stamp: Stamp = stampOf(await handle.stat());
+      return { bytes: await handle.readFile(), isCurrent: stamps.watch(path, stamp) };
+    } finally {
+      await handle.close();
+    }
   } catch (error) {
     if (MISSING.includes((error as NodeJS.ErrnoException).code ?? "")) return null;
     throw error;

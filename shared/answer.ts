@@ -10,8 +10,11 @@ export type Answer = {
   readonly body: string | Buffer | null;
 };
 
+/** The content codings that the server makes (RFC 9110 section 8.4.1). */
+export type Coding = "br" | "gzip";
+
 /** A body and the validator of its bytes. */
-export type Body = { readonly bytes: string | Buffer; readonly etag: string };
+export type Body = { readonly bytes: string | Buffer; readonly etag: string; readonly coding?: Coding };
 
 /** How long free answers may be kept: the values of Cache-Control and of CDN-Cache-Control (RFC 9213). */
 export type CachePolicy = { readonly browsers: string; readonly cdns: string };
@@ -21,12 +24,12 @@ export const DEFAULT_CACHE_POLICY: CachePolicy = {
   cdns: "public, max-age=3600, stale-while-revalidate=60, stale-if-error=86400",
 };
 
-/** What the headers tell of a request, once its app is known. */
+/** What is known of a request, once its app is. */
 export type Circumstances = {
+  readonly appKey: string;
   readonly metering: Metering;
   readonly fromTree: boolean;
   readonly likes: readonly string[];
-  readonly policy: CachePolicy;
 };
 
 const CORS = {
@@ -34,6 +37,8 @@ const CORS = {
   "Access-Control-Expose-Headers": "ETag, X-Request-Counted, X-Request-Warning, Cache-Status, Retry-After",
 };
 const COMMON = { Vary: "X-App-Key", ...CORS };
+/** Bodies come in several codings, all others of our answers in one. */
+const NEGOTIATED = { Vary: "X-App-Key, Accept-Encoding" };
 const JSON_TYPE = { "Content-Type": "application/json; charset=utf-8" };
 const MAX_WARNINGS = 10;
 const MAX_NAME = 63;
@@ -41,6 +46,11 @@ const MAX_NAME = 63;
 /** A strong validator of a body's bytes (RFC 9110 section 8.8.3). */
 export function etagOf(bytes: string | Buffer): string {
   return `"${hash("sha256", bytes, "base64url").slice(0, 27)}"`;
+}
+
+/** The validator of the same body in a coding, which has other bytes (RFC 9110 section 8.8.3.3). */
+export function codedEtag(etag: string, coding: Coding): string {
+  return `${etag.slice(0, -1)}-${coding}"`;
 }
 
 export function preflightAnswer(): Answer {
@@ -55,10 +65,22 @@ export function preflightAnswer(): Answer {
 }
 
 /** 200 with the body, or 304 when `ifNoneMatch` names it. */
-export function bodyAnswer(body: Body, circumstances: Circumstances, ifNoneMatch: string | undefined): Answer {
-  const headers = { ...COMMON, ...circumstanceHeaders(circumstances), ...freshness(circumstances), ETag: body.etag };
-  if (ifNoneMatch !== undefined && matches(ifNoneMatch, body.etag)) return { status: 304, headers, body: null };
-  return { status: 200, headers: { ...headers, ...JSON_TYPE }, body: body.bytes };
+export function bodyAnswer(
+  { bytes, etag, coding }: Body,
+  circumstances: Circumstances,
+  policy: CachePolicy,
+  ifNoneMatch: string | undefined,
+): Answer {
+  const headers = {
+    ...COMMON,
+    ...NEGOTIATED,
+    ...circumstanceHeaders(circumstances),
+    ...freshness(circumstances, policy),
+    ETag: etag,
+  };
+  if (ifNoneMatch !== undefined && matches(ifNoneMatch, etag)) return { status: 304, headers, body: null };
+  const coded = coding === undefined ? {} : { "Content-Encoding": coding };
+  return { status: 200, headers: { ...headers, ...JSON_TYPE, ...coded }, body: bytes };
 }
 
 /** `circumstances` is null where the app is not known. */
@@ -91,7 +113,7 @@ function cacheStatus(counted: boolean, fromTree: boolean): string {
   return fromTree ? "precast; hit" : "precast; fwd=miss";
 }
 
-function freshness({ metering, policy }: Circumstances): Record<string, string> {
+function freshness({ metering }: Circumstances, policy: CachePolicy): Record<string, string> {
   if (!metering.counted) return { "Cache-Control": policy.browsers, "CDN-Cache-Control": policy.cdns };
   return { "Cache-Control": metering.shape === "search" ? "no-cache, no-store" : "private, no-cache" };
 }
@@ -111,7 +133,8 @@ function headerSafe(field: string): string {
 }
 
 /** If-None-Match compares weakly (RFC 9110 section 13.1.2). */
-function matches(ifNoneMatch: string, etag: string): boolean {
+export function matches(ifNoneMatch: string, etag: string): boolean {
+  if (ifNoneMatch === etag) return true;
   return ifNoneMatch.split(",").some((part) => {
     const tag = part.trim();
     return tag === "*" || tag.replace(/^W\//, "") === etag;

@@ -124,6 +124,12 @@ export const SETTINGS = {
     "live requests that may wait for a connection, 200 by default",
     whole(0, 100_000).default(200),
   ),
+  memoryCache: setting(
+    "--memory-cache <megabytes>",
+    "PRECAST_MEMORY_CACHE",
+    "memory for answers of the tree that are asked for again, 64 MB by default, 0 for none",
+    whole(0, 1_000_000).default(64),
+  ),
   cacheControl: setting(
     "--cache-control <value>",
     "PRECAST_CACHE_CONTROL",

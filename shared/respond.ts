@@ -30,8 +30,18 @@ import {
 } from "./refusal.ts";
 import { type ApiRequest, type RawRequest, readRequest } from "./request.ts";
 
+/** Is what was read still what the tree has? */
+export type Current = () => boolean;
+
+/** A file of the tree. */
+export type TreeBody = Body & { readonly isCurrent: Current };
+
 /** An app's part of the tree. It knows the app as it was when the tree was built. */
-export type AppTree = { readonly app: App; readonly read: (address: Address) => Promise<Body | null> };
+export type AppTree = {
+  readonly app: App;
+  readonly isCurrent: Current;
+  readonly read: (address: Address) => Promise<TreeBody | null>;
+};
 
 /** Where answers come from. `answer` and `findApp` ask the database and may throw a DatabaseFault. */
 export type Sources = {
@@ -42,40 +52,54 @@ export type Sources = {
   readonly onError: (error: unknown) => void;
 };
 
-/** `metering` is null where the app is not known: such requests are never counted. */
-export type Response = { readonly answer: Answer; readonly appKey: string; readonly metering: Metering | null };
+export type Response =
+  | { readonly kind: "preflight" }
+  /** `circumstances` is null where the app is not known: such requests are never counted. */
+  | { readonly kind: "refused"; readonly refusal: Refusal; readonly circumstances: Circumstances | null }
+  | Found;
 
-export async function respond(
-  raw: RawRequest & { readonly ifNoneMatch: string | undefined },
-  sources: Sources,
-  policy: CachePolicy,
-): Promise<Response> {
+export type Found = {
+  readonly kind: "found";
+  readonly body: Body;
+  readonly circumstances: Circumstances;
+  /** As long as this is so, the same target finds the same. Null where that is not known. */
+  readonly isCurrent: Current | null;
+};
+
+export async function respond(raw: RawRequest, sources: Sources): Promise<Response> {
   const request = readRequest(raw);
-  if (request.kind === "preflight") return unmetered(preflightAnswer());
-  if (isRefusal(request)) return unmetered(refusalAnswer(request, null));
+  if (request.kind === "preflight") return request;
+  if (isRefusal(request)) return { kind: "refused", refusal: request, circumstances: null };
   const known = await guarded(sources, () => findApp(request.appKey, sources));
-  if ("code" in known) return unmetered(refusalAnswer(known, null));
+  if ("code" in known) return { kind: "refused", refusal: known, circumstances: null };
 
   const { app, tree } = known;
   const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
   const metering = meter(request, type);
   const plan = planRequest(request, type);
-  const circumstances = { metering, fromTree: tree !== null, likes: request.likes, policy };
-  const result = isRefusal(plan)
-    ? { fromTree: tree !== null, outcome: plan }
+  const { outcome, fromTree, isCurrent } = isRefusal(plan)
+    ? { outcome: plan, fromTree: tree !== null, isCurrent: null }
     : await answerPlan(request, known, plan, metering, sources);
-  const told: Circumstances = { ...circumstances, fromTree: result.fromTree };
-  const answer =
-    "kind" in result.outcome ? refusalAnswer(result.outcome, told) : bodyAnswer(result.outcome, told, raw.ifNoneMatch);
-  return { answer, appKey: app.key, metering };
+  const circumstances = { appKey: app.key, metering, fromTree, likes: request.likes };
+  return "kind" in outcome
+    ? { kind: "refused", refusal: outcome, circumstances }
+    : { kind: "found", body: outcome, circumstances, isCurrent };
 }
 
-function unmetered(answer: Answer): Response {
-  return { answer, appKey: "", metering: null };
+/** The response as it goes over the wire. */
+export function answerOf(response: Response, policy: CachePolicy, ifNoneMatch: string | undefined): Answer {
+  switch (response.kind) {
+    case "preflight":
+      return preflightAnswer();
+    case "refused":
+      return refusalAnswer(response.refusal, response.circumstances);
+    case "found":
+      return bodyAnswer(response.body, response.circumstances, policy, ifNoneMatch);
+  }
 }
 
 type KnownApp = { readonly app: App; readonly tree: AppTree | null };
-type Result = { readonly fromTree: boolean; readonly outcome: Body | Refusal };
+type Result = Pick<Found, "isCurrent"> & { readonly fromTree: boolean; readonly outcome: Body | Refusal };
 
 async function findApp(key: string, sources: Sources): Promise<KnownApp | Refusal> {
   if (!APP_KEY.test(key)) return unknownAppKey(key);
@@ -94,13 +118,19 @@ async function answerPlan(
 ): Promise<Result> {
   if (!metering.counted && tree !== null) {
     const outcome = await guarded(sources, () => answerFromTree(request, tree, plan, metering.shape as FreeShape));
-    if (outcome !== null) return { fromTree: true, outcome };
+    if (outcome !== null) return { fromTree: true, outcome, isCurrent: currentOf(tree, outcome) };
   }
   const outcome = await guarded(sources, () => sources.answer(app, plan));
   return {
     fromTree: false,
+    isCurrent: null,
     outcome: typeof outcome === "string" ? { bytes: outcome, etag: etagOf(outcome) } : outcome,
   };
+}
+
+/** Only what is a file as it stands can be looked at again. */
+function currentOf(tree: AppTree, outcome: Body | TreeBody | Refusal): Current | null {
+  return "isCurrent" in outcome ? () => tree.isCurrent() && outcome.isCurrent() : null;
 }
 
 /** Null when the tree lacks a file that every tree has: it is being built for the first time. */
@@ -109,7 +139,7 @@ async function answerFromTree(
   tree: AppTree,
   plan: Plan,
   shape: FreeShape,
-): Promise<Body | Refusal | null> {
+): Promise<Body | TreeBody | Refusal | null> {
   const type = "type" in plan ? plan.type : undefined;
   const address = addressOf(request, shape, type);
   const body = address === null ? null : await tree.read(address);

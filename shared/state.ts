@@ -26,6 +26,9 @@ export type TreeState = {
 
 export const STATE_FOLDER = ".precast";
 
+/** What the last build changed; there is a new one when all else of a build is in place. */
+export const CHANGES_FILE = "changes.json";
+
 /** The state file of an app, relative to the tree. */
 export function stateFileOf(appKey: string): string {
   return `${STATE_FOLDER}/${segment(appKey)}.json`;

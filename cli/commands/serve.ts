@@ -1,6 +1,7 @@
 /** `precast serve`: answers from the tree and the database. */
 import { join } from "node:path";
 import { createApp } from "../../server/app.ts";
+import { openHits } from "../../server/hits.ts";
 import { openLedger } from "../../server/ledger.ts";
 import { openLive } from "../../server/live.ts";
 import { listen } from "../../server/serve.ts";
@@ -16,7 +17,17 @@ import { describeFailure } from "../failure.ts";
 import { requestsToTry } from "../tour.ts";
 import { watchTree } from "../watch.ts";
 
-const SETTINGS = ["host", "port", "watch", "connections", "queue", "cacheControl", "cdnCacheControl"] as const;
+const SETTINGS = [
+  "host",
+  "port",
+  "watch",
+  "connections",
+  "queue",
+  "memoryCache",
+  "cacheControl",
+  "cdnCacheControl",
+] as const;
+const MEBIBYTE = 1 << 20;
 type ServeSettings = Settings<(typeof SETTINGS)[number] | CommonName>;
 
 export const serveCommand = defineCommand({
@@ -55,9 +66,10 @@ async function serve(context: Context, settings: ServeSettings, database: Databa
   });
   const ledger = await openLedger(database, { folder: join(settings.dataDir, "ledger"), now, onError });
   const sources = { ...openTree(settings.out), ...openLive(database, settings), onError };
+  const hits = openHits(settings.memoryCache * MEBIBYTE);
   const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
   try {
-    const listening = await listen(createApp({ sources, ledger, policy }), settings.host, settings.port);
+    const listening = await listen(createApp({ sources, hits, ledger, policy }), settings.host, settings.port);
     terminal.result(`${terminal.colors.green("Precast serves")} ${listening.url}`, { url: listening.url });
     const tried = requestsToTry(listening.url, await firstApp(settings.out, sources.findTree));
     if (tried.length > 0) terminal.say(`Try:\n${tried.map((request) => `  ${request}`).join("\n")}`);

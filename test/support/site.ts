@@ -8,6 +8,7 @@ import { buildTree } from "../../cli/build/build.ts";
 import type { AppReport } from "../../cli/build/ending.ts";
 import { importBundle } from "../../cli/import/write.ts";
 import { createApp } from "../../server/app.ts";
+import { type Hits, openHits } from "../../server/hits.ts";
 import { openLedger } from "../../server/ledger.ts";
 import { openLive } from "../../server/live.ts";
 import { listen } from "../../server/serve.ts";
@@ -85,12 +86,13 @@ export function buildSite(store: Store): Promise<AppReport[]> {
 export type Door = {
   readonly url: string;
   readonly get: (target: string, asked?: Asked) => Promise<Got>;
+  readonly hits: Hits;
   readonly errors: unknown[];
   readonly close: () => Promise<void>;
 };
 
 /** The server over a store. `out` is where its tree is; a folder without one makes everything live. */
-export async function openDoor(store: Store, out = join(store.folder, "out")): Promise<Door> {
+export async function openDoor(store: Store, out = join(store.folder, "out"), memory = 1 << 20): Promise<Door> {
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const ledger = await openLedger(store.database, {
@@ -99,9 +101,12 @@ export async function openDoor(store: Store, out = join(store.folder, "out")): P
     onError,
   });
   const sources = { ...openTree(out), ...openLive(store.database, { mediaBaseUrl: MEDIA }), onError };
-  const listening = await listen(createApp({ sources, ledger, policy: DEFAULT_CACHE_POLICY }), "127.0.0.1", 0);
+  const hits = openHits(memory);
+  const app = createApp({ sources, hits, ledger, policy: DEFAULT_CACHE_POLICY });
+  const listening = await listen(app, "127.0.0.1", 0);
   return {
     url: listening.url,
+    hits,
     errors,
     get: (target, asked) => ask(listening.url, target, asked),
     close: async () => {
@@ -112,7 +117,19 @@ export async function openDoor(store: Store, out = join(store.folder, "out")): P
 }
 
 /** One request with its target as it is: `fetch` would normalise it. `appKey` undefined sends none. */
-export function ask(url: string, target: string, { method = "GET", appKey, headers = {} }: Asked = {}): Promise<Got> {
+export async function ask(url: string, target: string, asked: Asked = {}): Promise<Got> {
+  const { bytes, ...got } = await askBytes(url, target, asked);
+  const text = bytes.toString("utf8");
+  return { ...got, text, json: text === "" ? undefined : JSON.parse(text) };
+}
+
+export type GotBytes = Pick<Got, "status" | "headers"> & { readonly bytes: Buffer };
+
+export function askBytes(
+  url: string,
+  target: string,
+  { method = "GET", appKey, headers = {} }: Asked = {},
+): Promise<GotBytes> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const sent = { ...headers, ...(appKey === undefined ? {} : { "X-App-Key": appKey }) };
@@ -121,13 +138,11 @@ export function ask(url: string, target: string, { method = "GET", appKey, heade
       incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
       incoming.on("error", reject);
       incoming.on("end", () => {
-        const text = Buffer.concat(chunks).toString("utf8");
         const got = Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]);
         resolve({
           status: incoming.statusCode ?? 0,
           headers: Object.fromEntries(got),
-          text,
-          json: text === "" ? undefined : JSON.parse(text),
+          bytes: Buffer.concat(chunks),
         });
       });
     });

@@ -5,8 +5,8 @@
 import { appendFileSync, closeSync, existsSync, openSync, readSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
+import { CHANGES_FILE } from "../../../shared/state.ts";
 
-export const CHANGES_FILE = "changes.json";
 const FORMAT = 1;
 
 export type Change = {

@@ -4,8 +4,8 @@
  */
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { STATE_FOLDER } from "../../../shared/state.ts";
-import { CHANGES_FILE, type Change, ownChanges } from "./changes.ts";
+import { CHANGES_FILE, STATE_FOLDER } from "../../../shared/state.ts";
+import { type Change, ownChanges } from "./changes.ts";
 import { exists, isFolder, moveInto, removeFrom } from "./folder.ts";
 import { openReplaced, putAside } from "./trash.ts";
 

@@ -1,0 +1,237 @@
+/** Answers of the tree as clients see them come from memory: always those of the last build, compressed for who asks. */
+import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import type { Bundle } from "../support/model.ts";
+import { askBytes, buildSite, type Door, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
+
+const KEY = "shop";
+const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
+const STORY = "A chair, a lamp and a table. ".repeat(200);
+
+const SHOP: Bundle = {
+  app: { key: KEY, name: "Shop" },
+  types: [
+    {
+      slug: "goods",
+      name: "Goods",
+      description: "",
+      icon: "",
+      per_page: 2,
+      fields: [
+        { name: "title", type: "text", label: "Title", required: true, searchable: true },
+        { name: "story", type: "text", label: "Story", required: false, searchable: false },
+      ],
+      filterable_fields: ["title"],
+      sortable_fields: ["title"],
+    },
+  ],
+  entries: {
+    goods: ["chair", "lamp", "table"].map((title, index) => ({
+      id: ID.slice(0, -1) + String(index + 1),
+      status: "published" as const,
+      published_at: "2026-01-20T15:30:00Z",
+      created_at: "2026-01-20T15:30:00Z",
+      updated_at: "2026-01-20T15:30:00Z",
+      data: { title, story: index === 0 ? STORY : null },
+    })),
+  },
+};
+
+const LIST = "/api/v1/goods";
+const LONG = `/api/v1/goods/${ID}`;
+const SHORT = `/api/v1/goods/${ID.slice(0, -1)}2`;
+
+let store: Store;
+let door: Door;
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  await loadBundles(store, [SHOP]);
+  await buildSite(store);
+  door = await openDoor(store);
+});
+afterAll(async () => {
+  await door.close();
+  await store.close();
+});
+
+const get = (target: string) => door.get(target, { appKey: KEY });
+const setTitle = (id: string, title: string) =>
+  store.database.query(
+    sql("UPDATE precast.entries SET data = jsonb_set(data, '{title}', to_jsonb($2::text)) WHERE id = $1::uuid", [
+      id,
+      title,
+    ]),
+  );
+
+describe("a build that ends while the server runs", () => {
+  test("shows in the next answer, however often the old one was given", async () => {
+    for (let round = 0; round < 20; round++) {
+      await setTitle(ID, `chair ${round}`);
+      await buildSite(store);
+      for (let again = 0; again < 3; again++) {
+        expect((await get(LONG)).json.data.title).toBe(`chair ${round}`);
+        expect((await get(LIST)).text).toContain(`chair ${round}`);
+      }
+    }
+  });
+
+  test("takes away what it no longer has, and gives it back", async () => {
+    expect((await get(SHORT)).status).toBe(200);
+    await store.database.query(
+      sql("UPDATE precast.entries SET status = 'draft' WHERE id = $1::uuid", [SHORT.slice(-36)]),
+    );
+    await buildSite(store);
+    expect((await get(SHORT)).status).toBe(404);
+    await store.database.query(
+      sql("UPDATE precast.entries SET status = 'published' WHERE id = $1::uuid", [SHORT.slice(-36)]),
+    );
+    await buildSite(store);
+    expect((await get(SHORT)).status).toBe(200);
+  });
+
+  test("gives body and ETag of one build to everybody who asks meanwhile", async () => {
+    const seen = new Map<string, Set<string>>();
+    let isBuilding = true;
+    const clients = Array.from({ length: 8 }, async () => {
+      while (isBuilding) {
+        const { headers, text } = await get(LONG);
+        const etag = headers.etag as string;
+        seen.set(etag, (seen.get(etag) ?? new Set()).add(text));
+      }
+    });
+    for (let round = 0; round < 15; round++) {
+      await setTitle(ID, `stool ${round}`);
+      await buildSite(store);
+    }
+    isBuilding = false;
+    await Promise.all(clients);
+    expect(seen.size).toBeGreaterThan(1);
+    expect([...seen.values()].filter((bodies) => bodies.size > 1)).toEqual([]);
+  });
+});
+
+describe("a tree that is changed by other means than a build", () => {
+  const entryFile = () => join(store.folder, "out", "s-shop", "v1", "goods", "entry", `${ID}.json`);
+
+  test("shows soon when a file is another", async () => {
+    const { text } = await get(LONG);
+    writeFileSync(`${entryFile()}.new`, text.replace("stool", "perch"));
+    renameSync(`${entryFile()}.new`, entryFile());
+    await until("the other file", async () => (await get(LONG)).text.includes("perch"));
+    writeFileSync(`${entryFile()}.new`, text);
+    renameSync(`${entryFile()}.new`, entryFile());
+    await until("the first file", async () => (await get(LONG)).text === text);
+  });
+
+  test("answers live from the moment that it is gone, and from the tree when there is one again", async () => {
+    expect((await get(LIST)).headers["cache-status"]).toBe("precast; hit");
+    rmSync(join(store.folder, "out"), { recursive: true });
+    expect((await get(LIST)).headers["cache-status"]).toBe("precast; fwd=miss");
+    await buildSite(store);
+    expect((await get(LIST)).headers["cache-status"]).toBe("precast; hit");
+  });
+});
+
+describe("content codings", () => {
+  const bytesOf = (target: string, accept?: string, more: Record<string, string> = {}) =>
+    askBytes(door.url, target, {
+      appKey: KEY,
+      headers: { ...more, ...(accept === undefined ? {} : { "Accept-Encoding": accept }) },
+    });
+
+  test.each([
+    ["gzip", "gzip"],
+    ["br", "br"],
+    ["gzip, deflate, br, zstd", "br"],
+    ["gzip, br;q=0.5", "gzip"],
+    ["br;q=0, gzip;q=0.1", "gzip"],
+    ["gzip;q=0.5, identity", undefined],
+    ["*", "br"],
+    ["*;q=0", undefined],
+    ["br;q=0, *", "gzip"],
+    ["GZIP", "gzip"],
+    ["gzip;q=0", undefined],
+    ["deflate", undefined],
+    ["identity", undefined],
+    ["", undefined],
+    [";;,=", undefined],
+    [undefined, undefined],
+  ])("Accept-Encoding: %s gives %s, from a file and from memory", async (accept, coding) => {
+    const plain = await bytesOf(LONG);
+    for (let again = 0; again < 2; again++) {
+      const got = await bytesOf(LONG, accept);
+      expect([got.status, got.headers["content-encoding"]]).toEqual([200, coding]);
+      expect(got.headers.vary).toBe("X-App-Key, Accept-Encoding");
+      expect(got.headers["content-length"]).toBe(String(got.bytes.length));
+      const decode = coding === "br" ? brotliDecompressSync : coding === "gzip" ? gunzipSync : (bytes: Buffer) => bytes;
+      expect(decode(got.bytes).equals(plain.bytes)).toBe(true);
+      if (coding !== undefined) expect(got.bytes.length).toBeLessThan(plain.bytes.length / 2);
+    }
+  });
+
+  test("each has an ETag of its own, which gives 304 where that coding is asked for", async () => {
+    const etags = new Map<string, string>();
+    for (const coding of ["identity", "gzip", "br"]) {
+      etags.set(coding, (await bytesOf(LONG, coding)).headers.etag as string);
+    }
+    expect(new Set(etags.values()).size).toBe(3);
+    for (const asked of etags.keys()) {
+      for (const [named, etag] of etags) {
+        const got = await bytesOf(LONG, asked, { "If-None-Match": etag });
+        expect([asked, named, got.status]).toEqual([asked, named, asked === named ? 304 : 200]);
+        if (got.status === 304)
+          expect([got.headers.etag, got.headers.vary]).toEqual([etag, "X-App-Key, Accept-Encoding"]);
+      }
+    }
+  });
+
+  test("live answers are compressed as well", async () => {
+    const target = `${LONG}?populate=title`;
+    const [plain, coded] = [await bytesOf(target), await bytesOf(target, "gzip")];
+    expect(coded.headers["content-encoding"]).toBe("gzip");
+    expect(gunzipSync(coded.bytes).equals(plain.bytes)).toBe(true);
+    expect(coded.headers.etag).not.toBe(plain.headers.etag);
+  });
+
+  test("small bodies are left alone, and HEAD tells the length of the coded body", async () => {
+    const small = await bytesOf(SHORT, "gzip, br");
+    expect(small.headers["content-encoding"]).toBeUndefined();
+    const [get, head] = [
+      await bytesOf(LONG, "br"),
+      await askBytes(door.url, LONG, { method: "HEAD", appKey: KEY, headers: { "Accept-Encoding": "br" } }),
+    ];
+    expect({ ...head.headers, date: "" }).toEqual({ ...get.headers, date: "" });
+    expect(head.bytes.length).toBe(0);
+  });
+});
+
+describe("the memory for answers", () => {
+  test.each([0, 10_000])("may be as small as %i bytes: the answers are the same", async (size) => {
+    const other = await openDoor(store, join(store.folder, "out"), size);
+    try {
+      for (const target of [LIST, LONG, SHORT, `${LIST}?page=2`, `${LIST}?sort=title`, LIST, LONG]) {
+        expect((await other.get(target, { appKey: KEY })).text).toBe((await get(target)).text);
+        expect(other.hits.size().bytes).toBeLessThanOrEqual(size);
+      }
+      expect(other.hits.size().entries > 0).toBe(size > 0);
+    } finally {
+      await other.close();
+    }
+  });
+
+  test("every file of the tree is answered as it is, the first time and from memory", async () => {
+    const root = join(store.folder, "out", "s-shop", "v1", "goods", "page");
+    for (const name of await readdir(root)) {
+      for (let again = 0; again < 2; again++) {
+        const got = await get(`${LIST}?page=${name.replace(".json", "")}`);
+        expect(got.text).toBe(await readFile(join(root, name), "utf8"));
+      }
+    }
+  });
+});
