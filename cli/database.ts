@@ -14,10 +14,10 @@ export class SchemaError extends Error {
 /** The contract's limit for live queries, in milliseconds (section 6). */
 export const QUERY_TIMEOUT = 5_000;
 
-type Limits = Partial<Pick<DatabaseOptions, "connections" | "queue" | "queryTimeout" | "share">>;
+type Limits = Partial<Pick<DatabaseOptions, "connections" | "queryTimeout" | "share">>;
 
 export function databaseOptions({ databaseUrl, dataDir }: Settings<CommonName>, limits: Limits = {}): DatabaseOptions {
-  return { url: databaseUrl, dataDir, queryTimeout: null, connections: 4, queue: 1_000, ...limits };
+  return { url: databaseUrl, dataDir, queryTimeout: null, connections: 4, ...limits };
 }
 
 /** Runs `use` with a database whose schema is up to date, and closes it. */

@@ -75,7 +75,7 @@ describe("the layout", () => {
   });
 
   test.each([
-    ["pg", ["shared/database/postgres.ts"]],
+    ["pg", ["shared/database/cancel.ts", "shared/database/pool.ts", "shared/database/postgres.ts"]],
     ["@electric-sql/pglite", ["shared/database/embedded-worker.ts"]],
     ["commander", ["cli/main.ts"]],
     ["cli-progress", ["cli/progress.ts"]],

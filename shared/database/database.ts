@@ -27,8 +27,17 @@ export type Listener = {
   readonly lost: (fault: DatabaseFault) => void;
 };
 
-export type Database = Session & {
+export type Database = Omit<Session, "query"> & {
   readonly kind: "postgres" | "embedded";
+  /**
+   * A query that its signal aborts is a fault: `overloaded` when it had not begun, `timeout` when it ran. It is gone from
+   * the database by then. Where the database does not even say so in a second, the fault is `unavailable`.
+   */
+  readonly query: (query: Query, signal?: AbortSignal) => Promise<Row[]>;
+  /** Resolves when a newcomer is answered. Throws a DatabaseFault when not, after a second at most. */
+  readonly probe: () => Promise<void>;
+  /** Uses no connection again that was made before: the other end of one may have vanished without a word. */
+  readonly renew: () => void;
   /** One transaction, rolled back when `run` throws. A read sees one snapshot from start to end and cannot write. */
   readonly transaction: <T>(access: Access, run: (session: Session) => Promise<T>) => Promise<T>;
   /** Resolves when every later change is sure to be heard, with what ends the listening. */
@@ -43,9 +52,8 @@ export type DatabaseOptions = {
   readonly dataDir: string;
   /** Milliseconds after which a query outside a transaction is cancelled; null for never. */
   readonly queryTimeout: number | null;
-  /** Connections at most, and queries that may wait for one. PostgreSQL alone. */
+  /** Connections at most. PostgreSQL alone. */
   readonly connections: number;
-  readonly queue: number;
   /** Lets other processes of this machine use the embedded database as long as it is open here. */
   readonly share?: boolean;
 };

@@ -15,7 +15,7 @@ import {
   type Row,
   type Session,
 } from "./database.ts";
-import { DatabaseFault } from "./fault.ts";
+import { DatabaseFault, notBegun } from "./fault.ts";
 import { joinDatabase } from "./guest.ts";
 import { shareDatabase } from "./host.ts";
 import { LockedError, takeLock } from "./lock.ts";
@@ -36,6 +36,7 @@ type Order =
 type Thread = {
   readonly run: (order: Order) => Promise<Row[]>;
   readonly end: () => Promise<unknown>;
+  readonly hasEnded: () => boolean;
   /** Resolves when the database is open, which takes seconds the first time. */
   readonly ready: Promise<unknown>;
 };
@@ -62,27 +63,39 @@ export async function openEmbedded(options: DatabaseOptions): Promise<Database> 
   return { ...database, close };
 }
 
-function openOwn(options: DatabaseOptions, unlock: () => void): Database {
-  const folder = join(options.dataDir, "database");
+function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void): Database {
   const listeners = new Set<Listener>();
   const heard = () => {
     for (const listener of listeners) listener.heard();
   };
-  let thread = startThread(folder, heard);
+  const start = () => startThread(join(dataDir, "database"), heard);
+  let current = start();
   // PGlite has one connection.
   const inTurn = takeTurns();
 
-  async function limited(order: Order): Promise<Row[]> {
-    if (options.queryTimeout === null) return thread.run(order);
-    await thread.ready;
-    const limit = timeLimit(options.queryTimeout);
+  /** The thread; a new one where it has ended. Who listens is told, for something may have been missed. */
+  async function thread(): Promise<Thread> {
+    if (!current.hasEnded()) return current;
+    // Two may not have the folder open, not even for the moment in which one dies.
+    await current.end();
+    current = start();
+    if (listeners.size > 0) current.run({ listen: true }).then(heard, () => {});
+    return current;
+  }
+
+  async function limited(query: Query, signal?: AbortSignal): Promise<Row[]> {
+    const running = await thread();
+    await running.ready;
+    if (signal?.aborted) throw notBegun();
+    const limit = patience(queryTimeout, signal);
     try {
-      return await Promise.race([thread.run(order), limit.passed]);
+      const rows = await Promise.race([running.run({ query }), limit.passed]);
+      if (signal?.aborted) throw new DatabaseFault("timeout", "nobody waited for the query any more");
+      return rows;
     } catch (error) {
-      if (error instanceof DatabaseFault && error.reason === "timeout") {
-        await thread.end();
-        thread = startThread(folder, heard);
-        if (listeners.size > 0) thread.run({ listen: true }).then(heard, () => {});
+      if (error === limit.fault) {
+        await running.end();
+        await thread();
       }
       throw error;
     } finally {
@@ -92,20 +105,23 @@ function openOwn(options: DatabaseOptions, unlock: () => void): Database {
 
   return {
     kind: "embedded",
-    query: (query) => inTurn(() => limited({ query })),
-    execute: (script) => inTurn(async () => void (await thread.run({ script }))),
-    transaction: (access, run) => inTurn(() => transaction(thread, access, run)),
+    query: (query, signal) => inTurn(() => limited(query, signal), signal),
+    execute: (script) => inTurn(async () => void (await (await thread()).run({ script }))),
+    transaction: (access, run) => inTurn(async () => transaction(await thread(), access, run)),
     listen: (listener) =>
       inTurn(async () => {
-        await thread.run({ listen: true });
+        await (await thread()).run({ listen: true });
         listeners.add(listener);
         return async () => void listeners.delete(listener);
       }),
+    // A thread that has ended is started anew when it is needed.
+    probe: async () => {},
+    renew: () => {},
     close: () =>
       inTurn(async () => {
         // One that never opened has nothing to close.
-        await thread.run({ close: true }).catch(() => {});
-        await thread.end();
+        await current.run({ close: true }).catch(() => {});
+        await current.end();
         unlock();
       }),
   };
@@ -126,12 +142,32 @@ async function transaction<T>(thread: Thread, access: Access, run: (session: Ses
   }
 }
 
-function timeLimit(milliseconds: number): { readonly passed: Promise<never>; readonly clear: () => void } {
-  let timer: NodeJS.Timeout;
+/** How long a query that nobody wants may run on: to end its thread would cost the next query as much. */
+const GRACE = 500;
+
+type Patience = {
+  readonly fault: DatabaseFault;
+  /** Rejects with the fault. */
+  readonly passed: Promise<never>;
+  readonly clear: () => void;
+};
+
+/** Ends with the limit, or a while after the signal. */
+function patience(milliseconds: number | null, signal: AbortSignal | undefined): Patience {
+  const fault = new DatabaseFault("timeout", "the query took too long");
+  const timers: NodeJS.Timeout[] = [];
+  let onAbort = () => {};
   const passed = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new DatabaseFault("timeout", "the query took too long")), milliseconds);
+    const endIn = (time: number) => void timers.push(setTimeout(() => reject(fault), time));
+    if (milliseconds !== null) endIn(milliseconds);
+    onAbort = () => endIn(GRACE);
+    signal?.addEventListener("abort", onAbort, { once: true });
   });
-  return { passed, clear: () => clearTimeout(timer) };
+  const clear = () => {
+    for (const timer of timers) clearTimeout(timer);
+    signal?.removeEventListener("abort", onAbort);
+  };
+  return { fault, passed, clear };
 }
 
 /** A thread inherits no loader: when the sources run as they are, in tests, the compiled worker serves them. */
@@ -144,6 +180,7 @@ function startThread(folder: string, heard: () => void): Thread {
   const worker = new Worker(WORKER, { workerData: folder });
   const waiting = new Map<number, { resolve: (rows: Row[]) => void; reject: (error: unknown) => void }>();
   let last = 0;
+  let ended = false;
 
   worker.on("message", (reply: Reply | Heard) => {
     if ("heard" in reply) return heard();
@@ -153,8 +190,8 @@ function startThread(folder: string, heard: () => void): Thread {
     else asked?.reject(Object.assign(new Error(reply.error.message), { code: reply.error.code }));
   });
   const failAll = (error: unknown) => {
-    for (const asked of waiting.values())
-      asked.reject(new DatabaseFault("unavailable", "the embedded database ended", error));
+    ended = true;
+    for (const asked of waiting.values()) asked.reject(hasEnded(error));
     waiting.clear();
   };
   worker.on("error", failAll);
@@ -162,11 +199,16 @@ function startThread(folder: string, heard: () => void): Thread {
 
   const run = (order: Order) =>
     new Promise<Row[]>((resolve, reject) => {
+      if (ended) return reject(hasEnded());
       const id = ++last;
       waiting.set(id, { resolve, reject });
       worker.postMessage({ id, ...order } satisfies Job);
     });
   const ready = run({ script: "" });
   ready.catch(() => {});
-  return { run, end: () => worker.terminate(), ready };
+  return { run, end: () => worker.terminate(), hasEnded: () => ended, ready };
+}
+
+function hasEnded(cause?: unknown): DatabaseFault {
+  return new DatabaseFault("unavailable", "the embedded database ended", cause);
 }

@@ -12,15 +12,38 @@ export class DatabaseFault extends Error {
   }
 }
 
-const CANCELLED = "57014";
-const AWAY = /^(08|28|57P|53|3D|58)/;
+/** What was given up while it waited. */
+export function notBegun(): DatabaseFault {
+  return new DatabaseFault("overloaded", "the query was given up before its turn came");
+}
 
-/** Reads an error of the PostgreSQL client: a fault of the database, or an error of ours that is passed on as it is. */
-export function faultOf(error: unknown): unknown {
+const CANCELLED = "57014";
+/** Its connections, its resources, a conflict with recovery or with others (40), a lock that it waits for no longer. */
+const AWAY = /^(08|28|40|57P|53|3D|55P03|58)/;
+
+/**
+ * Reads an error of the PostgreSQL client: a fault of the database, or an error of ours that is passed on as it is.
+ * `late` says that the time limit of the query had passed: before that, an administrator has cancelled it.
+ */
+function faultOf(error: unknown, late: boolean): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseFault) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
-  if (code === CANCELLED) return new DatabaseFault("timeout", "the query was cancelled by its time limit", error);
+  if (code === CANCELLED) {
+    return late
+      ? new DatabaseFault("timeout", "the query was cancelled by its time limit", error)
+      : new DatabaseFault("unavailable", error.message, error);
+  }
   const fromServer = "severity" in error;
   if (!fromServer || AWAY.test(code)) return new DatabaseFault("unavailable", error.message || code, error);
   return error;
+}
+
+/** What the client of PostgreSQL throws, as a fault where it is one. `limit` is what the server allows a query to take. */
+export async function answered<T>(asking: Promise<T>, limit: number | null = null): Promise<T> {
+  const start = performance.now();
+  try {
+    return await asking;
+  } catch (error) {
+    throw faultOf(error, limit !== null && performance.now() - start >= limit);
+  }
 }

@@ -1,9 +1,13 @@
 /** Uses the embedded database that another process has open and shares. */
 import { connect, type Socket } from "node:net";
-import type { Access, Database, Listener, Row, Session } from "./database.ts";
+import type { Access, Database, Listener, Query, Row, Session } from "./database.ts";
 import { DatabaseFault } from "./fault.ts";
 import { takeTurns } from "./turns.ts";
 import { type Ask, listenTo, say, socketOf, type Told, unpackError } from "./wire.ts";
+
+/** How long the host may take to say that it is there, and to end a query. */
+const PROBE_TIMEOUT = 1_000;
+const GRACE = 1_500;
 
 type Order = Ask extends infer A ? (A extends Ask ? Omit<A, "id"> : never) : never;
 
@@ -45,13 +49,37 @@ function guestOf(socket: Socket): Database {
     for (const { lost } of listeners) lost(gone());
   });
 
-  const ask = (order: Order) =>
+  const ask = (order: Order, id = ++last) =>
     new Promise<Row[]>((resolve, reject) => {
       if (!socket.writable) return reject(gone());
-      const id = ++last;
       waiting.set(id, { resolve, reject });
       say(socket, { id, ...order } as Ask);
     });
+
+  /** A host that does not answer in time is taken for gone. */
+  const giveUpIn = (milliseconds: number, id: number) =>
+    setTimeout(() => {
+      waiting.get(id)?.reject(gone());
+      waiting.delete(id);
+    }, milliseconds).unref();
+
+  async function probe(): Promise<void> {
+    const id = ++last;
+    const limit = giveUpIn(PROBE_TIMEOUT, id);
+    await ask({ probe: true }, id).finally(() => clearTimeout(limit));
+  }
+
+  /** A query that is given up is the host's to end, which says so in its answer to the query. */
+  async function cancellable(query: Query, signal?: AbortSignal): Promise<Row[]> {
+    const id = ++last;
+    const asking = ask({ query }, id);
+    const cancel = () => {
+      ask({ cancel: id }).catch(() => {});
+      giveUpIn(GRACE, id);
+    };
+    signal?.addEventListener("abort", cancel, { once: true });
+    return asking.finally(() => signal?.removeEventListener("abort", cancel));
+  }
   const session: Session = {
     query: (query) => ask({ query }),
     execute: async (script) => void (await ask({ script })),
@@ -71,7 +99,7 @@ function guestOf(socket: Socket): Database {
 
   return {
     kind: "embedded",
-    query: (query) => inTurn(() => session.query(query)),
+    query: (query, signal) => inTurn(() => cancellable(query, signal), signal),
     execute: (script) => inTurn(() => session.execute(script)),
     transaction: (access, run) => inTurn(() => transaction(access, run)),
     listen: (listener) =>
@@ -80,6 +108,8 @@ function guestOf(socket: Socket): Database {
         listeners.add(listener);
         return async () => void listeners.delete(listener);
       }),
+    probe,
+    renew: () => {},
     close: async () => void socket.destroySoon(),
   };
 }

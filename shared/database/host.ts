@@ -1,7 +1,7 @@
 /** Shares an open embedded database with other processes of this machine: `build` and `usage` beside a running `serve`. */
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
-import type { Access, Database, Row, Session } from "./database.ts";
+import type { Access, Database, Query, Row, Session } from "./database.ts";
 import { type Ask, listenTo, packError, say, socketOf } from "./wire.ts";
 
 export async function shareDatabase(database: Database, dataDir: string): Promise<{ close: () => Promise<void> }> {
@@ -33,6 +33,8 @@ type Open = { readonly session: Session; readonly end: (commit: boolean) => void
 function serveGuest(database: Database, socket: Socket): void {
   let open: Open | null = null;
   let listening: ReturnType<Database["listen"]> | null = null;
+  /** The queries that can be given up, by the numbers under which they were asked. */
+  const queries = new Map<number, AbortController>();
   const listener = { heard: () => say(socket, { heard: true }), lost: () => {} };
 
   async function answer(ask: Ask): Promise<Row[]> {
@@ -48,9 +50,17 @@ function serveGuest(database: Database, socket: Socket): void {
     } else if ("listen" in ask) {
       listening ??= database.listen(listener);
       await listening;
-    } else if ("script" in ask) await (open?.session ?? database).execute(ask.script);
-    else return (open?.session ?? database).query(ask.query);
+    } else if ("cancel" in ask) queries.get(ask.cancel)?.abort();
+    else if ("probe" in ask) return [];
+    else if ("script" in ask) await (open?.session ?? database).execute(ask.script);
+    else return open === null ? query(ask.id, ask.query) : open.session.query(ask.query);
     return [];
+  }
+
+  function query(id: number, asked: Query): Promise<Row[]> {
+    const controller = new AbortController();
+    queries.set(id, controller);
+    return database.query(asked, controller.signal).finally(() => queries.delete(id));
   }
 
   listenTo<Ask>(socket, (ask) => {
@@ -59,8 +69,9 @@ function serveGuest(database: Database, socket: Socket): void {
       (error) => say(socket, { id: ask.id, error: packError(error) }),
     );
   });
-  // A guest that goes away takes its transaction with it.
+  // A guest that goes away takes its transaction and its queries with it.
   socket.on("close", () => {
+    for (const controller of queries.values()) controller.abort();
     open?.end(false);
     listening?.then((stop) => stop()).catch(() => {});
   });

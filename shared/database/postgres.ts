@@ -1,5 +1,6 @@
-/** PostgreSQL through a pool of connections: the one home of `pg`. */
+/** PostgreSQL through a pool of connections. */
 import pg from "pg";
+import { cancelQuery } from "./cancel.ts";
 import {
   type Access,
   BEGIN,
@@ -10,87 +11,73 @@ import {
   type Row,
   type Session,
 } from "./database.ts";
-import { DatabaseFault, faultOf } from "./fault.ts";
+import { answered, DatabaseFault, notBegun } from "./fault.ts";
 import { keepListening, type Line } from "./listening.ts";
+import { CONNECT_TIMEOUT, GRACE, KEEP_ALIVE, openPool } from "./pool.ts";
 
-const CONNECT_TIMEOUT = 2_000;
-/** How much longer than its own limit a server may take to say that it has cancelled a query. */
-const GRACE = 1_000;
+/** How long a newcomer may wait for an answer where the database is well. */
+const PROBE_TIMEOUT = 1_000;
 /** How often a connection that listens is asked whether it is still there, and how long it may take to say so. */
 const HEARTBEAT = 5_000;
 const HEARTBEAT_TIMEOUT = 3_000;
-/** So that a connection whose other end has vanished fails, and is not waited for. */
-const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
-const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
 
 export async function openPostgres(url: string, options: DatabaseOptions): Promise<Database> {
-  const pool = new pg.Pool({
-    connectionString: url,
-    application_name: "precast",
-    max: options.connections,
-    connectionTimeoutMillis: CONNECT_TIMEOUT,
-    types: asText,
-    ...KEEP_ALIVE,
-    ...(options.queryTimeout === null ? {} : timeLimits(options.queryTimeout)),
-  });
-  // A connection that breaks while it is idle is the pool's to replace; without a listener it would end the process.
-  pool.on("error", () => {});
+  const limit = options.queryTimeout;
+  const { lend, renew, close } = openPool(url, options);
   return {
     kind: "postgres",
-    ...sessionOf(async (run) => {
-      const busy = pool.idleCount === 0 && pool.totalCount >= options.connections;
-      if (busy && pool.waitingCount >= options.queue) {
-        throw new DatabaseFault("overloaded", "too many queries wait for a connection");
-      }
-      return withClient(pool, run);
-    }),
-    transaction: (access, run) => withClient(pool, (client) => transaction(client, access, run)),
+    query: (query, signal) => lend((client) => runQuery(client, query, { limit, signal })),
+    execute: (script) => lend((client) => runScript(client, script)),
+    transaction: (access, run) => lend((client) => transaction(client, access, run)),
     listen: ({ heard }) => keepListening(() => openLine(url, heard), heard),
-    close: () => pool.end(),
+    probe: () => probe(url),
+    renew,
+    close,
   };
 }
 
-/** The server cancels the query; a server that does not even do that is given up. */
-function timeLimits(milliseconds: number): pg.PoolConfig {
-  return { statement_timeout: milliseconds, query_timeout: milliseconds + GRACE };
+type Bounds = { readonly limit: number | null; readonly signal?: AbortSignal | undefined };
+const UNBOUND: Bounds = { limit: null };
+
+async function runQuery(client: pg.PoolClient, query: Query, { limit, signal }: Bounds): Promise<Row[]> {
+  if (signal?.aborted) throw notBegun();
+  const { text, values } = query;
+  const asking = answered(client.query({ text, values: values as unknown[], rowMode: "array" }), limit);
+  const { rows } = await (signal === undefined ? asking : cancellable(client, asking, signal));
+  return rows as Row[];
 }
 
-function sessionOf(borrow: <T>(run: (client: pg.PoolClient) => Promise<T>) => Promise<T>): Session {
-  return {
-    query: (query) => borrow((client) => runQuery(client, query)),
-    execute: (script) => borrow(async (client) => void (await answered(client.query(script)))),
-  };
+async function runScript(client: pg.PoolClient, script: string): Promise<void> {
+  await answered(client.query(script));
 }
 
-async function runQuery(client: pg.PoolClient, { text, values }: Query): Promise<Row[]> {
-  const result = await answered(client.query({ text, values: values as unknown[], rowMode: "array" }));
-  return result.rows as Row[];
+/**
+ * Ends when both the query and its cancellation have: one that came late would hit the next query of the connection.
+ * Where that takes too long, the fault makes the connection be thrown away.
+ */
+async function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, signal: AbortSignal): Promise<T> {
+  const ended = asking.then(
+    () => {},
+    () => {},
+  );
+  let cancel = () => {};
+  const aborted = new Promise<"aborted">((resolve) => {
+    cancel = () => resolve("aborted");
+  });
+  signal.addEventListener("abort", cancel, { once: true });
+  const first = await Promise.race([ended, aborted]);
+  signal.removeEventListener("abort", cancel);
+  if (first !== "aborted") return asking;
+  await answered(inTime(GRACE, Promise.all([ended, cancelQuery(client, GRACE)])));
+  throw new DatabaseFault("timeout", "the query was cancelled");
 }
 
-/** What the client throws, as a fault where it is one. */
-async function answered<T>(asking: Promise<T>): Promise<T> {
-  try {
-    return await asking;
-  } catch (error) {
-    throw faultOf(error);
-  }
-}
-
-/** Lends one connection; one that failed in any way but by a plain SQL error is thrown away. */
-async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await answered(pool.connect());
-  const ignore = () => {};
-  client.on("error", ignore);
-  let broken = false;
-  try {
-    return await run(client);
-  } catch (error) {
-    broken = error instanceof DatabaseFault && error.reason === "unavailable";
-    throw error;
-  } finally {
-    client.off("error", ignore);
-    client.release(broken);
-  }
+async function inTime(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("the query could not be cancelled")), milliseconds);
+  });
+  await Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 async function transaction<T>(
@@ -102,12 +89,32 @@ async function transaction<T>(
   const begin = { text: BEGIN[access], query_timeout: CONNECT_TIMEOUT };
   await answered(client.query(begin));
   try {
-    const result = await run(sessionOf((use) => use(client)));
+    const result = await run({
+      query: (query) => runQuery(client, query, UNBOUND),
+      execute: (script) => runScript(client, script),
+    });
     await answered(client.query("COMMIT"));
     return result;
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
     throw error;
+  }
+}
+
+/** Over a connection of its own: the pool's may all be busy, and tell nothing of the next. */
+async function probe(url: string): Promise<void> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: "precast probe",
+    connectionTimeoutMillis: PROBE_TIMEOUT,
+    query_timeout: PROBE_TIMEOUT,
+  });
+  client.on("error", () => {});
+  try {
+    await answered(client.connect());
+    await answered(client.query("SELECT 1"));
+  } finally {
+    client.end().catch(() => {});
   }
 }
 

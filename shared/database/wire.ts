@@ -13,6 +13,9 @@ export type Ask = { readonly id: number } & (
   | { readonly begin: Access }
   | { readonly end: "commit" | "rollback" }
   | { readonly listen: true }
+  // What was asked under this number is wanted no more.
+  | { readonly cancel: number }
+  | { readonly probe: true }
 );
 
 export type Answered = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: WireError });

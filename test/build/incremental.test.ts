@@ -346,14 +346,14 @@ UPDATE precast.content_types SET slug = 'pages' WHERE slug = 'posts';`);
     const url = new URL(store.url ?? "");
     const name = url.pathname.slice(1);
     url.pathname = `/${name}_copy`;
-    const options = { dataDir: "", queryTimeout: null, connections: 1, queue: 1 };
+    const options = { dataDir: "", queryTimeout: null, connections: 1 };
     const admin = await openDatabase({ ...options, url: inject("postgresUrl") });
     try {
       await admin.execute(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`);
       await copyDatabase(admin, name);
       await write(`DELETE FROM precast.entries WHERE ${post(3)}`);
       await buildExactly();
-      const copy = await openDatabase({ ...options, connections: 4, queue: 10, url: url.href });
+      const copy = await openDatabase({ ...options, connections: 4, url: url.href });
       try {
         expect((await buildExactly(copy)).after.has(file(`posts/entry/${idOf(3)}.json`))).toBe(true);
       } finally {

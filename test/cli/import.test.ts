@@ -275,7 +275,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
   beforeAll(async () => {
     url = kind === "postgres" ? await createDatabase(inject("postgresUrl"), "import") : null;
     const dataDir = join(work, kind);
-    database = await openDatabase({ url, dataDir, queryTimeout: null, connections: 4, queue: 10 });
+    database = await openDatabase({ url, dataDir, queryTimeout: null, connections: 4 });
     await migrate(database);
   });
   afterAll(async () => {

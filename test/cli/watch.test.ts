@@ -92,7 +92,7 @@ async function startWatch(line = "watch --json"): Promise<Started> {
 /** As a CMS would: over PostgreSQL, or beside the process that has the embedded database open. */
 async function withCms<T>(work: (database: Database) => Promise<T>): Promise<T> {
   const dataDir = join(place.folder, ".precast");
-  const database = await openDatabase({ url, dataDir, queryTimeout: null, connections: 2, queue: 100 });
+  const database = await openDatabase({ url, dataDir, queryTimeout: null, connections: 2 });
   return work(database).finally(() => database.close());
 }
 

@@ -192,7 +192,7 @@ describe("on PostgreSQL, a connection that is lost", () => {
   });
 });
 
-const OPTIONS = { url: null, dataDir: "", queryTimeout: null, connections: 1, queue: 10 };
+const OPTIONS = { url: null, dataDir: "", queryTimeout: null, connections: 1 };
 
 /** A way to the database that can fall silent: connections stay open and carry nothing more, later ones work. */
 async function openLine(target: string): Promise<{ url: string; cut: () => void; close: () => Promise<void> }> {

@@ -13,7 +13,6 @@ const options = (dataDir: string, share: boolean) => ({
   dataDir,
   queryTimeout: null,
   connections: 1,
-  queue: 1,
   share,
 });
 

@@ -1,0 +1,74 @@
+/** The connections to PostgreSQL that queries share: lent to one at a time, and thrown away when they broke. */
+import pg from "pg";
+import type { DatabaseOptions } from "./database.ts";
+import { answered, DatabaseFault } from "./fault.ts";
+
+export const CONNECT_TIMEOUT = 2_000;
+/** How much longer than its own limit a server may take to say that it has cancelled a query. */
+export const GRACE = 1_000;
+/** So that a connection whose other end has vanished fails, and is not waited for. */
+export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
+
+export type Pool = {
+  readonly lend: <T>(run: (client: pg.PoolClient) => Promise<T>) => Promise<T>;
+  /** Throws every connection away that was made before, each when it is next to be lent. */
+  readonly renew: () => void;
+  readonly close: () => Promise<void>;
+};
+
+const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
+
+export function openPool(url: string, { connections, queryTimeout }: DatabaseOptions): Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    application_name: "precast",
+    max: connections,
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    types: asText,
+    ...KEEP_ALIVE,
+    ...(queryTimeout === null ? {} : timeLimits(queryTimeout)),
+  });
+  /** Those that may be lent again. */
+  let trusted = new WeakSet<pg.PoolClient>();
+  // A connection that breaks while it is idle is the pool's to replace; without a listener it would end the process.
+  pool.on("error", () => {});
+  pool.on("connect", (client) => trusted.add(client));
+
+  async function borrow(): Promise<pg.PoolClient> {
+    for (;;) {
+      const client = await answered(pool.connect());
+      if (trusted.has(client)) return client;
+      client.release(true);
+    }
+  }
+
+  /** Lends one connection; one that failed in any way but by a plain SQL error is thrown away. */
+  const lend: Pool["lend"] = async (run) => {
+    const client = await borrow();
+    const ignore = () => {};
+    client.on("error", ignore);
+    let broken = false;
+    try {
+      return await run(client);
+    } catch (error) {
+      broken = error instanceof DatabaseFault && error.reason === "unavailable";
+      throw error;
+    } finally {
+      client.off("error", ignore);
+      client.release(broken);
+    }
+  };
+
+  return {
+    lend,
+    renew: () => {
+      trusted = new WeakSet();
+    },
+    close: () => pool.end(),
+  };
+}
+
+/** The server cancels the query; a server that does not even do that is given up. */
+function timeLimits(milliseconds: number): pg.PoolConfig {
+  return { statement_timeout: milliseconds, query_timeout: milliseconds + GRACE };
+}
