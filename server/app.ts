@@ -2,9 +2,10 @@
 import type { RequestListener, ServerResponse } from "node:http";
 import { type Answer, bodyAnswer, type CachePolicy, type Coding, refusalAnswer } from "../shared/answer.ts";
 import { internalError } from "../shared/refusal.ts";
-import { answerOf, type Found, respond, type Sources } from "../shared/respond.ts";
+import { answerOf, ClientGone, type Found, respond, type Sources } from "../shared/respond.ts";
 import { type AskedHttp, readAsked } from "./asked.ts";
 import { openCoder } from "./coding.ts";
+import { departureOf } from "./departure.ts";
 import { type Hit, type HitKey, type Hits, hitBody, isNotModified, type RawHeaders } from "./hits.ts";
 import type { Ledger } from "./ledger.ts";
 
@@ -18,8 +19,8 @@ export type AppOptions = {
 export function createApp({ sources, hits, ledger, policy }: AppOptions): RequestListener {
   const coder = openCoder();
 
-  async function answer(asked: AskedHttp, coding: Coding | null): Promise<Answer> {
-    const found = await respond(asked, sources);
+  async function answer(asked: AskedHttp, coding: Coding | null, gone: () => AbortSignal): Promise<Answer> {
+    const found = await respond({ ...asked, gone }, sources);
     const response = found.kind === "found" ? await encode(found, coding) : found;
     if (response.kind === "found") keepHit({ ...asked, coding }, response);
     const answer = answerOf(response, policy, asked.ifNoneMatch);
@@ -55,12 +56,13 @@ export function createApp({ sources, hits, ledger, policy }: AppOptions): Reques
     const coding = coder.choose(asked.acceptEncoding);
     const hit = findHit(hits, asked, coding);
     if (hit !== null) return sendHit(outgoing, hit, asked);
-    answer(asked, coding)
+    answer(asked, coding, () => departureOf(incoming.socket))
       .catch((error: unknown) => {
+        if (error instanceof ClientGone) return null;
         sources.onError(error);
         return refusalAnswer(internalError(), null);
       })
-      .then((result) => send(outgoing, result))
+      .then((result) => result !== null && send(outgoing, result))
       .catch(sources.onError);
   };
 }

@@ -5,7 +5,11 @@ import { type Session, sql } from "./database/database.ts";
 /** The media address of apps that set none. */
 export type AppDefaults = { readonly mediaBaseUrl: string };
 
-export async function readApp(session: Session, key: string, defaults: AppDefaults): Promise<App | null> {
+export async function readApp(
+  session: Pick<Session, "query">,
+  key: string,
+  defaults: AppDefaults,
+): Promise<App | null> {
   return (await selectApps(session, "WHERE app.key = $1", [key], defaults))[0] ?? null;
 }
 
@@ -14,7 +18,12 @@ export function readApps(session: Session, defaults: AppDefaults): Promise<App[]
   return selectApps(session, "", [], defaults);
 }
 
-async function selectApps(session: Session, where: string, values: string[], defaults: AppDefaults): Promise<App[]> {
+async function selectApps(
+  session: Pick<Session, "query">,
+  where: string,
+  values: string[],
+  defaults: AppDefaults,
+): Promise<App[]> {
   const rows = await session.query(
     sql(
       `SELECT jsonb_build_object('key', app.key, 'name', app.name, 'media_base_url', app.media_base_url, 'types', ARRAY(

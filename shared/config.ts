@@ -115,13 +115,13 @@ export const SETTINGS = {
   connections: setting(
     "--connections <number>",
     "PRECAST_CONNECTIONS",
-    "connections to PostgreSQL at most, 10 by default",
+    "live queries at once on PostgreSQL, 10 by default; the ledger has a connection of its own beside them",
     whole(1, 1_000).default(10),
   ),
   queue: setting(
     "--queue <number>",
     "PRECAST_QUEUE",
-    "live requests that may wait for a connection, 200 by default",
+    "live queries that may wait for others to end, 200 by default; more are refused at once",
     whole(0, 100_000).default(200),
   ),
   memoryCache: setting(

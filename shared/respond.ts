@@ -43,11 +43,22 @@ export type AppTree = {
   readonly read: (address: Address) => Promise<TreeBody | null>;
 };
 
-/** Where answers come from. `answer` and `findApp` ask the database and may throw a DatabaseFault. */
+/** The client has gone away, and nobody waits for the answer. */
+export class ClientGone extends Error {
+  constructor() {
+    super("the client has gone away");
+    this.name = "ClientGone";
+  }
+}
+
+/**
+ * Where answers come from. `answer` and `findApp` ask the database and may throw a DatabaseFault, or ClientGone when the
+ * signal says so.
+ */
 export type Sources = {
   readonly findTree: (appKey: string) => Promise<AppTree | null>;
-  readonly findApp: (appKey: string) => Promise<App | null>;
-  readonly answer: (app: App, plan: Plan) => Promise<string | Refusal>;
+  readonly findApp: (appKey: string, gone: AbortSignal) => Promise<App | null>;
+  readonly answer: (app: App, plan: Plan, gone: AbortSignal) => Promise<string | Refusal>;
   /** Is told what went wrong behind a 500. */
   readonly onError: (error: unknown) => void;
 };
@@ -66,11 +77,16 @@ export type Found = {
   readonly isCurrent: Current | null;
 };
 
-export async function respond(raw: RawRequest, sources: Sources): Promise<Response> {
+/** `gone` gives the signal that the client has gone away; it is called when the database is needed. */
+export type Asking = RawRequest & { readonly gone?: () => AbortSignal };
+
+/** Throws ClientGone when nobody waits for the answer any more. */
+export async function respond(raw: Asking, sources: Sources): Promise<Response> {
+  const { gone = staying } = raw;
   const request = readRequest(raw);
   if (request.kind === "preflight") return request;
   if (isRefusal(request)) return { kind: "refused", refusal: request, circumstances: null };
-  const known = await guarded(sources, () => findApp(request.appKey, sources));
+  const known = await guarded(sources, () => findApp(request.appKey, sources, gone));
   if ("code" in known) return { kind: "refused", refusal: known, circumstances: null };
 
   const { app, tree } = known;
@@ -79,7 +95,7 @@ export async function respond(raw: RawRequest, sources: Sources): Promise<Respon
   const plan = planRequest(request, type);
   const { outcome, fromTree, isCurrent } = isRefusal(plan)
     ? { outcome: plan, fromTree: tree !== null, isCurrent: null }
-    : await answerPlan(request, known, plan, metering, sources);
+    : await answerPlan(request, known, plan, metering, { sources, gone });
   const circumstances = { appKey: app.key, metering, fromTree, likes: request.likes };
   return "kind" in outcome
     ? { kind: "refused", refusal: outcome, circumstances }
@@ -98,14 +114,16 @@ export function answerOf(response: Response, policy: CachePolicy, ifNoneMatch: s
   }
 }
 
+const staying = () => new AbortController().signal;
+
 type KnownApp = { readonly app: App; readonly tree: AppTree | null };
 type Result = Pick<Found, "isCurrent"> & { readonly fromTree: boolean; readonly outcome: Body | Refusal };
 
-async function findApp(key: string, sources: Sources): Promise<KnownApp | Refusal> {
+async function findApp(key: string, sources: Sources, gone: () => AbortSignal): Promise<KnownApp | Refusal> {
   if (!APP_KEY.test(key)) return unknownAppKey(key);
   const tree = await sources.findTree(key);
   if (tree !== null) return { app: tree.app, tree };
-  const app = await sources.findApp(key);
+  const app = await sources.findApp(key, gone());
   return app === null ? unknownAppKey(key) : { app, tree: null };
 }
 
@@ -114,13 +132,13 @@ async function answerPlan(
   { app, tree }: KnownApp,
   plan: Plan,
   metering: Metering,
-  sources: Sources,
+  { sources, gone }: { readonly sources: Sources; readonly gone: () => AbortSignal },
 ): Promise<Result> {
   if (!metering.counted && tree !== null) {
     const outcome = await guarded(sources, () => answerFromTree(request, tree, plan, metering.shape as FreeShape));
     if (outcome !== null) return { fromTree: true, outcome, isCurrent: currentOf(tree, outcome) };
   }
-  const outcome = await guarded(sources, () => sources.answer(app, plan));
+  const outcome = await guarded(sources, () => sources.answer(app, plan, gone()));
   return {
     fromTree: false,
     isCurrent: null,
@@ -166,6 +184,7 @@ async function guarded<T>(sources: Sources, effect: () => Promise<T>): Promise<T
   try {
     return await effect();
   } catch (error) {
+    if (error instanceof ClientGone) throw error;
     if (error instanceof DatabaseFault) return FAULTS[error.reason]();
     sources.onError(error);
     return internalError();

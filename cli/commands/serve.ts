@@ -41,8 +41,8 @@ export const serveCommand = defineCommand({
     "precast serve --host 0.0.0.0 --port 8080 --out /var/lib/precast",
   ],
   run: async (context, settings) => {
-    const { connections, queue } = settings;
-    const limits = { connections, queue, queryTimeout: QUERY_TIMEOUT, share: true };
+    // One more than live queries may take, so that the ledger never waits for one of them.
+    const limits = { connections: settings.connections + 1, queryTimeout: QUERY_TIMEOUT, share: true };
     const database = await openDatabase(databaseOptions(settings, limits));
     try {
       await serve(context, settings, database);
@@ -65,7 +65,8 @@ async function serve(context: Context, settings: ServeSettings, database: Databa
     );
   });
   const ledger = await openLedger(database, { folder: join(settings.dataDir, "ledger"), now, onError });
-  const sources = { ...openTree(settings.out), ...openLive(database, settings), onError };
+  const live = openLive(database, { ...settings, queryTimeout: QUERY_TIMEOUT });
+  const sources = { ...openTree(settings.out), ...live, onError };
   const hits = openHits(settings.memoryCache * MEBIBYTE);
   const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
   try {
@@ -78,6 +79,7 @@ async function serve(context: Context, settings: ServeSettings, database: Databa
     terminal.say("Stopping: open requests are finished.");
     await Promise.all([endWatch(), listening.stop()]);
   } finally {
+    live.close();
     await ledger.close();
   }
 }

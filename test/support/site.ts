@@ -43,6 +43,8 @@ export type Store = {
   readonly database: Database;
   readonly url: string | null;
   readonly folder: string;
+  /** What the server may ask of it. */
+  readonly limits: Required<Limits>;
   readonly close: () => Promise<void>;
 };
 
@@ -52,15 +54,17 @@ type Limits = { readonly queryTimeout?: number; readonly connections?: number; r
 export async function openStore(engine: Engine, limits: Limits = {}, server = inject("postgresUrl")): Promise<Store> {
   const folder = await mkdtemp(join(tmpdir(), "precast-test-"));
   const url = engine === "postgres" ? await createDatabase(server) : null;
-  const options = { url, dataDir: join(folder, "data"), queryTimeout: null, connections: 4, queue: 100, ...limits };
-  const database = await openDatabase(options);
+  const bounds = { queryTimeout: 5_000, connections: 4, queue: 100, ...limits };
+  const connections = bounds.connections + 1;
+  const { queryTimeout = null } = limits;
+  const database = await openDatabase({ url, dataDir: join(folder, "data"), queryTimeout, connections });
   await migrate(database);
   const close = async () => {
     await database.close();
     if (url !== null) await dropDatabase(url);
     await rm(folder, { recursive: true, force: true });
   };
-  return { database, url, folder, close };
+  return { database, url, folder, limits: bounds, close };
 }
 
 export async function loadBundles(store: Store, bundles: readonly Bundle[]): Promise<void> {
@@ -100,7 +104,8 @@ export async function openDoor(store: Store, out = join(store.folder, "out"), me
     now: () => new Date(),
     onError,
   });
-  const sources = { ...openTree(out), ...openLive(store.database, { mediaBaseUrl: MEDIA }), onError };
+  const live = openLive(store.database, { mediaBaseUrl: MEDIA, ...store.limits });
+  const sources = { ...openTree(out), ...live, onError };
   const hits = openHits(memory);
   const app = createApp({ sources, hits, ledger, policy: DEFAULT_CACHE_POLICY });
   const listening = await listen(app, "127.0.0.1", 0);
@@ -111,6 +116,7 @@ export async function openDoor(store: Store, out = join(store.folder, "out"), me
     get: (target, asked) => ask(listening.url, target, asked),
     close: async () => {
       await listening.stop();
+      live.close();
       await ledger.close();
     },
   };

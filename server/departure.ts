@@ -1,0 +1,19 @@
+/** Tells when a client has gone away: one signal for each connection, made when it is first asked for. */
+import { setMaxListeners } from "node:events";
+import type { Socket } from "node:net";
+import { ClientGone } from "../shared/respond.ts";
+
+const signals = new WeakMap<Socket, AbortSignal>();
+
+export function departureOf(socket: Socket): AbortSignal {
+  const known = signals.get(socket);
+  if (known !== undefined) return known;
+  const controller = new AbortController();
+  const gone = () => controller.abort(new ClientGone());
+  if (socket.destroyed) gone();
+  else socket.once("close", gone);
+  // A client may have as many requests in flight on one connection as it likes.
+  setMaxListeners(0, controller.signal);
+  signals.set(socket, controller.signal);
+  return controller.signal;
+}

@@ -1,0 +1,124 @@
+/**
+ * Knows whether the database is there. While it is away, what would ask it is refused at once, and one probe after the
+ * other asks whether it is back.
+ */
+import { DatabaseFault } from "../shared/database/fault.ts";
+
+export type Pulse = {
+  /** Runs what asks the database. It is given up, and its controller told, when the database goes away meanwhile. */
+  readonly during: <T>(controller: AbortController, run: () => Promise<T>) => Promise<T>;
+  readonly isAway: () => boolean;
+  readonly close: () => void;
+};
+
+export type PulseOptions = {
+  /** Throws when the database does not answer. */
+  readonly probe: () => Promise<void>;
+  /** Is called when the database turns out to be away. */
+  readonly onAway: () => void;
+};
+
+/** After so many milliseconds without any answer from a database that is being asked, it is probed. */
+const SILENCE = 500;
+const BETWEEN_PROBES = 200;
+
+export function takePulse({ probe, onAway }: PulseOptions): Pulse {
+  /** What gives up each that waits for an answer. */
+  const asking = new Set<() => void>();
+  let away = false;
+  let closed = false;
+  let probing = false;
+  let answers = 0;
+  let quietSince = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** Only an answer to the probe ends an absence. */
+  async function doubt(): Promise<void> {
+    if (probing || closed) return;
+    probing = true;
+    const before = answers;
+    const well = await probe().then(
+      () => true,
+      () => false,
+    );
+    probing = false;
+    if (well) away = false;
+    // Where others were answered meanwhile it was the probe alone that was not: a database may take no newcomers.
+    else if (away || answers === before) stayAway();
+    if (!away && !closed && asking.size > 0) runIn(SILENCE, listen);
+  }
+
+  function stayAway(): void {
+    if (!away) {
+      away = true;
+      onAway();
+      for (const giveUp of [...asking]) giveUp();
+    }
+    if (closed) return;
+    runIn(BETWEEN_PROBES, () => void doubt());
+  }
+
+  function runIn(milliseconds: number, next: () => void): void {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      timer = undefined;
+      next();
+    }, milliseconds);
+  }
+
+  function listen(): void {
+    if (asking.size === 0) return;
+    const quiet = performance.now() - quietSince;
+    if (quiet < SILENCE) runIn(SILENCE - quiet, listen);
+    else void doubt();
+  }
+
+  function answered(): void {
+    answers++;
+    quietSince = performance.now();
+  }
+
+  function notAnswered(error: unknown): void {
+    if (!(error instanceof DatabaseFault)) answered();
+    else if (error.reason === "timeout") answered();
+    else if (error.reason === "unavailable") void doubt();
+  }
+
+  return {
+    during: (controller, run) => {
+      if (away) return Promise.reject(unavailable());
+      if (asking.size === 0) quietSince = performance.now();
+      return new Promise((resolve, reject) => {
+        const giveUp = () => {
+          asking.delete(giveUp);
+          const fault = unavailable();
+          reject(fault);
+          controller.abort(fault);
+        };
+        asking.add(giveUp);
+        if (timer === undefined && !probing) runIn(SILENCE, listen);
+        run()
+          .finally(() => asking.delete(giveUp))
+          .then(
+            (result) => {
+              answered();
+              resolve(result);
+            },
+            (error: unknown) => {
+              notAnswered(error);
+              reject(error);
+            },
+          );
+      });
+    },
+    isAway: () => away,
+    close: () => {
+      closed = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+function unavailable(): DatabaseFault {
+  return new DatabaseFault("unavailable", "the database is away");
+}

@@ -1,0 +1,58 @@
+/** Shares work in flight: who asks for the same meanwhile gets the same result, and who goes away ends it only when alone. */
+import { isDeepStrictEqual } from "node:util";
+
+/**
+ * Two share when both key and subject are the same; a subject is compared by content. `work` is told to end through its
+ * controller when the last who wanted it has gone. Throws the reason of the signal.
+ */
+export type Sharing<T> = (
+  key: string,
+  subject: unknown,
+  signal: AbortSignal,
+  work: (controller: AbortController) => Promise<T>,
+) => Promise<T>;
+
+type Flight<T> = {
+  readonly subject: unknown;
+  readonly controller: AbortController;
+  readonly result: Promise<T>;
+  sharers: number;
+};
+
+export function openSharing<T>(): Sharing<T> {
+  const flights = new Map<string, Flight<T>>();
+
+  function start(key: string, subject: unknown, work: (controller: AbortController) => Promise<T>): Flight<T> {
+    const controller = new AbortController();
+    const flight: Flight<T> = { subject, controller, result: work(controller), sharers: 0 };
+    const forget = () => {
+      if (flights.get(key) === flight) flights.delete(key);
+    };
+    flights.set(key, flight);
+    flight.result.then(forget, forget);
+    // One that is being given up is nobody's to join.
+    controller.signal.addEventListener("abort", forget, { once: true });
+    return flight;
+  }
+
+  return async (key, subject, signal, work) => {
+    signal.throwIfAborted();
+    const flying = flights.get(key);
+    const same = flying !== undefined && isDeepStrictEqual(flying.subject, subject);
+    return join(same ? flying : start(key, subject, work), signal);
+  };
+}
+
+function join<T>(flight: Flight<T>, signal: AbortSignal): Promise<T> {
+  flight.sharers++;
+  return new Promise((resolve, reject) => {
+    const leave = () => {
+      flight.sharers--;
+      if (flight.sharers === 0) flight.controller.abort(signal.reason);
+      reject(signal.reason);
+    };
+    const arrive = () => signal.removeEventListener("abort", leave);
+    signal.addEventListener("abort", leave, { once: true });
+    flight.result.finally(arrive).then(resolve, reject);
+  });
+}
