@@ -34,6 +34,10 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   pool.on("error", () => {});
   pool.on("connect", (client) => trusted.add(client));
 
+  function renew(): void {
+    trusted = new WeakSet();
+  }
+
   async function borrow(): Promise<pg.PoolClient> {
     for (;;) {
       const client = await answered(pool.connect());
@@ -42,7 +46,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     }
   }
 
-  /** Lends one connection; one that failed in any way but by a plain SQL error is thrown away. */
+  /** Lends one connection; one that is lost is thrown away, and those that were made before it are lent no more. */
   const lend: Pool["lend"] = async (run) => {
     const client = await borrow();
     const ignore = () => {};
@@ -51,7 +55,9 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     try {
       return await run(client);
     } catch (error) {
-      broken = error instanceof DatabaseFault && error.reason === "unavailable";
+      broken = isLost(error);
+      // What has ended one has likely ended the others, and those that are idle may not have heard of it.
+      if (broken) renew();
       throw error;
     } finally {
       client.off("error", ignore);
@@ -59,16 +65,17 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     }
   };
 
-  return {
-    lend,
-    renew: () => {
-      trusted = new WeakSet();
-    },
-    close: () => pool.end(),
-  };
+  return { lend, renew, close: () => pool.end() };
 }
 
 /** The server cancels the query; a server that does not even do that is given up. */
 function timeLimits(milliseconds: number): pg.PoolConfig {
   return { statement_timeout: milliseconds, query_timeout: milliseconds + GRACE };
+}
+
+/** Whether the error says that the connection is of no more use: it comes from no server, or from one that ends. */
+function isLost(error: unknown): boolean {
+  if (!(error instanceof DatabaseFault) || error.reason !== "unavailable") return false;
+  const { severity, code } = (error.cause ?? {}) as { severity?: string; code?: string };
+  return severity === undefined || /^(08|57P)/.test(code ?? "");
 }
