@@ -3,56 +3,9 @@ import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import type { Bundle } from "../support/model.ts";
+import { COUNTED, FREE, GOODS, KEY } from "../support/goods.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { buildSite, type Door, type Got, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
-
-const KEY = "shop";
-const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
-
-const SHOP: Bundle = {
-  app: { key: KEY, name: "Shop" },
-  types: [
-    {
-      slug: "goods",
-      name: "Goods",
-      description: "",
-      icon: "",
-      per_page: 2,
-      fields: [{ name: "title", type: "text", label: "Title", required: true, searchable: true }],
-      filterable_fields: ["title"],
-      sortable_fields: ["title"],
-    },
-  ],
-  entries: {
-    goods: ["chair", "lamp", "table"].map((title, index) => ({
-      id: ID.slice(0, -1) + String(index + 1),
-      status: "published" as const,
-      published_at: "2026-01-20T15:30:00Z",
-      created_at: "2026-01-20T15:30:00Z",
-      updated_at: "2026-01-20T15:30:00Z",
-      data: { title },
-    })),
-  },
-};
-
-const FREE = [
-  "/api/v1/_schemas",
-  "/api/v1/_schemas/goods",
-  "/api/v1/_schemas/nope",
-  "/api/v1/goods",
-  "/api/v1/goods?page=2",
-  "/api/v1/goods?page=999",
-  "/api/v1/goods?page=0",
-  "/api/v1/goods?filter[title]=lamp",
-  "/api/v1/goods?filter[title]=nobody+has+this",
-  "/api/v1/goods?sort=-title",
-  "/api/v1/goods?sort=created_at",
-  `/api/v1/goods/${ID}`,
-  "/api/v1/goods/deadbeef-dead-4eef-8ead-deadbeefdead",
-  "/api/v1/nope",
-];
-const COUNTED = ["/api/v1/goods?per_page=1", "/api/v1/goods/search?q=chair", `/api/v1/goods/${ID}?populate=x`];
 
 function timeless({ status, headers: { date: _, ...headers }, text }: Got) {
   return { status, headers, text };
@@ -79,7 +32,7 @@ describe("with the database gone", () => {
   beforeAll(async () => {
     server = await startPostgres();
     store = await openStore("postgres", { queryTimeout: 500, connections: 3, queue: 10 }, server.url("postgres"));
-    await loadBundles(store, [SHOP]);
+    await loadBundles(store, [GOODS]);
     await buildSite(store);
     door = await openDoor(store);
   });
@@ -124,7 +77,7 @@ describe("with a database that is slow", () => {
 
   beforeAll(async () => {
     store = await openStore("postgres", { queryTimeout: 300, connections: 1, queue: 1 });
-    await loadBundles(store, [SHOP]);
+    await loadBundles(store, [GOODS]);
     await buildSite(store);
     door = await openDoor(store);
     other = new Client({ connectionString: store.url as string });
@@ -183,7 +136,7 @@ describe("with a database that is slow", () => {
 describe("with an embedded database that is slow", () => {
   test("the query is ended, and the data is intact", async () => {
     const store = await openStore("embedded", { queryTimeout: 1_000 });
-    await loadBundles(store, [SHOP]);
+    await loadBundles(store, [GOODS]);
     const slow = store.database.query(sql("SELECT count(*)::text FROM generate_series(1, 1000000000)"));
     await expect(slow).rejects.toEqual(expect.objectContaining({ reason: "timeout" }));
     await expect(slow).rejects.toBeInstanceOf(DatabaseFault);

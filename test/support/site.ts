@@ -10,7 +10,7 @@ import { importBundle } from "../../cli/import/write.ts";
 import { createApp } from "../../server/app.ts";
 import { type Hits, openHits } from "../../server/hits.ts";
 import { openLedger } from "../../server/ledger.ts";
-import { openLive } from "../../server/live.ts";
+import { type LiveState, openLive } from "../../server/live.ts";
 import { listen } from "../../server/serve.ts";
 import { openTree } from "../../server/tree.ts";
 import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
@@ -92,6 +92,8 @@ export type Door = {
   readonly get: (target: string, asked?: Asked) => Promise<Got>;
   readonly hits: Hits;
   readonly errors: unknown[];
+  /** What of its live work runs and waits. */
+  readonly state: () => LiveState;
   readonly close: () => Promise<void>;
 };
 
@@ -113,6 +115,7 @@ export async function openDoor(store: Store, out = join(store.folder, "out"), me
     url: listening.url,
     hits,
     errors,
+    state: live.state,
     get: (target, asked) => ask(listening.url, target, asked),
     close: async () => {
       await listening.stop();

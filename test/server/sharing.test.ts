@@ -1,0 +1,188 @@
+/** Identical live requests share one query; a client that goes away ends its waiting, and the query when it was the last. */
+import { request } from "node:http";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { type Activity, observe } from "../support/activity.ts";
+import { COUNTED, GOODS, KEY } from "../support/goods.ts";
+import { buildSite, type Door, type Got, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
+
+const LIST = "/api/v1/goods?per_page=1";
+const OTHER = "/api/v1/goods?per_page=3";
+const THIRD = "/api/v1/goods?per_page=4";
+
+let store: Store;
+let door: Door;
+/** The same content without a tree. */
+let live: Door;
+let activity: Activity;
+
+beforeAll(async () => {
+  store = await openStore("postgres", { connections: 2, queue: 1, queryTimeout: 20_000 });
+  await loadBundles(store, [GOODS]);
+  await buildSite(store);
+  door = await openDoor(store);
+  live = await openDoor(store, join(store.folder, "nowhere"));
+  activity = await observe(store.url as string);
+});
+afterEach(() => activity.unlock());
+afterAll(async () => {
+  await activity.close();
+  expect([...door.errors, ...live.errors]).toEqual([]);
+  await live.close();
+  await store.close();
+});
+
+const get = (target: string): Promise<Got> => door.get(target, { appKey: KEY });
+
+/** A client that asks, and goes away when it is told to. */
+function visit(target: string, { url }: Door = door): { leave: () => void; left: Promise<void> } {
+  const { hostname, port } = new URL(url);
+  const headers = { "X-App-Key": KEY };
+  const outgoing = request({ hostname, port, path: target, headers, agent: false });
+  const left = new Promise<void>((resolve) => outgoing.once("close", resolve));
+  outgoing.on("error", () => {});
+  outgoing.end();
+  return { leave: () => void outgoing.destroy(), left };
+}
+
+describe("identical live requests", () => {
+  test("share one query, and each gets its answer", async () => {
+    await activity.lock();
+    const asked = Array.from({ length: 40 }, () => get(LIST));
+    await activity.runs(1);
+    // Another would make it two, and as many as may wait are far fewer than those that share.
+    const other = get(OTHER);
+    await activity.runs(2);
+    await activity.unlock();
+    const answers = await Promise.all(asked);
+    expect((await other).json.data).toHaveLength(3);
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers[0]?.status).toBe(200);
+    expect(answers[0]?.json.data).toHaveLength(1);
+    expect(new Set(answers.map(({ headers }) => headers["x-request-counted"]))).toEqual(new Set(["true"]));
+  });
+
+  test("are those that mean the same, however they are spelled", async () => {
+    await activity.lock();
+    const spellings = [
+      LIST,
+      "/api/v1/goods?page=1&per_page=1",
+      "/api/v1/goods?per_page=1&page=1",
+      "/api/v1/goods/?per_page=9&per_page=1&utm_source=x",
+      "/api/v1/goods?per_page=1&sort=",
+      "/api/v1/goods?per_page=1&filter[title]=",
+    ];
+    const asked = spellings.map(get);
+    await activity.runs(1);
+    const other = get(OTHER);
+    await activity.runs(2);
+    await activity.unlock();
+    await other;
+    for (const answer of await Promise.all(asked)) expect([answer.status, answer.json.data.length]).toEqual([200, 1]);
+  });
+
+  test("do not share when the app was changed between them", async () => {
+    await activity.lock();
+    const before = live.get("/api/v1/_schemas", { appKey: KEY });
+    await activity.runs(1);
+    await activity.query("UPDATE precast.content_types SET name = 'Wares'");
+    const after = live.get("/api/v1/_schemas", { appKey: KEY });
+    await activity.runs(2);
+    await activity.unlock();
+    expect((await before).text).toContain('"Goods"');
+    expect((await after).text).toContain('"Wares"');
+    await activity.query("UPDATE precast.content_types SET name = 'Goods'");
+  });
+
+  test("share the look at an app that has no tree", async () => {
+    await activity.lock("precast.apps");
+    const asked = Array.from({ length: 20 }, () => live.get("/api/v1/_schemas", { appKey: KEY }));
+    await activity.runs(1);
+    await activity.unlock();
+    for (const { status } of await Promise.all(asked)) expect(status).toBe(200);
+  });
+
+  test("that fail are all told so", async () => {
+    await activity.lock();
+    const asked = [get(LIST), get(LIST), get(LIST)];
+    await activity.runs(1);
+    await activity.query(
+      "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'precast' AND state = 'active'",
+    );
+    for (const got of await Promise.all(asked)) {
+      // An administrator did that: the limit had not passed.
+      expect([got.status, got.json.error.code]).toEqual([503, "DATABASE_UNAVAILABLE"]);
+      expect(got.headers["retry-after"]).toBe("1");
+    }
+    await activity.unlock();
+    expect((await get(LIST)).status).toBe(200);
+  });
+});
+
+describe("a client that goes away", () => {
+  test("ends its query, with the lock still held", async () => {
+    await activity.lock();
+    const visitor = visit(LIST);
+    await activity.runs(1);
+    visitor.leave();
+    await activity.runs(0);
+    await activity.unlock();
+    expect((await get(LIST)).status).toBe(200);
+  });
+
+  test("leaves the query to others who want it", async () => {
+    await activity.lock();
+    const [first, second] = [visit(LIST), visit(LIST)];
+    await activity.runs(1);
+    const stays = get(LIST);
+    // The other door's query shows that the ones above were taken: it comes behind them.
+    const other = get(OTHER);
+    await activity.runs(2);
+    first.leave();
+    second.leave();
+    await Promise.all([first.left, second.left]);
+    expect((await door.get("/api/v1/goods", { appKey: KEY })).status).toBe(200);
+    expect(await activity.running()).toBe(2);
+    await activity.unlock();
+    expect([(await stays).status, (await other).status]).toEqual([200, 200]);
+  });
+
+  test("gives its place in the queue to another", async () => {
+    await activity.lock();
+    const running = [get(LIST), get(OTHER)];
+    await activity.runs(2);
+    const visitor = visit(THIRD);
+    await until("it to wait", () => door.state().waiting === 1);
+    const refused = await get("/api/v1/goods?per_page=5");
+    expect([refused.status, refused.json.error.code, refused.headers["retry-after"]]).toEqual([503, "OVERLOADED", "1"]);
+    visitor.leave();
+    await until("its place to be free", () => door.state().waiting === 0);
+    const next = get("/api/v1/goods?per_page=6");
+    await until("the next to wait", () => door.state().waiting === 1);
+    await activity.unlock();
+    for (const { status } of await Promise.all([...running, next])) expect(status).toBe(200);
+  });
+
+  test("is not counted for an answer that was never made", async () => {
+    await activity.lock();
+    const visitor = visit(COUNTED[1] as string);
+    await activity.runs(1);
+    visitor.leave();
+    await activity.runs(0);
+    await activity.unlock();
+    await door.close();
+    const counts = async () =>
+      (
+        await store.database.query(
+          sql("SELECT coalesce(sum(count), 0)::text FROM precast.usage WHERE shape = 'search'"),
+        )
+      )[0]?.[0];
+    expect(await counts()).toBe("0");
+    door = await openDoor(store);
+    await get(COUNTED[1] as string);
+    await door.close();
+    expect(await counts()).toBe("1");
+  });
+});

@@ -1,0 +1,39 @@
+/** What goes on in a database, as it says itself, and a lock that makes live queries wait. */
+import { Client } from "pg";
+import { until } from "./until.ts";
+
+export type Activity = {
+  /** Holds the table, by default that of the entries, until `unlock`. */
+  readonly lock: (table?: string) => Promise<void>;
+  readonly unlock: () => Promise<void>;
+  /** Queries of the server that run. */
+  readonly running: () => Promise<number>;
+  /** Resolves when so many run. */
+  readonly runs: (count: number) => Promise<void>;
+  /** Connections of the server. */
+  readonly connections: () => Promise<number>;
+  readonly query: (text: string) => Promise<readonly Record<string, unknown>[]>;
+  readonly close: () => Promise<void>;
+};
+
+const OURS = "application_name = 'precast' AND datname = current_database()";
+
+export async function observe(url: string): Promise<Activity> {
+  const [holder, observer] = [new Client({ connectionString: url }), new Client({ connectionString: url })];
+  await Promise.all([holder.connect(), observer.connect()]);
+  const query = async (text: string) => (await observer.query(text)).rows;
+  const count = async (condition: string) =>
+    Number((await query(`SELECT count(*) FROM pg_stat_activity WHERE ${OURS} AND ${condition}`))[0]?.count);
+  const running = () => count("state = 'active'");
+  return {
+    lock: async (table = "precast.entries") => {
+      await holder.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+    },
+    unlock: async () => void (await holder.query("ROLLBACK")),
+    running,
+    runs: (wanted) => until(`${wanted} queries to run`, async () => (await running()) === wanted),
+    connections: () => count("true"),
+    query,
+    close: async () => void (await Promise.all([holder.end(), observer.end()])),
+  };
+}
