@@ -1,0 +1,181 @@
+/** A query that is given up is gone from the database, and takes no innocent one with it. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
+import { Worker } from "node:worker_threads";
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { type Database, type Query, sql } from "../../shared/database/database.ts";
+import { DatabaseFault } from "../../shared/database/fault.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { type Activity, observe } from "../support/activity.ts";
+import { createDatabase, dropDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
+
+const ONE = sql("SELECT 'one'");
+const ENDLESS = sql("SELECT count(*)::text FROM generate_series(1, 1000000000000)");
+
+/** What became of a query: its rows, or the reason of its fault. Any other error is passed on. */
+async function outcomeOf(database: Database, query: Query, signal?: AbortSignal) {
+  try {
+    return await database.query(query, signal);
+  } catch (error) {
+    if (error instanceof DatabaseFault) return error.reason;
+    throw error;
+  }
+}
+
+describe("on PostgreSQL", () => {
+  let url: string;
+  let database: Database;
+  let activity: Activity;
+
+  beforeAll(async () => {
+    url = await createDatabase(inject("postgresUrl"));
+    database = await openDatabase({ url, dataDir: "", queryTimeout: 10_000, connections: 4 });
+    activity = await observe(url);
+  });
+  afterAll(async () => {
+    await activity.close();
+    await database.close();
+    await dropDatabase(url);
+  });
+
+  test("a query that is given up is gone when it says so, and its connection is used again", async () => {
+    const giveUp = new AbortController();
+    const asked = outcomeOf(database, ENDLESS, giveUp.signal);
+    await activity.runs(1);
+    giveUp.abort();
+    expect(await asked).toBe("timeout");
+    expect(await activity.running()).toBe(0);
+    expect(await outcomeOf(database, ONE)).toEqual([["one"]]);
+    expect(await activity.connections()).toBe(1);
+  });
+
+  test("a query that is given up before it began does not run", async () => {
+    expect(await outcomeOf(database, ENDLESS, AbortSignal.abort())).toBe("overloaded");
+    expect(await activity.running()).toBe(0);
+  });
+
+  test("thousands of short queries, half of them given up at a random moment: no other is hit", async () => {
+    const outcomes = { kept: 0, givenUp: 0 };
+    /** Runs a moment, so that a cancellation that is late would find it. */
+    async function askWanted(number: string): Promise<void> {
+      const query = sql("SELECT $1::text FROM pg_sleep(0.002)", [number]);
+      expect(await outcomeOf(database, query, new AbortController().signal)).toEqual([[number]]);
+    }
+    /** Ends at about the moment at which it is given up. */
+    async function askUnwanted(number: string): Promise<void> {
+      const giveUp = new AbortController();
+      const asked = outcomeOf(database, sql("SELECT $1::text", [number]), giveUp.signal);
+      for (let turns = Math.floor(Math.random() * 20); turns > 0; turns--) await setImmediate();
+      giveUp.abort();
+      const outcome = await asked;
+      if (Array.isArray(outcome)) expect(outcome).toEqual([[number]]);
+      else expect(["timeout", "overloaded"]).toContain(outcome);
+      outcomes[Array.isArray(outcome) ? "kept" : "givenUp"]++;
+    }
+    // More than there are connections: each that is given back is lent again at once.
+    const clients = Array.from({ length: 12 }, async (_, client) => {
+      for (let number = 0; number < 250; number++) {
+        await (Math.random() < 0.5 ? askWanted : askUnwanted)(`${client} ${number}`);
+      }
+    });
+    await Promise.all(clients);
+    expect(outcomes.kept).toBeGreaterThan(10);
+    expect(outcomes.givenUp).toBeGreaterThan(100);
+    expect(await activity.connections()).toBeLessThanOrEqual(4);
+    expect(await activity.running()).toBe(0);
+  });
+
+  test("a query that an administrator cancels is no time-out, and one past its limit is", async () => {
+    const asked = outcomeOf(database, ENDLESS);
+    await activity.runs(1);
+    await activity.query("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'precast'");
+    expect(await asked).toBe("unavailable");
+    const hasty = await openDatabase({ url, dataDir: "", queryTimeout: 100, connections: 1 });
+    expect(await outcomeOf(hasty, ENDLESS)).toBe("timeout");
+    await hasty.close();
+  });
+});
+
+describe("on an embedded database", () => {
+  let folder: string;
+  let host: Database;
+  let guest: Database;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "precast-cancel-"));
+    const options = { url: null, dataDir: folder, queryTimeout: null, connections: 1, share: true };
+    host = await openDatabase(options);
+    await host.execute("CREATE TABLE notes (text text); INSERT INTO notes VALUES ('kept')");
+    guest = await openDatabase(options);
+  });
+  afterAll(async () => {
+    await guest.close();
+    await host.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const kept = () => host.query(sql("SELECT text FROM notes"));
+
+  /** Asks, and resolves when the thread of the database has the query. */
+  async function begin(ask: () => Promise<unknown>): Promise<{ outcome: Promise<unknown>; thread: Worker }> {
+    const posts = vi.spyOn(Worker.prototype, "postMessage");
+    const outcome = ask();
+    const isIt = ([job]: unknown[]) => (job as { query?: Query }).query?.text === ENDLESS.text;
+    await until("the thread to have the query", () => posts.mock.calls.some(isIt));
+    const thread = posts.mock.contexts[posts.mock.calls.findIndex(isIt)] as Worker;
+    posts.mockRestore();
+    return { outcome, thread };
+  }
+
+  test.each(["host", "guest"])("a query of its %s that is given up is ended, and the data is intact", async (who) => {
+    const giveUp = new AbortController();
+    const database = who === "host" ? host : guest;
+    const { outcome } = await begin(() => outcomeOf(database, ENDLESS, giveUp.signal));
+    const next = kept();
+    giveUp.abort();
+    expect(await outcome).toBe("timeout");
+    expect(await next).toEqual([["kept"]]);
+  });
+
+  test.each(["host", "guest"])("a query of its %s that is given up while it waits does not begin", async (who) => {
+    const [giveUp, giveUpFirst] = [new AbortController(), new AbortController()];
+    const { outcome } = await begin(() => outcomeOf(host, ENDLESS, giveUpFirst.signal));
+    const waiting = outcomeOf(who === "host" ? host : guest, ENDLESS, giveUp.signal);
+    giveUp.abort();
+    expect(await waiting).toBe("overloaded");
+    giveUpFirst.abort();
+    expect(await outcome).toBe("timeout");
+  });
+
+  test("a guest that ends in the middle of a query takes it along", async () => {
+    const leaving = await openDatabase({ url: null, dataDir: folder, queryTimeout: null, connections: 1 });
+    const { outcome } = await begin(() => outcomeOf(leaving, ENDLESS));
+    await leaving.close();
+    expect(await outcome).toBe("unavailable");
+    expect(await kept()).toEqual([["kept"]]);
+  });
+
+  test("a query that is done soon after it was given up costs no restart", async () => {
+    await host.execute("CREATE TEMPORARY TABLE marks (text text)");
+    const giveUp = new AbortController();
+    const asked = outcomeOf(host, sql("SELECT count(*)::text FROM generate_series(1, 100000)"), giveUp.signal);
+    const next = host.query(sql("SELECT count(*)::text FROM marks"));
+    await Promise.resolve();
+    giveUp.abort();
+    expect(["timeout", "overloaded"]).toContain(await asked);
+    // A new thread would know nothing of it.
+    expect(await next).toEqual([["0"]]);
+  });
+
+  test("a thread that ends by itself fails what it was asked, and the next query starts another", async () => {
+    const { outcome, thread } = await begin(() => outcomeOf(host, ENDLESS));
+    const waiting = kept();
+    await thread.terminate();
+    expect(await outcome).toBe("unavailable");
+    expect(await waiting).toEqual([["kept"]]);
+    expect(await guest.query(sql("SELECT text FROM notes"))).toEqual([["kept"]]);
+  });
+});
