@@ -74,7 +74,7 @@ function timeLimits(milliseconds: number): pg.PoolConfig {
 }
 
 /** Whether the error says that the connection is of no more use: it comes from no server, or from one that ends. */
-function isLost(error: unknown): boolean {
+export function isLost(error: unknown): boolean {
   if (!(error instanceof DatabaseFault) || error.reason !== "unavailable") return false;
   const { severity, code } = (error.cause ?? {}) as { severity?: string; code?: string };
   return severity === undefined || /^(08|57P)/.test(code ?? "");

@@ -13,7 +13,7 @@ import {
 } from "./database.ts";
 import { answered, DatabaseFault, notBegun } from "./fault.ts";
 import { keepListening, type Line } from "./listening.ts";
-import { CONNECT_TIMEOUT, GRACE, KEEP_ALIVE, openPool } from "./pool.ts";
+import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, openPool } from "./pool.ts";
 
 /** How long a newcomer may wait for an answer where the database is well. */
 const PROBE_TIMEOUT = 1_000;
@@ -57,8 +57,8 @@ async function runScript(client: pg.PoolClient, script: string): Promise<void> {
  */
 async function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, signal: AbortSignal): Promise<T> {
   const ended = asking.then(
-    () => {},
-    () => {},
+    () => null,
+    (error: unknown) => error,
   );
   let cancel = () => {};
   const aborted = new Promise<"aborted">((resolve) => {
@@ -68,16 +68,17 @@ async function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, signal:
   const first = await Promise.race([ended, aborted]);
   signal.removeEventListener("abort", cancel);
   if (first !== "aborted") return asking;
-  await answered(inTime(GRACE, Promise.all([ended, cancelQuery(client, GRACE)])));
+  const [error] = await answered(inTime(GRACE, Promise.all([ended, cancelQuery(client, GRACE)])));
+  if (isLost(error)) throw error;
   throw new DatabaseFault("timeout", "the query was cancelled");
 }
 
-async function inTime(milliseconds: number, work: Promise<unknown>): Promise<void> {
+async function inTime<T>(milliseconds: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error("the query could not be cancelled")), milliseconds);
   });
-  await Promise.race([work, late]).finally(() => clearTimeout(timer));
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 async function transaction<T>(

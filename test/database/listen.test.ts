@@ -1,6 +1,5 @@
 /** Who listens hears of every change that is committed, whatever happens to the connection meanwhile. */
 import { mkdtemp, rm } from "node:fs/promises";
-import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -10,6 +9,7 @@ import type { DatabaseFault } from "../../shared/database/fault.ts";
 import { keepListening } from "../../shared/database/listening.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
+import { openLine } from "../support/line.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -193,36 +193,6 @@ describe("on PostgreSQL, a connection that is lost", () => {
 });
 
 const OPTIONS = { url: null, dataDir: "", queryTimeout: null, connections: 1 };
-
-/** A way to the database that can fall silent: connections stay open and carry nothing more, later ones work. */
-async function openLine(target: string): Promise<{ url: string; cut: () => void; close: () => Promise<void> }> {
-  const { hostname, port } = new URL(target);
-  const pairs = new Set<readonly [Socket, Socket]>();
-  const server = createServer((near) => {
-    const far = connect(Number(port), hostname);
-    pairs.add([near, far]);
-    near.pipe(far).pipe(near);
-    for (const socket of [near, far]) socket.on("error", () => {});
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const url = new URL(target);
-  const address = server.address();
-  url.port = String(typeof address === "object" ? address?.port : "");
-  return {
-    url: url.href,
-    cut: () => {
-      for (const [near, far] of pairs) {
-        near.unpipe();
-        far.unpipe();
-      }
-    },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const pair of pairs) for (const socket of pair) socket.destroy();
-      }),
-  };
-}
 
 describe("on a PostgreSQL that stops and starts again", () => {
   let server: TestServer;

@@ -1,9 +1,10 @@
 /** What users see while the database is away, slow or busy: free answers as ever, the rest refused, and a recovery by itself. */
-import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sql } from "../../shared/database/database.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { type Activity, observe } from "../support/activity.ts";
 import { COUNTED, FREE, GOODS, KEY } from "../support/goods.ts";
+import { type Line, openLine } from "../support/line.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { buildSite, type Door, type Got, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
 
@@ -73,39 +74,31 @@ describe("with the database gone", () => {
 describe("with a database that is slow", () => {
   let store: Store;
   let door: Door;
-  let other: Client;
+  let activity: Activity;
 
   beforeAll(async () => {
     store = await openStore("postgres", { queryTimeout: 300, connections: 1, queue: 1 });
     await loadBundles(store, [GOODS]);
     await buildSite(store);
     door = await openDoor(store);
-    other = new Client({ connectionString: store.url as string });
-    await other.connect();
+    activity = await observe(store.url as string);
   });
   afterAll(async () => {
-    await other.end();
+    await activity.close();
     await door.close();
     await store.close();
   });
 
   /** A lock that another client holds makes every live query wait. */
   async function whileLocked<T>(run: () => Promise<T>): Promise<T> {
-    await other.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
-    try {
-      return await run();
-    } finally {
-      await other.query("ROLLBACK");
-    }
+    await activity.lock();
+    return run().finally(activity.unlock);
   }
 
   test("a live query past the limit is 504, and is gone from the database", async () => {
     const got = await whileLocked(async () => {
       const answer = await door.get("/api/v1/goods?per_page=1", { appKey: KEY });
-      const running = await other.query(
-        "SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = 'precast' AND state = 'active' AND datname = current_database()",
-      );
-      expect(running.rows[0].count).toBe(0);
+      expect(await activity.running()).toBe(0);
       return answer;
     });
     expect(got.status).toBe(504);
@@ -133,15 +126,96 @@ describe("with a database that is slow", () => {
   });
 });
 
-describe("with an embedded database that is slow", () => {
-  test("the query is ended, and the data is intact", async () => {
-    const store = await openStore("embedded", { queryTimeout: 1_000 });
+describe("with connections that break", () => {
+  let store: Store;
+  let line: Line;
+  let database: Database;
+  let door: Door;
+  let activity: Activity;
+
+  beforeAll(async () => {
+    store = await openStore("postgres", { queryTimeout: 500, connections: 3, queue: 10 });
     await loadBundles(store, [GOODS]);
-    const slow = store.database.query(sql("SELECT count(*)::text FROM generate_series(1, 1000000000)"));
-    await expect(slow).rejects.toEqual(expect.objectContaining({ reason: "timeout" }));
-    await expect(slow).rejects.toBeInstanceOf(DatabaseFault);
-    const rows = await store.database.query(sql("SELECT count(*)::text FROM precast.entries"));
-    expect(rows).toEqual([["3"]]);
+    await buildSite(store);
+    line = await openLine(store.url as string);
+    database = await openDatabase({ url: line.url, dataDir: "", queryTimeout: 500, connections: 4 });
+    door = await openDoor({ ...store, database });
+    activity = await observe(store.url as string);
+  });
+  afterAll(async () => {
+    await activity.close();
+    await door.close();
+    await database.close();
+    await line.close();
     await store.close();
+  });
+
+  const askAll = async () => (await answersOf(door, COUNTED)).map(({ status }) => status);
+
+  test("in the middle: what ran is refused, and the next is answered", async () => {
+    await activity.lock();
+    const refused = askAll();
+    await activity.runs(3);
+    line.reset();
+    expect(await refused).toEqual([503, 503, 503]);
+    await activity.unlock();
+    expect(await askAll()).toEqual([200, 200, 200]);
+  });
+
+  test("without a word: one round of requests finds out, and the next is answered", async () => {
+    await activity.lock();
+    const answered = askAll();
+    await activity.runs(3);
+    await activity.unlock();
+    expect(await answered).toEqual([200, 200, 200]);
+    line.cut();
+    expect((await door.get(COUNTED[0] as string, { appKey: KEY })).json.error.code).toBe("DATABASE_UNAVAILABLE");
+    expect(await askAll()).toEqual([200, 200, 200]);
+  });
+});
+
+describe("with an embedded database that is slow", () => {
+  let store: Store;
+  let door: Door;
+
+  beforeAll(async () => {
+    store = await openStore("embedded", { queryTimeout: 1_000, queue: 1 });
+    await loadBundles(store, [GOODS]);
+    await buildSite(store);
+    door = await openDoor(store);
+  });
+  afterAll(async () => {
+    await door.close();
+    await store.close();
+  });
+
+  /** Every look at the entries takes for ever. */
+  async function whileSlow<T>(run: () => Promise<T>): Promise<T> {
+    await store.database.execute(`ALTER TABLE precast.entries RENAME TO hidden;
+      CREATE VIEW precast.entries AS SELECT hidden.* FROM precast.hidden,
+        (SELECT count(*) AS n FROM generate_series(1, 1000000000000)) AS slow WHERE slow.n > 0`);
+    try {
+      return await run();
+    } finally {
+      await store.database.execute("DROP VIEW precast.entries; ALTER TABLE precast.hidden RENAME TO entries");
+    }
+  }
+
+  test("a live query past the limit is 504, more than may wait are 503 at once, and free ones are as before", async () => {
+    const before = await answersOf(door, FREE);
+    const codes: string[] = [];
+    await whileSlow(async () => {
+      const asked = [1, 2, 3, 4].map(async (size) => {
+        const got = await door.get(`/api/v1/goods?per_page=${size}`, { appKey: KEY });
+        codes.push(got.json.error.code);
+      });
+      expect(await answersOf(door, FREE)).toEqual(before);
+      await Promise.all(asked);
+    });
+    expect(codes.slice(0, 2)).toEqual(["OVERLOADED", "OVERLOADED"]);
+    expect(codes.slice(2)).toContain("QUERY_TIMEOUT");
+    // The thread that it ran in was ended, and another knows the same.
+    for (const target of COUNTED) expect((await door.get(target, { appKey: KEY })).status).toBe(200);
+    expect(await answersOf(door, FREE)).toEqual(before);
   });
 });

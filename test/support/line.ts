@@ -1,0 +1,43 @@
+/** A way to the database that can fall silent or break. Later connections work. */
+import { connect, createServer, type Socket } from "node:net";
+
+export type Line = {
+  readonly url: string;
+  /** The connections of now stay open and carry nothing more. */
+  readonly cut: () => void;
+  /** The connections of now are reset. */
+  readonly reset: () => void;
+  readonly close: () => Promise<void>;
+};
+
+export async function openLine(target: string): Promise<Line> {
+  const { hostname, port } = new URL(target);
+  const pairs = new Set<readonly [Socket, Socket]>();
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    pairs.add([near, far]);
+    near.pipe(far).pipe(near);
+    for (const socket of [near, far]) socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = new URL(target);
+  const address = server.address();
+  url.port = String(typeof address === "object" ? address?.port : "");
+  return {
+    url: url.href,
+    cut: () => {
+      for (const [near, far] of pairs) {
+        near.unpipe();
+        far.unpipe();
+      }
+    },
+    reset: () => {
+      for (const pair of pairs) for (const socket of pair) socket.resetAndDestroy();
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        for (const pair of pairs) for (const socket of pair) socket.destroy();
+      }),
+  };
+}
