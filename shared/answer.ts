@@ -3,6 +3,7 @@ import { hash } from "node:crypto";
 import { errorBody } from "./body.ts";
 import type { Metering } from "./metering.ts";
 import { type Refusal, retryAfter, statusOf } from "./refusal.ts";
+import type { Saving } from "./saving.ts";
 
 export type Answer = {
   readonly status: number;
@@ -28,6 +29,8 @@ export const DEFAULT_CACHE_POLICY: CachePolicy = {
 export type Circumstances = {
   readonly appKey: string;
   readonly metering: Metering;
+  /** How a counted request could have been free. */
+  readonly saving: Saving | null;
   readonly fromTree: boolean;
   readonly likes: readonly string[];
 };

@@ -22,7 +22,7 @@ import {
 import type { ApiRequest, Asked } from "./request.ts";
 import { type Shown, shownOfEntry, shownOfList, shownOfNames, shownOfSearch } from "./shown.ts";
 import { defaultSort, readSort, type Sort } from "./sort.ts";
-import { lengthOf, readUuid, readWhole } from "./value.ts";
+import { lengthOf, readNames, readUuid, readWhole } from "./value.ts";
 
 type Pages = { readonly page: bigint; readonly perPage: number };
 
@@ -135,8 +135,4 @@ function planShown(
 ): Shown | Refusal {
   if (fields === undefined) return usual(type);
   return lengthOf(fields) > MAX_NAMES ? badFields() : shownOfNames(type, readNames(fields));
-}
-
-function readNames(text: string): string[] {
-  return text.split(",").map((name) => name.trim());
 }

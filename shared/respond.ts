@@ -29,6 +29,7 @@ import {
   unknownAppKey,
 } from "./refusal.ts";
 import { type ApiRequest, type RawRequest, readRequest } from "./request.ts";
+import { savingOf } from "./saving.ts";
 
 /** Is what was read still what the tree has? */
 export type Current = () => boolean;
@@ -96,7 +97,8 @@ export async function respond(raw: Asking, sources: Sources): Promise<Response> 
   const { outcome, fromTree, isCurrent } = isRefusal(plan)
     ? { outcome: plan, fromTree: tree !== null, isCurrent: null }
     : await answerPlan(request, known, plan, metering, { sources, gone });
-  const circumstances = { appKey: app.key, metering, fromTree, likes: request.likes };
+  const saving = savingOf(request, type);
+  const circumstances = { appKey: app.key, metering, saving, fromTree, likes: request.likes };
   return "kind" in outcome
     ? { kind: "refused", refusal: outcome, circumstances }
     : { kind: "found", body: outcome, circumstances, isCurrent };

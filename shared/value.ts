@@ -80,6 +80,11 @@ function beyondYears(milliseconds: number): string | null {
   return year > 9999 ? "~" : null;
 }
 
+/** Names that a comma separates, blanks around them trimmed. */
+export function readNames(text: string): string[] {
+  return text.split(",").map((name) => name.trim());
+}
+
 /** The length of a text in code points (contract section 3). */
 export function lengthOf(text: string): number {
   let length = 0;

@@ -12,7 +12,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(catalog|value|version)\.ts$/],
   [/^shared\/(refusal|operand|facet|raw|sort|shown)\.ts$/],
   [
-    /^shared\/(request|metering|address|condition|plan|entry|body|answer|column|where|order|query|tree-query|state)\.ts$/,
+    /^shared\/(request|metering|saving|address|condition|plan|entry|body|answer|column|where|order|query|tree-query|state)\.ts$/,
   ],
   [/^shared\/(config|apps)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|respond)\.ts$/],
@@ -21,7 +21,9 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^cli\/build\/update\//],
   [/^cli\/build\/[\w-]+\.ts$/],
   [/^cli\/build\/watch\//],
-  [/^cli\/(command|terminal|database|failure|format|tour|nearest|progress|standing|summary|table|verify|watch)\.ts$/],
+  [
+    /^cli\/(command|terminal|database|failure|format|machine|tour|nearest|progress|standing|summary|table|verify|watch)\.ts$/,
+  ],
   [/^cli\/commands\//],
   [/^cli\/main\.ts$/],
 ];

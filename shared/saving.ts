@@ -1,0 +1,150 @@
+/**
+ * Finds counted requests that could have been free: what they say beyond a free one changes nothing in the answer.
+ * Source: contract.md sections 3 to 5.
+ */
+import { type Column, type ContentType, defaultPerPage, findColumn } from "./catalog.ts";
+import { meter } from "./metering.ts";
+import { equalOperand, orderOperand } from "./operand.ts";
+import { MAX_NAMES } from "./refusal.ts";
+import type { ApiRequest, Asked, Filter } from "./request.ts";
+import { type Shown, shownOfList, shownOfNames } from "./shown.ts";
+import { defaultSort, readSort } from "./sort.ts";
+import { lengthOf, readNames, readWhole } from "./value.ts";
+
+export type SavingKind =
+  | "per_page_default"
+  | "page_one"
+  | "default_sort"
+  | "all_fields"
+  | "one_value"
+  | "closed_range"
+  | "same_filter"
+  | "no_relation";
+
+export type Saving = {
+  readonly kinds: readonly SavingKind[];
+  /** What it is about, as the query spells it: `per_page=20&page=1`. No value of a client's is in it. */
+  readonly text: string;
+  /** The request that is free and has the same answer. */
+  readonly request: ApiRequest;
+};
+
+/** One thing that the request may say otherwise, or not at all. */
+type Step = { readonly kind: SavingKind; readonly text: string; readonly take: (asked: Asked) => Asked };
+
+/** Null for what is free, and for what is worth its price. */
+export function savingOf(request: ApiRequest, type: ContentType | undefined): Saving | null {
+  if (type === undefined || !meter(request, type).counted) return null;
+  const steps = stepsOf(request, type);
+  if (!isFree(request, steps, type)) return null;
+  const needed = steps.reduce((some, step) => {
+    const others = some.filter((one) => one !== step);
+    return isFree(request, others, type) ? others : some;
+  }, steps);
+  return {
+    kinds: needed.map(({ kind }) => kind),
+    text: needed.map(({ text }) => text).join("&"),
+    request: follow(request, needed),
+  };
+}
+
+function follow(request: ApiRequest, steps: readonly Step[]): ApiRequest {
+  return { ...request, asked: steps.reduce((asked, { take }) => take(asked), request.asked) };
+}
+
+function isFree(request: ApiRequest, steps: readonly Step[], type: ContentType): boolean {
+  return !meter(follow(request, steps), type).counted;
+}
+
+function stepsOf({ route, asked }: ApiRequest, type: ContentType): readonly Step[] {
+  if (route.kind === "entry") return namesNoRelation(asked, type) ? [without("populate", "no_relation")] : [];
+  if (route.kind !== "list") return [];
+  return [
+    ...(asksDefaultSize(asked, type)
+      ? [without("per_page", "per_page_default", `per_page=${defaultPerPage(type)}`)]
+      : []),
+    ...(asked.fields !== undefined && showsAll(asked.fields, type) ? [without("fields", "all_fields")] : []),
+    ...(isDefaultSort(asked, type) ? [without("sort", "default_sort", `sort=${asked.sort}`)] : []),
+    ...filterSteps(asked.filters, type),
+    ...(readWhole(asked.page ?? "") === 1n ? [without("page", "page_one", "page=1")] : []),
+  ];
+}
+
+function without(name: keyof Asked, kind: SavingKind, text: string = name): Step {
+  return {
+    kind,
+    text,
+    take: ({ [name]: _, ...rest }) => ({ filters: [], ...rest }),
+  };
+}
+
+function asksDefaultSize({ per_page }: Asked, type: ContentType): boolean {
+  return readWhole(per_page ?? "") === BigInt(defaultPerPage(type));
+}
+
+function isDefaultSort({ sort: text }: Asked, type: ContentType): boolean {
+  const sort = text === undefined ? null : readSort(type, text);
+  const usual = defaultSort(type);
+  return sort !== null && sort.column.name === usual.column.name && sort.descending === usual.descending;
+}
+
+function showsAll(fields: string, type: ContentType): boolean {
+  if (lengthOf(fields) > MAX_NAMES) return false;
+  return namesOf(shownOfNames(type, readNames(fields))) === namesOf(shownOfList(type));
+}
+
+function namesOf({ fields, timestamps }: Shown): string {
+  return [...fields.map(({ name }) => name), ...timestamps].join();
+}
+
+function namesNoRelation({ populate = "" }: Asked, type: ContentType): boolean {
+  if (lengthOf(populate) > MAX_NAMES) return false;
+  const names = readNames(populate);
+  return !type.fields.some((field) => field.type === "relation" && names.includes(field.name));
+}
+
+/** Filters of one field alone can be free, so the others are of no interest. */
+function filterSteps(filters: readonly Filter[], type: ContentType): Step[] {
+  const [first, second, ...more] = filters;
+  const column = first?.field == null ? undefined : findColumn(type, first.field);
+  if (first === undefined || column === undefined || more.length > 0) return [];
+  const become = (kind: SavingKind, text: string, value: string): Step[] => [
+    { kind, text, take: (asked) => ({ ...asked, filters: [equality(column, value)] }) },
+  ];
+  if (second === undefined) {
+    const value = first.operator === "in" ? oneValue(column, first.value) : null;
+    return value === null ? [] : become("one_value", "filter[][in]", value);
+  }
+  if (second.field !== first.field) return [];
+  if (isClosedRange(column, first, second)) return become("closed_range", "filter[][gte]&filter[][lte]", first.value);
+  const [one, other] = [first, second].map((filter) => equalTo(column, filter));
+  return one != null && other != null && equalOperand(column, one) === equalOperand(column, other)
+    ? become("same_filter", "filter[][in]", one)
+    : [];
+}
+
+function equality({ name }: Column, value: string): Filter {
+  return { parameter: `filter[${name}]`, field: name, operator: "eq", value };
+}
+
+/** The one value that a filter wants; null where it wants something else. */
+function equalTo(column: Column, { operator, value }: Filter): string | null {
+  if (operator === "eq") return value;
+  return operator === "in" ? oneValue(column, value) : null;
+}
+
+/** The one value of a list; of a list with nothing that could be equal any part, for that finds as little. */
+function oneValue(column: Column, list: string): string | null {
+  const parts = list.split(",").filter((part) => part !== "");
+  const known = parts.filter((part) => equalOperand(column, part) !== null);
+  const operands = new Set(known.map((part) => equalOperand(column, part)));
+  return operands.size > 1 ? null : (known[0] ?? parts[0] ?? null);
+}
+
+/** From a value to itself. Text is left out: it is compared as a number and is equal as text. */
+function isClosedRange(column: Column, one: Filter, other: Filter): boolean {
+  if (!["number", "date", "datetime", "timestamp"].includes(column.type)) return false;
+  if ([one.operator, other.operator].sort().join() !== "gte,lte") return false;
+  const operand = orderOperand(column, one.value);
+  return operand !== null && operand === orderOperand(column, other.value);
+}
