@@ -1,7 +1,7 @@
 /** The door: a node:http request goes in, its answer goes out, and what is counted is counted before it leaves. */
 import type { RequestListener, ServerResponse } from "node:http";
 import { type Answer, bodyAnswer, type CachePolicy, type Coding, refusalAnswer } from "../shared/answer.ts";
-import { internalError } from "../shared/refusal.ts";
+import { databaseUnavailable, internalError } from "../shared/refusal.ts";
 import { answerOf, ClientGone, type Found, respond, type Sources } from "../shared/respond.ts";
 import { type AskedHttp, readAsked } from "./asked.ts";
 import { openCoder } from "./coding.ts";
@@ -24,11 +24,11 @@ export function createApp({ sources, hits, ledger, policy }: AppOptions): Reques
     const response = found.kind === "found" ? await encode(found, coding) : found;
     if (response.kind === "found") keepHit({ ...asked, coding }, response);
     const answer = answerOf(response, policy, asked.ifNoneMatch);
-    if (response.kind !== "preflight" && response.circumstances?.metering.counted) {
-      const { appKey, metering } = response.circumstances;
-      await ledger.count({ app: appKey, shape: metering.shape, status: answer.status });
-    }
-    return answer;
+    if (response.kind === "preflight" || !response.circumstances?.metering.counted) return answer;
+    const { appKey, metering, saving } = response.circumstances;
+    const count = { app: appKey, shape: metering.shape, status: answer.status, saving: saving?.text ?? "" };
+    // What cannot be counted is not given: without circumstances, for nothing was counted.
+    return (await ledger.count(count)) ? answer : refusalAnswer(databaseUnavailable(), null);
   }
 
   async function encode(found: Found, coding: Coding | null): Promise<Found> {

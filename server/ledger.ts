@@ -3,76 +3,127 @@
  * as batches whose ids make a repeat harmless.
  */
 import { randomUUID } from "node:crypto";
-import { type FileHandle, mkdir, open, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { type Database, sql } from "../shared/database/database.ts";
-import { isAlive } from "../shared/database/lock.ts";
-import type { Shape } from "../shared/metering.ts";
-
-export type Count = { readonly app: string; readonly shape: Shape; readonly status: number };
+import { setImmediate } from "node:timers/promises";
+import type { Database } from "../shared/database/database.ts";
+import { DatabaseFault } from "../shared/database/fault.ts";
+import { forgetBatches } from "./batch.ts";
+import { type Count, type Durability, type Journal, JournalLost, openJournal, type Sum, writeLine } from "./journal.ts";
+import { openOutbox } from "./outbox.ts";
+import { beOwner, nameOf, resign } from "./owner.ts";
 
 export type Ledger = {
-  /** Resolves when the count is on disk. */
-  readonly count: (count: Count) => Promise<void>;
-  /** Sends what is on disk to the database and ends. What cannot be sent stays for the next start. */
+  /** Resolves to true when the count is on disk, and to false when it cannot be: it is not counted then. */
+  readonly count: (count: Count) => Promise<boolean>;
+  readonly backlog: () => Backlog;
+  /** Sends what is on disk to the database and ends. What cannot be sent stays for others, and for the next start. */
   readonly close: () => Promise<void>;
 };
 
+/** What the database does not know yet: how many requests, and for how many seconds the oldest of them has waited. */
+export type Backlog = { readonly requests: number; readonly seconds: number };
+
 export type LedgerOptions = {
-  /** Where the journals are. */
+  /** Where the journals are. Several servers may share it. */
   readonly folder: string;
+  /** What tells the processes that this one can see from those of other machines and containers. */
+  readonly machine: string;
   readonly now: () => Date;
-  /** Is told once when the database begins to refuse batches. */
+  /** Is told once when the disk or the database begins to refuse counts. */
   readonly onError: (error: unknown) => void;
+  /** What a count must survive before its answer leaves. */
+  readonly durability?: Durability;
+  /** Milliseconds between two looks for journals of dead owners. The same for all that share the folder. */
+  readonly patrol?: number;
 };
 
-const SEND_AFTER = 250;
+const SEND_AFTER = 1_000;
 const RETRY_AFTER = 1_000;
+const PATROL = 2_000;
+/** A journal is read as a whole: it must not grow without end while the database is away. */
+const FULL = 1_000_000;
+/** After so many patrols batches are forgotten: every ten minutes. */
+const FORGET_AFTER = 300;
 
-type Line = Count & { readonly day: string };
-/** `writing` is settled when nothing is being written to the file. */
-type Journal = { readonly file: string; readonly handle: FileHandle; writing: Promise<void> };
-type Waiting = { readonly text: string; readonly resolve: () => void; readonly reject: (error: unknown) => void };
+/** Requests that one write counts. `settle` answers all of them. */
+type Group = {
+  readonly sums: Map<string, Sum>;
+  readonly done: Promise<boolean>;
+  readonly settle: (counted: boolean) => void;
+};
 
-export async function openLedger(database: Database, { folder, now, onError }: LedgerOptions): Promise<Ledger> {
+/** The journal that is being written. `writing` is settled when nothing is being written to it. */
+type Page = {
+  readonly file: string;
+  readonly journal: Journal;
+  readonly since: number;
+  requests: number;
+  writing: Promise<void>;
+  ended: boolean;
+};
+
+export async function openLedger(
+  database: Database,
+  { folder, machine, now, onError, durability = "process", patrol = PATROL }: LedgerOptions,
+): Promise<Ledger> {
   await mkdir(folder, { recursive: true });
-  const full = await findAbandoned(folder);
-  let journal: Journal | null = null;
-  let waiting: Waiting[] = [];
+  const owner = beOwner(machine);
+  const outbox = openOutbox(database, { folder, owner, onError });
+  await outbox.adopt();
+  let page: Page | null = null;
+  let group = newGroup();
   let writing: Promise<void> | null = null;
   let sending: Promise<void> | null = null;
   let timer: NodeJS.Timeout | null = null;
   let failing = false;
 
   /** Writes all that wait at once, as often as something waits: one write serves many requests. */
-  async function writeWaiting(): Promise<void> {
-    while (waiting.length > 0) {
-      const batch = waiting;
-      waiting = [];
-      try {
-        const current = journal ?? (await openJournal(folder));
-        journal = current;
-        current.writing = current.handle.appendFile(batch.map((line) => line.text).join(""));
-        await current.writing;
-        for (const line of batch) line.resolve();
-      } catch (error) {
-        for (const line of batch) line.reject(error);
-        // A part of a line may have been written: nothing may come behind it.
-        void turnPage().catch(onError);
-      }
+  async function writeGroups(): Promise<void> {
+    while (group.sums.size > 0) {
+      // What the event loop has in hand is counted first.
+      await setImmediate();
+      const current = group;
+      group = newGroup();
+      current.settle(await write([...current.sums.values()]));
       sendSoon(SEND_AFTER);
     }
     writing = null;
   }
 
-  /** Ends the journal: what is counted from now on goes into a new one. */
-  async function turnPage(): Promise<void> {
-    if (journal === null) return;
-    const { file, handle, writing: last } = journal;
-    journal = null;
-    await last.catch(() => {});
-    await handle.close();
-    full.push(file);
+  async function write(sums: readonly Sum[]): Promise<boolean> {
+    let current: Page | null = page;
+    try {
+      current ??= await newPage();
+      page = current;
+      current.writing = current.journal.append(sums.map(writeLine).join(""));
+      await current.writing;
+    } catch (error) {
+      if (error instanceof JournalLost && current !== null) await end(current);
+      if (!failing) onError(error);
+      failing = true;
+      return false;
+    }
+    failing = false;
+    for (const { count } of sums) current.requests += count;
+    if (current.journal.bytes() > FULL) await end(current);
+    return true;
+  }
+
+  async function newPage(): Promise<Page> {
+    const file = nameOf(owner, randomUUID());
+    const journal = await openJournal(join(folder, file), durability);
+    return { file, journal, since: performance.now(), requests: 0, writing: Promise.resolve(), ended: false };
+  }
+
+  /** What is counted from now on goes into a new journal. */
+  async function end(current: Page): Promise<void> {
+    if (current.ended) return;
+    current.ended = true;
+    if (page === current) page = null;
+    await current.writing.catch(() => {});
+    await current.journal.close().catch(onError);
+    outbox.put(current.file, current.requests, current.since);
   }
 
   function sendSoon(milliseconds: number): void {
@@ -89,72 +140,97 @@ export async function openLedger(database: Database, { folder, now, onError }: L
     return sending;
   }
 
+  /** While the database is away one journal is written on, instead of a new one each time. */
   async function sendAll(): Promise<void> {
-    try {
-      await turnPage();
-      for (let file = full[0]; file !== undefined; file = full[0]) {
-        await sendJournal(database, folder, file);
-        full.shift();
-        failing = false;
-      }
-    } catch (error) {
-      if (!failing) onError(error);
-      failing = true;
-      sendSoon(RETRY_AFTER);
+    let sent = await outbox.send();
+    if (sent && page !== null) {
+      await end(page);
+      sent = await outbox.send();
     }
+    if (!sent) sendSoon(RETRY_AFTER);
   }
 
-  if (full.length > 0) sendSoon(0);
+  /** Shows that we live, and looks who does not. */
+  async function keepWatch(turn: number): Promise<void> {
+    const time = now();
+    if (page !== null) await touch(page, time);
+    await outbox.touch(time);
+    await outbox.adopt();
+    outbox.retry();
+    if (outbox.waiting().length > 0) sendSoon(0);
+    if (turn % FORGET_AFTER === 0) await forgetBatches(database);
+  }
+
+  /** While the database is away, this is all that a power failure leaves. */
+  async function touch({ file, journal, ended }: Page, time: Date): Promise<void> {
+    if (ended) return;
+    await journal.sync();
+    // Where it was taken from us, the next write finds out.
+    await utimes(join(folder, file), time, time).catch(() => {});
+  }
+
+  const endPatrol = repeat(patrol, keepWatch, (error) => {
+    if (!(error instanceof DatabaseFault)) onError(error);
+  });
+  if (outbox.waiting().length > 0) sendSoon(0);
   return {
-    count: (count) =>
-      new Promise((resolve, reject) => {
-        const line: Line = { ...count, day: now().toISOString().slice(0, 10) };
-        waiting.push({ text: `${JSON.stringify(line)}\n`, resolve, reject });
-        writing ??= writeWaiting();
-      }),
+    count: (count) => {
+      const done = addTo(group, count, now().toISOString().slice(0, 10));
+      writing ??= writeGroups();
+      return done;
+    },
+    backlog: () => {
+      const waiting = [...outbox.waiting(), ...(page === null ? [] : [page])];
+      const since = Math.min(...waiting.map((one) => one.since), performance.now());
+      return {
+        requests: waiting.reduce((sum, { requests }) => sum + requests, 0),
+        seconds: (performance.now() - since) / 1_000,
+      };
+    },
     close: async () => {
+      await endPatrol();
       await writing;
       await sending;
+      if (page !== null) await end(page);
       await send();
       if (timer !== null) clearTimeout(timer);
+      resign(owner);
     },
   };
 }
 
-async function openJournal(folder: string): Promise<Journal> {
-  const file = `${process.pid}-${randomUUID()}.ndjson`;
-  return { file, handle: await open(join(folder, file), "a"), writing: Promise.resolve() };
-}
-
-/** Journals of servers that are no more. A file with our own number is left from a process that had it before us. */
-async function findAbandoned(folder: string): Promise<string[]> {
-  const files = (await readdir(folder)).filter((name) => name.endsWith(".ndjson"));
-  return files.filter((name) => {
-    const owner = Number.parseInt(name, 10);
-    return owner === process.pid || !isAlive(owner);
+function newGroup(): Group {
+  let settle: (counted: boolean) => void = () => {};
+  const done = new Promise<boolean>((resolve) => {
+    settle = resolve;
   });
+  return { sums: new Map(), done, settle };
 }
 
-/** Adds a journal to the database, once however often it is sent, and removes it. */
-async function sendJournal(database: Database, folder: string, file: string): Promise<void> {
-  const id = file.slice(file.indexOf("-") + 1, -".ndjson".length);
-  const sums = sumLines(await readFile(join(folder, file), "utf8"));
-  await database.query(
-    sql(
-      `WITH fresh AS (INSERT INTO precast.usage_batches (id) VALUES ($1::uuid) ON CONFLICT DO NOTHING RETURNING id)
-INSERT INTO precast.usage AS usage (app_key, day, shape, status, count)
-SELECT sum ->> 'app', (sum ->> 'day')::date, sum ->> 'shape', (sum ->> 'status')::int, (sum ->> 'count')::bigint
-FROM fresh CROSS JOIN jsonb_array_elements($2::jsonb) AS sum
-ON CONFLICT (app_key, day, shape, status) DO UPDATE SET count = usage.count + excluded.count`,
-      [id, JSON.stringify(sums)],
-    ),
-  );
-  await rm(join(folder, file));
+function addTo({ sums, done }: Group, count: Count, day: string): Promise<boolean> {
+  const key = `${count.app} ${day} ${count.shape} ${count.status} ${count.saving}`;
+  const sum = sums.get(key);
+  sums.set(key, { ...count, day, count: (sum?.count ?? 0) + 1 });
+  return done;
 }
 
-/** A line that is not whole was never answered for: its process died, or its disk was full, while it was written. */
-function sumLines(text: string): (Line & { count: number })[] {
-  const counts = new Map<string, number>();
-  for (const line of text.split("\n").slice(0, -1)) counts.set(line, (counts.get(line) ?? 0) + 1);
-  return [...counts].map(([line, count]) => ({ ...(JSON.parse(line) as Line), count }));
+/** A turn that is late makes the next ones fall out. Gives what ends it, behind the turn that runs. */
+function repeat(
+  milliseconds: number,
+  run: (turn: number) => Promise<void>,
+  onError: (error: unknown) => void,
+): () => Promise<void> {
+  let turn = 0;
+  let running: Promise<void> | null = null;
+  const timer = setInterval(() => {
+    running ??= run(turn++)
+      .catch(onError)
+      .finally(() => {
+        running = null;
+      });
+  }, milliseconds);
+  return async () => {
+    clearInterval(timer);
+    await running;
+  };
 }

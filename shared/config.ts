@@ -130,6 +130,12 @@ export const SETTINGS = {
     "memory for answers of the tree that are asked for again, 64 MB by default, 0 for none",
     whole(0, 1_000_000).default(64),
   ),
+  ledgerSync: setting(
+    "--ledger-sync",
+    "PRECAST_LEDGER_SYNC",
+    "answer counted requests when their counts would survive a power failure, and not only the end of the process",
+    flag,
+  ),
   cacheControl: setting(
     "--cache-control <value>",
     "PRECAST_CACHE_CONTROL",
@@ -162,6 +168,7 @@ export const SETTINGS = {
     "last day, in UTC",
     day.optional().transform((date) => date ?? null),
   ),
+  csv: setting("--csv", "PRECAST_CSV", "print the rows as CSV on standard output", flag),
 } as const;
 
 export type SettingName = keyof typeof SETTINGS;

@@ -116,7 +116,7 @@ function filterSteps(filters: readonly Filter[], type: ContentType): Step[] {
     return value === null ? [] : become("one_value", "filter[][in]", value);
   }
   if (second.field !== first.field) return [];
-  if (isClosedRange(column, first, second)) return become("closed_range", "filter[][gte]&filter[][lte]", first.value);
+  if (isClosedRange(column, first, second)) return become("closed_range", "filter[][gte..lte]", first.value);
   const [one, other] = [first, second].map((filter) => equalTo(column, filter));
   return one != null && other != null && equalOperand(column, one) === equalOperand(column, other)
     ? become("same_filter", "filter[][in]", one)

@@ -24,6 +24,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [
     /^cli\/(command|terminal|database|failure|format|machine|tour|nearest|progress|standing|summary|table|verify|watch)\.ts$/,
   ],
+  [/^cli\/usage\//],
   [/^cli\/commands\//],
   [/^cli\/main\.ts$/],
 ];

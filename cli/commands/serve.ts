@@ -14,6 +14,7 @@ import { builtApps } from "../build/selection.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { databaseOptions, needSchema, QUERY_TIMEOUT } from "../database.ts";
 import { describeFailure } from "../failure.ts";
+import { machineId } from "../machine.ts";
 import { requestsToTry } from "../tour.ts";
 import { watchTree } from "../watch.ts";
 
@@ -24,6 +25,7 @@ const SETTINGS = [
   "connections",
   "queue",
   "memoryCache",
+  "ledgerSync",
   "cacheControl",
   "cdnCacheControl",
 ] as const;
@@ -64,7 +66,9 @@ async function serve(context: Context, settings: ServeSettings, database: Databa
       "The database does not answer. Free requests are served from the tree, the others are 503 until it is back.",
     );
   });
-  const ledger = await openLedger(database, { folder: join(settings.dataDir, "ledger"), now, onError });
+  const folder = join(settings.dataDir, "ledger");
+  const durability = settings.ledgerSync ? "power" : "process";
+  const ledger = await openLedger(database, { folder, machine: machineId(), durability, now, onError });
   const live = openLive(database, { ...settings, queryTimeout: QUERY_TIMEOUT });
   const sources = { ...openTree(settings.out), ...live, onError };
   const hits = openHits(settings.memoryCache * MEBIBYTE);

@@ -11,7 +11,7 @@ const DAY = "2026-01-20";
 const now = () => new Date(`${DAY}T23:59:59.999Z`);
 
 function open(store: Store, folder: string): Promise<Ledger> {
-  return openLedger(store.database, { folder: join(store.folder, folder), now, onError: () => {} });
+  return openLedger(store.database, { folder: join(store.folder, folder), machine: "test", now, onError: () => {} });
 }
 
 async function usage(store: Store): Promise<unknown[]> {
@@ -38,7 +38,12 @@ describe("the ledger", () => {
   test("adds up by app, day, shape and status, with thousands of counts at a time", async () => {
     const ledger = await open(store, "crowd");
     const counts = Array.from({ length: 5_000 }, (_, index) =>
-      ledger.count({ app: index % 5 === 0 ? "a" : "b", shape: "list", status: index % 2 === 0 ? 200 : 400 }),
+      ledger.count({
+        app: index % 5 === 0 ? "a" : "b",
+        shape: "list",
+        status: index % 2 === 0 ? 200 : 400,
+        saving: "",
+      }),
     );
     await Promise.all(counts);
     await ledger.close();
@@ -55,7 +60,7 @@ describe("the ledger", () => {
   test("keeps on disk what the database could not take, and sends it once after the next start", async () => {
     const ledger = await open(store, "outage");
     await server.stop("immediate");
-    await ledger.count({ app: "a", shape: "search", status: 503 });
+    await ledger.count({ app: "a", shape: "search", status: 503, saving: "" });
     await ledger.close();
     expect(await readdir(join(store.folder, "outage"))).toHaveLength(1);
 

@@ -5,6 +5,7 @@
  */
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
+import { fileURLToPath } from "node:url";
 import { isMainThread } from "node:worker_threads";
 
 const MUTATING =
@@ -22,6 +23,20 @@ function watch(object) {
       calls += 1;
       if (PRECAST_TEST_COUNT !== undefined) note(name, given);
       if (`${thread}:${calls}` === PRECAST_TEST_KILL) die(name, given);
+      return original.apply(this, given);
+    };
+  }
+}
+
+/** A handle is like a descriptor that is named first. */
+function watchHandles(prototype) {
+  for (const name of ["write", "writeFile", "appendFile", "truncate", "sync", "datasync"]) {
+    const original = prototype[name];
+    prototype[name] = function (...given) {
+      const call = [name === "write" ? "write" : `f${name}`, [this.fd, ...given]];
+      calls += 1;
+      if (PRECAST_TEST_COUNT !== undefined) note(...call);
+      if (`${thread}:${calls}` === PRECAST_TEST_KILL) die(...call);
       return original.apply(this, given);
     };
   }
@@ -62,7 +77,15 @@ function die(name, given) {
   for (;;);
 }
 
+/** What the handles of open files inherit from. */
+async function handles() {
+  const handle = await fs.promises.open(fileURLToPath(import.meta.url));
+  await handle.close();
+  return Object.getPrototypeOf(handle);
+}
+
 if (PRECAST_TEST_KILL !== "" || PRECAST_TEST_COUNT !== undefined) {
+  watchHandles(await handles());
   watch(fs);
   watch(fs.promises);
   syncBuiltinESMExports();

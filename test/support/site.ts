@@ -103,6 +103,7 @@ export async function openDoor(store: Store, out = join(store.folder, "out"), me
   const onError = (error: unknown) => void errors.push(error);
   const ledger = await openLedger(store.database, {
     folder: join(store.folder, "ledger"),
+    machine: "test",
     now: () => new Date(),
     onError,
   });

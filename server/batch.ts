@@ -1,0 +1,34 @@
+/** Adds a journal to the usage in the database, once however often it is sent. */
+import { type Database, type Session, sql } from "../shared/database/database.ts";
+import type { Sum } from "./journal.ts";
+
+/** `id` is the journal's own. `removed` are batches whose journals are no more: nobody will send them again. */
+export async function sendBatch(
+  session: Session,
+  id: string,
+  sums: readonly Sum[],
+  removed: readonly string[],
+): Promise<void> {
+  await session.query(
+    sql(
+      `WITH fresh AS (INSERT INTO precast.usage_batches (id) VALUES ($1::uuid) ON CONFLICT DO NOTHING RETURNING id),
+removed AS (UPDATE precast.usage_batches SET removed_at = now() WHERE id = ANY ($3::uuid[]))
+INSERT INTO precast.usage AS usage (app_key, day, shape, status, saving, count)
+SELECT sum ->> 'app', (sum ->> 'day')::date, sum ->> 'shape', (sum ->> 'status')::int, sum ->> 'saving', (sum ->> 'count')::bigint
+FROM fresh CROSS JOIN jsonb_array_elements($2::jsonb) WITH ORDINALITY AS given(sum, number) ORDER BY number
+ON CONFLICT (app_key, day, shape, status, saving) DO UPDATE SET count = usage.count + excluded.count`,
+      [id, JSON.stringify(sums), removed],
+    ),
+  );
+}
+
+/**
+ * Forgets batches whose journals have long been removed. Not at once: another server may have read such a journal just
+ * before it was removed, and may still be about to send it.
+ */
+export async function forgetBatches(database: Database): Promise<void> {
+  await database.query(
+    sql(`DELETE FROM precast.usage_batches WHERE id IN (
+SELECT id FROM precast.usage_batches WHERE removed_at < now() - interval '1 day' LIMIT 10000 FOR UPDATE SKIP LOCKED)`),
+  );
+}

@@ -1,0 +1,121 @@
+/**
+ * A journal: a file of counts, each line a sum of equal requests. What `append` has resolved for will be read by whoever
+ * sends the journal, be it its owner or who has taken it meanwhile.
+ */
+import { constants, existsSync, writeSync } from "node:fs";
+import { mkdir, open, readFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { z } from "zod";
+import { APP_KEY } from "../shared/catalog.ts";
+
+/** A counted request: who asked, what for, how it ended, and what it could have left out to be free. */
+export type Count = { readonly app: string; readonly shape: string; readonly status: number; readonly saving: string };
+/** Equal requests of a day (UTC). */
+export type Sum = Count & { readonly day: string; readonly count: number };
+
+export type Journal = {
+  readonly path: string;
+  readonly bytes: () => number;
+  /** Throws JournalLost when nothing may be appended any more; after any other error the journal is as it was before. */
+  readonly append: (text: string) => Promise<void>;
+  /** Resolves when what was appended survives a power failure. */
+  readonly sync: () => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+export class JournalLost extends Error {
+  constructor(path: string, cause: unknown) {
+    super(`${path} can no longer be counted on`, { cause });
+    this.name = "JournalLost";
+  }
+}
+
+/** When a line is written: `process` when it survives the end of the process, `power` when that of the machine too. */
+export type Durability = "process" | "power";
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_APPEND, O_DSYNC = 0 } = constants;
+const FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_APPEND;
+
+export async function openJournal(path: string, durability: Durability): Promise<Journal> {
+  await mkdir(dirname(path), { recursive: true });
+  const handle = await open(path, durability === "power" ? FLAGS | O_DSYNC : FLAGS);
+  let bytes = 0;
+
+  /** To hand a few bytes to the system takes less time than to hand them to a thread; to wait for the disk does not. */
+  async function write(line: Buffer): Promise<void> {
+    const written = durability === "power" ? (await handle.write(line)).bytesWritten : writeSync(handle.fd, line);
+    if (written < line.length) throw new Error(`${path} takes no more: is the disk full?`);
+  }
+
+  /** What was refused must not be counted, and nothing may come behind a part of a line. */
+  function undo(): Promise<boolean> {
+    return handle.truncate(bytes).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  return {
+    path,
+    bytes: () => bytes,
+    append: async (text) => {
+      const line = Buffer.from(text);
+      try {
+        await write(line);
+      } catch (error) {
+        if (await undo()) throw error;
+        throw new JournalLost(path, error);
+      }
+      // Whoever takes a journal renames it before he reads it: what is written while the name still stands is read.
+      if (!existsSync(path)) {
+        await undo();
+        throw new JournalLost(path, new Error("another server has taken it for that of a dead one"));
+      }
+      bytes += line.length;
+    },
+    sync: () => handle.datasync(),
+    close: () => handle.close(),
+  };
+}
+
+/** Journals of the first version had a line a request, and no savings. */
+const LINE = z.object({
+  app: z.string().regex(APP_KEY),
+  day: z.iso.date(),
+  shape: z.string(),
+  status: z.int32(),
+  saving: z.string().default(""),
+  count: z.int().positive().default(1),
+});
+
+/**
+ * What a journal holds, and how many of its lines cannot be read. A last line that is not whole is none of these: it was
+ * never answered for.
+ */
+export async function readJournal(path: string): Promise<{ readonly sums: readonly Sum[]; readonly broken: number }> {
+  const lines = (await readFile(path, "utf8")).split("\n").slice(0, -1);
+  const sums = lines.map(readLine).filter((sum) => sum !== null);
+  return { sums: addUp(sums), broken: lines.length - sums.length };
+}
+
+export function writeLine(sum: Sum): string {
+  return `${JSON.stringify(sum)}\n`;
+}
+
+function readLine(text: string): Sum | null {
+  try {
+    return LINE.parse(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
+
+/** In one order: two that add the same rows to the database never wait for each other in a circle. */
+function addUp(sums: readonly Sum[]): Sum[] {
+  const totals = new Map<string, Sum>();
+  for (const { count, ...key } of sums) {
+    const name = JSON.stringify([key.app, key.day, key.shape, key.status, key.saving]);
+    totals.set(name, { ...key, count: count + (totals.get(name)?.count ?? 0) });
+  }
+  return [...totals].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
+}
