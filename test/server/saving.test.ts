@@ -1,0 +1,148 @@
+/**
+ * What could have been free: for generated content and generated requests, what a counted request is told to leave out
+ * makes it free, and the answer stays the same, byte for byte.
+ */
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readApps } from "../../shared/apps.ts";
+import { type App, type ContentType, defaultPerPage, findType } from "../../shared/catalog.ts";
+import { sql } from "../../shared/database/database.ts";
+import { type ApiRequest, type Asked, type Filter, type Route, readRequest } from "../../shared/request.ts";
+import { savingOf } from "../../shared/saving.ts";
+import { shownOfList } from "../../shared/shown.ts";
+import { arbitraryBundles } from "../support/content.ts";
+import { arbitraryRequest } from "../support/requests.ts";
+import { buildSite, type Door, ENGINES, loadBundles, MEDIA, openDoor, openStore, type Store } from "../support/site.ts";
+
+const EFFORT = { postgres: { contents: 12, requests: 150 }, embedded: { contents: 2, requests: 60 } };
+const KINDS = [
+  "all_fields",
+  "closed_range",
+  "default_sort",
+  "no_relation",
+  "one_value",
+  "page_one",
+  "per_page_default",
+  "same_filter",
+];
+
+describe.each(ENGINES)("on the %s database", (engine) => {
+  let store: Store;
+  const seen = new Map<string, number>();
+
+  beforeAll(async () => {
+    store = await openStore(engine);
+  });
+  afterAll(() => store.close());
+
+  const contents = fc.sample(arbitraryBundles(), { numRuns: EFFORT[engine].contents, seed: 20260121 });
+
+  test.each(contents.map((bundles, index) => ({ bundles, index })))(
+    "content $index: what could have been free is, with the same answer",
+    async ({ bundles, index }) => {
+      await store.database.query(sql("DELETE FROM precast.apps"));
+      await loadBundles(store, bundles);
+      await buildSite(store);
+      const apps = await readApps(store.database, { mediaBaseUrl: MEDIA });
+      const door = await openDoor(store);
+      const requests = fc.sample(fc.tuple(arbitraryRequest(bundles), fc.infiniteStream(fc.nat())), {
+        numRuns: EFFORT[engine].requests,
+        seed: index,
+      });
+      for (const [{ target, appKey }, dice] of requests) {
+        const app = apps.find(({ key }) => key === appKey);
+        const request = readRequest({ method: "GET", target, appKey });
+        if (app === undefined || request.kind !== "request") continue;
+        await check(door, app, target, request, seen);
+        const wordy = saidTwice(request, app, (sides) => (dice.next().value ?? 0) % sides);
+        const wordyTarget = targetOf(wordy);
+        if (wordyTarget !== null) await check(door, app, wordyTarget, wordy, seen);
+      }
+      expect(door.errors).toEqual([]);
+      await door.close();
+    },
+  );
+
+  test("every way to save has been tried", () => {
+    expect([...seen.keys()].sort()).toEqual(KINDS);
+  });
+});
+
+async function check(
+  door: Door,
+  app: App,
+  target: string,
+  request: ApiRequest,
+  seen: Map<string, number>,
+): Promise<void> {
+  const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
+  const saving = savingOf(request, type);
+  if (saving === null) return;
+  for (const kind of saving.kinds) seen.set(kind, (seen.get(kind) ?? 0) + 1);
+  const lessTarget = targetOf(saving.request) ?? "";
+  const [asked, less] = [await door.get(target, { appKey: app.key }), await door.get(lessTarget, { appKey: app.key })];
+  const told = `${target}\n${lessTarget}`;
+  expect([asked.headers["x-request-counted"], less.headers["x-request-counted"]], told).toEqual(["true", "false"]);
+  expect({ status: asked.status, text: asked.text }, told).toEqual({ status: less.status, text: less.text });
+}
+
+/** The request with more words that change nothing, or nearly nothing. */
+function saidTwice(request: ApiRequest, app: App, roll: (sides: number) => number): ApiRequest {
+  const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
+  if (type === undefined) return request;
+  const { filters, sort, page, per_page, fields, populate } = request.asked;
+  const size = String(defaultPerPage(type));
+  const asked = {
+    filters: filters.slice(0, 1 + roll(8)).flatMap((filter) => spelledAnew(filter, roll)),
+    sort: [sort, undefined, undefined, type.default_sort ?? "published_at", type.default_sort ?? "-published_at"][
+      roll(5)
+    ],
+    page: [page, undefined, "1", "01"][roll(4)],
+    per_page: [per_page, undefined, size, `0${size}`][roll(4)],
+    fields: [fields, undefined, undefined, allFields(type)][roll(4)],
+    populate: [populate, "nope", "title, nope"][roll(3)],
+  };
+  const sent = Object.entries(asked).filter(([, value]) => value !== undefined && value !== "");
+  return { ...request, asked: { filters: [], ...Object.fromEntries(sent) } };
+}
+
+function spelledAnew(filter: Filter, roll: (sides: number) => number): Filter[] {
+  if (filter.operator !== "eq" || filter.field === null) return [filter];
+  const { field, value } = filter;
+  const by = (operator: string, text = value): Filter => ({
+    parameter: `filter[${field}][${operator}]`,
+    field,
+    operator,
+    value: text,
+  });
+  const spellings = [
+    [filter],
+    [by("in")],
+    [by("in", `,${value},${value}`)],
+    [by("in", `${value},never`)],
+    [by("gte"), by("lte")],
+    [by("lte"), by("gt")],
+    [filter, by("in")],
+    [filter, by("gte")],
+  ];
+  return spellings[roll(spellings.length)] ?? [];
+}
+
+function allFields(type: ContentType): string {
+  const { fields, timestamps } = shownOfList(type);
+  return [...timestamps, ...fields.map(({ name }) => name)].join(", ");
+}
+
+/** Null for a request that no list and no entry answers. */
+function targetOf({ route, asked }: ApiRequest): string | null {
+  if (route.kind !== "list" && route.kind !== "entry") return null;
+  const pairs = pairsOf(route, asked).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  const path = route.kind === "list" ? route.slug : `${route.slug}/${encodeURIComponent(route.id)}`;
+  return `/api/v1/${path}?${pairs.join("&")}`;
+}
+
+function pairsOf(route: Route, { filters, populate, ...scalars }: Asked): [string, string][] {
+  if (route.kind === "entry") return populate === undefined ? [] : [["populate", populate]];
+  const some = Object.entries(scalars) as [string, string][];
+  return [...filters.map(({ parameter, value }): [string, string] => [encodeURIComponent(parameter), value]), ...some];
+}
