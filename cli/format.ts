@@ -1,4 +1,4 @@
-/** Spells sizes and durations for people. */
+/** Spells numbers, sizes and durations for people. */
 
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
@@ -8,4 +8,8 @@ export function formatBytes(bytes: number): string {
 
 export function formatSeconds(seconds: number): string {
   return seconds < 10 ? `${seconds.toFixed(2)} s` : `${seconds.toFixed(1)} s`;
+}
+
+export function formatCount(count: number): string {
+  return count.toLocaleString("en-US");
 }

@@ -1,7 +1,11 @@
 /** What a command prints: results on standard output, the rest beside them, in colour and with bars where a person looks. */
 import pc from "picocolors";
 
-export type Stream = { readonly isTTY?: boolean; readonly write: (text: string) => unknown };
+export type Stream = {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly write: (text: string) => unknown;
+};
 
 export type TerminalOptions = {
   readonly stdout: Stream;
@@ -26,10 +30,17 @@ export type Terminal = {
   readonly warn: (what: unknown) => void;
   /** What the command was asked for: the text, or with --json the value. */
   readonly result: (text: string, value: unknown) => void;
+  /** What the command was asked for in a form of its own: exactly this. */
+  readonly print: (text: string) => void;
+  /** How many characters a line of a drawing may have. */
+  readonly width: number;
   readonly table: (head: readonly string[], rows: readonly (readonly (string | number)[])[]) => string;
   /** Null where nobody looks. */
   readonly progress: () => Progress | null;
 };
+
+/** Of a terminal that does not tell, and of what is read in a file. */
+const USUAL_WIDTH = 80;
 
 /** What draws is loaded for a terminal alone: everywhere else a command starts sooner without it. */
 export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
@@ -48,6 +59,8 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
       if (json) stdout.write(`${JSON.stringify(value)}\n`);
       else if (text !== "") stdout.write(`${text}\n`);
     },
+    print: (text) => void stdout.write(text),
+    width: stdout.columns ?? USUAL_WIDTH,
     table,
     progress: () => bars?.openProgress(stderr) ?? null,
   };

@@ -1,45 +1,22 @@
-/** `precast usage`: what was counted, by app, day, shape and status. */
-import { sql } from "../../shared/database/database.ts";
+/** `precast usage`: what was counted, when, what cost most, and what could have been free. */
+import { ConfigError } from "../../shared/config.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
-
-type UsageRow = {
-  readonly app: string;
-  readonly day: string;
-  readonly shape: string;
-  readonly status: number;
-  readonly count: number;
-};
+import { csvOf, reportUsage, textOf } from "../usage/report.ts";
+import { readUsage } from "../usage/rows.ts";
 
 export const usageCommand = defineCommand({
   name: "usage",
-  describes: "show the counted requests",
+  describes: "show the counted requests, and what could have been free",
   argument: null,
-  settings: ["oneApp", "since", "until"],
-  examples: ["precast usage", "precast usage --app atlas --since 2026-01-01 --until 2026-01-31 --json"],
-  run: async ({ terminal }, settings) => {
-    const rows = await withDatabase(settings, async (database) => {
-      const { oneApp, since, until } = settings;
-      const found = await database.query(
-        sql(
-          `SELECT app_key, day::text, shape, status::text, count::text FROM precast.usage
-WHERE ($1::text IS NULL OR app_key = $1) AND ($2::date IS NULL OR day >= $2::date) AND ($3::date IS NULL OR day <= $3::date)
-ORDER BY day, app_key COLLATE "C", shape COLLATE "C", status`,
-          [oneApp, since, until],
-        ),
-      );
-      return found.map((row) => usageRow(row as string[]));
-    });
-    const total = rows.reduce((sum, row) => sum + row.count, 0);
-    const table = terminal.table(
-      ["App", "Day (UTC)", "Shape", "Status", "Count"],
-      rows.map(({ app, day, shape, status, count }) => [app, day, shape, status, count]),
-    );
-    terminal.result(`${rows.length === 0 ? "" : `${table}\n`}${total} counted requests`, { total, rows });
+  settings: ["oneApp", "since", "until", "csv"],
+  examples: ["precast usage", "precast usage --app atlas --since 2026-01-01 --until 2026-01-31 --csv"],
+  run: async ({ terminal }, { oneApp, since, until, csv, ...settings }) => {
+    if (csv && settings.json) throw new ConfigError(["--csv and --json exclude each other: give one of them."]);
+    const range = { app: oneApp, since, until };
+    const report = reportUsage(await withDatabase(settings, (database) => readUsage(database, range)), range);
+    if (csv) terminal.print(csvOf(report));
+    else terminal.result(textOf(report, terminal), report);
     return DONE;
   },
 });
-
-function usageRow([app = "", day = "", shape = "", status, count]: string[]): UsageRow {
-  return { app, day, shape, status: Number(status), count: Number(count) };
-}

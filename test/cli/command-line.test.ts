@@ -23,13 +23,14 @@ const OWN: Record<string, string[]> = {
     "--connections",
     "--queue",
     "--memory-cache",
+    "--ledger-sync",
     "--cache-control",
     "--cdn-cache-control",
   ],
   explain: ["--app"],
   verify: ["--app", "--sample"],
   status: [],
-  usage: ["--app", "--since", "--until"],
+  usage: ["--app", "--since", "--until", "--csv"],
 };
 const VARIABLE = /\((PRECAST_[A-Z_]+|DATABASE_URL)\)$/;
 const STACK = /\n\s+at .*:\d+/;

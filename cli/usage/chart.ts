@@ -1,0 +1,20 @@
+/** Draws a bar chart in characters: a line a day. */
+import { formatCount } from "../format.ts";
+import type { DaySum } from "./sums.ts";
+
+const LEAST_BAR = 10;
+const GAP = "  ";
+
+/** `width` is that of the terminal, in characters. A day with counts has a bar, however short. */
+export function drawChart(days: readonly DaySum[], width: number): string {
+  const counts = days.map(({ count }) => formatCount(count));
+  const numbers = Math.max(0, ...counts.map((text) => text.length));
+  const most = days.reduce((max, { count }) => Math.max(max, count), 1);
+  const room = Math.max(LEAST_BAR, width - "2026-01-20".length - numbers - 2 * GAP.length);
+  return days
+    .map(({ day, count }, index) => {
+      const length = count === 0 ? 0 : Math.max(1, Math.round((count / most) * room));
+      return [day, (counts[index] ?? "").padStart(numbers), "█".repeat(length)].join(GAP).trimEnd();
+    })
+    .join("\n");
+}

@@ -1,0 +1,144 @@
+/** `precast usage`: totals, days, what cost most, what could have been free, and the forms for programs. */
+import { spawnSync } from "node:child_process";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { MAIN, openPlace, type Place } from "../support/cli.ts";
+import { openStore, type Store } from "../support/site.ts";
+
+const ROWS = `('Shop', '2026-01-01', 'list', 200, 1200, 'per_page=20'), ('Shop', '2026-01-01', 'list', 200, 34, ''),
+  ('Shop', '2026-01-01', 'list', 400, 5, 'per_page=20'), ('Shop', '2026-01-04', 'search', 504, 100, ''),
+  ('Shop', '2026-01-04', 'list', 200, 1, 'fields&sort=-published_at&page=1'),
+  ('other', '2026-01-02', 'populate', 404, 7, 'populate'), ('other', '2026-01-02', 'list', 200, 2, 'filter[][in]'),
+  ('other', '2026-01-02', 'list', 200, 3, 'filter[][gte..lte]'), ('other', '2026-01-02', 'list', 200, 4, 'new=1')`;
+
+let store: Store;
+let place: Place;
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  place = openPlace({ DATABASE_URL: store.url ?? "" });
+});
+afterAll(async () => {
+  await place.close();
+  await store.close();
+});
+beforeEach(async () => {
+  await store.database.execute(`DELETE FROM precast.usage;
+    INSERT INTO precast.usage (app_key, day, shape, status, count, saving) VALUES ${ROWS}`);
+});
+
+describe("in words", () => {
+  const inWords = async (line = "") => (await place.run(`usage ${line}`)).stdout;
+
+  test("tells the total and its days, and sums by app and shape", async () => {
+    const text = await inWords();
+    expect(text).toMatch(/^1,356 counted requests, 2026-01-01 to 2026-01-04 \(UTC\)$/m);
+    expect(text).toContain(
+      "By app and shape\nShop\tlist\t1,240\nShop\tsearch\t100\nother\tlist\t9\nother\tpopulate\t7\n",
+    );
+  });
+
+  test("draws a bar a day, with the days on which nothing was counted", async () => {
+    expect(await inWords("--since 2025-12-31 --until 2026-01-05")).toContain(`Day by day
+2025-12-31      0
+2026-01-01  1,239  ${"█".repeat(61)}
+2026-01-02     16  █
+2026-01-03      0
+2026-01-04    101  █████
+2026-01-05      0
+
+`);
+  });
+
+  test("names the costliest shapes first, with their status", async () => {
+    expect(await inWords("--app Shop")).toContain(
+      "Costliest\nShop\tlist\t200\t1,235\t92.2 %\nShop\tsearch\t504\t100\t7.5 %\nShop\tlist\t400\t5\t0.4 %\n",
+    );
+  });
+
+  test("says what could have been free, and how", async () => {
+    const text = await inWords();
+    expect(text.slice(text.indexOf("Could"))).toBe(`Could have been free: 1,222 requests, 90.1 %
+Shop: drop per_page=20, it is the default: 1,205 requests
+other: drop populate, it names no relation: 7 requests
+other: drop new=1: 4 requests
+other: write filter[field]=value for gte and lte, they are one value: 3 requests
+other: write filter[field]=value for filter[field][in]=value, it is one value: 2 requests
+Shop: drop fields, it names all that a list shows; drop sort=-published_at, it is the default order; drop page=1, it is the first page anyway: 1 request
+`);
+  });
+
+  test("says nothing of savings where there are none, and little where nothing was counted", async () => {
+    await store.database.execute(
+      "UPDATE precast.usage SET saving = '' WHERE count = 34; DELETE FROM precast.usage WHERE saving <> ''",
+    );
+    expect(await inWords()).not.toContain("free");
+    expect(await inWords("--app nobody --since 2026-01-01")).toBe("0 counted requests\n");
+  });
+
+  test("draws as wide as the terminal is", () => {
+    const command = `stty cols 60; ${process.execPath} ${MAIN} usage --until 2026-01-01`;
+    const { stdout } = spawnSync("script", ["-qec", command, "/dev/null"], {
+      encoding: "utf8",
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, TERM: "xterm", DATABASE_URL: store.url ?? "" },
+    });
+    expect(stdout).toMatch(/^2026-01-01 {2}1,239 {2}█{41}\r?$/m);
+  });
+});
+
+describe("for programs", () => {
+  test("--json has the rows, and everything that is told in words", async () => {
+    const report = await place.json<Record<string, unknown>>("usage --app other");
+    expect(report).toEqual({
+      total: 16,
+      rows: [
+        { app: "other", day: "2026-01-02", shape: "list", status: 200, saving: "filter[][gte..lte]", count: 3 },
+        { app: "other", day: "2026-01-02", shape: "list", status: 200, saving: "filter[][in]", count: 2 },
+        { app: "other", day: "2026-01-02", shape: "list", status: 200, saving: "new=1", count: 4 },
+        { app: "other", day: "2026-01-02", shape: "populate", status: 404, saving: "populate", count: 7 },
+      ],
+      apps: [
+        { app: "other", shape: "list", count: 9 },
+        { app: "other", shape: "populate", count: 7 },
+      ],
+      days: [{ day: "2026-01-02", count: 16 }],
+      shapes: [
+        { app: "other", shape: "list", status: 200, count: 9 },
+        { app: "other", shape: "populate", status: 404, count: 7 },
+      ],
+      savings: [
+        expect.objectContaining({ app: "other", saving: "populate", count: 7, advice: expect.any(String) }),
+        expect.objectContaining({ saving: "new=1", count: 4 }),
+        expect.objectContaining({ saving: "filter[][gte..lte]", count: 3 }),
+        expect.objectContaining({ saving: "filter[][in]", count: 2 }),
+      ],
+    });
+  });
+
+  test("--csv has a header and a record a row, as RFC 4180 writes them", async () => {
+    await store.database.execute(
+      `INSERT INTO precast.usage (app_key, day, shape, status, count, saving) VALUES ('z', '2026-01-09', 'a "b", c', 200, 1, '')`,
+    );
+    const { code, stdout, stderr } = await place.run("usage --csv --since 2026-01-04");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toBe(
+      [
+        "app,day,shape,status,saving,count",
+        "Shop,2026-01-04,list,200,fields&sort=-published_at&page=1,1",
+        "Shop,2026-01-04,search,504,,100",
+        'z,2026-01-09,"a ""b"", c",200,,1',
+        "",
+      ].join("\r\n"),
+    );
+    expect((await place.run("usage", { PRECAST_CSV: "true" })).stdout).toMatch(/^app,day,/);
+    expect((await place.run("usage --csv --app nobody")).stdout).toBe("app,day,shape,status,saving,count\r\n");
+  });
+
+  test("--csv and --json exclude each other", async () => {
+    for (const env of [{ PRECAST_JSON: "true" }, {}]) {
+      const line = `usage --csv${"PRECAST_JSON" in env ? "" : " --json"}`;
+      const { code, stdout, stderr } = await place.run(line, env);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toBe("--csv and --json exclude each other: give one of them.\n");
+    }
+  });
+});
