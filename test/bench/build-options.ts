@@ -1,8 +1,8 @@
 /** The options of the bench of building, as they are typed and as they are meant. */
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { OptionError } from "./bench.ts";
+import { readCases, readOptions, readWhole } from "./options.ts";
 
 export const CASES = ["full", "nothing", "edit", "publish", "apps", "embedded"] as const;
 export type Case = (typeof CASES)[number];
@@ -60,11 +60,11 @@ const OPTIONS = {
 } as const;
 
 export function readBuildOptions(args: readonly string[]): BuildOptions {
-  const { values } = parsed(args);
-  const runs = values.runs === undefined ? null : whole("--runs", values.runs, 1, 100);
+  const values = readOptions(args, OPTIONS);
+  const runs = values.runs === undefined ? null : readWhole("--runs", values.runs, 1, 100);
   const options = {
-    entries: whole("--entries", values.entries, 1_000, 1_000_000),
-    cases: readCases(values.cases),
+    entries: readWhole("--entries", values.entries, 1_000, 1_000_000),
+    cases: readCases(values.cases, CASES),
     bundle: values.bundle === undefined ? null : resolve(values.bundle),
     check: !values["no-check"],
     json: values.json,
@@ -76,26 +76,4 @@ export function readBuildOptions(args: readonly string[]): BuildOptions {
   if (options.runs.small > options.entries / 100)
     throw new OptionError("--runs: every run publishes a draft, and one in 100 entries is one; give more --entries.");
   return options;
-}
-
-function parsed(args: readonly string[]) {
-  try {
-    return parseArgs({ args: [...args], options: OPTIONS });
-  } catch (error) {
-    throw new OptionError((error as Error).message);
-  }
-}
-
-function whole(name: string, text: string, least: number, most: number): number {
-  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value >= least && value <= most)) throw new OptionError(`${name} is a whole number from ${least} to ${most}.`);
-  return value;
-}
-
-function readCases(text: string): Case[] {
-  const names = text.split(",");
-  const unknown = names.filter((name) => !(CASES as readonly string[]).includes(name));
-  if (unknown.length > 0)
-    throw new OptionError(`--cases: no case is called ${unknown.join(", ")}; ${CASES.join(", ")} are.`);
-  return CASES.filter((name) => names.includes(name));
 }

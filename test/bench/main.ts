@@ -1,8 +1,9 @@
 /** `npm run bench -- <name>`: picks a bench by its name and runs it. */
 import { type Bench, OptionError } from "./bench.ts";
 import { buildBench } from "./build.ts";
+import { serveBench } from "./serve.ts";
 
-const BENCHES: readonly Bench[] = [buildBench];
+const BENCHES: readonly Bench[] = [buildBench, serveBench];
 
 function overview(): string {
   const lines = BENCHES.map(({ name, describes }) => `  ${name.padEnd(8)} ${describes}`);

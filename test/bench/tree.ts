@@ -6,7 +6,7 @@ import { join } from "node:path";
 export type Size = { readonly files: number; readonly bytes: number };
 
 /** The files of the tree, as relative paths; not what build and server keep to themselves. One folder at a time is open. */
-function* filesBelow(root: string, below = ""): Generator<string> {
+export function* filesBelow(root: string, below = ""): Generator<string> {
   const folder = opendirSync(join(root, below));
   try {
     for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) {

@@ -1,12 +1,12 @@
-/** What every case of the bench of building is given. */
+/** What every case of a bench is given. */
 import type { BuildOptions } from "./build-options.ts";
 import type { AppContent } from "./content.ts";
 import { loadApps } from "./load.ts";
 import type { Place } from "./place.ts";
 import { runPrecast, type Source } from "./precast.ts";
 
-export type Work = {
-  readonly options: BuildOptions;
+export type Work<Options = BuildOptions> = {
+  readonly options: Options;
   readonly place: Place;
   /** News for who waits. */
   readonly say: (text: string) => void;
@@ -15,7 +15,11 @@ export type Work = {
 /** A database with content, as a URL and as the flags by which the program finds it. */
 export type Store = { readonly url: string; readonly source: Source };
 
-export async function openStore({ place, say }: Work, name: string, apps: readonly AppContent[]): Promise<Store> {
+export async function openStore(
+  { place, say }: Work<unknown>,
+  name: string,
+  apps: readonly AppContent[],
+): Promise<Store> {
   const url = await place.database(name);
   const source = ["--database-url", url];
   await runPrecast(["migrate", ...source], place.folder);

@@ -1,0 +1,159 @@
+/** Answers of the tree: `precast serve` against bare node:http that writes the same bytes, and nginx on the same tree. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { serialize } from "node:v8";
+import { type Ask, pickAsks } from "../mix.ts";
+import { startNginx } from "../nginx.ts";
+import {
+  differencesBetween,
+  FILES,
+  faultsOf,
+  GZIP,
+  type Manner,
+  PLAIN,
+  type Recorded,
+  record,
+  shotsOf,
+} from "../recorded.ts";
+import type { ServeOptions } from "../serve-options.ts";
+import { type Found, type Round, type Row, ratioOf, roundOf, rowOf } from "../serve-result.ts";
+import { hasOption, profiling, type Served, startNode, startPrecast } from "../served.ts";
+import type { Site } from "../site.ts";
+import { inTurn, openLoop } from "../traffic.ts";
+import type { Work } from "../work.ts";
+
+/** So many requests, again and again. */
+const WARM = 4_000;
+/** So many where memory is to be too small for their answers. */
+const COLD = 20_000;
+/** Flags that the program may not know yet. */
+const SMALL_MEMORY = ["--cache-size", "1"];
+const SILENT = ["--log-level", "warn"];
+
+const BARE = fileURLToPath(new URL("../bare.mjs", import.meta.url));
+const AIM = "CPU ≤ 1.25 of bare node:http, at best 1.1";
+/** Seconds before each measured time. */
+const LEAD = 0.3;
+const WARM_UP = 2;
+
+/** A server, how it is asked, and what it is compared with, by name. */
+type Plan = {
+  readonly served: Served;
+  readonly asks: readonly Ask[];
+  readonly manner: Manner;
+  readonly against: readonly string[];
+  readonly aim: string;
+};
+type Side = Plan & { readonly recorded: Recorded; readonly rounds: Round[] };
+
+export async function cachedCase(work: Work<ServeOptions>, site: Site): Promise<Found> {
+  const started: Served[] = [];
+  try {
+    const sides = await openSides(work, site, started);
+    const faults = sides.flatMap(({ served, asks, recorded }) => named(served, faultsOf(asks, recorded, site.out)));
+    faults.push(...(await runRounds(work, sides)));
+    for (const { served, asks, manner, recorded } of sides)
+      faults.push(...named(served, differencesBetween(recorded, await record(served.url, asks, manner))));
+    return { rows: sides.map((side) => resultOf(side, sides)), faults };
+  } finally {
+    for (const served of started) await served.stop();
+  }
+}
+
+function named({ name }: Served, faults: readonly string[]): string[] {
+  return faults.map((fault) => `${name}: ${fault}`);
+}
+
+// ---- The servers
+
+async function openSides(work: Work<ServeOptions>, site: Site, started: Served[]): Promise<Side[]> {
+  const warm = pickAsks(site.out, site.apps, WARM);
+  const keep = (served: Served) => {
+    started.push(served);
+    return served;
+  };
+  const side = async (plan: Plan): Promise<Side> => {
+    work.say(`cached: recording ${plan.served.name}`);
+    return { ...plan, recorded: await record(plan.served.url, plan.asks, plan.manner), rounds: [] };
+  };
+  /** One of ours, and a bare one that repeats its answers. */
+  const pair = async (name: string, flags: readonly string[], asks: readonly Ask[], manner: Manner, aim: string) => {
+    const served = keep(await startOurs(work, site, `precast serve${name}`, flags));
+    const bareName = `bare node:http${name}`;
+    const ours = await side({ served, asks, manner, aim, against: [bareName, "nginx"] });
+    const bare = keep(await startBare(work, bareName, ours.recorded));
+    return [ours, await side({ served: bare, asks, manner, aim: "", against: ["nginx"] })];
+  };
+
+  const sides = await pair("", [], warm, PLAIN, AIM);
+  const [like] = sides[0]?.recorded.values() ?? [];
+  const nginx = like === undefined ? null : await startNginx(site.out, work.place.folder, like.full);
+  if (nginx === null) work.say("cached: nginx is not installed, so nothing is compared with it.");
+  else sides.push(await side({ served: keep(nginx), asks: warm, manner: FILES, aim: "", against: [] }));
+  if (hasOption("--log-level")) {
+    const served = keep(await startOurs(work, site, `precast serve ${SILENT.join(" ")}`, SILENT));
+    sides.push(await side({ served, asks: warm, manner: PLAIN, aim: AIM, against: ["bare node:http", "nginx"] }));
+  }
+  sides.push(...(await pair(", gzip", [], warm, GZIP, AIM)));
+  const small = hasOption("--cache-size") ? SMALL_MEMORY : [];
+  const cold = pickAsks(site.out, site.apps, COLD);
+  sides.push(...(await pair([", cold", ...small].join(" "), small, cold, PLAIN, "")));
+  return sides;
+}
+
+async function startOurs(work: Work<ServeOptions>, site: Site, name: string, flags: readonly string[]) {
+  const { place, options } = work;
+  const data = join(place.folder, "data", name.replace(/\W+/g, "-"));
+  const args = [...site.source, "--out", site.out, "--data-dir", data, ...flags];
+  return startPrecast(name, args, place.folder, profiling(options.profile, name));
+}
+
+async function startBare({ place, options }: Work<ServeOptions>, name: string, recorded: Recorded): Promise<Served> {
+  const file = join(place.folder, `${name.replace(/\W+/g, "-")}.recorded`);
+  writeFileSync(file, serialize(recorded));
+  return startNode(name, BARE, [file], place.folder, profiling(options.profile, name));
+}
+
+// ---- The rounds
+
+async function runRounds({ options, say }: Work<ServeOptions>, sides: readonly Side[]): Promise<string[]> {
+  const faults: string[] = [];
+  for (const side of sides) await runRound(side, options.connections, WARM_UP);
+  for (let round = 1; round <= options.rounds; round++) {
+    say(`cached: round ${round}`);
+    for (const side of sides) {
+      const { found, wrong } = await runRound(side, options.connections, options.seconds);
+      side.rounds.push(found);
+      faults.push(...named(side.served, wrong));
+    }
+  }
+  return faults;
+}
+
+async function runRound({ served, asks, recorded, manner }: Side, connections: number, seconds: number) {
+  const traffic = openLoop(served.url, connections, inTurn(shotsOf(served.url, asks, recorded, manner)));
+  await sleep(LEAD * 1_000);
+  const before = served.cpu();
+  traffic.begin();
+  await sleep(seconds * 1_000);
+  const seen = traffic.end();
+  const after = served.cpu();
+  await traffic.stop();
+  const cpu = before === null || after === null ? null : after - before;
+  return { found: roundOf(seen, cpu), wrong: seen.faults };
+}
+
+function resultOf({ served, rounds, against, aim }: Side, sides: readonly Side[]): Row {
+  const references = sides.filter((side) => against.includes(side.served.name));
+  const ratios = references.flatMap((side) => ratioOf("cpu", rounds, side.served.name, side.rounds));
+  return rowOf(rounds, {
+    case: "cached",
+    what: served.name,
+    memory: served.memory(),
+    start: served.start,
+    ratios,
+    aim,
+  });
+}

@@ -1,0 +1,67 @@
+/** The bench of serving: runs its cases one after the other and says what each server did. */
+import { cpus } from "node:os";
+import type { Bench } from "./bench.ts";
+import { cachedCase } from "./cases/cached.ts";
+import { openPlace } from "./place.ts";
+import { readServeOptions, SERVE_HELP, type ServeCase, type ServeOptions } from "./serve-options.ts";
+import { drawRows, type Found } from "./serve-result.ts";
+import { openSite, type Site } from "./site.ts";
+import type { Work } from "./work.ts";
+
+export const serveBench: Bench = {
+  name: "serve",
+  describes: "what an answer of the tree costs",
+  help: SERVE_HELP,
+  run: async (args) => {
+    const options = readServeOptions(args);
+    const place = openPlace(options);
+    const work = { options, place, say: (text: string) => void process.stderr.write(`${text}\n`) };
+    try {
+      const found = await runCases(work);
+      process.stdout.write(options.json ? `${JSON.stringify(asJson(work, found))}\n` : asText(work, found));
+      if (options.keep) work.say(`Kept ${place.folder}.`);
+      return found.faults.length > 0 ? 1 : 0;
+    } finally {
+      await place.close();
+    }
+  },
+};
+
+const CASES: Readonly<Record<ServeCase, (work: Work<ServeOptions>, site: Site) => Promise<Found>>> = {
+  cached: cachedCase,
+};
+
+async function runCases(work: Work<ServeOptions>): Promise<Found> {
+  const site = await openSite(work);
+  const found: Found[] = [];
+  for (const name of work.options.cases) found.push(await CASES[name](work, site));
+  return { rows: found.flatMap(({ rows }) => rows), faults: found.flatMap(({ faults }) => faults) };
+}
+
+const SOME = 5;
+
+function asText(work: Work<ServeOptions>, { rows, faults }: Found): string {
+  const { entries, apps, connections, rounds, seconds, node, postgres, processors } = circumstances(work);
+  const head = `${entries.toLocaleString("en")} entries in ${apps} app(s), ${connections} connections, ${rounds} rounds of ${seconds} s`;
+  const verdict = faults.length === 0 ? "yes" : `no: ${faults.length} not, ${faults.slice(0, SOME).join(", ")}`;
+  return `${head}, Node.js ${node}, PostgreSQL ${postgres ?? "not used"}, ${processors}
+${drawRows(rows)}
+exact: ${verdict} (every answer is what the tree holds, before and after)
+`;
+}
+
+function asJson(work: Work<ServeOptions>, { rows, faults }: Found) {
+  const exact = { holds: faults.length === 0, faults: faults.length, some: faults.slice(0, SOME) };
+  return { ...circumstances(work), rows, exact };
+}
+
+function circumstances({ options, place }: Work<ServeOptions>) {
+  const { entries, apps, connections, rounds, seconds } = options;
+  const [first] = cpus();
+  return {
+    ...{ entries, apps, connections, rounds, seconds },
+    node: process.versions.node,
+    postgres: place.postgres(),
+    processors: `${cpus().length} × ${first?.model.trim() ?? "unknown"}`,
+  };
+}

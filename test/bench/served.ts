@@ -1,0 +1,161 @@
+/** A server as a process: started, found, measured from outside, ended. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { until } from "../support/until.ts";
+
+export type Served = {
+  readonly name: string;
+  readonly url: string;
+  /** Milliseconds from its start until it took connections. */
+  readonly start: number;
+  /** Seconds of user and system time so far, of the process and its children. Null where nobody can tell. */
+  readonly cpu: () => number | null;
+  /** Bytes of memory that they hold. */
+  readonly memory: () => number | null;
+  readonly stop: () => Promise<void>;
+};
+
+const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+
+/** A program of Node.js that prints `{"url":…}` on a line of its own once it listens. `flags` are those of Node.js. */
+export async function startNode(
+  name: string,
+  script: string,
+  args: readonly string[],
+  folder: string,
+  flags: readonly string[] = [],
+): Promise<Served> {
+  const begun = performance.now();
+  const child = start(name, process.execPath, [...flags, script, ...args], folder);
+  const url = await urlOf(name, child, folder);
+  return handle(name, child, url, performance.now() - begun);
+}
+
+/** `precast serve` as it is compiled, on any free port. */
+export function startPrecast(
+  name: string,
+  args: readonly string[],
+  folder: string,
+  flags: readonly string[] = [],
+): Promise<Served> {
+  return startNode(name, MAIN, ["serve", ...args, "--port", "0", "--json", "--quiet"], folder, flags);
+}
+
+/** Any program, on a port that was chosen before. */
+export async function startProgram(
+  name: string,
+  program: string,
+  args: readonly string[],
+  url: string,
+  folder: string,
+): Promise<Served> {
+  const begun = performance.now();
+  const child = start(name, program, args, folder);
+  await until(`${name} to listen`, async () => {
+    if (child.exitCode !== null) throw failure(name, child, folder);
+    return answers(url);
+  });
+  return handle(name, child, url, performance.now() - begun);
+}
+
+async function answers(url: string): Promise<boolean> {
+  return fetch(url).then(
+    () => true,
+    () => false,
+  );
+}
+
+function start(name: string, program: string, args: readonly string[], folder: string): ChildProcess {
+  const { PATH = "", HOME = "" } = process.env;
+  // A file and no pipe: nobody has to read, in the measured time, what a server says.
+  const log = openSync(logOf(name, folder), "a");
+  const child = spawn(program, args, { cwd: folder, env: { PATH, HOME }, stdio: ["ignore", "pipe", log] });
+  closeSync(log);
+  const kill = () => void child.kill();
+  process.once("exit", kill);
+  child.once("exit", () => process.off("exit", kill));
+  return child;
+}
+
+function logOf(name: string, folder: string): string {
+  return join(folder, `${name.replace(/\W+/g, "-")}.log`);
+}
+
+function failure(name: string, child: ChildProcess, folder: string): Error {
+  return new Error(
+    `${name} ended with ${child.exitCode ?? child.signalCode}:\n${readFileSync(logOf(name, folder), "utf8")}`,
+  );
+}
+
+function urlOf(name: string, child: ChildProcess, folder: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    child.once("error", reject);
+    child.once("exit", () => reject(failure(name, child, folder)));
+    child.stdout?.setEncoding("utf8").on("data", (part: string) => {
+      text += part;
+      const found = /^\{"url":"([^"]+)"/m.exec(text);
+      if (found !== null) resolve(found[1] as string);
+    });
+  });
+}
+
+function handle(name: string, child: ChildProcess, url: string, start: number): Served {
+  const pid = child.pid as number;
+  return {
+    name,
+    url,
+    start,
+    cpu: () => sum(pid, cpuOf),
+    memory: () => sum(pid, memoryOf),
+    stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, "exit");
+      child.kill("SIGTERM");
+      await ended;
+    },
+  };
+}
+
+// ---- Linux tells of any process in /proc
+
+function sum(pid: number, read: (pid: number) => number): number | null {
+  if (process.platform !== "linux") return null;
+  return family(pid).reduce((total, one) => total + read(one), 0);
+}
+
+/** nginx's worker is a child of the process that was started, and so are those of a server with several. */
+function family(pid: number): number[] {
+  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  const children = text === "" ? [] : text.split(" ").map(Number);
+  return [pid, ...children.flatMap(family)];
+}
+
+/** Linux counts in hundredths for every program, whatever the kernel's own clock. */
+const TICKS = 100;
+
+function cpuOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / TICKS;
+}
+
+function memoryOf(pid: number): number {
+  const found = /VmRSS:\s*(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return found === null ? 0 : Number(found[1]) * 1_024;
+}
+
+/** Flags of Node.js by which a process writes down where its time goes, when it ends. */
+export function profiling(folder: string | null, name: string): readonly string[] {
+  if (folder === null) return [];
+  return ["--cpu-prof", `--cpu-prof-dir=${folder}`, `--cpu-prof-name=${name.replace(/\W+/g, "-")}.cpuprofile`];
+}
+
+/** Does `precast serve` have an option of that name? */
+export function hasOption(name: string): boolean {
+  const help = execFileSync(process.execPath, [MAIN, "serve", "--help"], { encoding: "utf8" });
+  return help.includes(`${name} `);
+}

@@ -1,0 +1,174 @@
+/** What clients do to a server: ask without a break, or so often a second, or again and again after a refusal. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Connection, openConnection } from "./connection.ts";
+import { randomFrom } from "./random.ts";
+
+/** A request as bytes, and what its answer must look like from outside; null where nobody knows. */
+export type Shot = { readonly bytes: Buffer; readonly status: number | null; readonly length: number | null };
+
+/** Of the measured time: how long each answer took, in milliseconds, by status, and what went wrong. */
+export type Seen = {
+  readonly took: ReadonlyMap<number, readonly number[]>;
+  readonly seconds: number;
+  readonly faults: readonly string[];
+};
+
+type Traffic = { readonly begin: () => void; readonly end: () => Seen; readonly stop: () => Promise<void> };
+
+/** Keeps what is seen between `begin` and `end`, and knows how many answers are awaited at any time. */
+function openNotes() {
+  let took = new Map<number, number[]>();
+  let faults: string[] = [];
+  let since = 0;
+  return {
+    begin: () => {
+      took = new Map();
+      faults = [];
+      since = performance.now();
+    },
+    end: (): Seen => {
+      const seen = { took, faults, seconds: (performance.now() - since) / 1_000 };
+      took = new Map();
+      return seen;
+    },
+    note: (shot: Shot, status: number, length: number, milliseconds: number) => {
+      const same = took.get(status);
+      if (same === undefined) took.set(status, [milliseconds]);
+      else same.push(milliseconds);
+      const wrong = (shot.status ?? status) !== status || (shot.length ?? length) !== length;
+      if (wrong) faults.push(`${status} of ${length} bytes for ${lineOf(shot)}`);
+    },
+    fault: (shot: Shot, error: Error) => faults.push(`${error.message} ${lineOf(shot)}`),
+  };
+}
+
+function lineOf({ bytes }: Shot): string {
+  return bytes.toString("latin1", 0, bytes.indexOf("\r"));
+}
+
+/** Gives the shots in turn, without end. */
+export function inTurn(shots: readonly Shot[]): () => Shot {
+  let turn = 0;
+  return () => shots[turn++ % shots.length] as Shot;
+}
+
+type Lane = { readonly ask: (shot: Shot, since: number) => void; readonly close: () => void };
+
+/** A connection with one request at a time; `done` is told when the answer has come, or will not. */
+function openLane(url: string, notes: ReturnType<typeof openNotes>, done: (lane: Lane, status: number) => void): Lane {
+  let asked: { shot: Shot; since: number } | null = null;
+  const lane: Lane = {
+    ask: (shot, since) => {
+      asked = { shot, since };
+      connection.send(shot.bytes);
+    },
+    close: () => connection.close(),
+  };
+  const connection: Connection = openConnection(url, {
+    answered: (status, length) => {
+      const had = asked;
+      asked = null;
+      if (had !== null) notes.note(had.shot, status, length, performance.now() - had.since);
+      done(lane, status);
+    },
+    lost: (error) => {
+      const had = asked;
+      asked = null;
+      if (had === null) return;
+      notes.fault(had.shot, error);
+      done(lane, 0);
+    },
+  });
+  return lane;
+}
+
+/** Every connection asks as soon as it has its answer, or `pauseAfter` a status so many milliseconds later. */
+export function openLoop(
+  url: string,
+  connections: number,
+  next: () => Shot,
+  pauseAfter: (status: number) => number = () => 0,
+): Traffic {
+  const notes = openNotes();
+  let open = connections;
+  let stopping = false;
+  let drained = () => {};
+  const finished = new Promise<void>((resolve) => {
+    drained = resolve;
+  });
+  const again = (lane: Lane) => {
+    if (!stopping) return lane.ask(next(), performance.now());
+    lane.close();
+    open -= 1;
+    if (open === 0) drained();
+  };
+  const lanes = Array.from({ length: connections }, () =>
+    openLane(url, notes, (lane, status) => {
+      const pause = status === 0 ? RECONNECT : pauseAfter(status);
+      if (pause === 0) again(lane);
+      else setTimeout(again, pause, lane);
+    }),
+  );
+  for (const lane of lanes) again(lane);
+  return {
+    begin: notes.begin,
+    end: notes.end,
+    /** Answers that are awaited are still taken: nobody has counted them in vain. */
+    stop: () => {
+      stopping = true;
+      return finished;
+    },
+  };
+}
+
+const RECONNECT = 50;
+
+/**
+ * So many requests a second on average, at random moments, whatever the server does. What must wait for a free connection has
+ * waited from the moment at which it was due.
+ */
+export function openStream(url: string, connections: number, next: () => Shot, perSecond: number): Traffic {
+  const notes = openNotes();
+  const random = randomFrom(1);
+  const due: number[] = [];
+  const send = (lane: Lane) => {
+    const since = due.shift();
+    if (since === undefined) idle.push(lane);
+    else lane.ask(next(), since);
+  };
+  const idle: Lane[] = [];
+  const lanes = Array.from({ length: connections }, () => openLane(url, notes, send));
+  idle.push(...lanes);
+  let moment = performance.now();
+  const timer = setInterval(() => {
+    for (const now = performance.now(); moment <= now; moment += gap()) {
+      due.push(moment);
+      const lane = idle.pop();
+      if (lane !== undefined) send(lane);
+    }
+  }, 1);
+  const gap = () => (-Math.log(1 - random.below(2 ** 31) / 2 ** 31) * 1_000) / perSecond;
+  return {
+    begin: notes.begin,
+    end: notes.end,
+    stop: async () => {
+      clearInterval(timer);
+      const deadline = performance.now() + DRAIN;
+      while (idle.length < lanes.length && performance.now() < deadline) await sleep(10);
+      for (const lane of lanes) lane.close();
+    },
+  };
+}
+
+const DRAIN = 10_000;
+
+/** Answers of one status, or of all. */
+export function tookOf({ took }: Seen, status?: number): readonly number[] {
+  return status === undefined ? [...took.values()].flat() : (took.get(status) ?? []);
+}
+
+/** The time below which so many of the answers lie. */
+export function percentile(took: readonly number[], part: number): number {
+  const sorted = Float64Array.from(took).sort();
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+}
