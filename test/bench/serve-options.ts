@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { readCases, readOptions, readWhole } from "./options.ts";
 
-export const SERVE_CASES = ["cached"] as const;
+export const SERVE_CASES = ["cached", "counted", "overload"] as const;
 export type ServeCase = (typeof SERVE_CASES)[number];
 
 export type ServeOptions = {
@@ -24,6 +24,8 @@ export type ServeOptions = {
 
 export const SERVE_HELP = `Cases:
   cached     answers of the tree, against bare node:http that writes the same bytes from memory, and nginx on the same tree
+  counted    counted requests with the ledger, against the same server without
+  overload   answers of the tree while the database hangs and the queue for it is full, against the same without
 
 Options:
   --entries N            entries of all apps together: 1000 to 1000000, by default 10000
@@ -41,7 +43,7 @@ Options:
 CPU is user and system time of the server's processes in the measured time, read from /proc: it is told on Linux alone.
 nginx is measured where /usr/sbin/nginx is.
 
-Exit code 1 when an answer is not what the tree holds. How long something takes changes no exit code.
+Exit code 1 when an answer is not what the tree holds or a count is wrong. How long something takes changes no exit code.
 `;
 
 const OPTIONS = {

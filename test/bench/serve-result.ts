@@ -36,8 +36,8 @@ export type Round = {
 };
 
 /** `cpu` is the seconds that the server took meanwhile. */
-export function roundOf(seen: Seen, cpu: number | null, status?: number): Round {
-  const took = tookOf(seen, status);
+export function roundOf(seen: Seen, cpu: number | null, kind?: string): Round {
+  const took = tookOf(seen, kind);
   return {
     answers: took.length,
     perSecond: took.length / seen.seconds,

@@ -2,15 +2,16 @@
 import { cpus } from "node:os";
 import type { Bench } from "./bench.ts";
 import { cachedCase } from "./cases/cached.ts";
+import { countedCase } from "./cases/counted.ts";
+import { overloadCase } from "./cases/overload.ts";
 import { openPlace } from "./place.ts";
 import { readServeOptions, SERVE_HELP, type ServeCase, type ServeOptions } from "./serve-options.ts";
 import { drawRows, type Found } from "./serve-result.ts";
-import { openSite, type Site } from "./site.ts";
 import type { Work } from "./work.ts";
 
 export const serveBench: Bench = {
   name: "serve",
-  describes: "what an answer of the tree costs",
+  describes: "what an answer costs, from the tree and live, and what happens when the database hangs",
   help: SERVE_HELP,
   run: async (args) => {
     const options = readServeOptions(args);
@@ -27,14 +28,15 @@ export const serveBench: Bench = {
   },
 };
 
-const CASES: Readonly<Record<ServeCase, (work: Work<ServeOptions>, site: Site) => Promise<Found>>> = {
+const CASES: Readonly<Record<ServeCase, (work: Work<ServeOptions>) => Promise<Found>>> = {
   cached: cachedCase,
+  counted: countedCase,
+  overload: overloadCase,
 };
 
 async function runCases(work: Work<ServeOptions>): Promise<Found> {
-  const site = await openSite(work);
   const found: Found[] = [];
-  for (const name of work.options.cases) found.push(await CASES[name](work, site));
+  for (const name of work.options.cases) found.push(await CASES[name](work));
   return { rows: found.flatMap(({ rows }) => rows), faults: found.flatMap(({ faults }) => faults) };
 }
 
@@ -46,7 +48,7 @@ function asText(work: Work<ServeOptions>, { rows, faults }: Found): string {
   const verdict = faults.length === 0 ? "yes" : `no: ${faults.length} not, ${faults.slice(0, SOME).join(", ")}`;
   return `${head}, Node.js ${node}, PostgreSQL ${postgres ?? "not used"}, ${processors}
 ${drawRows(rows)}
-exact: ${verdict} (every answer is what the tree holds, before and after)
+exact: ${verdict} (every answer is what the tree holds, before and after, and every count is in the ledger)
 `;
 }
 

@@ -44,6 +44,11 @@ export function startPrecast(
   return startNode(name, MAIN, ["serve", ...args, "--port", "0", "--json", "--quiet"], folder, flags);
 }
 
+/** A program of Node.js in TypeScript, from its source. */
+export function startSource(name: string, script: string, args: readonly string[], folder: string): Promise<Served> {
+  return startNode(name, script, args, folder, ["--import", import.meta.resolve("tsx")]);
+}
+
 /** Any program, on a port that was chosen before. */
 export async function startProgram(
   name: string,

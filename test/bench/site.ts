@@ -6,17 +6,22 @@ import { openStore, type Store, type Work } from "./work.ts";
 
 export type Site = Store & { readonly out: string; readonly apps: readonly string[] };
 
-export async function openSite(work: Work<ServeOptions>): Promise<Site> {
-  const { options, place, say } = work;
-  const count = Math.floor(options.entries / options.apps);
-  const contents = Array.from({ length: options.apps }, (_, index) => ({
+/** So many entries, shared by so many apps. */
+export async function openSite(
+  work: Work<ServeOptions>,
+  name: string,
+  size: Pick<ServeOptions, "entries" | "apps">,
+): Promise<Site> {
+  const { place, say } = work;
+  const count = Math.floor(size.entries / size.apps);
+  const contents = Array.from({ length: size.apps }, (_, index) => ({
     key: `bench-${index}`,
     first: index * count,
     count,
   }));
-  const store = await openStore(work, "serve", contents);
-  const out = join(place.folder, "out");
-  say("building");
+  const store = await openStore(work, name, contents);
+  const out = join(place.folder, `${name}-out`);
+  say(`${name}: building`);
   await runBuild(store.source, out, place.folder);
   return { ...store, out, apps: contents.map(({ key }) => key) };
 }

@@ -6,21 +6,28 @@ import { randomFrom } from "./random.ts";
 /** A request as bytes, and what its answer must look like from outside; null where nobody knows. */
 export type Shot = { readonly bytes: Buffer; readonly status: number | null; readonly length: number | null };
 
-/** Of the measured time: how long each answer took, in milliseconds, by status, and what went wrong. */
+/** Of the measured time: how long each answer took, in milliseconds, by its kind, and what went wrong. */
 export type Seen = {
-  readonly took: ReadonlyMap<number, readonly number[]>;
+  readonly took: ReadonlyMap<string, readonly number[]>;
   readonly seconds: number;
   readonly faults: readonly string[];
 };
 
-type Traffic = { readonly begin: () => void; readonly end: () => Seen; readonly stop: () => Promise<void> };
+export type Traffic = {
+  readonly begin: () => void;
+  readonly end: () => Seen;
+  /** Takes the answers that are still awaited; gives how many there were from first to last. */
+  readonly stop: () => Promise<number>;
+};
 
 /** Keeps what is seen between `begin` and `end`, and knows how many answers are awaited at any time. */
 function openNotes() {
-  let took = new Map<number, number[]>();
+  let took = new Map<string, number[]>();
   let faults: string[] = [];
   let since = 0;
+  let total = 0;
   return {
+    total: () => total,
     begin: () => {
       took = new Map();
       faults = [];
@@ -32,8 +39,10 @@ function openNotes() {
       return seen;
     },
     note: (shot: Shot, status: number, length: number, milliseconds: number) => {
-      const same = took.get(status);
-      if (same === undefined) took.set(status, [milliseconds]);
+      total += 1;
+      const kind = kindOf(status, length);
+      const same = took.get(kind);
+      if (same === undefined) took.set(kind, [milliseconds]);
       else same.push(milliseconds);
       const wrong = (shot.status ?? status) !== status || (shot.length ?? length) !== length;
       if (wrong) faults.push(`${status} of ${length} bytes for ${lineOf(shot)}`);
@@ -113,10 +122,10 @@ export function openLoop(
   return {
     begin: notes.begin,
     end: notes.end,
-    /** Answers that are awaited are still taken: nobody has counted them in vain. */
-    stop: () => {
+    stop: async () => {
       stopping = true;
-      return finished;
+      await finished;
+      return notes.total();
     },
   };
 }
@@ -156,15 +165,21 @@ export function openStream(url: string, connections: number, next: () => Shot, p
       const deadline = performance.now() + DRAIN;
       while (idle.length < lanes.length && performance.now() < deadline) await sleep(10);
       for (const lane of lanes) lane.close();
+      return notes.total();
     },
   };
 }
 
 const DRAIN = 10_000;
 
-/** Answers of one status, or of all. */
-export function tookOf({ took }: Seen, status?: number): readonly number[] {
-  return status === undefined ? [...took.values()].flat() : (took.get(status) ?? []);
+/** The status, and of a refusal its length: by that two with the same status are told apart. */
+export function kindOf(status: number, length: number): string {
+  return status < 400 ? String(status) : `${status} of ${length} bytes`;
+}
+
+/** Answers of one kind, or of all. */
+export function tookOf({ took }: Seen, kind?: string): readonly number[] {
+  return kind === undefined ? [...took.values()].flat() : (took.get(kind) ?? []);
 }
 
 /** The time below which so many of the answers lie. */

@@ -1,7 +1,6 @@
 /** Answers of the tree: `precast serve` against bare node:http that writes the same bytes, and nginx on the same tree. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { serialize } from "node:v8";
 import { type Ask, pickAsks } from "../mix.ts";
@@ -17,10 +16,11 @@ import {
   record,
   shotsOf,
 } from "../recorded.ts";
+import { watchWindow } from "../round.ts";
 import type { ServeOptions } from "../serve-options.ts";
 import { type Found, type Round, type Row, ratioOf, roundOf, rowOf } from "../serve-result.ts";
 import { hasOption, profiling, type Served, startNode, startPrecast } from "../served.ts";
-import type { Site } from "../site.ts";
+import { openSite, type Site } from "../site.ts";
 import { inTurn, openLoop } from "../traffic.ts";
 import type { Work } from "../work.ts";
 
@@ -34,8 +34,7 @@ const SILENT = ["--log-level", "warn"];
 
 const BARE = fileURLToPath(new URL("../bare.mjs", import.meta.url));
 const AIM = "CPU ≤ 1.25 of bare node:http, at best 1.1";
-/** Seconds before each measured time. */
-const LEAD = 0.3;
+/** Seconds that are not measured. */
 const WARM_UP = 2;
 
 /** A server, how it is asked, and what it is compared with, by name. */
@@ -48,7 +47,8 @@ type Plan = {
 };
 type Side = Plan & { readonly recorded: Recorded; readonly rounds: Round[] };
 
-export async function cachedCase(work: Work<ServeOptions>, site: Site): Promise<Found> {
+export async function cachedCase(work: Work<ServeOptions>): Promise<Found> {
+  const site = await openSite(work, "cached", work.options);
   const started: Served[] = [];
   try {
     const sides = await openSides(work, site, started);
@@ -134,14 +134,8 @@ async function runRounds({ options, say }: Work<ServeOptions>, sides: readonly S
 
 async function runRound({ served, asks, recorded, manner }: Side, connections: number, seconds: number) {
   const traffic = openLoop(served.url, connections, inTurn(shotsOf(served.url, asks, recorded, manner)));
-  await sleep(LEAD * 1_000);
-  const before = served.cpu();
-  traffic.begin();
-  await sleep(seconds * 1_000);
-  const seen = traffic.end();
-  const after = served.cpu();
+  const { seen, cpu } = await watchWindow(served, seconds, traffic);
   await traffic.stop();
-  const cpu = before === null || after === null ? null : after - before;
   return { found: roundOf(seen, cpu), wrong: seen.faults };
 }
 

@@ -1,0 +1,38 @@
+/**
+ * The server with its ledger or with one that does nothing, for all else the same: composed of the server's own parts, as
+ * `precast serve` does it. Takes what it needs as one JSON value.
+ */
+import { join } from "node:path";
+import { createApp } from "../../server/app.ts";
+import { type Ledger, openLedger } from "../../server/ledger.ts";
+import { openLive } from "../../server/live.ts";
+import { listen } from "../../server/serve.ts";
+import { openTree } from "../../server/tree.ts";
+import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+
+export type LedgerServer = {
+  readonly counts: boolean;
+  readonly url: string;
+  readonly out: string;
+  readonly data: string;
+};
+
+const { counts, url, out, data } = JSON.parse(process.argv[2] ?? "") as LedgerServer;
+const limits = { connections: 10, queue: 200, queryTimeout: 5_000, share: true };
+const onError = (error: unknown) => console.error(error);
+const NONE: Ledger = { count: async () => {}, close: async () => {} };
+
+const database = await openDatabase({ url, dataDir: data, ...limits });
+const ledger = counts
+  ? await openLedger(database, { folder: join(data, "ledger"), now: () => new Date(), onError })
+  : NONE;
+const sources = { ...openTree(out), ...openLive(database, { mediaBaseUrl: "https://media.example.com" }), onError };
+const listening = await listen(createApp({ sources, ledger, policy: DEFAULT_CACHE_POLICY }), "127.0.0.1", 0);
+console.log(JSON.stringify({ url: listening.url }));
+
+process.once("SIGTERM", async () => {
+  await listening.stop();
+  await ledger.close();
+  await database.close();
+});
