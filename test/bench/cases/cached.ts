@@ -29,7 +29,7 @@ const WARM = 4_000;
 /** So many where memory is to be too small for their answers. */
 const COLD = 20_000;
 /** Flags that the program may not know yet. */
-const SMALL_MEMORY = ["--cache-size", "1"];
+const SMALL_MEMORY = ["--memory-cache", "1"];
 const SILENT = ["--log-level", "warn"];
 
 const BARE = fileURLToPath(new URL("../bare.mjs", import.meta.url));
@@ -80,11 +80,12 @@ async function openSides(work: Work<ServeOptions>, site: Site, started: Served[]
   };
   /** One of ours, and a bare one that repeats its answers. */
   const pair = async (name: string, flags: readonly string[], asks: readonly Ask[], manner: Manner, aim: string) => {
+    const also = asks === warm && manner === PLAIN ? ["nginx"] : [];
     const served = keep(await startOurs(work, site, `precast serve${name}`, flags));
     const bareName = `bare node:http${name}`;
-    const ours = await side({ served, asks, manner, aim, against: [bareName, "nginx"] });
+    const ours = await side({ served, asks, manner, aim, against: [bareName, ...also] });
     const bare = keep(await startBare(work, bareName, ours.recorded));
-    return [ours, await side({ served: bare, asks, manner, aim: "", against: ["nginx"] })];
+    return [ours, await side({ served: bare, asks, manner, aim: "", against: also })];
   };
 
   const sides = await pair("", [], warm, PLAIN, AIM);
@@ -97,7 +98,7 @@ async function openSides(work: Work<ServeOptions>, site: Site, started: Served[]
     sides.push(await side({ served, asks: warm, manner: PLAIN, aim: AIM, against: ["bare node:http", "nginx"] }));
   }
   sides.push(...(await pair(", gzip", [], warm, GZIP, AIM)));
-  const small = hasOption("--cache-size") ? SMALL_MEMORY : [];
+  const small = hasOption("--memory-cache") ? SMALL_MEMORY : [];
   const cold = pickAsks(site.out, site.apps, COLD);
   sides.push(...(await pair([", cold", ...small].join(" "), small, cold, PLAIN, "")));
   return sides;
