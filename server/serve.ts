@@ -1,51 +1,54 @@
 /** Listens, and stops without losing a request: open ones are finished, and their connections take no more. */
-import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer, type RequestListener, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { MAX_HEADERS, MAX_HEADERS_SIZE, MAX_TARGET } from "../shared/refusal.ts";
+import { type Connection, finish } from "./connection.ts";
+import { openDoor } from "./door.ts";
+import { LIMITS, type Limits } from "./limits.ts";
 
 export type Listening = { readonly url: string; readonly stop: () => Promise<void> };
 
-/** How long open requests may take once the server is told to stop. */
-const DRAIN = 10_000;
-
-export async function listen(app: RequestListener, host: string, port: number): Promise<Listening> {
-  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000, keepAliveTimeout: 5_000 }, app);
-  const open = trackConnections(server);
+export async function listen(
+  app: RequestListener,
+  host: string,
+  port: number,
+  limits: Limits = LIMITS,
+): Promise<Listening> {
+  const server = createServer({
+    headersTimeout: limits.headers,
+    requestTimeout: limits.request,
+    keepAliveTimeout: limits.idle,
+    connectionsCheckingInterval: Math.min(1_000, limits.headers),
+    // Three times what is allowed, so that what is too long can be told by its name. Less than node:http reads at once:
+    // of what is longer still, the beginning tells whether it is the target.
+    maxHeaderSize: MAX_TARGET + 2 * MAX_HEADERS_SIZE,
+    requireHostHeader: false,
+  });
+  // One more than are allowed: node:http leaves away what is more and does not tell.
+  server.maxHeadersCount = MAX_HEADERS + 1;
+  server.timeout = limits.stall;
+  const open = openDoor(server, app, limits);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, resolve);
   });
-  const { address, family, port: bound } = server.address() as AddressInfo;
-  return { url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`, stop: () => drain(server, open) };
+  return { url: urlOf(server.address() as AddressInfo), stop: () => drain(server, open, limits.drain) };
 }
 
-/** Each connection with the answers that it waits for. */
-type Connections = Map<Socket, Set<ServerResponse>>;
-
-function trackConnections(server: Server): Connections {
-  const open: Connections = new Map();
-  server.on("connection", (socket) => {
-    open.set(socket, new Set());
-    socket.once("close", () => open.delete(socket));
-  });
-  server.prependListener("request", (incoming, outgoing) => {
-    const answers = open.get(incoming.socket);
-    answers?.add(outgoing);
-    outgoing.once("close", () => answers?.delete(outgoing));
-  });
-  return open;
+function urlOf({ address, family, port }: AddressInfo): string {
+  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }
 
 /** Node itself keeps connections that never asked, and serves on those that were busy when it was told to close. */
-function drain(server: Server, open: Connections): Promise<void> {
+function drain(server: Server, open: ReadonlySet<Connection>, time: number): Promise<void> {
   return new Promise((resolve) => {
-    const limit = setTimeout(() => server.closeAllConnections(), DRAIN);
+    const limit = setTimeout(() => {
+      for (const { socket } of open) socket.destroy();
+    }, time);
     server.close(() => {
       clearTimeout(limit);
       resolve();
     });
-    for (const [socket, answers] of open) {
-      if (answers.size === 0) socket.destroy();
-      for (const answer of answers) answer.shouldKeepAlive = false;
-    }
+    for (const connection of open) finish(connection);
   });
 }

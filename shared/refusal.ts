@@ -2,6 +2,7 @@
 import { APP_KEY, type ContentType, MAX_PER_PAGE, TIMESTAMPS } from "./catalog.ts";
 
 const STATUS = {
+  BAD_REQUEST: 400,
   INVALID_FILTER: 400,
   INVALID_OPERATOR: 400,
   TOO_MANY_FILTERS: 400,
@@ -18,6 +19,9 @@ const STATUS = {
   CONTENT_TYPE_NOT_FOUND: 404,
   ENTRY_NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
+  REQUEST_TIMEOUT: 408,
+  URI_TOO_LONG: 414,
+  HEADERS_TOO_LARGE: 431,
   INTERNAL_ERROR: 500,
   OVERLOADED: 503,
   DATABASE_UNAVAILABLE: 503,
@@ -34,6 +38,11 @@ export type Refusal = {
   readonly parameter: string | null;
 };
 
+/** Bytes of a request target; what a URL of an SDK needs is a tenth of it. */
+export const MAX_TARGET = 16_384;
+/** Bytes of all header lines together, and how many there may be: as much as common proxies let through. */
+export const MAX_HEADERS_SIZE = 16_384;
+export const MAX_HEADERS = 100;
 export const MAX_FILTERS = 10;
 export const MAX_SORT = 100;
 export const MAX_NAMES = 500;
@@ -56,6 +65,22 @@ export function retryAfter(refusal: Refusal): number | null {
 function refuse(code: RefusalCode, message: string, parameter: string | null = null): Refusal {
   return { kind: "refusal", code, message, parameter };
 }
+
+/** What came is no HTTP that this server understands. `fault` says what of it, as a sentence. */
+export const badRequest = (fault: string) =>
+  refuse("BAD_REQUEST", `${fault} Send one HTTP/1.1 request after the other, as RFC 9112 has them.`);
+
+export const targetTooLong = () =>
+  refuse("URI_TOO_LONG", `Path and query are too long: at most ${MAX_TARGET} bytes are allowed.`);
+
+export const headersTooLarge = () =>
+  refuse(
+    "HEADERS_TOO_LARGE",
+    `Too many headers, or too large ones: at most ${MAX_HEADERS} of ${MAX_HEADERS_SIZE} bytes together are allowed.`,
+  );
+
+export const requestTimeout = (seconds: number) =>
+  refuse("REQUEST_TIMEOUT", `The request was not complete after ${seconds} seconds. Send it in one go.`);
 
 export const methodNotAllowed = (method: string) =>
   refuse("METHOD_NOT_ALLOWED", `${method} is not allowed: this API is read with GET, HEAD and OPTIONS.`);

@@ -82,7 +82,7 @@ describe("the layout", () => {
     ["@electric-sql/pglite", ["shared/database/embedded-worker.ts"]],
     ["commander", ["cli/main.ts"]],
     ["cli-progress", ["cli/progress.ts"]],
-    ["node:http", ["server/app.ts", "server/asked.ts", "server/serve.ts"]],
+    ["node:http", ["server/app.ts", "server/asked.ts", "server/connection.ts", "server/door.ts", "server/serve.ts"]],
     ["lru-cache", ["server/hits.ts"]],
     ["negotiator", ["server/coding.ts"]],
   ])("%s is at home in %j", (library, homes) => {

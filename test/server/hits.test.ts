@@ -213,7 +213,7 @@ describe("content codings", () => {
 
 describe("the memory for answers", () => {
   test.each([0, 10_000])("may be as small as %i bytes: the answers are the same", async (size) => {
-    const other = await openDoor(store, join(store.folder, "out"), size);
+    const other = await openDoor(store, join(store.folder, "out"), { memory: size });
     try {
       for (const target of [LIST, LONG, SHORT, `${LIST}?page=2`, `${LIST}?sort=title`, LIST, LONG]) {
         expect((await other.get(target, { appKey: KEY })).text).toBe((await get(target)).text);

@@ -10,6 +10,7 @@ import { importBundle } from "../../cli/import/write.ts";
 import { createApp } from "../../server/app.ts";
 import { type Hits, openHits } from "../../server/hits.ts";
 import { openLedger } from "../../server/ledger.ts";
+import { LIMITS, type Limits } from "../../server/limits.ts";
 import { type LiveState, openLive } from "../../server/live.ts";
 import { listen } from "../../server/serve.ts";
 import { openTree } from "../../server/tree.ts";
@@ -44,14 +45,18 @@ export type Store = {
   readonly url: string | null;
   readonly folder: string;
   /** What the server may ask of it. */
-  readonly limits: Required<Limits>;
+  readonly limits: Required<DatabaseLimits>;
   readonly close: () => Promise<void>;
 };
 
-type Limits = { readonly queryTimeout?: number; readonly connections?: number; readonly queue?: number };
+type DatabaseLimits = { readonly queryTimeout?: number; readonly connections?: number; readonly queue?: number };
 
 /** An empty, migrated database of its own, and a temporary folder. `server` is where PostgreSQL makes it. */
-export async function openStore(engine: Engine, limits: Limits = {}, server = inject("postgresUrl")): Promise<Store> {
+export async function openStore(
+  engine: Engine,
+  limits: DatabaseLimits = {},
+  server = inject("postgresUrl"),
+): Promise<Store> {
   const folder = await mkdtemp(join(tmpdir(), "precast-test-"));
   const url = engine === "postgres" ? await createDatabase(server) : null;
   const bounds = { queryTimeout: 5_000, connections: 4, queue: 100, ...limits };
@@ -98,7 +103,11 @@ export type Door = {
 };
 
 /** The server over a store. `out` is where its tree is; a folder without one makes everything live. */
-export async function openDoor(store: Store, out = join(store.folder, "out"), memory = 1 << 20): Promise<Door> {
+export async function openDoor(
+  store: Store,
+  out = join(store.folder, "out"),
+  { memory = 1 << 20, ...limits }: Partial<Limits> & { readonly memory?: number } = {},
+): Promise<Door> {
   const errors: unknown[] = [];
   const onError = (error: unknown) => void errors.push(error);
   const ledger = await openLedger(store.database, {
@@ -111,7 +120,7 @@ export async function openDoor(store: Store, out = join(store.folder, "out"), me
   const sources = { ...openTree(out), ...live, onError };
   const hits = openHits(memory);
   const app = createApp({ sources, hits, ledger, policy: DEFAULT_CACHE_POLICY });
-  const listening = await listen(app, "127.0.0.1", 0);
+  const listening = await listen(app, "127.0.0.1", 0, { ...LIMITS, ...limits });
   return {
     url: listening.url,
     hits,

@@ -1,0 +1,76 @@
+/** The door of a server: who may come in, and in which words everybody else is refused. */
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { refusalAnswer } from "../shared/answer.ts";
+import { methodNotAllowed, type Refusal } from "../shared/refusal.ts";
+import {
+  type Begin,
+  type Connection,
+  closeBehind,
+  finishWith,
+  inTurn,
+  openConnection,
+  takingConnection,
+} from "./connection.ts";
+import { faultOf, inspect, type ParseError } from "./fault.ts";
+import type { Limits } from "./limits.ts";
+
+/** Lets requests in to `app`. Gives the connections that are open. */
+export function openDoor(server: Server, app: RequestListener, limits: Limits): ReadonlySet<Connection> {
+  const open = new Set<Connection>();
+
+  const begin: Begin = (connection, { incoming, outgoing }) => {
+    const found = inspect(incoming);
+    // Where a body ends is the client's claim: what stands behind it may be a request that nobody meant to send.
+    if (found !== null) closeBehind(connection, outgoing, limits.linger);
+    if (found === null || found === "body") app(incoming, outgoing);
+    else refuse(outgoing, found);
+  };
+
+  function onConnection(socket: Socket): void {
+    if (open.size >= limits.connections) return void socket.destroy();
+    const connection = openConnection(socket);
+    open.add(connection);
+    socket.once("close", () => open.delete(connection));
+  }
+
+  function onRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const connection = takingConnection(incoming.socket);
+    if (connection !== null) inTurn(connection, { incoming, outgoing }, begin, limits.ahead);
+  }
+
+  /** node:http could not read what came. */
+  function onUnreadable(error: ParseError, socket: Socket): void {
+    const refusal = faultOf(error, limits.headers / 1_000);
+    const connection = takingConnection(socket);
+    // One that has never asked needs no answer.
+    if (refusal === null || socket.bytesRead === 0) socket.destroy();
+    // Behind `Connection: close` nothing is read, and its answer ends the connection.
+    else if (connection !== null && error.code !== "HPE_CLOSED_CONNECTION") refuseRest(connection, refusal);
+  }
+
+  /** node:http has handed the connection over, for us to be a proxy. */
+  function onConnect({ method = "CONNECT" }: IncomingMessage, socket: Socket): void {
+    socket.on("error", () => socket.destroy());
+    const connection = takingConnection(socket);
+    if (connection === null) socket.destroy();
+    else refuseRest(connection, methodNotAllowed(method));
+  }
+
+  function refuseRest(connection: Connection, refusal: Refusal): void {
+    finishWith(connection, limits.linger, (outgoing) => refuse(outgoing, refusal));
+  }
+
+  server.on("connection", onConnection);
+  // An expectation changes nothing: no body is waited for.
+  for (const event of ["request", "checkContinue", "checkExpectation"]) server.on(event, onRequest);
+  server.on("clientError", onUnreadable);
+  server.on("connect", onConnect);
+  return open;
+}
+
+function refuse(outgoing: ServerResponse, refusal: Refusal): void {
+  const { status, headers, body } = refusalAnswer(refusal, null);
+  outgoing.writeHead(status, { ...headers, "Content-Length": Buffer.byteLength(body ?? "") });
+  outgoing.end(body);
+}

@@ -1,0 +1,460 @@
+/** The door itself: HTTP that is wrong, odd, too large, too slow or too much, on real sockets. */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openPlace, type Place } from "../support/cli.ts";
+import { entry, field, libraryId } from "../support/library.ts";
+import type { Bundle } from "../support/model-bundle.ts";
+import { buildSite, type Door, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
+import { openWire, readAnswers, type Wire, type WireAnswer } from "../support/wire.ts";
+
+const KEY = "door";
+const HOST = `Host: x\r\nX-App-Key: ${KEY}\r\n`;
+const LIST = "/api/v1/pages";
+const GET = `GET ${LIST} HTTP/1.1\r\n${HOST}`;
+/** An answer that no kernel takes at once. */
+const LARGE = `/api/v1/pages/${libraryId(1)}`;
+const LARGE_SIZE = 12_000_000;
+
+let store: Store;
+let door: Door;
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  await loadBundles(store, [bundle(LARGE_SIZE)]);
+  await buildSite(store);
+  door = await openDoor(store);
+});
+
+afterAll(async () => {
+  await door.close();
+  expect(door.errors).toEqual([]);
+  await store.close();
+});
+
+function bundle(size: number): Bundle {
+  const pages = [1, 2, 3].map((number) =>
+    entry(number, "2026-01-01T00:00:00Z", {
+      title: `Page ${number}`,
+      body: `<p>${"text ".repeat(number === 1 ? size / 5 : 10)}</p>`,
+    }),
+  );
+  const fields = [field("title", "text", { searchable: true }), field("body", "rich_text")];
+  const texts = { name: "Pages", description: "", icon: "" };
+  const type = { slug: "pages", ...texts, fields, filterable_fields: ["title"], sortable_fields: ["title"] };
+  return { app: { key: KEY, name: "Door" }, types: [type], entries: { pages } };
+}
+
+/** Sends bytes and gives all answers that come until the server closes. */
+async function refused(bytes: string, url = door.url): Promise<WireAnswer[]> {
+  const wire = await openWire(url);
+  wire.send(bytes);
+  return readAnswers(await wire.closed);
+}
+
+function expectRefusal(answer: WireAnswer | undefined, status: number, code: string): void {
+  expect(answer, code).toBeDefined();
+  const { headers, body } = answer as WireAnswer;
+  expect([answer?.status, JSON.parse(body)], body).toEqual([status, { error: { code, message: expect.any(String) } }]);
+  expect(JSON.parse(body).error.message).toMatch(/^.{20,}\.$/);
+  expect(headers).toMatchObject({
+    "content-type": "application/json; charset=utf-8",
+    "cache-control": "no-store",
+    "access-control-allow-origin": "*",
+    "access-control-expose-headers": expect.stringContaining("Retry-After"),
+    vary: "X-App-Key",
+    connection: "close",
+  });
+  expect(headers.date).toMatch(/GMT$/);
+}
+
+async function stillServes(url = door.url): Promise<void> {
+  const wire = await openWire(url);
+  wire.send(`${GET}\r\n`);
+  expect((await wire.answers(1))[0]?.status).toBe(200);
+  wire.socket.destroy();
+}
+
+const many = (count: number, line: (index: number) => string) =>
+  Array.from({ length: count }, (_, at) => line(at)).join("");
+/** A target of exactly so many bytes. */
+const target = (bytes: number) => `${LIST}?x=`.padEnd(bytes, "a");
+
+describe("what is no HTTP, or HTTP that nobody should trust", () => {
+  test.each([
+    ["bytes of anything", "\x00\x01\x02\x03 hello\r\n\r\n"],
+    ["a TLS handshake", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".padEnd(100, "\x01")],
+    ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+    ["HTTP/2.0 in the words of HTTP/1.1", `GET ${LIST} HTTP/2.0\r\n${HOST}\r\n`],
+    ["a version that is none", `GET ${LIST} HTTP/9.9\r\n${HOST}\r\n`],
+    ["HTTP/0.9", `GET ${LIST}\r\n\r\n`],
+    ["a method in lower case", `get ${LIST} HTTP/1.1\r\n${HOST}\r\n`],
+    ["a target with a blank", `GET ${LIST}/a b HTTP/1.1\r\n${HOST}\r\n`],
+    ["a target with raw bytes", `GET ${LIST}/\xff HTTP/1.1\r\n${HOST}\r\n`],
+    ["a target that is a word", `GET pages HTTP/1.1\r\n${HOST}\r\n`],
+    ["line feeds alone", `GET ${LIST} HTTP/1.1\nHost: x\n\n`],
+    ["no Host", `GET ${LIST} HTTP/1.1\r\nX-App-Key: ${KEY}\r\n\r\n`],
+    ["two Hosts", `${GET}Host: y\r\n\r\n`],
+    ["a folded header", `${GET}X-A: b\r\n c\r\n\r\n`],
+    ["a header without a name", `${GET}: b\r\n\r\n`],
+    ["a blank before the colon", `${GET}Content-Length : 0\r\n\r\n`],
+    ["a return in a header", `${GET}X-A: b\rX-B: c\r\n\r\n`],
+    ["a zero byte in a header", `${GET}X-A: \x00\r\n\r\n`],
+    ["two lengths that differ", `${GET}Content-Length: 1\r\nContent-Length: 2\r\n\r\na`],
+    ["two lengths that are the same", `${GET}Content-Length: 1\r\nContent-Length: 1\r\n\r\na`],
+    ["a list of lengths", `${GET}Content-Length: 1, 1\r\n\r\na`],
+    ["a length below zero", `${GET}Content-Length: -1\r\n\r\n`],
+    ["a length that is no number", `${GET}Content-Length: 0x10\r\n\r\n`],
+    ["a length, then chunks", `${GET}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ["chunks, then a length", `${GET}Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n`],
+    ["a transfer encoding of another name", `${GET}Transfer-Encoding: gzip\r\n\r\n`],
+    ["an encoding before the chunks", `${GET}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+    ["an encoding behind the chunks", `${GET}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`],
+    ["two encodings", `${GET}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`],
+    ["chunks in HTTP/1.0", `GET ${LIST} HTTP/1.0\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+  ])("%s is 400 BAD_REQUEST, once, and the connection is closed", async (_, bytes) => {
+    const inner = `GET /api/v1/_schemas HTTP/1.1\r\n${HOST}\r\n`;
+    const answers = await refused(bytes + inner);
+    expect(answers.length).toBe(1);
+    expectRefusal(answers[0], 400, "BAD_REQUEST");
+  });
+
+  test("a request that ends in the middle is 400 BAD_REQUEST", async () => {
+    const wire = await openWire(door.url);
+    wire.socket.end("GET /api/v1/pa");
+    expectRefusal(readAnswers(await wire.closed)[0], 400, "BAD_REQUEST");
+  });
+
+  test("what was asked before is answered first", async () => {
+    const live = `GET ${LIST}?per_page=2 HTTP/1.1\r\n${HOST}\r\n`;
+    const answers = await refused(`${live}${GET}\r\n${live}NONSENSE\r\n\r\n${GET}\r\n`);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 400]);
+    expect(answers[0]?.body).toBe(answers[2]?.body);
+    expectRefusal(answers[3], 400, "BAD_REQUEST");
+  });
+
+  test("what follows a request that says it is the last one is not read", async () => {
+    const answers = await refused(`GET ${LIST}?per_page=1 HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n${GET}\r\n`);
+    expect(answers.map(({ status }) => status)).toEqual([200]);
+  });
+
+  test("a client that connects, says nothing and leaves gets nothing", async () => {
+    const wire = await openWire(door.url);
+    wire.socket.end();
+    expect(await wire.closed).toBe("");
+  });
+
+  test("CONNECT is 405 METHOD_NOT_ALLOWED, and no proxy", async () => {
+    const answers = await refused("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\nhello");
+    expect(answers.length).toBe(1);
+    expectRefusal(answers[0], 405, "METHOD_NOT_ALLOWED");
+    expect(answers[0]?.headers.allow).toBe("GET, HEAD, OPTIONS");
+  });
+});
+
+describe("what is odd, and right", () => {
+  const first = async (bytes: string) => {
+    const wire = await openWire(door.url);
+    wire.send(bytes);
+    const [answer] = await wire.answers(1);
+    // It takes another request, or it does not.
+    wire.send(`${GET}\r\n`);
+    const open = (await Promise.race([wire.answers(2), wire.closed.then(() => [])]).catch(() => [])).length === 2;
+    wire.socket.destroy();
+    return { ...(answer as WireAnswer), open };
+  };
+
+  test.each([
+    ["an absolute target", `GET http://x${LIST} HTTP/1.1\r\n${HOST}\r\n`, 200, true],
+    ["an absolute target of another host", `GET https://example.com:1${LIST} HTTP/1.1\r\n${HOST}\r\n`, 200, true],
+    ["the target *", `GET * HTTP/1.1\r\n${HOST}\r\n`, 404, true],
+    ["OPTIONS *", `OPTIONS * HTTP/1.1\r\n${HOST}\r\n`, 204, true],
+    ["HTTP/1.0", `GET ${LIST} HTTP/1.0\r\nX-App-Key: ${KEY}\r\n\r\n`, 200, false],
+    [
+      "HTTP/1.0 that keeps alive",
+      `GET ${LIST} HTTP/1.0\r\nX-App-Key: ${KEY}\r\nConnection: keep-alive\r\n\r\n`,
+      200,
+      true,
+    ],
+    ["an empty Host", `GET ${LIST} HTTP/1.1\r\nHost:\r\nX-App-Key: ${KEY}\r\n\r\n`, 200, true],
+    ["empty lines before it", `\r\n\r\n${GET}\r\n`, 200, true],
+    ["an upgrade to a web socket", `${GET}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`, 200, true],
+    [
+      "an upgrade to HTTP/2",
+      `${GET}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n\r\n`,
+      200,
+      true,
+    ],
+    ["an expectation", `${GET}Expect: 100-continue\r\n\r\n`, 200, false],
+    ["an expectation that nobody knows", `${GET}Expect: the-unexpected\r\n\r\n`, 200, true],
+    ["a body of no length", `${GET}Content-Length: 0\r\n\r\n`, 200, true],
+    ["a method that is not for reading", `DELETE ${LIST} HTTP/1.1\r\n${HOST}\r\n`, 405, true],
+    ["a method of WebDAV", `PROPFIND ${LIST} HTTP/1.1\r\n${HOST}\r\n`, 405, true],
+  ])("%s is answered", async (_, bytes, status, open) => {
+    const answer = await first(bytes);
+    expect([answer.status, answer.open]).toEqual([status, open]);
+    expect(answer.headers.connection).toBe(open ? "keep-alive" : "close");
+  });
+
+  test("a connection rests longer than load balancers keep theirs", async () => {
+    const { headers } = await first(`${GET}\r\n`);
+    expect(Number(/^timeout=(\d+)$/.exec(headers["keep-alive"] ?? "")?.[1])).toBeGreaterThan(60);
+  });
+});
+
+describe("bodies", () => {
+  const chunks = `${GET}Transfer-Encoding: chunked\r\n\r\n`;
+  const inner = `GET /api/v1/_schemas HTTP/1.1\r\n${HOST}\r\n`;
+
+  test.each([
+    ["a GET with a body", `${GET}Content-Length: 5\r\n\r\nhello`, 200],
+    ["a GET with a request as its body", `${GET}Content-Length: ${inner.length}\r\n\r\n${inner}`, 200],
+    ["a GET with chunks", `${chunks}5\r\nhello\r\n0\r\n\r\n`, 200],
+    ["a GET whose chunks have extensions and trailers", `${chunks}5;a=b\r\nhello\r\n0\r\nX-App-Key: no\r\n\r\n`, 200],
+    ["a GET with chunks that are none", `${chunks}ZZ\r\nhello\r\n`, 200],
+    ["a live GET with a body", `GET ${LIST}?per_page=1 HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, 200],
+    ["a POST", `POST ${LIST} HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, 405],
+    ["a body that waits for leave", `${GET}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, 200],
+  ])("%s is answered at once, and nothing behind it", async (_, bytes, status) => {
+    const wire = await openWire(door.url);
+    wire.send(bytes + inner);
+    const [answer] = await wire.answers(1);
+    expect([answer?.status, answer?.headers.connection]).toEqual([status, "close"]);
+    wire.socket.end();
+    expect(readAnswers(await wire.closed).length).toBe(1);
+  });
+
+  test("a body that never comes is not waited for", async () => {
+    const answers = await refused(`${GET}Content-Length: 1000000000\r\n\r\nabc`);
+    expect(answers.map(({ status }) => status)).toEqual([200]);
+  });
+
+  test("a body of 64 MB does not keep its client from the answer", async () => {
+    const wire = await openWire(door.url);
+    wire.send(`POST ${LIST} HTTP/1.1\r\n${HOST}Content-Length: 64000000\r\n\r\n`);
+    const chunk = Buffer.alloc(64_000, "a");
+    for (let sent = 0; sent < 64_000_000 && wire.socket.writable; sent += chunk.length) {
+      if (!wire.socket.write(chunk))
+        await Promise.race([new Promise((done) => wire.socket.once("drain", done)), wire.closed]);
+    }
+    wire.socket.end();
+    expect(readAnswers(await wire.closed).map(({ status }) => status)).toEqual([405]);
+  });
+});
+
+describe("sizes", () => {
+  test.each([
+    ["a target of 16,384 bytes", target(16_384), 200],
+    ["a target of 16,385 bytes", target(16_385), 414],
+    ["a target of 60,000 bytes", target(60_000), 414],
+    ["a target of 1 MB", target(1_000_000), 414],
+  ])("%s", async (_, path, status) => {
+    const [answer] = await refused(`GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`);
+    if (status === 414) expectRefusal(answer, 414, "URI_TOO_LONG");
+    else expect(answer?.status).toBe(status);
+  });
+
+  const others = `${GET}Connection: close\r\n`;
+  test.each([
+    ["100 headers", `${others}${many(97, (at) => `X-${at}: a\r\n`)}\r\n`, 200],
+    ["101 headers", `${others}${many(98, (at) => `X-${at}: a\r\n`)}\r\n`, 431],
+    ["101 times the same header", `${others}${many(98, () => "X-A: a\r\n")}\r\n`, 431],
+    ["10,000 headers", `${others}${many(10_000, () => "A:b\r\n")}\r\n`, 431],
+    ["a header of 16,000 bytes", `${others}X-A: ${"a".repeat(16_000)}\r\n\r\n`, 200],
+    ["a header of 16,385 bytes", `${others}X-A: ${"a".repeat(16_385)}\r\n\r\n`, 431],
+    ["headers of 20,000 bytes", `${others}${many(20, (at) => `X-${at}: ${"a".repeat(1_000)}\r\n`)}\r\n`, 431],
+    ["a header of 1 MB", `${others}X-A: ${"a".repeat(1_000_000)}\r\n\r\n`, 431],
+  ])("%s", async (_, bytes, status) => {
+    const [answer] = await refused(bytes);
+    if (status === 431) expectRefusal(answer, 431, "HEADERS_TOO_LARGE");
+    else expect(answer?.status).toBe(status);
+  });
+
+  test("a key behind too many headers is not taken for a missing one", async () => {
+    const [answer] = await refused(
+      `GET ${LIST} HTTP/1.1\r\nHost: x\r\n${many(200, () => "A: b\r\n")}X-App-Key: ${KEY}\r\n\r\n`,
+    );
+    expectRefusal(answer, 431, "HEADERS_TOO_LARGE");
+  });
+});
+
+describe("a client that sends ahead", () => {
+  test("has all answers in their order", async () => {
+    const wire = await openWire(door.url);
+    const targets = Array.from({ length: 50 }, (_, at) =>
+      at % 3 === 0 ? `${LIST}?per_page=${at + 1}` : `${LIST}/${at}`,
+    );
+    wire.send(many(50, (at) => `GET ${targets[at]} HTTP/1.1\r\n${HOST}\r\n`));
+    const answers = await wire.answers(50);
+    expect(answers.map(({ status }) => status)).toEqual(targets.map((_, at) => (at % 3 === 0 ? 200 : 404)));
+    const sizes = answers.filter(({ status }) => status === 200).map(({ body }) => JSON.parse(body).meta.per_page);
+    expect(sizes).toEqual(targets.flatMap((_, at) => (at % 3 === 0 ? [at + 1] : [])));
+    wire.socket.destroy();
+  });
+
+  test("too far is answered as far as is promised, and told that the connection ends there", async () => {
+    const answers = await refused(many(2_000, () => `${GET}\r\n`));
+    expect(answers.length).toBeGreaterThanOrEqual(100);
+    expect(answers.length).toBeLessThan(2_000);
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    expect(answers.map(({ headers }) => headers.connection).lastIndexOf("keep-alive")).toBe(answers.length - 2);
+    expect(answers.at(-1)?.headers.connection).toBe("close");
+  });
+
+  test("and leaves takes its requests with it", async () => {
+    const wire = await openWire(door.url);
+    wire.send(many(60, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
+    await until("the first bytes", () => wire.size() > 0);
+    wire.socket.resetAndDestroy();
+    await stillServes();
+  });
+});
+
+describe("slow clients", () => {
+  let strict: Door;
+  beforeAll(async () => {
+    const limits = { headers: 500, request: 1_000, idle: 2_000, stall: 1_000, linger: 200, connections: 3 };
+    strict = await openDoor({ ...store, folder: join(store.folder, "strict") }, join(store.folder, "out"), limits);
+  });
+  afterAll(async () => {
+    await strict.close();
+    expect(strict.errors).toEqual([]);
+  });
+
+  test("headers that do not end are 408 REQUEST_TIMEOUT", async () => {
+    const answers = await refused(`${GET}X-A: `, strict.url);
+    expect(answers.length).toBe(1);
+    expectRefusal(answers[0], 408, "REQUEST_TIMEOUT");
+  });
+
+  test("headers that drip are 408 REQUEST_TIMEOUT", async () => {
+    const wire = await openWire(strict.url);
+    wire.send(GET);
+    const drip = setInterval(() => wire.send("X-A: a\r\n"), 50);
+    const text = await wire.closed;
+    clearInterval(drip);
+    expectRefusal(readAnswers(text)[0], 408, "REQUEST_TIMEOUT");
+  });
+
+  test("a second request that does not end is 408 as well", async () => {
+    const answers = await refused(`${GET}\r\n${GET}`, strict.url);
+    expect(answers.map(({ status }) => status)).toEqual([200, 408]);
+  });
+
+  test("a connection that never asks is closed without a word", async () => {
+    expect(await (await openWire(strict.url)).closed).toBe("");
+  });
+
+  test("a connection that rests between two requests is not hurried by the limits of a request", async () => {
+    const wire = await openWire(strict.url);
+    wire.send(`${GET}\r\n`);
+    await wire.answers(1);
+    const start = performance.now();
+    await until("more time than a request has", () => performance.now() - start > 1_200);
+    wire.send(`${GET}\r\n`);
+    expect((await wire.answers(2)).map(({ status }) => status)).toEqual([200, 200]);
+    // And is closed when it has rested enough.
+    expect(readAnswers(await wire.closed).length).toBe(2);
+  });
+
+  test("a client that takes nothing of its answer is cut", async () => {
+    const wire = await openWire(strict.url);
+    wire.socket.pause();
+    wire.send(many(20, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
+    for (const other of await openAll()) other.socket.destroy();
+    wire.socket.resume();
+    // What comes are the bytes that were on their way.
+    await wire.closed;
+    expect(wire.size()).toBeLessThan(LARGE_SIZE);
+  });
+
+  test("a client that takes its answer slowly, but takes it, has all of it", async () => {
+    const wire = await openWire(strict.url);
+    wire.send(`GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`);
+    wire.socket.on("data", () => {
+      wire.socket.pause();
+      setTimeout(() => wire.socket.resume(), 10);
+    });
+    await until("the whole answer", () => wire.size() > LARGE_SIZE || wire.socket.closed);
+    expect(wire.size()).toBeGreaterThan(LARGE_SIZE);
+    wire.socket.destroy();
+  });
+
+  test("a client that is refused and goes on sending is cut", async () => {
+    const wire = await openWire(strict.url, true);
+    wire.send(`GET ${target(20_000)} HTTP/1.1\r\n${HOST}Content-Length: 1000000000\r\n\r\n`);
+    const drip = setInterval(() => wire.send("a".repeat(1_000)), 20);
+    const text = await wire.closed;
+    clearInterval(drip);
+    expectRefusal(readAnswers(text)[0], 414, "URI_TOO_LONG");
+  });
+
+  test("of too many connections those that are open go on, and the others are closed", async () => {
+    const wires = await openAll();
+    expect(await refused(`${GET}\r\n`, strict.url)).toEqual([]);
+    wires[0]?.send(`${GET}\r\n`);
+    await wires[0]?.answers(2);
+    for (const wire of wires) wire.socket.destroy();
+    for (const wire of await openAll()) wire.socket.destroy();
+  });
+
+  /** As many connections as there may be, each with an answer. What was closed a moment ago may still be counted. */
+  async function openAll(): Promise<Wire[]> {
+    let wires: Wire[] = [];
+    await until("three connections that are free", async () => {
+      wires = await Promise.all([1, 2, 3].map(() => openWire(strict.url)));
+      for (const wire of wires) wire.send(`${GET}\r\n`);
+      const found = await Promise.all(wires.map((wire) => wire.answers(1).catch(() => [])));
+      const free = found.every((answers) => answers.length === 1);
+      if (!free) for (const wire of wires) wire.socket.destroy();
+      return free;
+    });
+    return wires;
+  }
+});
+
+describe("the memory of a server", () => {
+  let place: Place;
+  beforeAll(async () => {
+    place = openPlace({ DATABASE_URL: store.url ?? "" });
+    await place.take(bundle(1_000_000));
+    await place.run("build");
+  });
+  afterAll(() => place.close());
+
+  const MB = 1_000_000;
+  const rss = (pid: number) => Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)])) * 1_024;
+
+  test("does not grow with what is done to it", async () => {
+    const server = await place.serve();
+    const rounds: ((wire: Wire) => void)[] = [
+      // Many requests, and none of the answers taken.
+      (wire) => {
+        wire.socket.pause();
+        wire.send(many(100, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
+      },
+      (wire) => wire.send(`GET ${target(300_000)} HTTP/1.1\r\n${HOST}\r\n`),
+      (wire) => wire.send(`${GET}${many(50_000, () => "A: b\r\n")}\r\n`),
+      (wire) => wire.send(`POST ${LIST} HTTP/1.1\r\n${HOST}Content-Length: 900000000\r\n\r\n${"a".repeat(300_000)}`),
+      (wire) => wire.send(`${GET}Transfer-Encoding: chunked\r\n\r\n${"10000\r\n".padEnd(65_543, "a")}\r\n`.repeat(5)),
+      (wire) => wire.send("\x00".repeat(300_000)),
+      (wire) => wire.send(GET),
+    ];
+    const abuse = async () => {
+      for (const round of rounds) {
+        const wires = await Promise.all(Array.from({ length: 30 }, () => openWire(server.url)));
+        for (const wire of wires) round(wire);
+        await stillServes(server.url);
+        for (const wire of wires) wire.socket.destroy();
+        await Promise.all(wires.map((wire) => wire.closed));
+      }
+    };
+    for (let again = 0; again < 3; again++) {
+      await abuse();
+      // The answers that the first round asks for would be 3 GB.
+      expect(rss(server.pid)).toBeLessThan(700 * MB);
+    }
+    expect((await server.stop()).code).toBe(0);
+  });
+});
