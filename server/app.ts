@@ -67,10 +67,9 @@ export function createApp({ sources, hits, ledger, policy }: AppOptions): Reques
   };
 }
 
-function findHit(hits: Hits, asked: AskedHttp, coding: Coding | null): Hit | null {
-  const { method, target, appKey, transferEncoding } = asked;
-  const isPlain = transferEncoding === undefined && (method === "GET" || method === "HEAD");
-  return isPlain && appKey !== undefined ? hits.find({ appKey, target, coding }) : null;
+function findHit(hits: Hits, { method, target, appKey }: AskedHttp, coding: Coding | null): Hit | null {
+  if (appKey === undefined || (method !== "GET" && method !== "HEAD")) return null;
+  return hits.find({ appKey, target, coding });
 }
 
 /** Node leaves the body of an answer to HEAD away by itself. */

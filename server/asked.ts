@@ -7,15 +7,12 @@ export type AskedHttp = {
   readonly appKey: string | undefined;
   readonly ifNoneMatch: string | undefined;
   readonly acceptEncoding: string | undefined;
-  /** Tells of a body, whose framing may turn out to be wrong behind the headers. */
-  readonly transferEncoding: string | undefined;
 };
 
 const HEADERS = {
   "x-app-key": "appKey",
   "if-none-match": "ifNoneMatch",
   "accept-encoding": "acceptEncoding",
-  "transfer-encoding": "transferEncoding",
 } as const;
 type Name = keyof typeof HEADERS;
 const LENGTHS = new Set(Object.keys(HEADERS).map((name) => name.length));
@@ -31,7 +28,6 @@ export function readAsked({ method = "GET", url = "/", rawHeaders }: IncomingMes
     appKey: undefined,
     ifNoneMatch: undefined,
     acceptEncoding: undefined,
-    transferEncoding: undefined,
   };
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;

@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { createApp } from "../../server/app.ts";
+import { openHits } from "../../server/hits.ts";
 import { type Ledger, openLedger } from "../../server/ledger.ts";
 import { openLive } from "../../server/live.ts";
 import { listen } from "../../server/serve.ts";
@@ -19,20 +20,27 @@ export type LedgerServer = {
 };
 
 const { counts, url, out, data } = JSON.parse(process.argv[2] ?? "") as LedgerServer;
-const limits = { connections: 10, queue: 200, queryTimeout: 5_000, share: true };
+const limits = { connections: 10, queue: 200, queryTimeout: 5_000 };
 const onError = (error: unknown) => console.error(error);
-const NONE: Ledger = { count: async () => {}, close: async () => {} };
+const NONE: Ledger = {
+  count: async () => true,
+  backlog: () => ({ requests: 0, seconds: 0 }),
+  close: async () => {},
+};
 
-const database = await openDatabase({ url, dataDir: data, ...limits });
+const database = await openDatabase({ url, dataDir: data, ...limits, connections: limits.connections + 1 });
 const ledger = counts
-  ? await openLedger(database, { folder: join(data, "ledger"), now: () => new Date(), onError })
+  ? await openLedger(database, { folder: join(data, "ledger"), machine: "bench", now: () => new Date(), onError })
   : NONE;
-const sources = { ...openTree(out), ...openLive(database, { mediaBaseUrl: "https://media.example.com" }), onError };
-const listening = await listen(createApp({ sources, ledger, policy: DEFAULT_CACHE_POLICY }), "127.0.0.1", 0);
+const live = openLive(database, { mediaBaseUrl: "https://media.example.com", ...limits });
+const sources = { ...openTree(out), ...live, onError };
+const app = createApp({ sources, hits: openHits(1 << 26), ledger, policy: DEFAULT_CACHE_POLICY });
+const listening = await listen(app, "127.0.0.1", 0);
 console.log(JSON.stringify({ url: listening.url }));
 
 process.once("SIGTERM", async () => {
   await listening.stop();
+  live.close();
   await ledger.close();
   await database.close();
 });
