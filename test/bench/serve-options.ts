@@ -31,7 +31,7 @@ Options:
   --entries N            entries of all apps together: 1000 to 1000000, by default 10000
   --apps N               apps that share them: 1 to 1000, by default 1
   --cases A,B            these cases alone
-  --rounds N             how often each side is measured, turn by turn: by default 5
+  --rounds N             how often each server is measured, in turn: by default 5
   --seconds N            how long each time: by default 3
   --connections N        keep-alive connections, each with one request at a time: by default 50
   --profile FOLDER       write CPU profiles of precast serve and bare node:http there; profiled processes are slower

@@ -16,12 +16,12 @@ import {
   record,
   shotsOf,
 } from "../recorded.ts";
-import { watchWindow } from "../round.ts";
+import { type Window, watchInTurn, watchWindow } from "../round.ts";
 import type { ServeOptions } from "../serve-options.ts";
 import { type Found, type Round, type Row, ratioOf, roundOf, rowOf } from "../serve-result.ts";
 import { hasOption, profiling, type Served, startNode, startPrecast } from "../served.ts";
 import { openSite, type Site } from "../site.ts";
-import { inTurn, openLoop } from "../traffic.ts";
+import { inTurn, openLoop, type Shot } from "../traffic.ts";
 import type { Work } from "../work.ts";
 
 /** So many requests, again and again. */
@@ -45,7 +45,12 @@ type Plan = {
   readonly against: readonly string[];
   readonly aim: string;
 };
-type Side = Plan & { readonly recorded: Recorded; readonly rounds: Round[] };
+type Side = Plan & {
+  readonly recorded: Recorded;
+  /** The requests in turn, from where the last slice ended. */
+  readonly next: () => Shot;
+  readonly rounds: Round[];
+};
 
 export async function cachedCase(work: Work<ServeOptions>): Promise<Found> {
   const site = await openSite(work, "cached", work.options);
@@ -76,7 +81,9 @@ async function openSides(work: Work<ServeOptions>, site: Site, started: Served[]
   };
   const side = async (plan: Plan): Promise<Side> => {
     work.say(`cached: recording ${plan.served.name}`);
-    return { ...plan, recorded: await record(plan.served.url, plan.asks, plan.manner), rounds: [] };
+    const { served, asks, manner } = plan;
+    const recorded = await record(served.url, asks, manner);
+    return { ...plan, recorded, next: inTurn(shotsOf(served.url, asks, recorded, manner)), rounds: [] };
   };
   /** One of ours, and a bare one that repeats its answers. */
   const pair = async (name: string, flags: readonly string[], asks: readonly Ask[], manner: Manner, aim: string) => {
@@ -121,23 +128,23 @@ async function startBare({ place, options }: Work<ServeOptions>, name: string, r
 
 async function runRounds({ options, say }: Work<ServeOptions>, sides: readonly Side[]): Promise<string[]> {
   const faults: string[] = [];
-  for (const side of sides) await runRound(side, options.connections, WARM_UP);
+  const watch = (side: Side, seconds: number) => watchSide(side, options.connections, seconds);
+  for (const side of sides) await watch(side, WARM_UP);
   for (let round = 1; round <= options.rounds; round++) {
     say(`cached: round ${round}`);
-    for (const side of sides) {
-      const { found, wrong } = await runRound(side, options.connections, options.seconds);
-      side.rounds.push(found);
-      faults.push(...named(side.served, wrong));
+    for (const [side, { seen, cpu }] of await watchInTurn(sides, options.seconds, watch)) {
+      side.rounds.push(roundOf(seen, cpu));
+      faults.push(...named(side.served, seen.faults));
     }
   }
   return faults;
 }
 
-async function runRound({ served, asks, recorded, manner }: Side, connections: number, seconds: number) {
-  const traffic = openLoop(served.url, connections, inTurn(shotsOf(served.url, asks, recorded, manner)));
-  const { seen, cpu } = await watchWindow(served, seconds, traffic);
+async function watchSide({ served, next }: Side, connections: number, seconds: number): Promise<Window> {
+  const traffic = openLoop(served.url, connections, next);
+  const window = await watchWindow(served, seconds, traffic);
   await traffic.stop();
-  return { found: roundOf(seen, cpu), wrong: seen.faults };
+  return window;
 }
 
 function resultOf({ served, rounds, against, aim }: Side, sides: readonly Side[]): Row {
