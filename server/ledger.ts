@@ -181,10 +181,10 @@ export async function openLedger(
     },
     backlog: () => {
       const waiting = [...outbox.waiting(), ...(page === null ? [] : [page])];
-      const since = Math.min(...waiting.map((one) => one.since), performance.now());
+      const time = performance.now();
       return {
         requests: waiting.reduce((sum, { requests }) => sum + requests, 0),
-        seconds: (performance.now() - since) / 1_000,
+        seconds: (time - Math.min(...waiting.map(({ since }) => since), time)) / 1_000,
       };
     },
     close: async () => {

@@ -1,17 +1,44 @@
 /** Counted requests are counted: every one, once, however many come at a time and whatever becomes of server and database. */
-import { readdir } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Ledger, openLedger } from "../../server/ledger.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Count } from "../../server/journal.ts";
+import { type Ledger, type LedgerOptions, openLedger } from "../../server/ledger.ts";
 import { sql } from "../../shared/database/database.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
-import { openStore, type Store } from "../support/site.ts";
+import { SHOP } from "../support/posts.ts";
+import { openDoor, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
 
 const DAY = "2026-01-20";
 const now = () => new Date(`${DAY}T23:59:59.999Z`);
 
-function open(store: Store, folder: string): Promise<Ledger> {
-  return openLedger(store.database, { folder: join(store.folder, folder), machine: "test", now, onError: () => {} });
+type Options = Partial<LedgerOptions> & { readonly errors?: unknown[] };
+
+function open(store: Store, folder: string, { errors = [], ...options }: Options = {}): Promise<Ledger> {
+  return openLedger(store.database, {
+    folder: join(store.folder, folder),
+    machine: "test",
+    now,
+    onError: (error) => void errors.push(error),
+    ...options,
+  });
+}
+
+function count(app: string, shape = "list", status = 200): Count {
+  return { app, shape, status, saving: "" };
+}
+
+function line(app: string, more = {}): string {
+  return `${JSON.stringify({ ...count(app), day: DAY, count: 1, ...more })}\n`;
+}
+
+/** The name of a journal whose owner nobody can see. */
+function strangersName(): string {
+  return `0123456789abcdef-1-01234567.${randomUUID()}.ndjson`;
 }
 
 async function usage(store: Store): Promise<unknown[]> {
@@ -30,6 +57,7 @@ describe("the ledger", () => {
     server = await startPostgres();
     store = await openStore("postgres", {}, server.url("postgres"));
   });
+  beforeEach(() => store.database.execute("DELETE FROM precast.usage; DELETE FROM precast.usage_batches"));
   afterAll(async () => {
     await store.close();
     await server.remove();
@@ -45,8 +73,9 @@ describe("the ledger", () => {
         saving: "",
       }),
     );
-    await Promise.all(counts);
+    expect(new Set(await Promise.all(counts))).toEqual(new Set([true]));
     await ledger.close();
+    expect(ledger.backlog()).toEqual({ requests: 0, seconds: 0 });
     expect(await usage(store)).toEqual([
       ["a", DAY, "list", "200", "500"],
       ["a", DAY, "list", "400", "500"],
@@ -54,13 +83,13 @@ describe("the ledger", () => {
       ["b", DAY, "list", "400", "2000"],
     ]);
     expect(await readdir(join(store.folder, "crowd"))).toEqual([]);
-    await store.database.query(sql("DELETE FROM precast.usage"));
   });
 
   test("keeps on disk what the database could not take, and sends it once after the next start", async () => {
     const ledger = await open(store, "outage");
     await server.stop("immediate");
-    await ledger.count({ app: "a", shape: "search", status: 503, saving: "" });
+    expect(await ledger.count(count("a", "search", 503))).toBe(true);
+    expect(ledger.backlog()).toMatchObject({ requests: 1 });
     await ledger.close();
     expect(await readdir(join(store.folder, "outage"))).toHaveLength(1);
 
@@ -68,5 +97,203 @@ describe("the ledger", () => {
     for (const _ of ["first", "second"]) await (await open(store, "outage")).close();
     expect(await usage(store)).toEqual([["a", DAY, "search", "503", "1"]]);
     expect(await readdir(join(store.folder, "outage"))).toEqual([]);
+  });
+
+  test.each([
+    ["a stranger's, after a while without a sign of life", strangersName()],
+    ["of the first version", `4194305-${randomUUID()}.ndjson`],
+  ])("adopts while it runs a journal that is %s", async (_, name) => {
+    const ledger = await open(store, "orphan", { patrol: 10 });
+    await writeFile(join(store.folder, "orphan", name), line("a", { count: undefined, saving: undefined }));
+    await until("the journal to be sent", async () => (await usage(store)).length === 1);
+    expect(await usage(store)).toEqual([["a", DAY, "list", "200", "1"]]);
+    await ledger.close();
+  });
+
+  test("leaves the journals of a stranger alone that shows that it lives", async () => {
+    await server.stop("immediate");
+    const stranger = await open(store, "neighbours", { machine: "elsewhere", patrol: 10, now: () => new Date() });
+    const ledger = await open(store, "neighbours", { patrol: 30 });
+    await stranger.count(count("a"));
+    const before = await readdir(join(store.folder, "neighbours"));
+    const looks = 40;
+    const gone: string[] = [];
+    for (let look = 0; look < looks; look++) {
+      const files = await readdir(join(store.folder, "neighbours"));
+      gone.push(...before.filter((file) => !files.includes(file)));
+      await sleep(30);
+    }
+    expect(gone).toEqual([]);
+    await server.start();
+    await Promise.all([stranger.close(), ledger.close()]);
+    expect(await usage(store)).toEqual([["a", expect.any(String), "list", "200", "1"]]);
+  });
+
+  test("that was taken for dead finds out before it answers: nothing answered is lost, nothing is twice", async () => {
+    const errors: unknown[] = [];
+    const silent = await open(store, "silent", { machine: "elsewhere", patrol: 3_600_000, errors });
+    const thief = await open(store, "silent", { patrol: 2 });
+    const answers = { yes: 0, no: 0 };
+    const taken = () => errors.length;
+    for (let turn = 0; taken() < 5; turn++) {
+      expect(turn).toBeLessThan(1_000);
+      if (await silent.count(count("a"))) answers.yes++;
+      else answers.no++;
+      // Long enough for it to seem dead, now and then.
+      await sleep(turn % 3 === 0 ? 60 : 0);
+    }
+    await silent.close();
+    await thief.close();
+    expect(answers.no).toBeGreaterThanOrEqual(5);
+    const [row] = (await usage(store)) as string[][];
+    const counted = Number(row?.[4]);
+    expect(counted).toBeGreaterThanOrEqual(answers.yes);
+    expect(counted).toBeLessThanOrEqual(answers.yes + answers.no);
+    expect(await readdir(join(store.folder, "silent"))).toEqual([]);
+  });
+
+  test("sets a journal aside that has broken lines, counts the whole ones, and tells it once", async () => {
+    const folder = join(store.folder, "broken");
+    await mkdir(folder);
+    const broken = strangersName();
+    await writeFile(
+      join(folder, broken),
+      `${line("a")}{"app":"a","day\n${line("a", { count: 2 })}\0\0\n${line("a", { status: "200" })}${line("a").slice(0, -9)}`,
+    );
+    await writeFile(join(folder, strangersName()), line("b"));
+    const errors: unknown[] = [];
+    const ledger = await open(store, "broken", { patrol: 10, errors });
+    await until("both to be sent", async () => (await usage(store)).length === 2);
+    await ledger.close();
+    expect(await usage(store)).toEqual([
+      ["a", DAY, "list", "200", "3"],
+      ["b", DAY, "list", "200", "1"],
+    ]);
+    const id = broken.slice(broken.indexOf("."));
+    expect(await readdir(folder)).toEqual([expect.stringMatching(new RegExp(`${id}\\.broken$`))]);
+    expect(errors.map(String)).toEqual([expect.stringMatching(/^Error: 3 lines of .*\.broken cannot be read/)]);
+  });
+
+  test("sends what the database takes beside what it refuses, which follows when it does not any more", async () => {
+    await store.database.execute("ALTER TABLE precast.usage ADD CONSTRAINT picky CHECK (app_key <> 'bad')");
+    const folder = join(store.folder, "refused");
+    await mkdir(folder);
+    await writeFile(join(folder, strangersName()), line("bad"));
+    const errors: unknown[] = [];
+    const ledger = await open(store, "refused", { patrol: 10, errors });
+    await until("the batch to be refused", () => errors.length > 0);
+    await ledger.count(count("good"));
+    await until("the other to be sent", async () => (await usage(store)).length === 1);
+    await store.database.execute("ALTER TABLE precast.usage DROP CONSTRAINT picky");
+    await until("both to be sent", async () => (await usage(store)).length === 2);
+    await ledger.close();
+    expect(errors.map(String)).toEqual([expect.stringMatching(/stay there and are sent again later: .*picky/)]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("of two servers that add to the same rows in another order, none fails", async () => {
+    const errors: unknown[] = [];
+    const apps = Array.from({ length: 200 }, (_, index) => `app${index}`);
+    const ledgers = await Promise.all([apps, apps].map(() => open(store, "both", { errors })));
+    for (let turn = 0; turn < 10; turn++) {
+      const [forth, back] = ledgers.map((ledger, index) => {
+        const order = index === 0 ? apps : [...apps].reverse();
+        return order.map((app) => ledger.count(count(app)));
+      });
+      await Promise.all([...(forth ?? []), ...(back ?? [])]);
+      if (turn % 3 === 2) {
+        await Promise.all(ledgers.map((ledger) => ledger.close()));
+        for (const index of ledgers.keys()) ledgers[index] = await open(store, "both", { errors });
+      }
+    }
+    await Promise.all(ledgers.map((ledger) => ledger.close()));
+    expect(errors).toEqual([]);
+    expect(new Set((await usage(store)).map((row) => (row as string[])[4]))).toEqual(new Set(["20"]));
+  });
+
+  test("forgets batches a day after their journals were removed, and no others", async () => {
+    await store.database.execute(`INSERT INTO precast.usage_batches (id, removed_at) VALUES
+      ('${randomUUID()}', now() - interval '25 hours'), ('${randomUUID()}', now() - interval '23 hours'), ('${randomUUID()}', NULL)`);
+    const left = () => store.database.query(sql("SELECT id::text FROM precast.usage_batches"));
+    const ledger = await open(store, "forgetful", { patrol: 10 });
+    await until("the old one to be forgotten", async () => (await left()).length === 2);
+    for (const turn of [1, 2]) {
+      await ledger.count(count("a"));
+      await until("the batch to be sent", async () => (await left()).length === 2 + turn);
+    }
+    await ledger.close();
+    const removed = sql(
+      "SELECT count(*)::text FROM precast.usage_batches WHERE removed_at > now() - interval '1 hour'",
+    );
+    expect(await store.database.query(removed)).toEqual([["1"]]);
+  });
+
+  test.each(["process", "power"] as const)(
+    "without its folder counts nothing, and goes on when it is back (%s)",
+    async (durability) => {
+      const folder = join(store.folder, `lost-${durability}`);
+      const errors: unknown[] = [];
+      const ledger = await open(store, `lost-${durability}`, { durability, errors });
+      await rename(folder, `${folder}-aside`);
+      await writeFile(folder, "");
+      expect([await ledger.count(count("a")), await ledger.count(count("a"))]).toEqual([false, false]);
+      expect(errors).toHaveLength(1);
+      await rm(folder);
+      await rename(`${folder}-aside`, folder);
+      expect(await ledger.count(count("a"))).toBe(true);
+      await ledger.close();
+      expect(await usage(store)).toEqual([["a", DAY, "list", "200", "1"]]);
+    },
+  );
+
+  test.runIf(process.platform === "linux" && process.getuid?.() === 0)(
+    "on a full disk counts nothing of what it refuses, and goes on when there is room",
+    async ({ skip }) => {
+      const disk = join(store.folder, "disk");
+      await mkdir(disk);
+      if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", disk]).status !== 0) return skip();
+      try {
+        const errors: unknown[] = [];
+        const ledger = await open(store, "disk", { errors });
+        expect(await ledger.count(count("a"))).toBe(true);
+        const filler = join(disk, "filler");
+        await writeFile(filler, Buffer.alloc(60_000)).catch(() => {});
+        let counted = 1;
+        for (let turn = 0; errors.length === 0; turn++) {
+          expect(turn).toBeLessThan(1_000);
+          const all = Array.from({ length: 50 }, (_, index) => ledger.count(count(`a${index}`)));
+          counted += (await Promise.all(all)).filter((one) => one).length;
+        }
+        await rm(filler);
+        expect(await ledger.count(count("a"))).toBe(true);
+        await ledger.close();
+        const sums = (await usage(store)).map((row) => Number((row as string[])[4]));
+        expect(sums.reduce((sum, one) => sum + one, 0)).toBe(counted + 1);
+        expect(errors.map(String)).toEqual([expect.stringMatching(/ENOSPC|takes no more/)]);
+      } finally {
+        spawnSync("umount", ["-l", disk]);
+      }
+    },
+  );
+
+  test("what cannot be counted is not given, and what is free is", async () => {
+    await store.database.execute(SHOP);
+    const door = await openDoor(store);
+    const folder = join(store.folder, "ledger");
+    const get = (target: string) => door.get(`/api/v1/posts${target}`, { appKey: "shop" });
+    await rename(folder, `${folder}-aside`);
+    await writeFile(folder, "");
+    const refused = await get("?per_page=1");
+    expect([refused.status, refused.json.error.code]).toEqual([503, "DATABASE_UNAVAILABLE"]);
+    expect(refused.headers).toMatchObject({ "retry-after": "1", "cache-control": "no-store" });
+    expect(refused.headers["x-request-counted"]).toBeUndefined();
+    expect((await get("?page=2")).status).toBe(200);
+    await rm(folder);
+    await rename(`${folder}-aside`, folder);
+    expect((await get("?per_page=2")).status).toBe(200);
+    await door.close();
+    const rows = await store.database.query(sql("SELECT shape, saving, count::text FROM precast.usage"));
+    expect(rows).toEqual([["list", "per_page=2", "1"]]);
+    expect(door.errors).toHaveLength(1);
   });
 });
