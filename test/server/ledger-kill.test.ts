@@ -185,6 +185,17 @@ describe("on PostgreSQL", () => {
     await settle(place);
     await store.database.execute("DELETE FROM precast.usage");
 
+    const behind = newTally();
+    const killedBehind = await place.serve("", {
+      NODE_OPTIONS: `--import=${KILLER}`,
+      PRECAST_TEST_KILL: `main:${sent}`,
+    });
+    await askThrough(killedBehind, behind);
+    expect(await killedBehind.end()).toMatchObject({ code: null });
+    await settle(place);
+    expect(problemsOf(behind, await usageOf(place)), "killed before the removal of what was sent").toEqual([]);
+    await store.database.execute("DELETE FROM precast.usage");
+
     const tally = newTally();
     const killed: number[] = [];
     const points = Array.from({ length: sent }, (_, index) => index + 1);
