@@ -35,6 +35,8 @@ export type Terminal = {
   /** How many characters a line of a drawing may have. */
   readonly width: number;
   readonly table: (head: readonly string[], rows: readonly (readonly (string | number)[])[]) => string;
+  /** How a log on standard error is to be written: in sentences where a person looks, in colour if that is wanted. */
+  readonly log: { readonly readable: boolean; readonly colors: boolean };
   /** Null where nobody looks. */
   readonly progress: () => Progress | null;
 };
@@ -62,6 +64,7 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
     print: (text) => void stdout.write(text),
     width: stdout.columns ?? USUAL_WIDTH,
     table,
+    log: { readable: stderr.isTTY === true, colors: stderr.isTTY === true && !plain },
     progress: () => bars?.openProgress(stderr) ?? null,
   };
 }

@@ -1,69 +1,89 @@
-/** The door: a node:http request goes in, its answer goes out, and what is counted is counted before it leaves. */
-import type { RequestListener, ServerResponse } from "node:http";
-import { type Answer, bodyAnswer, type CachePolicy, type Coding, refusalAnswer } from "../shared/answer.ts";
+/** The way of a request through the server: what is counted is counted before its answer leaves. */
+import type { IncomingMessage, RequestListener } from "node:http";
+import { bodyAnswer, type CachePolicy, type Circumstances, type Coding, refusalAnswer } from "../shared/answer.ts";
 import { databaseUnavailable, internalError } from "../shared/refusal.ts";
-import { answerOf, ClientGone, type Found, respond, type Sources } from "../shared/respond.ts";
+import { answerOf, ClientGone, type Found, type Response, respond, type Sources } from "../shared/respond.ts";
 import { type AskedHttp, readAsked } from "./asked.ts";
 import { openCoder } from "./coding.ts";
 import { departureOf } from "./departure.ts";
-import { type Hit, type HitKey, type Hits, hitBody, isNotModified, type RawHeaders } from "./hits.ts";
+import { type Hit, type HitKey, type Hits, isNotModified } from "./hits.ts";
 import type { Ledger } from "./ledger.ts";
+import { type Observe, observationOf } from "./observation.ts";
+import { type Ready, readyOf, send } from "./ready.ts";
+import { requestIdOf } from "./request-id.ts";
 
 export type AppOptions = {
   readonly sources: Sources;
   readonly hits: Hits;
   readonly ledger: Ledger;
   readonly policy: CachePolicy;
+  /** Is told of every answer; null where nobody wants to know. */
+  readonly observe: Observe | null;
 };
 
-export function createApp({ sources, hits, ledger, policy }: AppOptions): RequestListener {
+/** `circumstances` is null where the app is not known. Without an answer the client has gone away. */
+type Answered = { readonly ready: Ready | null; readonly circumstances: Circumstances | null };
+
+const GONE: Answered = { ready: null, circumstances: null };
+
+export function createApp({ sources, hits, ledger, policy, observe }: AppOptions): RequestListener {
   const coder = openCoder();
 
-  async function answer(asked: AskedHttp, coding: Coding | null, gone: () => AbortSignal): Promise<Answer> {
+  async function answer(asked: AskedHttp, coding: Coding | null, gone: () => AbortSignal): Promise<Answered> {
     const found = await respond({ ...asked, gone }, sources);
     const response = found.kind === "found" ? await encode(found, coding) : found;
     if (response.kind === "found") keepHit({ ...asked, coding }, response);
-    const answer = answerOf(response, policy, asked.ifNoneMatch);
-    if (response.kind === "preflight" || !response.circumstances?.metering.counted) return answer;
-    const { appKey, metering, saving } = response.circumstances;
-    const count = { app: appKey, shape: metering.shape, status: answer.status, saving: saving?.text ?? "" };
+    const circumstances = response.kind === "preflight" ? null : response.circumstances;
+    const ready = readyOf(answerOf(response, policy, asked.ifNoneMatch));
+    if (await isCounted(circumstances, ready.status)) return { ready, circumstances };
     // What cannot be counted is not given: without circumstances, for nothing was counted.
-    return (await ledger.count(count)) ? answer : refusalAnswer(databaseUnavailable(), null);
+    return { ready: readyOf(refusalAnswer(databaseUnavailable(), null)), circumstances };
   }
 
-  async function encode(found: Found, coding: Coding | null): Promise<Found> {
+  async function encode(found: Found, coding: Coding | null): Promise<Response> {
     return { ...found, body: await coder.encode(found.body, coding) };
+  }
+
+  /** Also true for what need not be counted. */
+  async function isCounted(circumstances: Circumstances | null, status: number): Promise<boolean> {
+    if (!circumstances?.metering.counted) return true;
+    const { appKey, metering, saving } = circumstances;
+    return ledger.count({ app: appKey, shape: metering.shape, status, saving: saving?.text ?? "" });
   }
 
   function keepHit(asked: Omit<HitKey, "appKey">, { body, circumstances, isCurrent }: Found): void {
     if (isCurrent === null) return;
-    const { headers } = bodyAnswer(body, circumstances, policy, undefined);
-    const { headers: notModified } = bodyAnswer(body, circumstances, policy, body.etag);
-    hits.keep(
-      { ...asked, appKey: circumstances.appKey },
-      {
-        isCurrent,
-        etag: body.etag,
-        headers: rawOf(headers, body.bytes),
-        notModified: rawOf(notModified),
-        body: hitBody(body.bytes),
-      },
-    );
+    const found = readyOf(bodyAnswer(body, circumstances, policy, undefined));
+    const notModified = readyOf(bodyAnswer(body, circumstances, policy, body.etag));
+    const hit = { isCurrent, etag: body.etag, circumstances, found, notModified };
+    hits.keep({ ...asked, appKey: circumstances.appKey }, hit);
+  }
+
+  async function answerAnyway(asked: AskedHttp, coding: Coding | null, incoming: IncomingMessage): Promise<Answered> {
+    try {
+      return await answer(asked, coding, () => departureOf(incoming.socket));
+    } catch (error) {
+      if (error instanceof ClientGone) return GONE;
+      sources.onError(error);
+      return { ready: readyOf(refusalAnswer(internalError(), null)), circumstances: null };
+    }
   }
 
   return (incoming, outgoing) => {
+    const start = performance.now();
     const asked = readAsked(incoming);
+    const id = requestIdOf(asked.requestId, asked.appKey);
+    const finish = ({ ready, circumstances }: Answered) => {
+      const given = incoming.socket.destroyed ? null : ready;
+      if (given !== null) send(outgoing, given, id);
+      if (observe === null) return;
+      const client = incoming.socket.remoteAddress;
+      observe(observationOf({ id, start, client }, asked, given, circumstances));
+    };
     const coding = coder.choose(asked.acceptEncoding);
     const hit = findHit(hits, asked, coding);
-    if (hit !== null) return sendHit(outgoing, hit, asked);
-    answer(asked, coding, () => departureOf(incoming.socket))
-      .catch((error: unknown) => {
-        if (error instanceof ClientGone) return null;
-        sources.onError(error);
-        return refusalAnswer(internalError(), null);
-      })
-      .then((result) => result !== null && send(outgoing, result))
-      .catch(sources.onError);
+    if (hit === null) answerAnyway(asked, coding, incoming).then(finish).catch(sources.onError);
+    else finish(readyHit(hit, asked));
   };
 }
 
@@ -72,18 +92,7 @@ function findHit(hits: Hits, { method, target, appKey }: AskedHttp, coding: Codi
   return hits.find({ appKey, target, coding });
 }
 
-/** Node leaves the body of an answer to HEAD away by itself. */
-function sendHit(outgoing: ServerResponse, hit: Hit, { ifNoneMatch }: AskedHttp): void {
-  if (isNotModified(hit, ifNoneMatch)) outgoing.writeHead(304, hit.notModified as string[]).end();
-  else outgoing.writeHead(200, hit.headers as string[]).end(hit.body, "latin1");
-}
-
-function send(outgoing: ServerResponse, { status, headers, body }: Answer): void {
-  outgoing.writeHead(status, rawOf(headers, body) as string[]).end(body ?? undefined);
-}
-
-/** A body comes with its length. */
-function rawOf(headers: Answer["headers"], body: Answer["body"] = null): RawHeaders {
-  const raw = Object.entries(headers).flat();
-  return body === null ? raw : [...raw, "Content-Length", String(Buffer.byteLength(body))];
+function readyHit(hit: Hit, { ifNoneMatch }: AskedHttp): Answered {
+  const { found, notModified, circumstances } = hit;
+  return { ready: isNotModified(hit, ifNoneMatch) ? notModified : found, circumstances };
 }

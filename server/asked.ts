@@ -7,12 +7,14 @@ export type AskedHttp = {
   readonly appKey: string | undefined;
   readonly ifNoneMatch: string | undefined;
   readonly acceptEncoding: string | undefined;
+  readonly requestId: string | undefined;
 };
 
 const HEADERS = {
   "x-app-key": "appKey",
   "if-none-match": "ifNoneMatch",
   "accept-encoding": "acceptEncoding",
+  "x-request-id": "requestId",
 } as const;
 type Name = keyof typeof HEADERS;
 const LENGTHS = new Set(Object.keys(HEADERS).map((name) => name.length));
@@ -28,6 +30,7 @@ export function readAsked({ method = "GET", url = "/", rawHeaders }: IncomingMes
     appKey: undefined,
     ifNoneMatch: undefined,
     acceptEncoding: undefined,
+    requestId: undefined,
   };
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at] as string;

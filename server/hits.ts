@@ -3,20 +3,16 @@
  * or rendered again. As many bytes as are allowed are kept, those that were asked for last.
  */
 import { LRUCache } from "lru-cache";
-import { type Coding, matches } from "../shared/answer.ts";
+import { type Circumstances, type Coding, matches } from "../shared/answer.ts";
 import type { Current } from "../shared/respond.ts";
-
-/** Names and values in turn, as node:http takes them fastest. */
-export type RawHeaders = readonly string[];
+import type { Ready } from "./ready.ts";
 
 export type Hit = {
   readonly isCurrent: Current;
   readonly etag: string;
-  /** A short one is text with a character for each byte: Node sends it in one piece with its headers. */
-  readonly body: Buffer | string;
-  readonly headers: RawHeaders;
-  /** Of the 304. */
-  readonly notModified: RawHeaders;
+  readonly circumstances: Circumstances;
+  readonly found: Ready;
+  readonly notModified: Ready;
 };
 
 /** What decides, with the tree, what the answer is. */
@@ -30,14 +26,6 @@ export type Hits = {
   readonly size: () => { readonly entries: number; readonly bytes: number };
 };
 
-/** Longer bodies cost more to copy than to send apart. */
-const SHORT = 1 << 14;
-
-export function hitBody(bytes: string | Buffer): Hit["body"] {
-  const buffer = typeof bytes === "string" ? Buffer.from(bytes) : bytes;
-  return buffer.length <= SHORT ? buffer.toString("latin1") : buffer;
-}
-
 /** Of headers and bookkeeping, about. */
 const OVERHEAD = 2_000;
 
@@ -45,7 +33,7 @@ const OVERHEAD = 2_000;
 export function openHits(most: number): Hits {
   const cache = new LRUCache<string, Hit>({
     maxSize: Math.max(most, 1),
-    sizeCalculation: ({ body }, key) => body.length + 2 * key.length + OVERHEAD,
+    sizeCalculation: ({ found }, key) => (found.body?.length ?? 0) + 2 * key.length + OVERHEAD,
   });
 
   return {

@@ -51,6 +51,9 @@ const day = z.iso.date("must be a date such as 2026-01-20");
 const webAddress = z.string().regex(/^https?:\/\/[^/\s]+\S*$/, "must be an address such as https://media.example.com");
 const header = z.string().regex(/^[\x20-\x7e]+$/, "must be the value of a header");
 
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
 export const SETTINGS = {
   databaseUrl: setting(
     "--database-url <url>",
@@ -111,6 +114,15 @@ export const SETTINGS = {
     "PRECAST_PORT",
     "port to listen on, 3000 by default, 0 for any",
     whole(0, 65_535).default(3_000),
+  ),
+  logLevel: setting(
+    "--log-level <level>",
+    "PRECAST_LOG_LEVEL",
+    `what the log on standard error tells: ${LOG_LEVELS.join(", ")}; info by default, warn with --quiet; requests are told at info`,
+    z
+      .enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(", ")}` })
+      .optional()
+      .transform((level) => level ?? null),
   ),
   connections: setting(
     "--connections <number>",

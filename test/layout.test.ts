@@ -82,9 +82,20 @@ describe("the layout", () => {
     ["@electric-sql/pglite", ["shared/database/embedded-worker.ts"]],
     ["commander", ["cli/main.ts"]],
     ["cli-progress", ["cli/progress.ts"]],
-    ["node:http", ["server/app.ts", "server/asked.ts", "server/connection.ts", "server/door.ts", "server/serve.ts"]],
+    [
+      "node:http",
+      [
+        "server/app.ts",
+        "server/asked.ts",
+        "server/connection.ts",
+        "server/door.ts",
+        "server/ready.ts",
+        "server/serve.ts",
+      ],
+    ],
     ["lru-cache", ["server/hits.ts"]],
     ["negotiator", ["server/coding.ts"]],
+    ["pino", ["server/log.ts"]],
   ])("%s is at home in %j", (library, homes) => {
     expect([...new Set(IMPORTS.filter(({ to }) => to === library).map(({ from }) => from))].sort()).toEqual(homes);
   });

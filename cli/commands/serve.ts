@@ -1,12 +1,15 @@
 /** `precast serve`: answers from the tree and the database. */
 import { join } from "node:path";
+import { openAccessLog } from "../../server/access-line.ts";
 import { createApp } from "../../server/app.ts";
 import { openHits } from "../../server/hits.ts";
 import { openLedger } from "../../server/ledger.ts";
-import { openLive } from "../../server/live.ts";
+import { type Live, openLive } from "../../server/live.ts";
+import { type Log, openLog } from "../../server/log.ts";
+import { observeBy } from "../../server/observation.ts";
 import { listen } from "../../server/serve.ts";
 import { openTree } from "../../server/tree.ts";
-import type { CommonName, Settings } from "../../shared/config.ts";
+import type { CommonName, LogLevel, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
@@ -28,6 +31,7 @@ const SETTINGS = [
   "ledgerSync",
   "cacheControl",
   "cdnCacheControl",
+  "logLevel",
 ] as const;
 const MEBIBYTE = 1 << 20;
 type ServeSettings = Settings<(typeof SETTINGS)[number] | CommonName>;
@@ -58,11 +62,12 @@ export const serveCommand = defineCommand({
 async function serve(context: Context, settings: ServeSettings, database: Database): Promise<void> {
   const { terminal, now, stopped } = context;
   const stop = stopped();
-  const onError = (error: unknown) => terminal.warn(error);
+  const log = await openLog({ level: levelOf(settings), descriptor: STANDARD_ERROR, ...terminal.log });
+  const onError = log.error;
   // The tree answers without the database: one that is away is no reason not to start.
   await needSchema(database).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault)) throw error;
-    terminal.warn(
+    log.warn(
       "The database does not answer. Free requests are served from the tree, the others are 503 until it is back.",
     );
   });
@@ -70,30 +75,57 @@ async function serve(context: Context, settings: ServeSettings, database: Databa
   const durability = settings.ledgerSync ? "power" : "process";
   const ledger = await openLedger(database, { folder, machine: machineId(), durability, now, onError });
   const live = openLive(database, { ...settings, queryTimeout: QUERY_TIMEOUT });
-  const sources = { ...openTree(settings.out), ...live, onError };
+  const sources = { ...openTree(settings.out), ...hideKeys(live, log), onError };
   const hits = openHits(settings.memoryCache * MEBIBYTE);
   const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
   try {
-    const listening = await listen(createApp({ sources, hits, ledger, policy }), settings.host, settings.port);
+    const observe = observeBy(openAccessLog(log));
+    const app = createApp({ sources, hits, ledger, policy, observe });
+    const listening = await listen(app, settings.host, settings.port);
     terminal.result(`${terminal.colors.green("Precast serves")} ${listening.url}`, { url: listening.url });
     const tried = requestsToTry(listening.url, await firstApp(settings.out, sources.findTree));
     if (tried.length > 0) terminal.say(`Try:\n${tried.map((request) => `  ${request}`).join("\n")}`);
-    const endWatch = settings.watch ? startWatch(context, settings, database) : async () => {};
+    const endWatch = settings.watch ? startWatch(context, settings, database, log) : async () => {};
     await stop;
     terminal.say("Stopping: open requests are finished.");
     await Promise.all([endWatch(), listening.stop()]);
   } finally {
     live.close();
     await ledger.close();
+    await log.close();
   }
 }
 
+/** The file number. */
+const STANDARD_ERROR = 2;
+
+function levelOf({ logLevel, quiet }: ServeSettings): LogLevel {
+  return logLevel ?? (quiet ? "warn" : "info");
+}
+
+/** The log learns the keys of the apps whose answers can fail, so as not to show them. Keys that nobody has are any word. */
+function hideKeys(live: Live, log: Log): Live {
+  return {
+    ...live,
+    findApp: async (...asked) => {
+      const app = await live.findApp(...asked);
+      if (app !== null) log.hide(app.key);
+      return app;
+    },
+    answer: (...asked) => {
+      log.hide(asked[0].key);
+      return live.answer(...asked);
+    },
+  };
+}
+
 /** Gives what ends it. A watch that fails is told and leaves the server alone. */
-function startWatch(context: Context, settings: ServeSettings, database: Database): () => Promise<void> {
+function startWatch(context: Context, settings: ServeSettings, database: Database, log: Log): () => Promise<void> {
   const stop = new AbortController();
+  const logging = { ...context, terminal: { ...context.terminal, warn: log.warn } };
   const watch = withBuilder(settings, database, (builder) =>
-    watchTree(context, builder, { settings: { ...settings, apps: null }, results: false }, stop.signal),
-  ).catch((error: unknown) => context.terminal.warn(`The tree is built no more. ${describeFailure(error)}`));
+    watchTree(logging, builder, { settings: { ...settings, apps: null }, results: false }, stop.signal),
+  ).catch((error: unknown) => log.error(`The tree is built no more. ${describeFailure(error)}`));
   return () => {
     stop.abort();
     return watch;

@@ -34,7 +34,7 @@ const ledger = counts
   : NONE;
 const live = openLive(database, { mediaBaseUrl: "https://media.example.com", ...limits });
 const sources = { ...openTree(out), ...live, onError };
-const app = createApp({ sources, hits: openHits(1 << 26), ledger, policy: DEFAULT_CACHE_POLICY });
+const app = createApp({ sources, hits: openHits(1 << 26), ledger, policy: DEFAULT_CACHE_POLICY, observe: null });
 const listening = await listen(app, "127.0.0.1", 0);
 console.log(JSON.stringify({ url: listening.url }));
 

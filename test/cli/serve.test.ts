@@ -110,7 +110,7 @@ describe("the start", () => {
     await held.release();
     const away = { DATABASE_URL: `postgres://nobody@127.0.0.1:${held.port}/none` };
     const server = await place.serve("", away);
-    expect(server.output().stderr).toContain("The database does not answer");
+    await server.printed(/The database does not answer/);
     expect((await server.get(FREE, asShop)).status).toBe(200);
     const { status, headers, json } = await server.get("/api/v1/posts/search?q=one", asShop);
     expect([status, json.error.code]).toEqual([503, "DATABASE_UNAVAILABLE"]);

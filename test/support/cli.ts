@@ -18,6 +18,9 @@ const DEADLINE = 50_000;
 
 type Env = Readonly<Record<string, string>>;
 
+/** Standard error is left to what went wrong. */
+const SERVE_ENV: Env = { PRECAST_PORT: "0", PRECAST_LOG_LEVEL: "warn" };
+
 export type Ran = {
   /** Null when a signal ended it. */
   readonly code: number | null;
@@ -95,7 +98,7 @@ export function openPlace(env: Env = {}): Place {
     },
     spawn: (program, args, more) => inTime(start(program, args, more)),
     start: (line, more) => started(startCommand(line, more)),
-    serve: async (line, more) => served(startCommand(`serve ${line ?? ""}`, { PRECAST_PORT: "0", ...more })),
+    serve: async (line, more) => served(startCommand(`serve ${line ?? ""}`, { ...SERVE_ENV, ...more })),
     quit,
     close: async () => {
       await quit();

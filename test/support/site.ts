@@ -119,7 +119,7 @@ export async function openDoor(
   const live = openLive(store.database, { mediaBaseUrl: MEDIA, ...store.limits });
   const sources = { ...openTree(out), ...live, onError };
   const hits = openHits(memory);
-  const app = createApp({ sources, hits, ledger, policy: DEFAULT_CACHE_POLICY });
+  const app = createApp({ sources, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe: null });
   const listening = await listen(app, "127.0.0.1", 0, { ...LIMITS, ...limits });
   return {
     url: listening.url,

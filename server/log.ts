@@ -1,0 +1,106 @@
+/** The log on standard error: JSON lines for machines, sentences where a person looks. The one home of pino. */
+import { type DestinationStream, pino } from "pino";
+import type { LogLevel } from "../shared/config.ts";
+import { redactText } from "./redaction.ts";
+
+export type Log = {
+  /** Null below this level: nobody need even gather what it says. */
+  readonly info: ((fields: object) => void) | null;
+  readonly warn: (what: unknown) => void;
+  readonly error: (what: unknown) => void;
+  /** Makes an app key known, so that no error shows it. */
+  readonly hide: (appKey: string) => void;
+  /** Lines that nobody read in time. */
+  readonly dropped: () => number;
+  /** Resolves when everything is written. */
+  readonly close: () => Promise<void>;
+};
+
+export type LogOptions = {
+  readonly level: LogLevel;
+  /** Standard error, or a file's number in a test. */
+  readonly descriptor: number;
+  /** Sentences instead of JSON lines. */
+  readonly readable: boolean;
+  readonly colors: boolean;
+};
+
+/**
+ * Lines are written some at a time, off the thread that answers: a log that is read slowly, or not at all, holds up nobody.
+ * What does not fit into the buffer is dropped and counted.
+ */
+const BUFFER = { sync: false, minLength: 16 * 1_024, maxWrite: 64 * 1_024, maxLength: 8 * 1_024 * 1_024 };
+/** In milliseconds: a line is not kept back for longer. */
+const FLUSH_AFTER = 200;
+/** A bound, for a server of very many apps; the key that an error names was used a moment ago. */
+const MAX_KEYS = 10_000;
+
+export async function openLog({ level, descriptor, readable, colors }: LogOptions): Promise<Log> {
+  const keys = new Set<string>();
+  let dropped = 0;
+  const sink = readable ? null : pino.destination({ dest: descriptor, ...BUFFER, periodicFlush: FLUSH_AFTER });
+  sink?.on("drop", () => dropped++);
+  const stream = sink ?? (await openReadable(descriptor, colors));
+  const logger = pino({ ...FORMAT, level, serializers: { err: errorWithout(keys) } }, stream);
+
+  /** Not kept back: what goes wrong may end the process next. */
+  function tell(level: "warn" | "error", what: unknown): void {
+    // The message is given although the error has it: else the library takes it from there as it is.
+    if (what instanceof Error) logger[level]({ err: what }, redactText(what.message, keys));
+    else logger[level](redactText(String(what), keys));
+    sink?.flush();
+  }
+
+  return {
+    info: logger.isLevelEnabled("info") ? (fields) => logger.info(fields) : null,
+    warn: (what) => tell("warn", what),
+    error: (what) => tell("error", what),
+    hide: (appKey) => {
+      if (keys.size >= MAX_KEYS) keys.clear();
+      keys.add(appKey);
+    },
+    dropped: () => dropped,
+    close: async () => {
+      if (sink === null) return;
+      await new Promise<void>((resolve) => sink.flush(() => resolve()));
+      // What was added while a part was on its way.
+      sink.flushSync();
+    },
+  };
+}
+
+const FORMAT = {
+  base: { pid: process.pid },
+  timestamp: pino.stdTimeFunctions.isoTime,
+  formatters: { level: (label: string) => ({ level: label }) },
+};
+
+/** Loaded for a terminal alone. */
+async function openReadable(descriptor: number, colors: boolean): Promise<DestinationStream> {
+  const [{ default: pretty }, { describeLine, SHOWN_IN_WORDS }] = await Promise.all([
+    import("pino-pretty"),
+    import("./access-line.ts"),
+  ]);
+  return pretty({
+    destination: descriptor,
+    sync: true,
+    colorize: colors,
+    singleLine: true,
+    translateTime: "HH:MM:ss",
+    ignore: ["pid", ...SHOWN_IN_WORDS].join(","),
+    messageFormat: (line, messageKey) => describeLine(line) ?? String(line[messageKey] ?? ""),
+  });
+}
+
+/**
+ * pino's own serializer tells an error with its causes, and all that a library has hung on it: a database adds the values of
+ * the row that it refused, so of that no more is taken than the code.
+ */
+function errorWithout(keys: ReadonlySet<string>): (error: Error) => object {
+  return pino.stdSerializers.wrapErrorSerializer(({ type, message, stack, code }) => ({
+    type,
+    message: redactText(message, keys),
+    stack: redactText(stack, keys),
+    ...(code === undefined ? {} : { code }),
+  }));
+}

@@ -1,0 +1,317 @@
+/** The log of `precast serve`: a line a request, ids that lead from an answer to its line, and no app key in clear. */
+import { renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { redactKey, redactTarget } from "../../server/redaction.ts";
+import { requestIdOf } from "../../server/request-id.ts";
+import { holdPort, MAIN, openPlace, type Place, type Served, SHOP, shop, smallApp } from "../support/cli.ts";
+import { ask, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
+
+type Line = Readonly<Record<string, unknown>>;
+
+const FREE = "/api/v1/authors";
+const LOGGED = { PRECAST_LOG_LEVEL: "info" };
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+/** Of every kind of name that a folder of the tree may have. */
+const KEYS = ["lowercase-secret-1", "MixedCaseSecret2", `long-${"secret".repeat(15)}`];
+
+let store: Store;
+let place: Place;
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  place = openPlace({ DATABASE_URL: store.url ?? "" });
+  await place.take(shop());
+  for (const key of KEYS) await place.take(smallApp(key, ["Ada"]));
+  await place.run("build");
+});
+afterEach(() => place.quit());
+afterAll(async () => {
+  await place.close();
+  await store.close();
+});
+
+/** Every line on standard error is JSON. */
+function linesOf({ stderr }: { stderr: string }): Line[] {
+  return stderr
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Line);
+}
+
+describe("a request", () => {
+  test("is one line of JSON, with what it was, what came of it and how long it took", async () => {
+    const server = await place.serve("", LOGGED);
+    const free = await server.get(FREE, { appKey: KEYS[0] as string });
+    const counted = await server.get("/api/v1/posts?per_page=1", { appKey: SHOP });
+    await server.get(FREE, { method: "HEAD", appKey: KEYS[0] as string });
+    await server.get("/nowhere");
+    const ran = await server.stop();
+    const common = { level: "info", time: expect.stringMatching(/^\d{4}-.*Z$/), pid: server.pid, client: "127.0.0.1" };
+    const took = { ms: expect.any(Number) };
+    expect(linesOf(ran)).toEqual([
+      {
+        ...common,
+        ...took,
+        id: free.headers["x-request-id"],
+        app: "lowe…",
+        method: "GET",
+        target: FREE,
+        status: 200,
+        shape: "page",
+        counted: false,
+        source: "tree",
+        bytes: Buffer.byteLength(free.text),
+      },
+      {
+        ...common,
+        ...took,
+        id: counted.headers["x-request-id"],
+        app: "Sh…",
+        method: "GET",
+        target: "/api/v1/posts?per_page=1",
+        status: 200,
+        shape: "list",
+        counted: true,
+        source: "live",
+        bytes: Buffer.byteLength(counted.text),
+      },
+      expect.objectContaining({ method: "HEAD", status: 200, shape: "page", bytes: 0 }),
+      expect.objectContaining({ target: "/nowhere", status: 404, shape: null, counted: false, source: "none" }),
+    ]);
+    expect(linesOf(ran)[3]).not.toHaveProperty("app");
+  });
+
+  test("is in the log while the server runs on, not only at its end", async () => {
+    const server = await place.serve("", LOGGED);
+    await server.get(FREE, { appKey: SHOP, headers: { "X-Request-Id": "look-for-me" } });
+    await server.printed(/look-for-me/);
+    await server.stop();
+  });
+
+  test("of many none is missing from the log when the server ends", async () => {
+    const server = await place.serve("", LOGGED);
+    const ids = Array.from({ length: 300 }, (_, number) => `request-${number}`);
+    await Promise.all(ids.map((id) => server.get(FREE, { appKey: SHOP, headers: { "X-Request-Id": id } })));
+    expect(linesOf(await server.stop()).map(({ id }) => id)).toEqual(expect.arrayContaining(ids));
+  });
+});
+
+describe("an id", () => {
+  test("is taken over, or made, and is in every answer, refusals too", async () => {
+    const server = await place.serve();
+    const ask = async (target: string, method: string, appKey: string | undefined, given?: string) => {
+      const headers: Record<string, string> = given === undefined ? {} : { "X-Request-Id": given };
+      const got = await server.get(target, { method, headers, ...(appKey === undefined ? {} : { appKey }) });
+      return got.headers["x-request-id"] ?? "";
+    };
+    const requests = [
+      [FREE, "GET", SHOP],
+      [FREE, "HEAD", SHOP],
+      ["/api/v1/posts/search?q=one", "GET", SHOP],
+      ["/api/v1/posts?sort=", "GET", SHOP],
+      ["/api/v1/posts?page=0", "GET", SHOP],
+      [FREE, "OPTIONS", undefined],
+      [FREE, "POST", SHOP],
+      [FREE, "GET", undefined],
+      [FREE, "GET", "stranger"],
+      ["/nowhere", "GET", undefined],
+    ] as const;
+    const made = [];
+    for (const [target, method, appKey] of requests) {
+      expect(await ask(target, method, appKey, "A-z0.9_~:/+=@")).toBe("A-z0.9_~:/+=@");
+      made.push(await ask(target, method, appKey));
+    }
+    for (const id of made) expect(id).toMatch(UUID);
+    expect(new Set(made).size).toBe(requests.length);
+    await server.stop();
+  });
+
+  test("that is too long, or not a plain word, or holds the app key, is not taken over", () => {
+    const longest = "a".repeat(128);
+    for (const good of ["a", longest, "00-4bf92f3577b34da6-01", "https://x/y?".slice(0, -1)])
+      expect(requestIdOf(good, "lowercase-secret-1")).toBe(good);
+    for (const bad of ["", `${longest}a`, "two words", "a,b", 'quo"te', "ünicode", "x\ty", "x;y", "<b>"])
+      expect(requestIdOf(bad, undefined)).toMatch(UUID);
+    expect(requestIdOf(undefined, "shop")).toMatch(UUID);
+    expect(requestIdOf("id-of-lowercase-secret-1", "lowercase-secret-1")).toMatch(UUID);
+    expect(requestIdOf("Shop", "Shop")).toMatch(UUID);
+    expect(requestIdOf("a1b2", "a")).toBe("a1b2");
+  });
+});
+
+describe("an app key", () => {
+  test.each([
+    ["abcdefghij", "abcd…"],
+    ["abcdefgh", "abcd…"],
+    ["atlas", "at…"],
+    ["a", "…"],
+    ["", "…"],
+    ["a\u009bb\u001bcdef", "a?b?…"],
+  ])("%j is shown as %j", (key, shown) => {
+    expect(redactKey(key)).toBe(shown);
+  });
+
+  test.each([
+    ["/api/v1/posts?x=supersecret", "supersecret", "/api/v1/posts?x=supe…"],
+    ["/supersecret/v1/xsupersecretx", "supersecret", "/supe…/v1/xsupe…x"],
+    ["/api/v1/posts?x=%73upe%72secret", "supersecret", "/api/v1/posts?x=supe…"],
+    ["/api/v1/posts?x=one&y=two", "one, two", "/api/v1/posts?x=o…&y=t…"],
+    ["/api/v1/posts?app_key=whatever&API-Key=other&fields=a", "", "/api/v1/posts?app_key=what…&API-Key=ot…&fields=a"],
+    ["/%41secretsecret", "41secretsecret", "/%41se…"],
+    ["/api/v1/a-b?x=a&y=ab", "a", "/api/v1/a-b?x=…&y=ab"],
+    ["/api/v1/posts?filter%5Btitle%5D=T20%20x", "Shop", "/api/v1/posts?filter%5Btitle%5D=T20%20x"],
+    ["/api/v1/\u009b\u00e9", "Shop", "/api/v1/%9B%E9"],
+  ])("in the target %j of %j gives %j", (target, key, shown) => {
+    expect(redactTarget(target, key)).toBe(shown);
+  });
+
+  test("a target is cut where it is too long", () => {
+    expect(redactTarget(`/${"x".repeat(9_000)}`, "Shop")).toMatch(/^\/x{1023}…$/);
+  });
+
+  test("is nowhere in the log, whatever goes wrong", async () => {
+    const server = await place.serve("--log-level trace");
+    for (const appKey of KEYS) await abuse(server, appKey);
+    await breakThings(server);
+    const { stderr } = await server.stop();
+    const lines = linesOf({ stderr });
+    for (const key of KEYS) {
+      expect(stderr.split("\n").filter((line) => line.includes(key))).toEqual([]);
+      expect(lines.filter(({ app }) => app === redactKey(key)).length).toBeGreaterThan(10);
+    }
+    // Each of the errors has a line that says what it was.
+    expect(lines.filter(({ level }) => level === "error").length).toBeGreaterThanOrEqual(2 * KEYS.length);
+    expect(stderr).toContain("ELOOP");
+    expect(stderr).toContain("no room for");
+  });
+
+  /** Everything that a client might do with a key. */
+  async function abuse(server: Served, appKey: string): Promise<void> {
+    const encoded = [...appKey].map((letter) => `%${letter.charCodeAt(0).toString(16)}`).join("");
+    const targets = [
+      FREE,
+      `${FREE}?per_page=1`,
+      `${FREE}/search?q=${appKey}`,
+      `${FREE}?filter[name]=${appKey}&sort=${encoded}`,
+      `/${appKey}/v1/authors`,
+      `/api/v1/${appKey}`,
+      `/api/v1/${encoded}`,
+      `/api/v1/%${appKey}`,
+      `/api/v1/authors?x-app-key=${appKey}`,
+      `//${appKey}\\..\\${appKey}`,
+      `${FREE}?${appKey}`,
+    ];
+    for (const target of targets) {
+      await server.get(target, { appKey });
+      await server.get(target, { appKey, method: "POST", headers: { "X-Request-Id": `mine-${appKey}` } });
+      await server.get(target, { headers: { "X-App-Key": [appKey, appKey] } });
+    }
+    await server.get(`${FREE}?app_key=${appKey}&api%5Fkey=${encoded}`);
+    await malformed(server, `GET /${appKey} HTTP/9.9\r\nX-App-Key: ${appKey}\r\n\r\n`);
+    await malformed(server, `${appKey}\r\n\r\n`);
+  }
+
+  /** Files that cannot be read, whose names have the key, and a database that names it in what it says. */
+  async function breakThings(server: Served): Promise<void> {
+    const out = join(place.folder, "out");
+    const folders = ["s-lowercase-secret-1", `x-${Buffer.from(KEYS[1] ?? "").toString("hex")}`];
+    for (const folder of folders) {
+      renameSync(join(out, folder), join(out, `${folder}.away`));
+      symlinkSync(folder, join(out, folder));
+    }
+    await store.database.execute(`CREATE FUNCTION precast.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN RAISE EXCEPTION 'no room for %', NEW.app_key USING DETAIL = NEW.app_key, HINT = NEW.app_key; END $$;
+      CREATE TRIGGER refuse BEFORE INSERT ON precast.usage FOR EACH ROW EXECUTE FUNCTION precast.refuse()`);
+    for (const appKey of KEYS) await server.get(`${FREE}?per_page=2`, { appKey });
+    await server.printed(/no room for/);
+    await store.database.execute("DROP FUNCTION precast.refuse CASCADE");
+    for (const appKey of KEYS.slice(0, 2)) expect((await server.get(FREE, { appKey })).status).toBe(500);
+    await store.database.execute("ALTER TABLE precast.entries RENAME TO elsewhere");
+    for (const appKey of KEYS) expect((await server.get(`${FREE}?per_page=2`, { appKey })).status).toBe(500);
+    await store.database.execute("ALTER TABLE precast.elsewhere RENAME TO entries");
+    for (const folder of folders) {
+      rmSync(join(out, folder));
+      renameSync(join(out, `${folder}.away`), join(out, folder));
+    }
+  }
+
+  /** Sends what is no HTTP, and waits until the connection is closed. */
+  function malformed({ url }: Served, text: string): Promise<void> {
+    const { hostname, port } = new URL(url);
+    return new Promise((resolve) => {
+      const socket = connect(Number(port), hostname, () => socket.end(text));
+      socket.on("error", () => {});
+      socket.on("close", () => resolve());
+      socket.resume();
+    });
+  }
+});
+
+describe("the level", () => {
+  const levelsOf = (lines: readonly Line[]) => [...new Set(lines.map(({ level }) => level))];
+  const away = async () => {
+    const held = await holdPort();
+    await held.release();
+    return { DATABASE_URL: `postgres://nobody@127.0.0.1:${held.port}/none` };
+  };
+
+  test.each([
+    ["", ["warn", "info"]],
+    ["--log-level info", ["warn", "info"]],
+    ["--log-level warn", ["warn"]],
+    ["--quiet", ["warn"]],
+    ["--quiet --log-level info", ["warn", "info"]],
+    ["--log-level error", []],
+    ["--log-level silent", []],
+  ])("%j tells %j", async (line, levels) => {
+    const elsewhere = openPlace(await away());
+    try {
+      const server = await elsewhere.serve(line, { PRECAST_LOG_LEVEL: "" });
+      expect((await server.get("/nowhere")).headers["x-request-id"]).toMatch(UUID);
+      const ran = await server.stop();
+      expect([ran.code, levelsOf(linesOf(ran))]).toEqual([0, levels]);
+      expect(ran.stdout).toContain(`Precast serves ${server.url}\n`);
+    } finally {
+      await elsewhere.close();
+    }
+  });
+
+  test("that there is none of is refused, with those that there are", async () => {
+    const { code, stderr } = await place.run("serve --log-level loud");
+    expect(code).toBe(1);
+    expect(stderr).toBe("--log-level must be one of trace, debug, info, warn, error, fatal, silent\n");
+  });
+});
+
+describe("on a terminal", () => {
+  const ESCAPE = String.fromCharCode(27);
+
+  test.each([
+    ["in colour", {}, true],
+    ["without colour where NO_COLOR is set", { NO_COLOR: "1" }, false],
+  ])("a request is a line to read, %s", async (_, env, colored) => {
+    const stop = join(place.folder, "stop");
+    rmSync(stop, { force: true });
+    const held = await holdPort();
+    await held.release();
+    const serve = `"${process.execPath}" "${MAIN}" serve --port ${held.port}`;
+    const command = `${serve} & pid=$!; while [ ! -e stop ]; do sleep 0.05; done; kill $pid; wait $pid`;
+    const ended = place.spawn("script", ["-qec", command, "/dev/null"], { TERM: "xterm", ...env });
+    const url = `http://127.0.0.1:${held.port}`;
+    const reads = () => ask(url, FREE, { appKey: KEYS[0] as string, headers: { "X-Request-Id": "mine" } });
+    await until("the server to answer", async () => (await reads().catch(() => null))?.status === 200);
+    await ask(url, `${FREE}?app_key=${KEYS[0]}`, { appKey: KEYS[0] as string });
+    writeFileSync(stop, "");
+    const { code, stdout } = await ended;
+    expect([code, stdout.includes(ESCAPE)]).toEqual([0, colored]);
+    const plain = stdout.replaceAll(new RegExp(`${ESCAPE}\\[\\d+m`, "g"), "");
+    expect(plain).toMatch(
+      /^\[\d\d:\d\d:\d\d\] INFO: GET \/api\/v1\/authors 200 [\d.]+ ms \d+ bytes page free tree .*"id":"mine"/m,
+    );
+    expect(plain).toContain("Stopping");
+    expect(stdout).not.toContain(KEYS[0]);
+  });
+});
