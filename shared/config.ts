@@ -115,6 +115,20 @@ export const SETTINGS = {
     "port to listen on, 3000 by default, 0 for any",
     whole(0, 65_535).default(3_000),
   ),
+  adminPort: setting(
+    "--admin-port <number>",
+    "PRECAST_ADMIN_PORT",
+    "port for /healthz, /readyz and /metrics, 0 for any; without it there is none",
+    whole(0, 65_535)
+      .optional()
+      .transform((port) => port ?? null),
+  ),
+  adminHost: setting(
+    "--admin-host <address>",
+    "PRECAST_ADMIN_HOST",
+    "address that the admin port listens on, 127.0.0.1 by default",
+    z.string().default("127.0.0.1"),
+  ),
   logLevel: setting(
     "--log-level <level>",
     "PRECAST_LOG_LEVEL",

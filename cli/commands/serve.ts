@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { openAccessLog } from "../../server/access-line.ts";
 import { createApp } from "../../server/app.ts";
+import type { Control } from "../../server/control.ts";
 import { openHits } from "../../server/hits.ts";
 import { openLedger } from "../../server/ledger.ts";
 import { type Live, openLive } from "../../server/live.ts";
@@ -31,6 +32,8 @@ const SETTINGS = [
   "ledgerSync",
   "cacheControl",
   "cdnCacheControl",
+  "adminPort",
+  "adminHost",
   "logLevel",
 ] as const;
 const MEBIBYTE = 1 << 20;
@@ -78,24 +81,47 @@ async function serve(context: Context, settings: ServeSettings, database: Databa
   const sources = { ...openTree(settings.out), ...hideKeys(live, log), onError };
   const hits = openHits(settings.memoryCache * MEBIBYTE);
   const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
+  let control: Control | null = null;
   try {
-    const observe = observeBy(openAccessLog(log));
+    control = await startControl(context, settings, database, log);
+    const observe = observeBy(control?.observe ?? null, openAccessLog(log));
     const app = createApp({ sources, hits, ledger, policy, observe });
     const listening = await listen(app, settings.host, settings.port);
-    terminal.result(`${terminal.colors.green("Precast serves")} ${listening.url}`, { url: listening.url });
+    const told = { url: listening.url, ...(control === null ? {} : { admin: control.url }) };
+    terminal.result(`${terminal.colors.green("Precast serves")} ${listening.url}`, told);
+    if (control !== null) terminal.say(`Health and metrics: ${control.url}`);
     const tried = requestsToTry(listening.url, await firstApp(settings.out, sources.findTree));
     if (tried.length > 0) terminal.say(`Try:\n${tried.map((request) => `  ${request}`).join("\n")}`);
     const endWatch = settings.watch ? startWatch(context, settings, database, log) : async () => {};
     await stop;
+    control?.drain();
     terminal.say("Stopping: open requests are finished.");
     await Promise.all([endWatch(), listening.stop()]);
   } finally {
     live.close();
     await ledger.close();
+    await control?.close();
     await log.close();
   }
 }
 
+/** Loaded where it is asked for. It listens before the API does, so that health can be asked from the first moment on. */
+async function startControl(
+  { now }: Context,
+  { adminHost: host, adminPort: port, out }: ServeSettings,
+  database: Database,
+  log: Log,
+): Promise<Control | null> {
+  if (port === null) return null;
+  const { openControl } = await import("../../server/control.ts");
+  const gauges = {};
+  const options = { host, port, out, database, now, gauges, droppedLines: log.dropped, onError: log.error };
+  return openControl(options).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === "EADDRINUSE" ? new Error(ADMIN_PORT_IN_USE) : error;
+  });
+}
+
+const ADMIN_PORT_IN_USE = "The admin port is in use. Choose another with --admin-port, or stop what listens there.";
 /** The file number. */
 const STANDARD_ERROR = 2;
 

@@ -123,6 +123,7 @@ const CHECKED: Bad[] = [
   ["serve", "--port", "PRECAST_PORT", "65536", "1"],
   ["serve", "--port", "PRECAST_PORT", "1.5", "1"],
   ["serve", "--connections", "PRECAST_CONNECTIONS", "0", "1"],
+  ["serve", "--admin-port", "PRECAST_ADMIN_PORT", "70000", "0"],
   ["serve", "--log-level", "PRECAST_LOG_LEVEL", "loud", "silent"],
   ["serve", "--queue", "PRECAST_QUEUE", "many", "0"],
   ["serve", "--cache-control", "PRECAST_CACHE_CONTROL", "a\nb", "no-cache"],

@@ -1,0 +1,124 @@
+/** What Prometheus is told of a server: counters of its requests, and gauges that are read when somebody asks. */
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from "prom-client";
+import type { Shape } from "../shared/metering.ts";
+import type { Observe, Source } from "./observation.ts";
+
+export type Metrics = {
+  readonly observe: Observe;
+  /** In the text format of Prometheus. */
+  readonly text: () => Promise<string>;
+  /** For a process that adds up several. */
+  readonly snapshot: () => Promise<Snapshot>;
+};
+
+export type Snapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
+export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/** Where gauges are read. What is not given is not told. */
+export type Gauges = { readonly [name in keyof typeof GAUGES]?: () => number | null | Promise<number | null> };
+
+/** How several processes are told as one: what they have adds up, of an age the oldest counts. */
+const GAUGES = {
+  liveWaiting: ["live_waiting", "Live requests that wait for the database", "sum"],
+  liveRunning: ["live_running", "Live requests that the database works on", "sum"],
+  databaseConnections: ["database_connections", "Open connections to the database", "sum"],
+  databaseConnectionsIdle: ["database_connections_idle", "Open connections that do nothing", "sum"],
+  ledgerPending: ["ledger_pending_requests", "Counted requests that the database does not know yet", "sum"],
+  ledgerLag: ["ledger_lag_seconds", "Age of the oldest count that the database does not know yet", "max"],
+  treeAge: ["tree_age_seconds", "Time since the last build of the tree", "max"],
+  cacheBytes: ["cache_bytes", "Answers of the tree that are kept in memory", "sum"],
+  cacheEntries: ["cache_entries", "Answers of the tree that are kept in memory", "sum"],
+} as const;
+
+const PREFIX = "precast_";
+/** In seconds, up to the limit of a live query and a little more. */
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5];
+/** Refused before the database was asked, and given up by the client: their durations tell nothing of live answers. */
+const NOT_LIVE = [499, 503];
+
+/** No label is an app key or a path: Prometheus keeps a series for each value, and there is no end of them. */
+export function openMetrics(gauges: Gauges, droppedLines: () => number): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  const requests = countRequests(registry);
+  const durations = new Histogram({
+    name: `${PREFIX}live_duration_seconds`,
+    help: "From a request's arrival to its answer, for answers from the database",
+    labelNames: ["shape"],
+    buckets: BUCKETS,
+    registers: [registry],
+  });
+  for (const [name, read] of Object.entries(gauges)) addGauge(registry, name as keyof Gauges, read);
+
+  new Counter({
+    name: `${PREFIX}log_dropped_lines_total`,
+    help: "Lines of the log that nobody read in time",
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(droppedLines());
+    },
+  });
+
+  return {
+    observe: ({ shape, status, source, start }) => {
+      requests(shape, status, source);
+      if (source !== "live" || NOT_LIVE.includes(status)) return;
+      durations.observe({ shape: shape ?? "none" }, (performance.now() - start) / 1_000);
+    },
+    text: () => registry.metrics(),
+    snapshot: () => registry.getMetricsAsJSON(),
+  };
+}
+
+type CountRequest = (shape: Shape | null, status: number, source: Source) => void;
+
+/** A counter of the library finds its series by a text of all labels, which costs more than the rest of a small answer. */
+function countRequests(registry: Registry): CountRequest {
+  const counts = new Map<Shape | null, Record<Source, Map<number, number>>>();
+  new Counter({
+    name: `${PREFIX}requests_total`,
+    help: "Requests by shape (none where the app is not known), status and who made the answer",
+    labelNames: ["shape", "status", "source"],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [shape, sources] of counts)
+        for (const [source, statuses] of Object.entries(sources))
+          for (const [status, count] of statuses) this.inc({ shape: shape ?? "none", status, source }, count);
+    },
+  });
+  return (shape, status, source) => {
+    let sources = counts.get(shape);
+    if (sources === undefined) {
+      sources = { tree: new Map(), live: new Map(), none: new Map() };
+      counts.set(shape, sources);
+    }
+    const statuses = sources[source];
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  };
+}
+
+/** A null is no value: nothing is told then, which is not the same as 0. */
+function addGauge(registry: Registry, name: keyof Gauges, read: () => number | null | Promise<number | null>): void {
+  const [suffix, help, aggregator] = GAUGES[name];
+  new Gauge({
+    name: PREFIX + suffix,
+    help,
+    aggregator,
+    registers: [registry],
+    async collect() {
+      const value = await read();
+      if (value === null) this.remove();
+      else this.set(value);
+    },
+  });
+}

@@ -1,0 +1,35 @@
+/** Asks the database whether it answers, within a limit of its own and never twice at a time. */
+import { type Database, sql } from "../shared/database/database.ts";
+import type { DatabaseStanding } from "./readiness.ts";
+
+/** In milliseconds: those who ask wait a few seconds at most. */
+const LIMIT = 1_000;
+const TOO_SLOW: DatabaseStanding = { ready: false, error: `no answer within ${LIMIT / 1_000} s` };
+
+export type Probe = () => Promise<DatabaseStanding>;
+
+/** A database that hangs is asked one question, however often it is wanted: probes must not use up its connections. */
+export function openProbe(database: Pick<Database, "query">): Probe {
+  let asking: Promise<DatabaseStanding> | null = null;
+
+  return async () => {
+    asking ??= askOnce(database).finally(() => {
+      asking = null;
+    });
+    return Promise.race([asking, tooSlow()]);
+  };
+}
+
+/** A database without the tables of Precast is not ready either. */
+async function askOnce(database: Pick<Database, "query">): Promise<DatabaseStanding> {
+  try {
+    await database.query(sql("SELECT EXISTS (SELECT FROM precast.apps)::text"));
+    return { ready: true, error: null };
+  } catch (error) {
+    return { ready: false, error: error instanceof Error ? error.message || error.name : String(error) };
+  }
+}
+
+function tooSlow(): Promise<DatabaseStanding> {
+  return new Promise((resolve) => setTimeout(resolve, LIMIT, TOO_SLOW).unref());
+}

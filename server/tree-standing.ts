@@ -1,0 +1,27 @@
+/** Whether there is a tree, of how many apps, and when it was built last: looked up in its folder whenever it is asked. */
+import { open, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { STATE_FOLDER } from "../shared/state.ts";
+
+export type TreeStanding = { readonly ready: boolean; readonly apps: number; readonly built_at: string | null };
+
+/** The list of what the last build changed begins with when that was: the rest of it may be long. */
+const LAST_BUILD = "changes.json";
+const BEGINNING = 256;
+
+export async function readTreeStanding(out: string): Promise<TreeStanding> {
+  const names = await readdir(join(out, STATE_FOLDER)).catch(() => []);
+  const apps = names.filter((name) => /^[shx]-.*\.json$/.test(name)).length;
+  return { ready: apps > 0, apps, built_at: await readBuiltAt(join(out, STATE_FOLDER, LAST_BUILD)) };
+}
+
+async function readBuiltAt(file: string): Promise<string | null> {
+  const handle = await open(file).catch(() => null);
+  if (handle === null) return null;
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(BEGINNING), 0, BEGINNING, 0);
+    return /"built_at":"([^"]+)"/.exec(buffer.toString("utf8", 0, bytesRead))?.[1] ?? null;
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,181 @@
+/** The admin port: health and readiness as load balancers ask for them. */
+import { once } from "node:events";
+import { connect } from "node:net";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { holdPort, openPlace, type Place, type Served, SHOP, shop } from "../support/cli.ts";
+import { ask, ENGINES, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
+
+let store: Store;
+let place: Place;
+let client: Client;
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  place = openPlace({ DATABASE_URL: store.url ?? "" });
+  client = new Client({ connectionString: store.url ?? "" });
+  await client.connect();
+  await place.take(shop());
+  await place.run("build");
+});
+afterEach(async () => {
+  await client.query("ROLLBACK");
+  await place.quit();
+});
+afterAll(async () => {
+  await place.close();
+  await client.end();
+  await store.close();
+});
+
+async function away() {
+  const held = await holdPort();
+  await held.release();
+  return { DATABASE_URL: `postgres://nobody@127.0.0.1:${held.port}/none` };
+}
+
+async function start(line = "", env: Record<string, string> = {}, where = place) {
+  const server = await where.serve(`--admin-port 0 ${line}`, env);
+  await server.printed(/Health and metrics: \S+\n/);
+  const admin = /Health and metrics: (\S+)/.exec(server.output().stdout)?.[1] ?? "";
+  return { server, admin, get: (path: string, method = "GET") => ask(admin, path, { method }) };
+}
+
+const READY_TREE = { ready: true, apps: 1, built_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) };
+const NO_TREE = { ready: false, apps: 0, built_at: null };
+const READY = { ready: true, error: null };
+
+describe("readiness", () => {
+  test("is ok with a tree and a database", async () => {
+    const { get, server } = await start();
+    const { status, json } = await get("/readyz");
+    expect([status, json]).toEqual([200, { status: "ok", draining: false, tree: READY_TREE, database: READY }]);
+    await server.stop();
+  });
+
+  test("is degraded without the database: what is free is still answered", async () => {
+    const { get, server } = await start("", await away());
+    const { status, json } = await get("/readyz");
+    const database = { ready: false, error: expect.stringContaining("ECONNREFUSED") };
+    expect([status, json]).toEqual([200, { status: "degraded", draining: false, tree: READY_TREE, database }]);
+    expect((await server.get("/api/v1/posts", { appKey: SHOP })).status).toBe(200);
+    await server.stop();
+  });
+
+  test.each(ENGINES)("is degraded without a tree, and ok as soon as there is one (%s)", async (engine) => {
+    const elsewhere = engine === "postgres" ? place : openPlace();
+    if (elsewhere !== place) await elsewhere.take(shop());
+    const { get, server } = await start("--out new", {}, elsewhere);
+    const { status, json } = await get("/readyz");
+    expect([status, json]).toEqual([200, { status: "degraded", draining: false, tree: NO_TREE, database: READY }]);
+    await elsewhere.run("build --out new");
+    expect((await get("/readyz")).json).toMatchObject({ status: "ok", tree: READY_TREE });
+    await server.stop();
+    if (elsewhere !== place) await elsewhere.close();
+  });
+
+  test("is unavailable with neither", async () => {
+    const { get, server } = await start("--out nowhere", await away());
+    const { status, json } = await get("/readyz");
+    expect([status, json.status]).toEqual([503, "unavailable"]);
+    expect((await get("/healthz")).status).toBe(200);
+    await server.stop();
+  });
+
+  test("says that a database is not ready that lacks the tables, or does not answer in time", async () => {
+    const { get, server } = await start();
+    await client.query("BEGIN; LOCK TABLE precast.apps IN ACCESS EXCLUSIVE MODE");
+    const asked = await Promise.all(Array.from({ length: 20 }, () => get("/readyz")));
+    for (const { status, json } of asked) {
+      expect([status, json.status, json.database]).toEqual([
+        200,
+        "degraded",
+        { ready: false, error: "no answer within 1 s" },
+      ]);
+    }
+    const waiting = `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = 'precast.apps'::regclass`;
+    expect((await client.query(waiting)).rows).toEqual([{ count: 1 }]);
+    await client.query("ALTER TABLE precast.apps RENAME TO elsewhere; COMMIT");
+    await until("the missing table", async () => /does not exist/.test((await get("/readyz")).json.database.error));
+    await client.query("ALTER TABLE precast.elsewhere RENAME TO apps");
+    await until("the database", async () => (await get("/readyz")).json.status === "ok");
+    await server.stop();
+  });
+
+  test("is unavailable while the server finishes what is open, and health is not", async () => {
+    const { get, server } = await start();
+    await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+    const slow = server.get("/api/v1/posts?per_page=1", { appKey: SHOP });
+    const waits = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+    await until("the query", async () => (await client.query(waits)).rowCount === 1);
+    const stopped = server.stop();
+    await server.printed(/Stopping/);
+    const { status, json } = await get("/readyz");
+    expect([status, json]).toMatchObject([503, { status: "unavailable", draining: true, tree: READY_TREE }]);
+    expect((await get("/healthz")).json).toEqual({ status: "ok" });
+    await client.query("COMMIT");
+    expect((await slow).status).toBe(200);
+    expect((await stopped).code).toBe(0);
+  });
+});
+
+describe("the port", () => {
+  let server: Served;
+  let get: (path: string, method?: string) => ReturnType<typeof ask>;
+  let admin: string;
+
+  test("answers three paths, with GET and HEAD", async () => {
+    ({ server, get, admin } = await start());
+    for (const path of ["/healthz", "/readyz", "/metrics"]) {
+      const got = await ask(admin, path, { method: "HEAD" });
+      expect([got.status, got.text, got.headers["cache-control"]]).toEqual([200, "", "no-store"]);
+      for (const method of ["POST", "DELETE", "OPTIONS"]) {
+        const { status, headers, json } = await get(path, method);
+        expect([status, headers.allow, json.error.code]).toEqual([405, "GET, HEAD", "METHOD_NOT_ALLOWED"]);
+      }
+    }
+    expect((await get("/healthz?verbose")).json).toEqual({ status: "ok" });
+    for (const path of ["/", "/metrics/", "/api/v1/_schemas", "//metrics", "/%6detrics"]) {
+      const { status, headers, json } = await get(path);
+      expect([status, headers["content-type"], json.error.code]).toEqual([
+        404,
+        "application/json; charset=utf-8",
+        "NOT_FOUND",
+      ]);
+    }
+    await server.stop();
+  });
+
+  test("is told with --json, and there is none unless it is asked for", async () => {
+    const told = await place.serve("--json --admin-port 0");
+    const { stdout } = await told.stop();
+    expect(JSON.parse(stdout)).toEqual({ url: told.url, admin: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) });
+    const none = await place.serve();
+    expect((await none.stop()).stdout).not.toContain("Health");
+  });
+
+  test("is on the address that it is told", async () => {
+    const { admin, server } = await start("--admin-host ::1");
+    expect(admin).toMatch(/^http:\/\/\[::1\]:\d+$/);
+    await server.stop();
+  });
+
+  test("that is in use is told as such, and the server ends", async () => {
+    const held = await holdPort();
+    const { code, stdout, stderr } = await place.run(`serve --port 0 --admin-port ${held.port} --log-level warn`);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^[^\n]*admin port[^\n]*in use[^\n]*--admin-port[^\n]*\n$/);
+    await held.release();
+  });
+
+  test("does not hold up the end of the server, whoever is connected to it", async () => {
+    const { admin, server } = await start();
+    const socket = connect(Number(new URL(admin).port), "127.0.0.1");
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    const closed = once(socket, "close");
+    expect((await server.stop()).code).toBe(0);
+    await closed;
+  });
+});

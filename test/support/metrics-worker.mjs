@@ -1,0 +1,41 @@
+/**
+ * A cluster of real processes whose metrics are gathered: the primary starts workers, tells their numbers, and obeys
+ * lines on its standard input: `scrape`, `kill <id>`, `stop <id>` (SIGSTOP), `fork`.
+ */
+import cluster from "node:cluster";
+import { createInterface } from "node:readline";
+import { openMetrics } from "../../dist/server/metrics.js";
+import { gatherMetrics, tellMetrics } from "../../dist/server/worker-metrics.js";
+
+const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
+const seen = { id: "", method: "GET", target: "/", appKey: "shop", client: "", counted: false, bytes: 1 };
+const count = (metrics, status, times, source = "tree") => {
+  for (let time = 0; time < times; time++) {
+    metrics.observe({ ...seen, shape: "page", status, source, start: performance.now() });
+  }
+};
+
+if (cluster.isPrimary) {
+  const own = openMetrics({ treeAge: () => 5 }, () => 0);
+  const gather = gatherMetrics(own);
+  cluster.on("message", ({ id }, message) => message === "ready" && say({ ready: id }));
+  cluster.on("exit", ({ id }) => say({ exit: id }));
+  createInterface({ input: process.stdin }).on("line", async (line) => {
+    const [order, id] = line.split(" ");
+    if (order === "fork") cluster.fork();
+    if (order === "scrape") say({ text: await gather() });
+    if (order === "kill") cluster.workers[id]?.process.kill("SIGKILL");
+    if (order === "stop") cluster.workers[id]?.process.kill("SIGSTOP");
+  });
+  process.stdin.on("end", () => process.exit(0));
+  process.on("exit", () => {
+    for (const worker of Object.values(cluster.workers)) worker.process.kill("SIGKILL");
+  });
+} else {
+  const metrics = openMetrics({ liveWaiting: () => 10, ledgerLag: () => cluster.worker.id }, () => 0);
+  count(metrics, 200, 100 * cluster.worker.id);
+  count(metrics, 404, 1);
+  count(metrics, 200, 2, "live");
+  tellMetrics(metrics);
+  process.send("ready");
+}
