@@ -1,6 +1,7 @@
-/** The log on standard error: JSON lines for machines, sentences where a person looks. The one home of pino. */
+/** The log on standard error: JSON lines for machines, sentences where a person looks. */
 import { type DestinationStream, pino } from "pino";
 import type { LogLevel } from "../shared/config.ts";
+import { openLogSink } from "./log-sink.ts";
 import { redactText } from "./redaction.ts";
 
 export type Log = {
@@ -25,21 +26,12 @@ export type LogOptions = {
   readonly colors: boolean;
 };
 
-/**
- * Lines are written some at a time, off the thread that answers: a log that is read slowly, or not at all, holds up nobody.
- * What does not fit into the buffer is dropped and counted.
- */
-const BUFFER = { sync: false, minLength: 16 * 1_024, maxWrite: 64 * 1_024, maxLength: 8 * 1_024 * 1_024 };
-/** In milliseconds: a line is not kept back for longer. */
-const FLUSH_AFTER = 200;
 /** A bound, for a server of very many apps; the key that an error names was used a moment ago. */
 const MAX_KEYS = 10_000;
 
 export async function openLog({ level, descriptor, readable, colors }: LogOptions): Promise<Log> {
   const keys = new Set<string>();
-  let dropped = 0;
-  const sink = readable ? null : pino.destination({ dest: descriptor, ...BUFFER, periodicFlush: FLUSH_AFTER });
-  sink?.on("drop", () => dropped++);
+  const sink = readable ? null : openLogSink(descriptor);
   const stream = sink ?? (await openReadable(descriptor, colors));
   const logger = pino({ ...FORMAT, level, serializers: { err: errorWithout(keys) } }, stream);
 
@@ -59,13 +51,8 @@ export async function openLog({ level, descriptor, readable, colors }: LogOption
       if (keys.size >= MAX_KEYS) keys.clear();
       keys.add(appKey);
     },
-    dropped: () => dropped,
-    close: async () => {
-      if (sink === null) return;
-      await new Promise<void>((resolve) => sink.flush(() => resolve()));
-      // What was added while a part was on its way.
-      sink.flushSync();
-    },
+    dropped: () => sink?.dropped() ?? 0,
+    close: async () => sink?.close(),
   };
 }
 

@@ -96,7 +96,7 @@ describe("the layout", () => {
     ],
     ["lru-cache", ["server/hits.ts"]],
     ["negotiator", ["server/coding.ts"]],
-    ["pino", ["server/log.ts"]],
+    ["pino", ["server/log-sink.ts", "server/log.ts"]],
     ["prom-client", ["server/metrics.ts", "server/worker-metrics.ts"]],
   ])("%s is at home in %j", (library, homes) => {
     expect([...new Set(IMPORTS.filter(({ to }) => to === library).map(({ from }) => from))].sort()).toEqual(homes);

@@ -1,4 +1,6 @@
 /** The log of `precast serve`: a line a request, ids that lead from an answer to its line, and no app key in clear. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
@@ -89,6 +91,25 @@ describe("a request", () => {
     await server.get(FREE, { appKey: SHOP, headers: { "X-Request-Id": "look-for-me" } });
     await server.printed(/look-for-me/);
     await server.stop();
+  });
+
+  test("is answered although nobody reads the log", async () => {
+    const child = spawn(process.execPath, [MAIN, "serve", "--port", "0", "--log-level", "info"], {
+      cwd: place.folder,
+      env: { DATABASE_URL: store.url ?? "" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    try {
+      const [printed] = await once(child.stdout, "data");
+      const url = /http:\S+/.exec(String(printed))?.[0] ?? "";
+      // More than a pipe and the buffer of its reader hold.
+      for (let number = 0; number < 600; number++) {
+        expect((await ask(url, `${FREE}?x=${"x".repeat(900)}`, { appKey: KEYS[0] as string })).status).toBe(200);
+      }
+    } finally {
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
   });
 
   test("of many none is missing from the log when the server ends", async () => {

@@ -1,0 +1,58 @@
+/** Where the lines of the log go: many at a time, and off the thread that answers. */
+import { pino } from "pino";
+
+export type LogSink = {
+  readonly write: (line: string) => void;
+  /** Hands on what was gathered, without waiting for it to be written. */
+  readonly flush: () => void;
+  /** Lines that nobody read in time. */
+  readonly dropped: () => number;
+  /** Resolves when everything is written. */
+  readonly close: () => Promise<void>;
+};
+
+/** As many at a time, and so many milliseconds at most until they are handed on. */
+const LINES = 64;
+const FLUSH_AFTER = 200;
+/**
+ * A log that is read slowly, or not at all, holds up nobody: what does not fit into these bytes is dropped. Lines are
+ * gathered before the library has them, since it looks at its whole buffer at each write.
+ */
+const BUFFER = { sync: false, contentMode: "buffer", minLength: 1, maxWrite: 64 * 1_024, maxLength: 8 * 1_024 * 1_024 };
+
+export function openLogSink(descriptor: number): LogSink {
+  const stream = pino.destination({ dest: descriptor, ...BUFFER });
+  let lines: string[] = [];
+  let dropped = 0;
+  let giving = 0;
+  stream.on("drop", () => {
+    dropped += giving;
+  });
+
+  function flush(): void {
+    if (lines.length === 0) return;
+    const text = lines.join("");
+    giving = lines.length;
+    lines = [];
+    // The library's types know text alone, which it would measure and copy once more.
+    stream.write(Buffer.from(text) as never);
+  }
+
+  setInterval(flush, FLUSH_AFTER).unref();
+  // Its own last words too, when the process ends otherwise than by `close`.
+  process.once("exit", () => {
+    flush();
+    stream.flushSync();
+  });
+  return {
+    write: (line) => {
+      if (lines.push(line) >= LINES) flush();
+    },
+    flush,
+    dropped: () => dropped,
+    close: async () => {
+      flush();
+      await new Promise<void>((resolve) => stream.flush(() => resolve()));
+    },
+  };
+}
