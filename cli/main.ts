@@ -71,9 +71,15 @@ async function runCommand(
   }
 }
 
+/** The first signal is a request. A second one, of either kind, does what signals do. */
 function stopped(): Promise<void> {
+  const signals = ["SIGTERM", "SIGINT"] as const;
   return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
+    const stop = () => {
+      for (const signal of signals) process.removeListener(signal, stop);
+      resolve();
+    };
+    for (const signal of signals) process.on(signal, stop);
   });
 }
 

@@ -1,8 +1,7 @@
-/** What operators see of one server process: its admin port, and what is asked there put together. */
+/** What operators see of a server: its admin port, and what is asked there put together. */
 import type { Database } from "../shared/database/database.ts";
 import { openAdmin } from "./admin.ts";
-import { type Gauges, openMetrics } from "./metrics.ts";
-import type { Observe } from "./observation.ts";
+import type { Metrics } from "./metrics.ts";
 import { openProbe } from "./probe.ts";
 import { readinessOf } from "./readiness.ts";
 import { readTreeStanding } from "./tree-standing.ts";
@@ -14,22 +13,22 @@ export type ControlOptions = {
   readonly out: string;
   readonly database: Pick<Database, "query">;
   readonly now: () => Date;
-  /** Those whose owners are elsewhere. */
-  readonly gauges: Omit<Gauges, "treeAge">;
-  readonly droppedLines: () => number;
+  /** Of this process. */
+  readonly metrics: Pick<Metrics, "watch">;
+  /** The metrics of all processes, in the text format of Prometheus. */
+  readonly text: () => Promise<string>;
   readonly onError: (error: unknown) => void;
 };
 
 export type Control = {
   readonly url: string;
-  readonly observe: Observe;
   /** From now on the server is not ready for more. */
   readonly drain: () => void;
   readonly close: () => Promise<void>;
 };
 
 export async function openControl(options: ControlOptions): Promise<Control> {
-  const { host, port, out, database, now, gauges, droppedLines, onError } = options;
+  const { host, port, out, database, now, metrics, text, onError } = options;
   const probe = openProbe(database);
   let draining = false;
 
@@ -43,11 +42,10 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     return readinessOf(tree, databaseStanding, draining);
   }
 
-  const metrics = openMetrics({ ...gauges, treeAge }, droppedLines);
-  const admin = await openAdmin({ readiness, metrics: metrics.text, onError }, host, port);
+  metrics.watch({ treeAge });
+  const admin = await openAdmin({ readiness, metrics: text, onError }, host, port);
   return {
     url: admin.url,
-    observe: metrics.observe,
     drain: () => {
       draining = true;
     },

@@ -37,3 +37,8 @@ export const LIMITS: Limits = {
   // More than any client has reason to. Each is held in memory.
   ahead: 100,
 };
+
+/** What each of several workers may use of a limit that is for all of them. None is left with nothing. */
+export function shareOf(total: number, workers: number): number {
+  return Math.max(Math.min(1, total), Math.floor(total / workers));
+}

@@ -13,6 +13,8 @@ import type { Observe, Source } from "./observation.ts";
 
 export type Metrics = {
   readonly observe: Observe;
+  /** Has these read whenever somebody asks. */
+  readonly watch: (gauges: Gauges) => void;
   /** In the text format of Prometheus. */
   readonly text: () => Promise<string>;
   /** For a process that adds up several. */
@@ -45,7 +47,7 @@ const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const NOT_LIVE = [499, 503];
 
 /** No label is an app key or a path: Prometheus keeps a series for each value, and there is no end of them. */
-export function openMetrics(gauges: Gauges, droppedLines: () => number): Metrics {
+export function openMetrics(droppedLines: () => number): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: PREFIX });
   const requests = countRequests(registry);
@@ -56,7 +58,6 @@ export function openMetrics(gauges: Gauges, droppedLines: () => number): Metrics
     buckets: BUCKETS,
     registers: [registry],
   });
-  for (const [name, read] of Object.entries(gauges)) addGauge(registry, name as keyof Gauges, read);
 
   new Counter({
     name: `${PREFIX}log_dropped_lines_total`,
@@ -73,6 +74,9 @@ export function openMetrics(gauges: Gauges, droppedLines: () => number): Metrics
       requests(shape, status, source);
       if (source !== "live" || NOT_LIVE.includes(status)) return;
       durations.observe({ shape: shape ?? "none" }, (performance.now() - start) / 1_000);
+    },
+    watch: (gauges) => {
+      for (const [name, read] of Object.entries(gauges)) addGauge(registry, name as keyof Gauges, read);
     },
     text: () => registry.metrics(),
     snapshot: () => registry.getMetricsAsJSON(),

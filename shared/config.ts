@@ -138,22 +138,40 @@ export const SETTINGS = {
       .optional()
       .transform((level) => level ?? null),
   ),
+  workers: setting(
+    "--workers <number>",
+    "PRECAST_WORKERS",
+    "processes that answer on the port, 1 by default",
+    whole(1, 256).default(1),
+  ),
+  drain: setting(
+    "--drain <seconds>",
+    "PRECAST_DRAIN",
+    "seconds that open requests may take once the server is told to stop, 10 by default",
+    whole(0, 3_600).default(10),
+  ),
+  maxConnections: setting(
+    "--max-connections <number>",
+    "PRECAST_MAX_CONNECTIONS",
+    "clients that may be connected, of all workers together, 10000 by default",
+    whole(1, 1_000_000).default(10_000),
+  ),
   connections: setting(
     "--connections <number>",
     "PRECAST_CONNECTIONS",
-    "live queries at once on PostgreSQL, 10 by default; the ledger has a connection of its own beside them",
+    "live queries at once on PostgreSQL, of all workers together, 10 by default; each ledger has a connection of its own beside them",
     whole(1, 1_000).default(10),
   ),
   queue: setting(
     "--queue <number>",
     "PRECAST_QUEUE",
-    "live queries that may wait for others to end, 200 by default; more are refused at once",
+    "live queries that may wait for others to end, of all workers together, 200 by default; more are refused at once",
     whole(0, 100_000).default(200),
   ),
   memoryCache: setting(
     "--memory-cache <megabytes>",
     "PRECAST_MEMORY_CACHE",
-    "memory for answers of the tree that are asked for again, 64 MB by default, 0 for none",
+    "memory for answers of the tree that are asked for again, of all workers together, 64 MB by default, 0 for none",
     whole(0, 1_000_000).default(64),
   ),
   ledgerSync: setting(

@@ -22,7 +22,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^cli\/build\/[\w-]+\.ts$/],
   [/^cli\/build\/watch\//],
   [
-    /^cli\/(command|terminal|database|failure|format|machine|tour|nearest|progress|standing|summary|table|verify|watch)\.ts$/,
+    /^cli\/(command|terminal|database|failure|format|machine|tour|nearest|progress|standing|summary|table|verify|watch|watcher)\.ts$/,
   ],
   [/^cli\/usage\//],
   [/^cli\/commands\//],

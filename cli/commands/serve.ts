@@ -1,31 +1,33 @@
-/** `precast serve`: answers from the tree and the database. */
-import { join } from "node:path";
-import { openAccessLog } from "../../server/access-line.ts";
-import { createApp } from "../../server/app.ts";
+/** `precast serve`: answers from the tree and the database, in one process or in several. */
 import type { Control } from "../../server/control.ts";
-import { openHits } from "../../server/hits.ts";
-import { openLedger } from "../../server/ledger.ts";
-import { type Live, openLive } from "../../server/live.ts";
+import { LIMITS, shareOf } from "../../server/limits.ts";
 import { type Log, openLog } from "../../server/log.ts";
-import { observeBy } from "../../server/observation.ts";
-import { listen } from "../../server/serve.ts";
+import type { Metrics } from "../../server/metrics.ts";
+import type { Listening } from "../../server/serve.ts";
+import { openSite } from "../../server/site.ts";
 import { openTree } from "../../server/tree.ts";
-import type { CommonName, LogLevel, Settings } from "../../shared/config.ts";
+import { isWorker, leavePrimary, orderedToStop, tellPrimary } from "../../server/worker.ts";
+import { openWorkers } from "../../server/workers.ts";
+import type { App } from "../../shared/catalog.ts";
+import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { builtApps } from "../build/selection.ts";
-import { type Context, DONE, defineCommand } from "../command.ts";
+import { type Context, DONE, defineCommand, FAILED } from "../command.ts";
 import { databaseOptions, needSchema, QUERY_TIMEOUT } from "../database.ts";
 import { describeFailure } from "../failure.ts";
 import { machineId } from "../machine.ts";
 import { requestsToTry } from "../tour.ts";
-import { watchTree } from "../watch.ts";
+import { startWatcher } from "../watcher.ts";
 
 const SETTINGS = [
   "host",
   "port",
+  "workers",
   "watch",
+  "drain",
+  "maxConnections",
   "connections",
   "queue",
   "memoryCache",
@@ -36,7 +38,6 @@ const SETTINGS = [
   "adminHost",
   "logLevel",
 ] as const;
-const MEBIBYTE = 1 << 20;
 type ServeSettings = Settings<(typeof SETTINGS)[number] | CommonName>;
 
 export const serveCommand = defineCommand({
@@ -48,25 +49,49 @@ export const serveCommand = defineCommand({
     "precast serve",
     "precast serve --watch",
     "precast serve --host 0.0.0.0 --port 8080 --out /var/lib/precast",
+    "precast serve --workers 4 --connections 40 --admin-port 9090",
   ],
   run: async (context, settings) => {
-    // One more than live queries may take, so that the ledger never waits for one of them.
-    const limits = { connections: settings.connections + 1, queryTimeout: QUERY_TIMEOUT, share: true };
-    const database = await openDatabase(databaseOptions(settings, limits));
+    const { terminal } = context;
+    const level = settings.logLevel ?? (settings.quiet ? "warn" : "info");
+    const log = await openLog({ level, descriptor: STANDARD_ERROR, ...terminal.log });
+    const process = { context: { ...context, terminal: { ...terminal, warn: log.warn } }, settings, log };
     try {
-      await serve(context, settings, database);
+      return await (isWorker() ? serveAsWorker(process) : serveAsFirst(process));
     } finally {
-      await database.close();
+      await log.close();
     }
-    return DONE;
   },
 });
 
-async function serve(context: Context, settings: ServeSettings, database: Database): Promise<void> {
-  const { terminal, now, stopped } = context;
+/** The file number. */
+const STANDARD_ERROR = 2;
+
+/** What each process of a server has. What goes wrong while it runs is told in its log. */
+type Process = { readonly context: Context; readonly settings: ServeSettings; readonly log: Log };
+
+async function serveAsFirst(process: Process): Promise<number> {
+  const { settings } = process;
+  // Workers use the embedded database through this process, and have connections to PostgreSQL of their own.
+  const database = await openDatabaseOf(settings.workers === 1 ? settings : { ...settings, connections: 1 });
+  try {
+    await serve(process, database);
+  } finally {
+    await database.close();
+  }
+  return DONE;
+}
+
+/** One more than live queries may take, so that the ledger never waits for one of them. */
+function openDatabaseOf(settings: ServeSettings): Promise<Database> {
+  const limits = { connections: settings.connections + 1, queryTimeout: QUERY_TIMEOUT, share: true };
+  return openDatabase(databaseOptions(settings, limits));
+}
+
+async function serve(process: Process, database: Database): Promise<void> {
+  const { context, settings, log } = process;
+  const { terminal, stopped } = context;
   const stop = stopped();
-  const log = await openLog({ level: levelOf(settings), descriptor: STANDARD_ERROR, ...terminal.log });
-  const onError = log.error;
   // The tree answers without the database: one that is away is no reason not to start.
   await needSchema(database).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault)) throw error;
@@ -74,102 +99,112 @@ async function serve(context: Context, settings: ServeSettings, database: Databa
       "The database does not answer. Free requests are served from the tree, the others are 503 until it is back.",
     );
   });
-  const folder = join(settings.dataDir, "ledger");
-  const durability = settings.ledgerSync ? "power" : "process";
-  const ledger = await openLedger(database, { folder, machine: machineId(), durability, now, onError });
-  const live = openLive(database, { ...settings, queryTimeout: QUERY_TIMEOUT });
-  const sources = { ...openTree(settings.out), ...hideKeys(live, log), onError };
-  const hits = openHits(settings.memoryCache * MEBIBYTE);
-  const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
-  let control: Control | null = null;
+  const watched = await openWatched(process, database);
   try {
-    control = await startControl(context, settings, database, log);
-    const observe = observeBy(control?.observe ?? null, openAccessLog(log));
-    const app = createApp({ sources, hits, ledger, policy, observe });
-    const listening = await listen(app, settings.host, settings.port);
-    const told = { url: listening.url, ...(control === null ? {} : { admin: control.url }) };
-    terminal.result(`${terminal.colors.green("Precast serves")} ${listening.url}`, told);
-    if (control !== null) terminal.say(`Health and metrics: ${control.url}`);
-    const tried = requestsToTry(listening.url, await firstApp(settings.out, sources.findTree));
+    const server = await openServer(process, database, watched?.metrics ?? null);
+    const told = { url: server.url, ...(watched === null ? {} : { admin: watched.control.url }) };
+    terminal.result(`${terminal.colors.green("Precast serves")} ${server.url}`, told);
+    if (watched !== null) terminal.say(`Health and metrics: ${watched.control.url}`);
+    const tried = requestsToTry(server.url, await firstApp(settings.out));
     if (tried.length > 0) terminal.say(`Try:\n${tried.map((request) => `  ${request}`).join("\n")}`);
-    const endWatch = settings.watch ? startWatch(context, settings, database, log) : async () => {};
+    const endWatch = settings.watch ? startWatcher(context, settings, database) : async () => {};
     await stop;
-    control?.drain();
+    watched?.control.drain();
     terminal.say("Stopping: open requests are finished.");
-    await Promise.all([endWatch(), listening.stop()]);
+    await Promise.all([endWatch(), server.stop()]);
   } finally {
-    live.close();
-    await ledger.close();
-    await control?.close();
-    await log.close();
+    await watched?.control.close();
   }
 }
 
+type Watched = { readonly control: Control; readonly metrics: Metrics };
+
 /** Loaded where it is asked for. It listens before the API does, so that health can be asked from the first moment on. */
-async function startControl(
-  { now }: Context,
-  { adminHost: host, adminPort: port, out }: ServeSettings,
-  database: Database,
-  log: Log,
-): Promise<Control | null> {
+async function openWatched({ context, settings, log }: Process, database: Database): Promise<Watched | null> {
+  const { adminHost: host, adminPort: port, out, workers } = settings;
   if (port === null) return null;
+  const metrics = await openMetricsOf(log);
   const { openControl } = await import("../../server/control.ts");
-  const gauges = {};
-  const options = { host, port, out, database, now, gauges, droppedLines: log.dropped, onError: log.error };
-  return openControl(options).catch((error: NodeJS.ErrnoException) => {
+  const { gatherMetrics } = await import("../../server/worker-metrics.ts");
+  const text = workers === 1 ? metrics.text : gatherMetrics(metrics);
+  const options = { host, port, out, database, now: context.now, metrics, text, onError: log.error };
+  const control = await openControl(options).catch((error: NodeJS.ErrnoException) => {
     throw error.code === "EADDRINUSE" ? new Error(ADMIN_PORT_IN_USE) : error;
   });
+  return { control, metrics };
 }
 
 const ADMIN_PORT_IN_USE = "The admin port is in use. Choose another with --admin-port, or stop what listens there.";
-/** The file number. */
-const STANDARD_ERROR = 2;
 
-function levelOf({ logLevel, quiet }: ServeSettings): LogLevel {
-  return logLevel ?? (quiet ? "warn" : "info");
+async function openMetricsOf(log: Log): Promise<Metrics> {
+  const { openMetrics } = await import("../../server/metrics.ts");
+  return openMetrics(log.dropped);
 }
 
-/** The log learns the keys of the apps whose answers can fail, so as not to show them. Keys that nobody has are any word. */
-function hideKeys(live: Live, log: Log): Live {
+/** Milliseconds for what a worker does beside its drain: to send its counts, to start or to end. */
+const WORKER_GRACE = 10_000;
+
+function openServer(process: Process, database: Database, metrics: Metrics | null): Promise<Listening> {
+  const { workers, host, port, drain } = process.settings;
+  if (workers === 1) return openOwnSite(process, database, metrics);
+  const limit = drain * 1_000 + WORKER_GRACE;
+  return openWorkers({ count: workers, host, port, limit, warn: process.log.warn });
+}
+
+/** Everything that a process which answers is told of its settings. */
+function openOwnSite(process: Process, database: Database, metrics: Metrics | null): Promise<Listening> {
+  const { context, settings, log } = process;
+  return openSite(database, {
+    ...settings,
+    queryTimeout: QUERY_TIMEOUT,
+    limits: { ...LIMITS, drain: settings.drain * 1_000, connections: settings.maxConnections },
+    policy: { browsers: settings.cacheControl, cdns: settings.cdnCacheControl },
+    machine: machineId(),
+    durability: settings.ledgerSync ? "power" : "process",
+    now: context.now,
+    log,
+    metrics,
+  });
+}
+
+/** A worker says nothing itself but in its log: its primary does, once for all of them. */
+async function serveAsWorker({ context, settings, log }: Process): Promise<number> {
+  const stop = orderedToStop();
+  const share = shareOfWorker(settings);
+  try {
+    const database = await openDatabaseOf(share);
+    try {
+      const metrics = settings.adminPort === null ? null : await openMetricsOf(log);
+      if (metrics !== null) (await import("../../server/worker-metrics.ts")).tellMetrics(metrics);
+      const { url, stop: end } = await openOwnSite({ context, settings: share, log }, database, metrics);
+      await tellPrimary({ kind: "listening", url });
+      await stop;
+      await end();
+    } finally {
+      await database.close();
+    }
+    return DONE;
+  } catch (error) {
+    await tellPrimary({ kind: "failed", why: describeFailure(error) });
+    return FAILED;
+  } finally {
+    leavePrimary();
+  }
+}
+
+/** What is limited is limited for all workers together. */
+function shareOfWorker(settings: ServeSettings): ServeSettings {
+  const { workers, maxConnections, connections, queue, memoryCache } = settings;
   return {
-    ...live,
-    findApp: async (...asked) => {
-      const app = await live.findApp(...asked);
-      if (app !== null) log.hide(app.key);
-      return app;
-    },
-    answer: (...asked) => {
-      log.hide(asked[0].key);
-      return live.answer(...asked);
-    },
+    ...settings,
+    maxConnections: shareOf(maxConnections, workers),
+    connections: shareOf(connections, workers),
+    queue: shareOf(queue, workers),
+    memoryCache: Math.floor(memoryCache / workers),
   };
 }
 
-/** Gives what ends it. A watch that fails is told and leaves the server alone. */
-function startWatch(context: Context, settings: ServeSettings, database: Database, log: Log): () => Promise<void> {
-  const stop = new AbortController();
-  const logging = { ...context, terminal: { ...context.terminal, warn: log.warn } };
-  const watch = withBuilder(settings, database, (builder) =>
-    watchTree(logging, builder, { settings: { ...settings, apps: null }, results: false }, stop.signal),
-  ).catch((error: unknown) => log.error(`The tree is built no more. ${describeFailure(error)}`));
-  return () => {
-    stop.abort();
-    return watch;
-  };
-}
-
-/** Builds have no time limit and take no connection from live queries. The embedded database has one for all. */
-async function withBuilder(
-  settings: ServeSettings,
-  database: Database,
-  use: (builder: Database) => Promise<void>,
-): Promise<void> {
-  if (database.kind === "embedded") return use(database);
-  const builder = await openDatabase(databaseOptions(settings));
-  await use(builder).finally(builder.close);
-}
-
-async function firstApp(out: string, findTree: ReturnType<typeof openTree>["findTree"]) {
+async function firstApp(out: string): Promise<App | null> {
   const key = builtApps(out)[0];
-  return key === undefined ? null : ((await findTree(key))?.app ?? null);
+  return key === undefined ? null : ((await openTree(out).findTree(key))?.app ?? null);
 }

@@ -18,6 +18,7 @@ import {
   smallApp,
 } from "../support/cli.ts";
 import { openStore, type Store } from "../support/site.ts";
+import { openWire } from "../support/wire.ts";
 
 type Usage = {
   readonly total: number;
@@ -153,6 +154,48 @@ describe("the end", () => {
     expect(await slow).toMatch(/^HTTP\/1.1 200 /);
     expect(await connection.ask(FREE)).toBe("");
     expect((await stopped).code).toBe(0);
+  });
+
+  test("finishes all requests that a client has sent ahead, and says with the last that there are no more", async () => {
+    const server = await place.serve();
+    const wire = await openWire(server.url);
+    await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+    wire.send(`GET ${COUNTED} HTTP/1.1\r\nHost: x\r\nX-App-Key: ${SHOP}\r\n\r\n`.repeat(3));
+    await queryThatWaits();
+    const stopped = server.stop();
+    await server.printed(/Stopping/);
+    await client.query("COMMIT");
+    const answers = await wire.answers(3);
+    expect(answers.map(({ status, headers }) => [status, headers.connection])).toEqual([
+      [200, "keep-alive"],
+      [200, "keep-alive"],
+      [200, "close"],
+    ]);
+    expect((await stopped).code).toBe(0);
+  });
+
+  test("cuts what is open when --drain is over, and still exits 0", async () => {
+    const server = await place.serve("--drain 0");
+    const connection = await openConnection(server);
+    await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+    const slow = connection.ask(COUNTED);
+    await queryThatWaits();
+    const stopped = server.stop();
+    expect(await slow).toBe("");
+    await client.query("COMMIT");
+    expect((await stopped).code).toBe(0);
+  });
+
+  test.each(["SIGTERM", "SIGINT"] as const)("a second signal, %s, ends it at once", async (signal) => {
+    const server = await place.serve();
+    const connection = await openConnection(server);
+    await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+    const slow = connection.ask(COUNTED);
+    await queryThatWaits();
+    void server.stop("SIGTERM");
+    await server.printed(/Stopping/);
+    expect((await server.stop(signal)).code).toBe(null);
+    expect(await slow).toBe("");
   });
 
   test("closes a connection that is kept alive", async () => {

@@ -16,7 +16,8 @@ const count = (metrics, status, times, source = "tree") => {
 };
 
 if (cluster.isPrimary) {
-  const own = openMetrics({ treeAge: () => 5 }, () => 0);
+  const own = openMetrics(() => 0);
+  own.watch({ treeAge: () => 5 });
   const gather = gatherMetrics(own);
   cluster.on("message", ({ id }, message) => message === "ready" && say({ ready: id }));
   cluster.on("exit", ({ id }) => say({ exit: id }));
@@ -32,7 +33,8 @@ if (cluster.isPrimary) {
     for (const worker of Object.values(cluster.workers)) worker.process.kill("SIGKILL");
   });
 } else {
-  const metrics = openMetrics({ liveWaiting: () => 10, ledgerLag: () => cluster.worker.id }, () => 0);
+  const metrics = openMetrics(() => 0);
+  metrics.watch({ liveWaiting: () => 10, ledgerLag: () => cluster.worker.id });
   count(metrics, 200, 100 * cluster.worker.id);
   count(metrics, 404, 1);
   count(metrics, 200, 2, "live");

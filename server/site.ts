@@ -1,0 +1,91 @@
+/** What a process that answers is made of, opened in its order and closed the other way round. */
+import { join } from "node:path";
+import type { CachePolicy } from "../shared/answer.ts";
+import type { Database } from "../shared/database/database.ts";
+import { openAccessLog } from "./access-line.ts";
+import { createApp } from "./app.ts";
+import { type Hits, openHits } from "./hits.ts";
+import { type Ledger, type LedgerOptions, openLedger } from "./ledger.ts";
+import type { Limits } from "./limits.ts";
+import { type Live, type LiveOptions, openLive } from "./live.ts";
+import type { Log } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+import { observeBy } from "./observation.ts";
+import { type Listening, listen } from "./serve.ts";
+import { openTree } from "./tree.ts";
+
+export type SiteOptions = LiveOptions &
+  Pick<LedgerOptions, "machine" | "durability" | "now"> & {
+    readonly host: string;
+    readonly port: number;
+    /** Where the tree is. */
+    readonly out: string;
+    /** Where the ledger is. */
+    readonly dataDir: string;
+    /** Megabytes for answers of the tree. */
+    readonly memoryCache: number;
+    readonly policy: CachePolicy;
+    readonly limits: Limits;
+    readonly log: Log;
+    /** Null where nobody asks for them. */
+    readonly metrics: Metrics | null;
+  };
+
+const MEGABYTE = 1_000_000;
+
+export async function openSite(database: Database, options: SiteOptions): Promise<Listening> {
+  const { host, port, policy, limits, log, metrics } = options;
+  const onError = log.error;
+  const ledger = await openLedger(database, { ...options, folder: join(options.dataDir, "ledger"), onError });
+  const live = openLive(database, options);
+  const hits = openHits(options.memoryCache * MEGABYTE);
+  const end = new AbortController();
+  const close = async () => {
+    end.abort();
+    live.close();
+    await ledger.close();
+  };
+  metrics?.watch(gaugesOf(live, ledger, hits));
+  const sources = { ...openTree(options.out), ...hideKeys(live, log), onError };
+  const observe = observeBy(metrics?.observe ?? null, openAccessLog(log));
+  const app = createApp({ sources, hits, ledger: untilEnd(ledger, end.signal), policy, observe });
+  try {
+    const { url, stop } = await listen(app, host, port, limits);
+    return { url, stop: () => stop().then(close) };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function gaugesOf(live: Live, ledger: Ledger, hits: Hits): Parameters<Metrics["watch"]>[0] {
+  return {
+    liveWaiting: () => live.state().waiting,
+    liveRunning: () => live.state().running,
+    ledgerPending: () => ledger.backlog().requests,
+    ledgerLag: () => ledger.backlog().seconds,
+    cacheBytes: () => hits.size().bytes,
+    cacheEntries: () => hits.size().entries,
+  };
+}
+
+/** The log learns the keys of the apps whose answers can fail, so as not to show them. Keys that nobody has are any word. */
+function hideKeys(live: Live, log: Log): Live {
+  return {
+    ...live,
+    findApp: async (...asked) => {
+      const app = await live.findApp(...asked);
+      if (app !== null) log.hide(app.key);
+      return app;
+    },
+    answer: (...asked) => {
+      log.hide(asked[0].key);
+      return live.answer(...asked);
+    },
+  };
+}
+
+/** Requests that were cut at the end may still come to an answer. Nobody gets it, and it is not counted. */
+function untilEnd(ledger: Ledger, end: AbortSignal): Ledger {
+  return { ...ledger, count: (count) => (end.aborted ? new Promise(() => {}) : ledger.count(count)) };
+}

@@ -1,0 +1,219 @@
+/** `precast serve --workers`: several processes on one port, and what users see of it when they die. */
+import { execFileSync } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { holdPort, openPlace, type Place, type Served, SHOP, shop, shopWithout } from "../support/cli.ts";
+import { ENGINES, type Engine, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
+import { openWire } from "../support/wire.ts";
+
+const asShop = { appKey: SHOP };
+const FREE = "/api/v1/posts";
+const COUNTED = "/api/v1/posts?per_page=1";
+
+function childrenOf({ pid }: { readonly pid: number }): number[] {
+  const text = execFileSync("ps", ["-A", "-o", "pid=,ppid=,stat="], { encoding: "utf8" });
+  const rows = text.split("\n").map((line) => line.trim().split(/\s+/));
+  return rows.flatMap(([child, parent, state]) =>
+    Number(parent) === pid && !state?.startsWith("Z") ? [Number(child)] : [],
+  );
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+describe.each(ENGINES)("workers on %s", (engine: Engine) => {
+  let store: Store | null = null;
+  let place: Place;
+
+  beforeAll(async () => {
+    store = engine === "postgres" ? await openStore("postgres") : null;
+    place = openPlace(store?.url ? { DATABASE_URL: store.url } : {});
+    await place.take(shop());
+    await place.run("build");
+  });
+  afterEach(() => place.quit());
+  afterAll(async () => {
+    await place.close();
+    await store?.close();
+  });
+
+  const usage = async () => (await place.json<{ readonly total: number }>("usage")).total;
+
+  test("answer as one process does, and end with exit code 0", async () => {
+    const alone = await place.serve();
+    const free = await alone.get(FREE, asShop);
+    const counted = await alone.get(COUNTED, asShop);
+    expect((await alone.stop()).code).toBe(0);
+    const before = await usage();
+
+    const server = await place.serve("--workers 3");
+    expect(childrenOf(server).length).toBe(3);
+    const got = await Promise.all(Array.from({ length: 60 }, (_, at) => server.get(at % 2 ? FREE : COUNTED, asShop)));
+    for (const [at, { status, text }] of got.entries()) {
+      expect([status, text]).toEqual([200, at % 2 ? free.text : counted.text]);
+    }
+    const { code, stdout, stderr } = await server.stop();
+    expect([code, stderr, stdout.match(/Precast serves/g)?.length]).toEqual([0, "", 1]);
+    await expect(server.get(FREE, asShop)).rejects.toThrow(/ECONNREFUSED/);
+    expect((await usage()) - before).toBe(30);
+  });
+
+  test("one that is killed takes its open requests with it, and nothing else", async () => {
+    const server = await place.serve("--workers 3");
+    const expected = (await server.get(FREE, asShop)).text;
+    const workers = childrenOf(server);
+    const load = startLoad(server, 24);
+    await until("some load", () => load.done() > 100);
+    const [victim = 0] = workers;
+    process.kill(victim, "SIGKILL");
+    await until("its end", () => !childrenOf(server).includes(victim));
+    const gone = performance.now();
+    const during = load.done();
+    await until("its replacement", () => childrenOf(server).length === 3);
+    await until("more load", () => load.done() > during + 300);
+    const texts = await load.stop();
+    // What failed was asked before it was gone, and each client has one request open at most.
+    expect(load.failures().filter((asked) => asked > gone)).toEqual([]);
+    expect(load.failures().length).toBeLessThanOrEqual(24);
+    expect([...texts]).toEqual([expected]);
+    const now = childrenOf(server);
+    expect(now).not.toContain(victim);
+    expect(now.filter((pid) => workers.includes(pid)).length).toBe(2);
+    const { code, stderr } = await server.stop();
+    expect([code, stderr]).toEqual([0, `Server process ${victim} ended (SIGKILL) and is replaced.\n`]);
+  });
+
+  test("all that are killed at once come back on the same port", async () => {
+    const server = await place.serve("--workers 2");
+    for (const pid of childrenOf(server)) process.kill(pid, "SIGKILL");
+    await until("an answer", async () => (await server.get(COUNTED, asShop).catch(() => null))?.status === 200);
+    await until("two workers", () => childrenOf(server).length === 2);
+    expect((await server.stop()).code).toBe(0);
+  });
+
+  test("a build that is watched shows in all of them", async () => {
+    const server = await place.serve("--workers 2 --watch");
+    const { text } = await server.get(FREE, asShop);
+    await place.take(shopWithout(1));
+    const all = () => Promise.all(Array.from({ length: 10 }, () => server.get(FREE, asShop)));
+    await until("the change", async () => (await all()).every((got) => got.status === 200 && got.text !== text));
+    await place.take(shop());
+    await until("what was before", async () => (await all()).every((got) => got.text === text));
+    expect((await server.stop()).code).toBe(0);
+  });
+
+  test("a port in use is told once, and ends the server", async () => {
+    const held = await holdPort();
+    try {
+      const { code, stdout, stderr } = await place.run(`serve --workers 3 --port ${held.port}`);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(/^[^\n]*port[^\n]*in use[^\n]*--port[^\n]*\n$/);
+    } finally {
+      await held.release();
+    }
+  });
+
+  /** Clients that each ask one request after the other, on connections of their own. */
+  function startLoad(server: Served, clients: number) {
+    const texts = new Set<string>();
+    let done = 0;
+    /** When each request was sent that failed. */
+    const failures: number[] = [];
+    let stopped = false;
+    const ends = Array.from({ length: clients }, async () => {
+      while (!stopped) {
+        const asked = performance.now();
+        const got = await server.get(FREE, asShop).catch(() => null);
+        if (got === null) failures.push(asked);
+        else {
+          done++;
+          texts.add(got.text);
+        }
+      }
+    });
+    const stop = async () => {
+      stopped = true;
+      await Promise.all(ends);
+      return texts;
+    };
+    return { done: () => done, failures: () => failures, stop };
+  }
+});
+
+describe("workers and signals", () => {
+  let place: Place;
+  beforeAll(async () => {
+    place = openPlace();
+    await place.take(shop());
+    await place.run("build");
+  });
+  afterEach(() => place.quit());
+  afterAll(() => place.close());
+
+  test("a service manager that signals every process loses no request", async () => {
+    const server = await place.serve("--workers 2");
+    const wires = await Promise.all(Array.from({ length: 8 }, () => openWire(server.url)));
+    for (const wire of wires) wire.send(`GET ${COUNTED} HTTP/1.1\r\nHost: x\r\nX-App-Key: ${SHOP}\r\n\r\n`.repeat(20));
+    await Promise.all(wires.map((wire) => wire.answers(1)));
+    for (const signal of ["SIGINT", "SIGTERM", "SIGTERM"] as const) {
+      for (const pid of childrenOf(server)) process.kill(pid, signal);
+    }
+    const stopped = server.stop();
+    const answers = await Promise.all(wires.map((wire) => wire.answers(20)));
+    expect(answers.flat().every(({ status }) => status === 200)).toBe(true);
+    expect((await stopped).code).toBe(0);
+  });
+
+  test("a second signal ends all of them at once", async () => {
+    const server = await place.serve("--workers 2 --drain 3600");
+    const workers = childrenOf(server);
+    // They cannot end by themselves, and so keep their server from ending.
+    for (const pid of workers) process.kill(pid, "SIGSTOP");
+    const stopped = server.stop("SIGTERM");
+    await server.printed(/Stopping/);
+    process.kill(server.pid, "SIGINT");
+    await until("the end of the server", () => !workers.some((pid) => childrenOf(server).includes(pid)));
+    for (const pid of workers) process.kill(pid, "SIGCONT");
+    expect((await stopped).code).toBe(null);
+    await until("their end", () => !workers.some(isThere));
+  });
+
+  test("workers do not outlive a server that is killed", async () => {
+    const server = await place.serve("--workers 2");
+    const workers = childrenOf(server);
+    expect(workers.length).toBe(2);
+    await server.stop("SIGKILL");
+    await until("their end", () => !workers.some(isThere));
+  });
+
+  test("a worker that is told to end by itself is replaced", async () => {
+    const server = await place.serve("--workers 2");
+    const [first = 0, second] = childrenOf(server);
+    process.kill(first, "SIGTERM");
+    await until("another", () => childrenOf(server).length === 2 && !childrenOf(server).includes(first));
+    expect(childrenOf(server)).toContain(second);
+    expect((await server.stop()).code).toBe(0);
+  });
+
+  test("workers that never come up are given up, and it is said", async () => {
+    const crash = join(place.folder, "crash.cjs");
+    writeFileSync(crash, "if (require('node:cluster').isWorker) process.exit(7);");
+    const { code, stdout, stderr } = await place.run("serve --workers 2", { NODE_OPTIONS: `--require ${crash}` });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr.trimEnd().split("\n").at(-1)).toMatch(/^No server process comes up: .*exit code 7.*\.$/);
+    expect(existsSync(join(place.folder, ".precast", "database.lock"))).toBe(false);
+  });
+
+  test("a number of workers that is none is refused", async () => {
+    const { code, stderr } = await place.run("serve --workers 0");
+    expect([code, stderr]).toEqual([1, "--workers must be a whole number from 1 to 256\n"]);
+  });
+});
