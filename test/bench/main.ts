@@ -2,8 +2,9 @@
 import { type Bench, OptionError } from "./bench.ts";
 import { buildBench } from "./build.ts";
 import { serveBench } from "./serve.ts";
+import { soakBench } from "./soak.ts";
 
-const BENCHES: readonly Bench[] = [buildBench, serveBench];
+const BENCHES: readonly Bench[] = [buildBench, serveBench, soakBench];
 
 function overview(): string {
   const lines = BENCHES.map(({ name, describes }) => `  ${name.padEnd(8)} ${describes}`);
