@@ -83,7 +83,7 @@ function cacheStatuses({ counted }: ModelAnswer): (string | undefined)[] {
 }
 
 function timeless({ headers }: Got): Record<string, string> {
-  const { date: _, ...rest } = headers;
+  const { date: _, "x-request-id": __, ...rest } = headers;
   return rest;
 }
 

@@ -8,7 +8,7 @@ import { type Line, openLine } from "../support/line.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { buildSite, type Door, type Got, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
 
-function timeless({ status, headers: { date: _, ...headers }, text }: Got) {
+function timeless({ status, headers: { date: _, "x-request-id": __, ...headers }, text }: Got) {
   return { status, headers, text };
 }
 

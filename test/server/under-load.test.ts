@@ -92,7 +92,8 @@ async function startLoad(): Promise<Load> {
   return { live, free: () => free, wrong, counted: () => counted, stop };
 }
 
-const described = ({ status, headers: { date: _, ...headers }, text }: Got) => JSON.stringify([status, headers, text]);
+const described = ({ status, headers: { date: _, "x-request-id": __, ...headers }, text }: Got) =>
+  JSON.stringify([status, headers, text]);
 
 /** Resolves when there have been so many more live answers of this kind, and free ones. */
 async function more(kind: string, count = 50): Promise<void> {
