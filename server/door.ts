@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from "n
 import type { Socket } from "node:net";
 import { refusalAnswer } from "../shared/answer.ts";
 import { methodNotAllowed, type Refusal } from "../shared/refusal.ts";
+import { type AskedHttp, readAsked } from "./asked.ts";
 import {
   type Begin,
   type Connection,
@@ -14,9 +15,30 @@ import {
 } from "./connection.ts";
 import { faultOf, inspect, type ParseError } from "./fault.ts";
 import type { Limits } from "./limits.ts";
+import { type Observe, observationOf } from "./observation.ts";
+import { readyOf, send } from "./ready.ts";
+import { requestIdOf } from "./request-id.ts";
 
-/** Lets requests in to `app`. Gives the connections that are open. */
-export function openDoor(server: Server, app: RequestListener, limits: Limits): ReadonlySet<Connection> {
+/** Of a request that cannot be read nothing is known. */
+const UNREADABLE: AskedHttp = {
+  method: "-",
+  target: "-",
+  appKey: undefined,
+  ifNoneMatch: undefined,
+  acceptEncoding: undefined,
+  requestId: undefined,
+};
+
+export type DoorOptions = {
+  /** What is let in goes there. */
+  readonly app: RequestListener;
+  readonly limits: Limits;
+  /** Is told of what is refused. */
+  readonly observe: Observe | null;
+};
+
+/** Gives the connections that are open. */
+export function openDoor(server: Server, { app, limits, observe }: DoorOptions): ReadonlySet<Connection> {
   const open = new Set<Connection>();
 
   const begin: Begin = (connection, { incoming, outgoing }) => {
@@ -24,7 +46,7 @@ export function openDoor(server: Server, app: RequestListener, limits: Limits): 
     // Where a body ends is the client's claim: what stands behind it may be a request that nobody meant to send.
     if (found !== null) closeBehind(connection, outgoing, limits.linger);
     if (found === null || found === "body") app(incoming, outgoing);
-    else refuse(outgoing, found);
+    else refuse(outgoing, found, readAsked(incoming));
   };
 
   function onConnection(socket: Socket): void {
@@ -58,7 +80,16 @@ export function openDoor(server: Server, app: RequestListener, limits: Limits): 
   }
 
   function refuseRest(connection: Connection, refusal: Refusal): void {
-    finishWith(connection, limits.linger, (outgoing) => refuse(outgoing, refusal));
+    finishWith(connection, limits.linger, (outgoing) => refuse(outgoing, refusal, UNREADABLE));
+  }
+
+  function refuse(outgoing: ServerResponse, refusal: Refusal, asked: AskedHttp): void {
+    const start = performance.now();
+    const id = requestIdOf(asked.requestId, asked.appKey);
+    const client = outgoing.req.socket.remoteAddress;
+    const ready = readyOf(refusalAnswer(refusal, null));
+    send(outgoing, ready, id);
+    observe?.(observationOf({ id, client, start }, asked, ready, null));
   }
 
   server.on("connection", onConnection);
@@ -67,10 +98,4 @@ export function openDoor(server: Server, app: RequestListener, limits: Limits): 
   server.on("clientError", onUnreadable);
   server.on("connect", onConnect);
   return open;
-}
-
-function refuse(outgoing: ServerResponse, refusal: Refusal): void {
-  const { status, headers, body } = refusalAnswer(refusal, null);
-  outgoing.writeHead(status, { ...headers, "Content-Length": Buffer.byteLength(body ?? "") });
-  outgoing.end(body);
 }

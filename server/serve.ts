@@ -5,6 +5,7 @@ import { MAX_HEADERS, MAX_HEADERS_SIZE, MAX_TARGET } from "../shared/refusal.ts"
 import { type Connection, finish } from "./connection.ts";
 import { openDoor } from "./door.ts";
 import { LIMITS, type Limits } from "./limits.ts";
+import type { Observe } from "./observation.ts";
 
 export type Listening = { readonly url: string; readonly stop: () => Promise<void> };
 
@@ -13,6 +14,7 @@ export async function listen(
   host: string,
   port: number,
   limits: Limits = LIMITS,
+  observe: Observe | null = null,
 ): Promise<Listening> {
   const server = createServer({
     headersTimeout: limits.headers,
@@ -27,7 +29,7 @@ export async function listen(
   // One more than are allowed: node:http leaves away what is more and does not tell.
   server.maxHeadersCount = MAX_HEADERS + 1;
   server.timeout = limits.stall;
-  const open = openDoor(server, app, limits);
+  const open = openDoor(server, { app, limits, observe });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(port, host, resolve);

@@ -9,7 +9,7 @@ import { type Ledger, type LedgerOptions, openLedger } from "./ledger.ts";
 import type { Limits } from "./limits.ts";
 import { type Live, type LiveOptions, openLive } from "./live.ts";
 import type { Log } from "./log.ts";
-import type { Metrics } from "./metrics.ts";
+import type { Gauges, Metrics } from "./metrics.ts";
 import { observeBy } from "./observation.ts";
 import { type Listening, listen } from "./serve.ts";
 import { openTree } from "./tree.ts";
@@ -45,12 +45,12 @@ export async function openSite(database: Database, options: SiteOptions): Promis
     live.close();
     await ledger.close();
   };
-  metrics?.watch(gaugesOf(live, ledger, hits));
+  metrics?.watch({ ...gaugesOf(live, ledger, hits), ...connectionsOf(database) });
   const sources = { ...openTree(options.out), ...hideKeys(live, log), onError };
   const observe = observeBy(metrics?.observe ?? null, openAccessLog(log));
   const app = createApp({ sources, hits, ledger: untilEnd(ledger, end.signal), policy, observe });
   try {
-    const { url, stop } = await listen(app, host, port, limits);
+    const { url, stop } = await listen(app, host, port, limits, observe);
     return { url, stop: () => stop().then(close) };
   } catch (error) {
     await close();
@@ -58,7 +58,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   }
 }
 
-function gaugesOf(live: Live, ledger: Ledger, hits: Hits): Parameters<Metrics["watch"]>[0] {
+function gaugesOf(live: Live, ledger: Ledger, hits: Hits): Gauges {
   return {
     liveWaiting: () => live.state().waiting,
     liveRunning: () => live.state().running,
@@ -66,6 +66,13 @@ function gaugesOf(live: Live, ledger: Ledger, hits: Hits): Parameters<Metrics["w
     ledgerLag: () => ledger.backlog().seconds,
     cacheBytes: () => hits.size().bytes,
     cacheEntries: () => hits.size().entries,
+  };
+}
+
+function connectionsOf({ connections }: Database): Gauges {
+  return {
+    databaseConnections: () => connections().open,
+    databaseConnectionsIdle: () => connections().idle,
   };
 }
 

@@ -38,6 +38,8 @@ export type Database = Omit<Session, "query"> & {
   readonly probe: () => Promise<void>;
   /** Uses no connection again that was made before: the other end of one may have vanished without a word. */
   readonly renew: () => void;
+  /** Connections that are open, and how many of them do nothing. The embedded database has one, and does not tell. */
+  readonly connections: () => { readonly open: number; readonly idle: number };
   /** One transaction, rolled back when `run` throws. A read sees one snapshot from start to end and cannot write. */
   readonly transaction: <T>(access: Access, run: (session: Session) => Promise<T>) => Promise<T>;
   /** Resolves when every later change is sure to be heard, with what ends the listening. */

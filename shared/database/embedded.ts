@@ -117,6 +117,7 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void)
     // A thread that has ended is started anew when it is needed.
     probe: async () => {},
     renew: () => {},
+    connections: () => ({ open: 1, idle: 0 }),
     close: () =>
       inTurn(async () => {
         // One that never opened has nothing to close.

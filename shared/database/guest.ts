@@ -110,6 +110,7 @@ function guestOf(socket: Socket): Database {
       }),
     probe,
     renew: () => {},
+    connections: () => ({ open: 1, idle: 0 }),
     close: async () => void socket.destroySoon(),
   };
 }

@@ -1,6 +1,6 @@
 /** The connections to PostgreSQL that queries share: lent to one at a time, and thrown away when they broke. */
 import pg from "pg";
-import type { DatabaseOptions } from "./database.ts";
+import type { Database, DatabaseOptions } from "./database.ts";
 import { answered, DatabaseFault } from "./fault.ts";
 
 export const CONNECT_TIMEOUT = 2_000;
@@ -13,6 +13,7 @@ export type Pool = {
   readonly lend: <T>(run: (client: pg.PoolClient) => Promise<T>) => Promise<T>;
   /** Throws every connection away that was made before, each when it is next to be lent. */
   readonly renew: () => void;
+  readonly connections: Database["connections"];
   readonly close: () => Promise<void>;
 };
 
@@ -65,7 +66,8 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     }
   };
 
-  return { lend, renew, close: () => pool.end() };
+  const counts = () => ({ open: pool.totalCount, idle: pool.idleCount });
+  return { lend, renew, connections: counts, close: () => pool.end() };
 }
 
 /** The server cancels the query; a server that does not even do that is given up. */

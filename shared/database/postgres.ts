@@ -23,7 +23,7 @@ const HEARTBEAT_TIMEOUT = 3_000;
 
 export async function openPostgres(url: string, options: DatabaseOptions): Promise<Database> {
   const limit = options.queryTimeout;
-  const { lend, renew, close } = openPool(url, options);
+  const { lend, renew, connections, close } = openPool(url, options);
   return {
     kind: "postgres",
     query: (query, signal) => lend((client) => runQuery(client, query, { limit, signal })),
@@ -32,6 +32,7 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
     listen: ({ heard }) => keepListening(() => openLine(url, heard), heard),
     probe: () => probe(url),
     renew,
+    connections,
     close,
   };
 }

@@ -65,6 +65,7 @@ function expectRefusal(answer: WireAnswer | undefined, status: number, code: str
     "access-control-expose-headers": expect.stringContaining("Retry-After"),
     vary: "X-App-Key",
     connection: "close",
+    "x-request-id": expect.any(String),
   });
   expect(headers.date).toMatch(/GMT$/);
 }
@@ -80,6 +81,20 @@ const many = (count: number, line: (index: number) => string) =>
   Array.from({ length: count }, (_, at) => line(at)).join("");
 /** A target of exactly so many bytes. */
 const target = (bytes: number) => `${LIST}?x=`.padEnd(bytes, "a");
+
+describe("what operators are told", () => {
+  test("each refusal, with the id that the client was given", async () => {
+    const before = door.seen.length;
+    const [long] = await refused(`GET ${target(16_385)} HTTP/1.1\r\n${HOST}X-Request-Id: mine\r\n\r\n`);
+    const [broken] = await refused("\x00\x01 hello\r\n\r\n");
+    expect(long?.headers["x-request-id"]).toBe("mine");
+    const unmetered = { shape: null, counted: false, source: "none" };
+    expect(door.seen.slice(before)).toMatchObject([
+      { id: "mine", method: "GET", status: 414, ...unmetered },
+      { id: broken?.headers["x-request-id"], method: "-", status: 400, ...unmetered },
+    ]);
+  });
+});
 
 describe("what is no HTTP, or HTTP that nobody should trust", () => {
   test.each([

@@ -12,6 +12,7 @@ import { type Hits, openHits } from "../../server/hits.ts";
 import { openLedger } from "../../server/ledger.ts";
 import { LIMITS, type Limits } from "../../server/limits.ts";
 import { type LiveState, openLive } from "../../server/live.ts";
+import type { Observation } from "../../server/observation.ts";
 import { listen } from "../../server/serve.ts";
 import { openTree } from "../../server/tree.ts";
 import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
@@ -96,6 +97,8 @@ export type Door = {
   readonly url: string;
   readonly get: (target: string, asked?: Asked) => Promise<Got>;
   readonly hits: Hits;
+  /** What operators are told of. */
+  readonly seen: readonly Observation[];
   readonly errors: unknown[];
   /** What of its live work runs and waits. */
   readonly state: () => LiveState;
@@ -109,6 +112,8 @@ export async function openDoor(
   { memory = 1 << 20, ...limits }: Partial<Limits> & { readonly memory?: number } = {},
 ): Promise<Door> {
   const errors: unknown[] = [];
+  const seen: Observation[] = [];
+  const observe = (one: Observation) => void seen.push(one);
   const onError = (error: unknown) => void errors.push(error);
   const ledger = await openLedger(store.database, {
     folder: join(store.folder, "ledger"),
@@ -119,11 +124,12 @@ export async function openDoor(
   const live = openLive(store.database, { mediaBaseUrl: MEDIA, ...store.limits });
   const sources = { ...openTree(out), ...live, onError };
   const hits = openHits(memory);
-  const app = createApp({ sources, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe: null });
-  const listening = await listen(app, "127.0.0.1", 0, { ...LIMITS, ...limits });
+  const app = createApp({ sources, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe });
+  const listening = await listen(app, "127.0.0.1", 0, { ...LIMITS, ...limits }, observe);
   return {
     url: listening.url,
     hits,
+    seen,
     errors,
     state: live.state,
     get: (target, asked) => ask(listening.url, target, asked),
