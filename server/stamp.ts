@@ -55,9 +55,14 @@ export function openStamps(marker: string): Stamps {
   return { watch };
 }
 
+/** Null where there is no such file, and where it cannot be looked at: who reads it then is told why. */
 function stampAt(path: string): Stamp | null {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found === undefined ? null : stampOf(found);
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found === undefined ? null : stampOf(found);
+  } catch {
+    return null;
+  }
 }
 
 function isSame(one: Stamp, other: Stamp | null): boolean {

@@ -4,11 +4,14 @@ export type FaultReason = "unavailable" | "timeout" | "overloaded";
 
 export class DatabaseFault extends Error {
   readonly reason: FaultReason;
+  /** What the server or the system called it: an SQLSTATE, `ECONNREFUSED`. */
+  readonly code: string | undefined;
 
   constructor(reason: FaultReason, message: string, cause?: unknown) {
     super(message, { cause });
     this.name = "DatabaseFault";
     this.reason = reason;
+    this.code = (cause as { code?: string } | undefined)?.code;
   }
 }
 

@@ -168,7 +168,8 @@ describe("a PostgreSQL under load", () => {
     const { code, stderr } = await server.stop();
     expect(code).toBe(0);
     // Neither an unhandled rejection nor a warning of Node's.
-    expect(stderr).not.toMatch(/unhandled|warning|\.js:\d+/i);
+    for (const line of stderr.trimEnd().split("\n")) expect(JSON.parse(line)).toMatchObject({ level: "error" });
+    expect(stderr).not.toMatch(/unhandled|warning/i);
     await until("its connections to be closed", async () => (await activity.connections()) === 0);
     const [total] = await activity.query("SELECT sum(count)::int AS count FROM precast.usage");
     expect(total?.count).toBe(load.counted() + 1);

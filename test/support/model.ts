@@ -46,7 +46,6 @@ export type ModelHeaders = {
   "x-request-counted"?: "true" | "false";
   "cache-control"?: string;
   "cdn-cache-control"?: string;
-  /** The real one may name `Accept-Encoding` as well. */
   vary?: string;
   etag?: true;
   "x-request-warning"?: true;
@@ -282,7 +281,7 @@ function headersOf(status: number, shape: Shape | undefined): ModelHeaders {
     ...(isCacheable && {
       "cdn-cache-control": "public, max-age=3600, stale-while-revalidate=60, stale-if-error=86400",
     }),
-    vary: "X-App-Key",
+    vary: status === 200 ? "X-App-Key, Accept-Encoding" : "X-App-Key",
     ...(status === 200 && { etag: true as const }),
     ...(shape?.warns && { "x-request-warning": true as const }),
     ...(status === 405 && { allow: "GET, HEAD, OPTIONS" }),
