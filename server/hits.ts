@@ -1,10 +1,10 @@
 /**
  * The answers of the tree that were given before, finished to the last header: for them nothing is parsed, read, hashed
- * or rendered again. As many bytes as are allowed are kept, those that were asked for last.
+ * or rendered again.
  */
-import { LRUCache } from "lru-cache";
 import { type Circumstances, type Coding, matches } from "../shared/answer.ts";
 import type { Current } from "../shared/respond.ts";
+import { openBounded } from "./bounded.ts";
 import type { Ready } from "./ready.ts";
 
 export type Hit = {
@@ -31,22 +31,22 @@ const OVERHEAD = 2_000;
 
 /** `most` is in bytes; with 0 nothing is kept. */
 export function openHits(most: number): Hits {
-  const cache = new LRUCache<string, Hit>({
-    maxSize: Math.max(most, 1),
-    sizeCalculation: ({ found }, key) => (found.body?.length ?? 0) + 2 * key.length + OVERHEAD,
-  });
+  const held = openBounded<Hit>(most);
 
   return {
     find: (key) => {
       const name = nameOf(key);
-      const hit = cache.get(name);
+      const hit = held.find(name);
       if (hit === undefined) return null;
       if (hit.isCurrent()) return hit;
-      cache.delete(name);
+      held.drop(name);
       return null;
     },
-    keep: (key, hit) => void cache.set(nameOf(key), hit),
-    size: () => ({ entries: cache.size, bytes: cache.calculatedSize }),
+    keep: (key, hit) => {
+      const name = nameOf(key);
+      held.hold(name, hit, (hit.found.body?.length ?? 0) + 2 * name.length + OVERHEAD);
+    },
+    size: held.size,
   };
 }
 

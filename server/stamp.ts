@@ -12,6 +12,8 @@ export type Stamps = {
   readonly watch: (path: string, stamp: Stamp) => Current;
 };
 
+/** Milliseconds that a look at the marker holds: less than it takes to hear that a build has ended, and to ask. */
+const MOMENT = 0.2;
 /** Who changes files otherwise than by a build sees it after so many milliseconds at the latest. */
 const LOOK_AGAIN = 1_000;
 
@@ -20,34 +22,30 @@ export function stampOf({ ino, mtimeMs, size }: Stats): Stamp {
 }
 
 /**
- * `marker` is the file that each build replaces last. It is looked at once per turn of the event loop, however many
- * requests that turn brings: what a build has ended before a request came shows in its answer. Where there is none, files
- * are looked at in each turn.
+ * `marker` is the file that each build replaces last: what a build has ended shows in the next answer. It is looked at
+ * once for all requests that come in the same moment. Where there is none, files are looked at as often.
  */
 export function openStamps(marker: string): Stamps {
   let mark: Stamp | null = null;
   let builds = 0;
-  let time = 0;
-  let isLookedAt = false;
+  let lookedAt = Number.NEGATIVE_INFINITY;
 
-  const nextTurn = () => {
-    isLookedAt = false;
-  };
-  const lookAtMarker = () => {
-    isLookedAt = true;
-    setImmediate(nextTurn);
-    time = performance.now();
+  const lookAtMarker = (now: number) => {
+    lookedAt = now;
     const before = mark;
     mark = stampAt(marker);
     if (before === null || !isSame(before, mark)) builds += 1;
   };
   const watch: Stamps["watch"] = (path, stamp) => {
-    let seen = { builds: -1, time: 0 };
+    let seenBuilds = -1;
+    let seenAt = 0;
     let isCurrent = true;
     return () => {
-      if (!isLookedAt) lookAtMarker();
-      if (!isCurrent || (seen.builds === builds && time - seen.time < LOOK_AGAIN)) return isCurrent;
-      seen = { builds, time };
+      const now = performance.now();
+      if (now - lookedAt > MOMENT) lookAtMarker(now);
+      if (!isCurrent || (seenBuilds === builds && now - seenAt < LOOK_AGAIN)) return isCurrent;
+      seenBuilds = builds;
+      seenAt = now;
       isCurrent = isSame(stamp, stampAt(path));
       return isCurrent;
     };

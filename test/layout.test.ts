@@ -94,7 +94,6 @@ describe("the layout", () => {
         "server/serve.ts",
       ],
     ],
-    ["lru-cache", ["server/hits.ts"]],
     ["negotiator", ["server/coding.ts"]],
     ["pino", ["server/log-sink.ts", "server/log.ts"]],
     ["prom-client", ["server/metrics.ts", "server/worker-metrics.ts"]],
