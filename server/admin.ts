@@ -1,6 +1,6 @@
 /** The admin port: health, readiness and metrics, for operators and their machines, and never beside the API. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listenOn } from "./listening.ts";
 import { CONTENT_TYPE } from "./metrics.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -25,13 +25,8 @@ export async function openAdmin(sources: AdminSources, host: string, port: numbe
       .then((page) => send(outgoing, page))
       .catch(sources.onError);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, resolve);
-  });
-  const { address, family, port: bound } = server.address() as AddressInfo;
   return {
-    url: `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`,
+    url: await listenOn(server, host, port),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -1,10 +1,10 @@
 /** Listens, and stops without losing a request: open ones are finished, and their connections take no more. */
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { MAX_HEADERS, MAX_HEADERS_SIZE, MAX_TARGET } from "../shared/refusal.ts";
 import { type Connection, finish } from "./connection.ts";
 import { openDoor } from "./door.ts";
 import { LIMITS, type Limits } from "./limits.ts";
+import { listenOn } from "./listening.ts";
 import type { Observe } from "./observation.ts";
 
 export type Listening = { readonly url: string; readonly stop: () => Promise<void> };
@@ -30,15 +30,7 @@ export async function listen(
   server.maxHeadersCount = MAX_HEADERS + 1;
   server.timeout = limits.stall;
   const open = openDoor(server, { app, limits, observe });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, resolve);
-  });
-  return { url: urlOf(server.address() as AddressInfo), stop: () => drain(server, open, limits.drain) };
-}
-
-function urlOf({ address, family, port }: AddressInfo): string {
-  return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
+  return { url: await listenOn(server, host, port), stop: () => drain(server, open, limits.drain) };
 }
 
 /** Node itself keeps connections that never asked, and serves on those that were busy when it was told to close. */
