@@ -1,18 +1,17 @@
 /** Whether there is a tree, of how many apps, and when it was built last: looked up in its folder whenever it is asked. */
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { STATE_FOLDER } from "../shared/state.ts";
+import { CHANGES_FILE, isStateFile, STATE_FOLDER } from "../shared/state.ts";
 
 export type TreeStanding = { readonly ready: boolean; readonly apps: number; readonly built_at: string | null };
 
 /** The list of what the last build changed begins with when that was: the rest of it may be long. */
-const LAST_BUILD = "changes.json";
 const BEGINNING = 256;
 
 export async function readTreeStanding(out: string): Promise<TreeStanding> {
   const names = await readdir(join(out, STATE_FOLDER)).catch(() => []);
-  const apps = names.filter((name) => /^[shx]-.*\.json$/.test(name)).length;
-  return { ready: apps > 0, apps, built_at: await readBuiltAt(join(out, STATE_FOLDER, LAST_BUILD)) };
+  const apps = names.filter(isStateFile).length;
+  return { ready: apps > 0, apps, built_at: await readBuiltAt(join(out, STATE_FOLDER, CHANGES_FILE)) };
 }
 
 async function readBuiltAt(file: string): Promise<string | null> {

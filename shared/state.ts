@@ -34,6 +34,11 @@ export function stateFileOf(appKey: string): string {
   return `${STATE_FOLDER}/${segment(appKey)}.json`;
 }
 
+/** Whether a name in the state folder is that of an app's state file. */
+export function isStateFile(name: string): boolean {
+  return /^[shx]-.*\.json$/.test(name);
+}
+
 export function writeState(state: TreeState): string {
   return `${JSON.stringify({ format: FORMAT, ...state }, null, 2)}\n`;
 }

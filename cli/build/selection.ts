@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { App } from "../../shared/catalog.ts";
-import { readState, STATE_FOLDER } from "../../shared/state.ts";
+import { isStateFile, readState, STATE_FOLDER } from "../../shared/state.ts";
 
 export class UnknownAppError extends Error {
   constructor(keys: readonly string[], known: readonly string[]) {
@@ -24,7 +24,7 @@ export function chooseApps(all: readonly App[], keys: readonly string[] | null):
 export function builtApps(out: string): string[] {
   const folder = join(out, STATE_FOLDER);
   if (!existsSync(folder)) return [];
-  const states = readdirSync(folder).filter((name) => /^[shx]-.*\.json$/.test(name));
+  const states = readdirSync(folder).filter(isStateFile);
   const keys = states.map((name) => readState(readFileSync(join(folder, name), "utf8"))?.app.key);
   return keys.filter((key) => key !== undefined).sort();
 }
