@@ -32,7 +32,8 @@ export function createApp({ sources, hits, ledger, policy, observe }: AppOptions
   async function answer(asked: AskedHttp, coding: Coding | null, gone: () => AbortSignal): Promise<Answered> {
     const found = await respond({ ...asked, gone }, sources);
     const response = found.kind === "found" ? await encode(found, coding) : found;
-    if (response.kind === "found") keepHit({ ...asked, coding }, response);
+    const hit = response.kind === "found" ? keepHit({ ...asked, coding }, response) : null;
+    if (hit !== null) return readyHit(hit, asked);
     const circumstances = response.kind === "preflight" ? null : response.circumstances;
     const ready = readyOf(answerOf(response, policy, asked.ifNoneMatch));
     if (await isCounted(circumstances, ready.status)) return { ready, circumstances };
@@ -51,12 +52,14 @@ export function createApp({ sources, hits, ledger, policy, observe }: AppOptions
     return ledger.count({ app: appKey, shape: metering.shape, status, saving: saving?.text ?? "" });
   }
 
-  function keepHit(asked: Omit<HitKey, "appKey">, { body, circumstances, isCurrent }: Found): void {
-    if (isCurrent === null) return;
+  /** Null for what may be another the next time. Only what is free is kept: a hit is never counted. */
+  function keepHit(asked: Omit<HitKey, "appKey">, { body, circumstances, isCurrent }: Found): Hit | null {
+    if (isCurrent === null) return null;
     const found = readyOf(bodyAnswer(body, circumstances, policy, undefined));
     const notModified = readyOf(bodyAnswer(body, circumstances, policy, body.etag));
     const hit = { isCurrent, etag: body.etag, circumstances, found, notModified };
     hits.keep({ ...asked, appKey: circumstances.appKey }, hit);
+    return hit;
   }
 
   async function answerAnyway(asked: AskedHttp, coding: Coding | null, incoming: IncomingMessage): Promise<Answered> {
