@@ -77,6 +77,7 @@ export async function openLedger(
   let sending: Promise<void> | null = null;
   let timer: NodeJS.Timeout | null = null;
   let failing = false;
+  let closed = false;
 
   /** Writes all that wait at once, as often as something waits: one write serves many requests. */
   async function writeGroups(): Promise<void> {
@@ -174,7 +175,9 @@ export async function openLedger(
   });
   if (outbox.waiting().length > 0) sendSoon(0);
   return {
-    count: (count) => {
+    count: async (count) => {
+      // Its request was cut at the end: nobody gets the answer.
+      if (closed) return false;
       const done = addTo(group, count, now().toISOString().slice(0, 10));
       writing ??= writeGroups();
       return done;
@@ -188,6 +191,7 @@ export async function openLedger(
       };
     },
     close: async () => {
+      closed = true;
       await endPatrol();
       await writing;
       await sending;

@@ -39,16 +39,14 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   const ledger = await openLedger(database, { ...options, folder: join(options.dataDir, "ledger"), onError });
   const live = openLive(database, options);
   const hits = openHits(options.memoryCache * MEGABYTE);
-  const end = new AbortController();
   const close = async () => {
-    end.abort();
     live.close();
     await ledger.close();
   };
   metrics?.watch({ ...gaugesOf(live, ledger, hits), ...connectionsOf(database) });
   const sources = { ...openTree(options.out), ...hideKeys(live, log), onError };
   const observe = observeBy(metrics?.observe ?? null, openAccessLog(log));
-  const app = createApp({ sources, hits, ledger: untilEnd(ledger, end.signal), policy, observe });
+  const app = createApp({ sources, hits, ledger, policy, observe });
   try {
     const { url, stop } = await listen(app, host, port, limits, observe);
     return { url, stop: () => stop().then(close) };
@@ -90,9 +88,4 @@ function hideKeys(live: Live, log: Log): Live {
       return live.answer(...asked);
     },
   };
-}
-
-/** Requests that were cut at the end may still come to an answer. Nobody gets it, and it is not counted. */
-function untilEnd(ledger: Ledger, end: AbortSignal): Ledger {
-  return { ...ledger, count: (count) => (end.aborted ? new Promise(() => {}) : ledger.count(count)) };
 }

@@ -75,6 +75,8 @@ describe("the ledger", () => {
     );
     expect(new Set(await Promise.all(counts))).toEqual(new Set([true]));
     await ledger.close();
+    // What comes behind the end is the answer to a request that was cut.
+    expect(await ledger.count({ app: "a", shape: "list", status: 200, saving: "" })).toBe(false);
     expect(ledger.backlog()).toEqual({ requests: 0, seconds: 0 });
     expect(await usage(store)).toEqual([
       ["a", DAY, "list", "200", "500"],
