@@ -7,27 +7,19 @@ import { changeCases } from "./cases/change.ts";
 import { DEMO, embeddedCase } from "./cases/embedded.ts";
 import { differencesFromNothing } from "./cases/exact.ts";
 import { fullCase } from "./cases/full.ts";
-import { openPlace } from "./place.ts";
 import { drawResults, type Result } from "./result.ts";
-import { openStore, type Work } from "./work.ts";
+import { openStore, type Work, withWork } from "./work.ts";
 
 export const buildBench: Bench = {
   name: "build",
   describes: "how long a build takes, from nothing and after small changes",
   help: BUILD_HELP,
-  run: async (args) => {
-    const options = readBuildOptions(args);
-    const place = openPlace(options);
-    const work = { options, place, say: (text: string) => void process.stderr.write(`${text}\n`) };
-    try {
+  run: (args) =>
+    withWork(readBuildOptions(args), async (work) => {
       const found = await runCases(work);
-      process.stdout.write(options.json ? `${JSON.stringify(asJson(work, found))}\n` : asText(work, found));
-      if (options.keep) work.say(`Kept ${place.folder}.`);
+      process.stdout.write(work.options.json ? `${JSON.stringify(asJson(work, found))}\n` : asText(work, found));
       return isWrong(found.exactness) ? 1 : 0;
-    } finally {
-      await place.close();
-    }
-  },
+    }),
 };
 
 /** What the looks at the tree after the changes found; null where nobody looked. */

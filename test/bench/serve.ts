@@ -4,28 +4,20 @@ import type { Bench } from "./bench.ts";
 import { cachedCase } from "./cases/cached.ts";
 import { countedCase } from "./cases/counted.ts";
 import { overloadCase } from "./cases/overload.ts";
-import { openPlace } from "./place.ts";
 import { readServeOptions, SERVE_HELP, type ServeCase, type ServeOptions } from "./serve-options.ts";
 import { drawRows, type Found } from "./serve-result.ts";
-import type { Work } from "./work.ts";
+import { type Work, withWork } from "./work.ts";
 
 export const serveBench: Bench = {
   name: "serve",
   describes: "what an answer costs, from the tree and live, and what happens when the database hangs",
   help: SERVE_HELP,
-  run: async (args) => {
-    const options = readServeOptions(args);
-    const place = openPlace(options);
-    const work = { options, place, say: (text: string) => void process.stderr.write(`${text}\n`) };
-    try {
+  run: (args) =>
+    withWork(readServeOptions(args), async (work) => {
       const found = await runCases(work);
-      process.stdout.write(options.json ? `${JSON.stringify(asJson(work, found))}\n` : asText(work, found));
-      if (options.keep) work.say(`Kept ${place.folder}.`);
+      process.stdout.write(work.options.json ? `${JSON.stringify(asJson(work, found))}\n` : asText(work, found));
       return found.faults.length > 0 ? 1 : 0;
-    } finally {
-      await place.close();
-    }
-  },
+    }),
 };
 
 const CASES: Readonly<Record<ServeCase, (work: Work<ServeOptions>) => Promise<Found>>> = {

@@ -5,17 +5,20 @@ import { closeSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { until } from "../support/until.ts";
+import { cpuOf, memoryOf, sumOf } from "./proc.ts";
 
 export type Served = {
   readonly name: string;
   readonly url: string;
+  readonly pid: number;
   /** Milliseconds from its start until it took connections. */
   readonly start: number;
   /** Seconds of user and system time so far, of the process and its children. Null where nobody can tell. */
   readonly cpu: () => number | null;
   /** Bytes of memory that they hold. */
   readonly memory: () => number | null;
-  readonly stop: () => Promise<void>;
+  /** Gives the exit code; null where a signal ended it. */
+  readonly stop: () => Promise<number | null>;
 };
 
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
@@ -114,43 +117,17 @@ function handle(name: string, child: ChildProcess, url: string, start: number): 
     name,
     url,
     start,
-    cpu: () => sum(pid, cpuOf),
-    memory: () => sum(pid, memoryOf),
+    pid,
+    cpu: () => sumOf(pid, cpuOf),
+    memory: () => sumOf(pid, memoryOf),
     stop: async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
       const ended = once(child, "exit");
       child.kill("SIGTERM");
       await ended;
+      return child.exitCode;
     },
   };
-}
-
-// ---- Linux tells of any process in /proc
-
-function sum(pid: number, read: (pid: number) => number): number | null {
-  if (process.platform !== "linux") return null;
-  return family(pid).reduce((total, one) => total + read(one), 0);
-}
-
-/** nginx's worker is a child of the process that was started, and so are those of a server with several. */
-function family(pid: number): number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
-  const children = text === "" ? [] : text.split(" ").map(Number);
-  return [pid, ...children.flatMap(family)];
-}
-
-/** Linux counts in hundredths for every program, whatever the kernel's own clock. */
-const TICKS = 100;
-
-function cpuOf(pid: number): number {
-  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS;
-}
-
-function memoryOf(pid: number): number {
-  const found = /VmRSS:\s*(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
-  return found === null ? 0 : Number(found[1]) * 1_024;
 }
 
 /** Flags of Node.js by which a process writes down where its time goes, when it ends. */

@@ -2,7 +2,7 @@
 import type { BuildOptions } from "./build-options.ts";
 import type { AppContent } from "./content.ts";
 import { loadApps } from "./load.ts";
-import type { Place } from "./place.ts";
+import { openPlace, type Place, type PlaceOptions } from "./place.ts";
 import { runPrecast, type Source } from "./precast.ts";
 
 export type Work<Options = BuildOptions> = {
@@ -11,6 +11,22 @@ export type Work<Options = BuildOptions> = {
   /** News for who waits. */
   readonly say: (text: string) => void;
 };
+
+/** Runs what a bench does in a place of its own, which is gone when it ends. Gives the exit code. */
+export async function withWork<Options extends PlaceOptions>(
+  options: Options,
+  run: (work: Work<Options>) => Promise<number>,
+): Promise<number> {
+  const place = openPlace(options);
+  const work = { options, place, say: (text: string) => void process.stderr.write(`${text}\n`) };
+  try {
+    const code = await run(work);
+    if (options.keep) work.say(`Kept ${place.folder}.`);
+    return code;
+  } finally {
+    await place.close();
+  }
+}
 
 /** A database with content, as a URL and as the flags by which the program finds it. */
 export type Store = { readonly url: string; readonly source: Source };

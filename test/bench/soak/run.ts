@@ -8,8 +8,10 @@ import { withClient } from "../client.ts";
 import { entryOf, FILTERABLE, SORTABLE, TYPE } from "../content.ts";
 import { loadApps } from "../load.ts";
 import { runBuild, runPrecast } from "../precast.ts";
+import { memoryOf } from "../proc.ts";
 import { randomFrom } from "../random.ts";
 import { spreadOf } from "../spread.ts";
+import { percentile } from "../traffic.ts";
 import { addReply, lost, readLedger, sumOf } from "./counts.ts";
 import { EVENTS, type EventName, HAPPEN, type Scene } from "./events.ts";
 import { type Readers, type Reply, startReaders } from "./readers.ts";
@@ -151,7 +153,7 @@ function sampleMemory(server: SoakServer) {
   const samples: number[] = [];
   const timer = setInterval(() => {
     const [oldest] = server.workers();
-    if (oldest !== undefined) samples.push(server.memoryOf(oldest));
+    if (oldest !== undefined) samples.push(memoryOf(oldest));
   }, SAMPLE);
   const stop = () => {
     clearInterval(timer);
@@ -165,7 +167,6 @@ function sampleMemory(server: SoakServer) {
 }
 
 function readOf({ statuses, broken, durations }: Readers): Read {
-  const sorted = Float64Array.from(durations).sort();
-  const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN;
-  return { statuses: Object.fromEntries(statuses), broken: broken(), p50: at(0.5), p99: at(0.99) };
+  const [p50, p99] = [percentile(durations, 0.5), percentile(durations, 0.99)];
+  return { statuses: Object.fromEntries(statuses), broken: broken(), p50, p99 };
 }
