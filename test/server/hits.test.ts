@@ -5,39 +5,27 @@ import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
+import { GOODS, ID, KEY } from "../support/goods.ts";
 import type { Bundle } from "../support/model.ts";
 import { askBytes, buildSite, type Door, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
-const KEY = "shop";
-const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
 const STORY = "A chair, a lamp and a table. ".repeat(200);
 
+/** One of the goods has a text that is worth compressing. */
 const SHOP: Bundle = {
-  app: { key: KEY, name: "Shop" },
-  types: [
-    {
-      slug: "goods",
-      name: "Goods",
-      description: "",
-      icon: "",
-      per_page: 2,
-      fields: [
-        { name: "title", type: "text", label: "Title", required: true, searchable: true },
-        { name: "story", type: "text", label: "Story", required: false, searchable: false },
-      ],
-      filterable_fields: ["title"],
-      sortable_fields: ["title"],
-    },
-  ],
+  ...GOODS,
+  types: GOODS.types.map((type) => ({
+    ...type,
+    fields: [
+      ...type.fields,
+      { name: "story", type: "text" as const, label: "Story", required: false, searchable: false },
+    ],
+  })),
   entries: {
-    goods: ["chair", "lamp", "table"].map((title, index) => ({
-      id: ID.slice(0, -1) + String(index + 1),
-      status: "published" as const,
-      published_at: "2026-01-20T15:30:00Z",
-      created_at: "2026-01-20T15:30:00Z",
-      updated_at: "2026-01-20T15:30:00Z",
-      data: { title, story: index === 0 ? STORY : null },
+    goods: (GOODS.entries.goods ?? []).map((entry, index) => ({
+      ...entry,
+      data: { ...entry.data, story: index === 0 ? STORY : null },
     })),
   },
 };

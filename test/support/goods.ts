@@ -2,7 +2,7 @@
 import type { Bundle } from "./model.ts";
 
 export const KEY = "shop";
-const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
+export const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
 
 export const GOODS: Bundle = {
   app: { key: KEY, name: "Shop" },
