@@ -3,14 +3,14 @@ import type { IncomingMessage, RequestListener } from "node:http";
 import { bodyAnswer, type CachePolicy, type Circumstances, type Coding, refusalAnswer } from "../shared/answer.ts";
 import { databaseUnavailable, internalError } from "../shared/refusal.ts";
 import { answerOf, ClientGone, type Found, type Response, respond, type Sources } from "../shared/respond.ts";
-import { type AskedHttp, readAsked } from "./asked.ts";
-import { openCoder } from "./coding.ts";
-import { departureOf } from "./departure.ts";
-import { type Hit, type HitKey, type Hits, isNotModified } from "./hits.ts";
-import type { Ledger } from "./ledger.ts";
-import { type Observe, observationOf } from "./observation.ts";
-import { type Ready, readyOf, send } from "./ready.ts";
-import { requestIdOf } from "./request-id.ts";
+import { type AskedHttp, readAsked } from "./http/asked.ts";
+import { openCoder } from "./http/coding.ts";
+import { departureOf } from "./http/departure.ts";
+import { type Observe, observationOf } from "./http/observation.ts";
+import { type Ready, readyOf, send } from "./http/ready.ts";
+import { requestIdOf } from "./http/request-id.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import { type Hit, type HitKey, type Hits, isNotModified } from "./tree/hits.ts";
 
 export type AppOptions = {
   readonly sources: Sources;

@@ -2,17 +2,17 @@
 import { join } from "node:path";
 import type { CachePolicy } from "../shared/answer.ts";
 import type { Database } from "../shared/database/database.ts";
-import { openAccessLog } from "./access-line.ts";
+import type { Gauges, Metrics } from "./admin/metrics.ts";
 import { createApp } from "./app.ts";
-import { type Hits, openHits } from "./hits.ts";
-import { type Ledger, type LedgerOptions, openLedger } from "./ledger.ts";
-import type { Limits } from "./limits.ts";
-import { type Live, type LiveOptions, openLive } from "./live.ts";
-import type { Log } from "./log.ts";
-import type { Gauges, Metrics } from "./metrics.ts";
-import { observeBy } from "./observation.ts";
-import { type Listening, listen } from "./serve.ts";
-import { openTree } from "./tree.ts";
+import type { Limits } from "./http/limits.ts";
+import { type Listening, listen } from "./http/listen.ts";
+import { observeBy } from "./http/observation.ts";
+import { type Ledger, type LedgerOptions, openLedger } from "./ledger/ledger.ts";
+import { type Live, type LiveOptions, openLive } from "./live/live.ts";
+import { openAccessLog } from "./log/access-line.ts";
+import type { Log } from "./log/log.ts";
+import { type Hits, openHits } from "./tree/hits.ts";
+import { openTree } from "./tree/tree.ts";
 
 export type SiteOptions = LiveOptions &
   Pick<LedgerOptions, "machine" | "durability" | "now"> & {

@@ -3,7 +3,7 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
-import type { Listening } from "./serve.ts";
+import type { Listening } from "./http/listen.ts";
 import type { Told } from "./worker.ts";
 
 export type WorkersOptions = {

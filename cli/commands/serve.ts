@@ -1,11 +1,11 @@
 /** `precast serve`: answers from the tree and the database, in one process or in several. */
-import type { Control } from "../../server/control.ts";
-import { LIMITS, shareOf } from "../../server/limits.ts";
-import { type Log, openLog } from "../../server/log.ts";
-import type { Metrics } from "../../server/metrics.ts";
-import type { Listening } from "../../server/serve.ts";
+import type { Control } from "../../server/admin/control.ts";
+import type { Metrics } from "../../server/admin/metrics.ts";
+import { LIMITS, shareOf } from "../../server/http/limits.ts";
+import type { Listening } from "../../server/http/listen.ts";
+import { type Log, openLog } from "../../server/log/log.ts";
 import { openSite } from "../../server/site.ts";
-import { openTree } from "../../server/tree.ts";
+import { openTree } from "../../server/tree/tree.ts";
 import { isWorker, leavePrimary, orderedToStop, tellPrimary } from "../../server/worker.ts";
 import { openWorkers } from "../../server/workers.ts";
 import type { App } from "../../shared/catalog.ts";
@@ -124,8 +124,8 @@ async function openWatched({ context, settings, log }: Process, database: Databa
   const { adminHost: host, adminPort: port, out, workers } = settings;
   if (port === null) return null;
   const metrics = await openMetricsOf(log);
-  const { openControl } = await import("../../server/control.ts");
-  const { gatherMetrics } = await import("../../server/worker-metrics.ts");
+  const { openControl } = await import("../../server/admin/control.ts");
+  const { gatherMetrics } = await import("../../server/admin/worker-metrics.ts");
   const text = workers === 1 ? metrics.text : gatherMetrics(metrics);
   const options = { host, port, out, database, now: context.now, metrics, text, onError: log.error };
   const control = await openControl(options).catch((error: NodeJS.ErrnoException) => {
@@ -137,7 +137,7 @@ async function openWatched({ context, settings, log }: Process, database: Databa
 const ADMIN_PORT_IN_USE = "The admin port is in use. Choose another with --admin-port, or stop what listens there.";
 
 async function openMetricsOf(log: Log): Promise<Metrics> {
-  const { openMetrics } = await import("../../server/metrics.ts");
+  const { openMetrics } = await import("../../server/admin/metrics.ts");
   return openMetrics(log.dropped);
 }
 
@@ -175,7 +175,7 @@ async function serveAsWorker({ context, settings, log }: Process): Promise<numbe
     const database = await openDatabaseOf(share);
     try {
       const metrics = settings.adminPort === null ? null : await openMetricsOf(log);
-      if (metrics !== null) (await import("../../server/worker-metrics.ts")).tellMetrics(metrics);
+      if (metrics !== null) (await import("../../server/admin/worker-metrics.ts")).tellMetrics(metrics);
       const { url, stop: end } = await openOwnSite({ context, settings: share, log }, database, metrics);
       await tellPrimary({ kind: "listening", url });
       await stop;

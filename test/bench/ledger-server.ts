@@ -4,11 +4,11 @@
  */
 import { join } from "node:path";
 import { createApp } from "../../server/app.ts";
-import { openHits } from "../../server/hits.ts";
-import { type Ledger, openLedger } from "../../server/ledger.ts";
-import { openLive } from "../../server/live.ts";
-import { listen } from "../../server/serve.ts";
-import { openTree } from "../../server/tree.ts";
+import { listen } from "../../server/http/listen.ts";
+import { type Ledger, openLedger } from "../../server/ledger/ledger.ts";
+import { openLive } from "../../server/live/live.ts";
+import { openHits } from "../../server/tree/hits.ts";
+import { openTree } from "../../server/tree/tree.ts";
 import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 

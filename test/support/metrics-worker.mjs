@@ -4,8 +4,8 @@
  */
 import cluster from "node:cluster";
 import { createInterface } from "node:readline";
-import { openMetrics } from "../../dist/server/metrics.js";
-import { gatherMetrics, tellMetrics } from "../../dist/server/worker-metrics.js";
+import { openMetrics } from "../../dist/server/admin/metrics.js";
+import { gatherMetrics, tellMetrics } from "../../dist/server/admin/worker-metrics.js";
 
 const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 const seen = { id: "", method: "GET", target: "/", appKey: "shop", client: "", counted: false, bytes: 1 };

@@ -2,7 +2,7 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import Negotiator from "negotiator";
-import { type Body, type Coding, codedEtag } from "../shared/answer.ts";
+import { type Body, type Coding, codedEtag } from "../../shared/answer.ts";
 
 export type Coder = {
   /** The coding that a client prefers; null for none. */

@@ -3,7 +3,7 @@
  * a file costs as much as to answer from memory, so after a look its answer holds until a build has ended, or for a second.
  */
 import { type Stats, statSync } from "node:fs";
-import type { Current } from "../shared/respond.ts";
+import type { Current } from "../../shared/respond.ts";
 
 export type Stamp = { readonly inode: number; readonly modified: number; readonly size: number };
 

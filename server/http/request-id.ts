@@ -1,6 +1,6 @@
 /** The id of a request: the one that it came with, or a new one. It is in the answer and in the log. */
 import { randomUUID } from "node:crypto";
-import { holdsKey } from "./redaction.ts";
+import { holdsKey } from "../log/redaction.ts";
 
 /** Nothing that a header, a line of a log or a terminal could read as more than a word. */
 const ACCEPTED = /^[A-Za-z0-9._~:/+=@-]{1,128}$/;

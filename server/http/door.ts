@@ -1,8 +1,8 @@
 /** The door of a server: who may come in, and in which words everybody else is refused. */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { refusalAnswer } from "../shared/answer.ts";
-import { methodNotAllowed, type Refusal } from "../shared/refusal.ts";
+import { refusalAnswer } from "../../shared/answer.ts";
+import { methodNotAllowed, type Refusal } from "../../shared/refusal.ts";
 import { type AskedHttp, readAsked } from "./asked.ts";
 import {
   type Begin,

@@ -1,5 +1,5 @@
 /** The bound of live work: so much runs at once, so much waits for that in its order, and more is refused at once. */
-import { DatabaseFault, notBegun } from "../shared/database/fault.ts";
+import { DatabaseFault, notBegun } from "../../shared/database/fault.ts";
 
 export type Queue = {
   /** Throws a DatabaseFault when too many wait already, and when the signal aborts before the work has begun. */

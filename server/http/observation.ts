@@ -1,6 +1,6 @@
 /** What is seen of a request once it has its answer: plain data, for the log and the metrics. */
-import type { Circumstances } from "../shared/answer.ts";
-import type { Shape } from "../shared/metering.ts";
+import type { Circumstances } from "../../shared/answer.ts";
+import type { Shape } from "../../shared/metering.ts";
 import type { AskedHttp } from "./asked.ts";
 import type { Ready } from "./ready.ts";
 

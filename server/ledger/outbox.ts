@@ -1,8 +1,8 @@
 /** The journals that wait to be sent: our own that are full, and those whose owners are dead. */
 import { readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import type { Database } from "../shared/database/database.ts";
-import { DatabaseFault } from "../shared/database/fault.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { DatabaseFault } from "../../shared/database/fault.ts";
 import { sendBatch } from "./batch.ts";
 import { readJournal } from "./journal.ts";
 import { isDead, nameOf, type Owner, readName, watchSilence } from "./owner.ts";

@@ -1,5 +1,5 @@
 /** Adds a journal to the usage in the database, once however often it is sent. */
-import { type Database, type Session, sql } from "../shared/database/database.ts";
+import { type Database, type Session, sql } from "../../shared/database/database.ts";
 import type { Sum } from "./journal.ts";
 
 /** `id` is the journal's own. `removed` are batches whose journals are no more: nobody will send them again. */

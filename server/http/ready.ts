@@ -1,6 +1,6 @@
 /** An answer that is finished to its last header, and how it leaves. */
 import type { ServerResponse } from "node:http";
-import type { Answer } from "../shared/answer.ts";
+import type { Answer } from "../../shared/answer.ts";
 
 export type Ready = {
   readonly status: number;

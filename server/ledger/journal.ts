@@ -6,7 +6,7 @@ import { constants, existsSync, writeSync } from "node:fs";
 import { mkdir, open, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { APP_KEY } from "../shared/catalog.ts";
+import { APP_KEY } from "../../shared/catalog.ts";
 
 /** A counted request: who asked, what for, how it ended, and what it could have left out to be free. */
 export type Count = { readonly app: string; readonly shape: string; readonly status: number; readonly saving: string };

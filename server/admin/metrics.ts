@@ -8,8 +8,8 @@ import {
   type MetricValue,
   Registry,
 } from "prom-client";
-import type { Shape } from "../shared/metering.ts";
-import type { Observe, Source } from "./observation.ts";
+import type { Shape } from "../../shared/metering.ts";
+import type { Observe, Source } from "../http/observation.ts";
 
 export type Metrics = {
   readonly observe: Observe;

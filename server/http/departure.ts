@@ -1,7 +1,7 @@
 /** Tells when a client has gone away: one signal for each connection, made when it is first asked for. */
 import { setMaxListeners } from "node:events";
 import type { Socket } from "node:net";
-import { ClientGone } from "../shared/respond.ts";
+import { ClientGone } from "../../shared/respond.ts";
 
 const signals = new WeakMap<Socket, AbortSignal>();
 

@@ -2,7 +2,7 @@
  * Knows whether the database is there. While it is away, what would ask it is refused at once, and one probe after the
  * other asks whether it is back.
  */
-import { DatabaseFault } from "../shared/database/fault.ts";
+import { DatabaseFault } from "../../shared/database/fault.ts";
 
 export type Pulse = {
   /** Runs what asks the database. It is given up, and its controller told, when the database goes away meanwhile. */

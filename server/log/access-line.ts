@@ -1,6 +1,7 @@
 /** The line of the access log that a request becomes: what it says to machines, and in words. */
+
+import type { Observation, Observe } from "../http/observation.ts";
 import type { Log } from "./log.ts";
-import type { Observation, Observe } from "./observation.ts";
 import { redactKey, redactTarget } from "./redaction.ts";
 
 export type AccessLine = {

@@ -2,10 +2,10 @@
  * The answers of the tree that were given before, finished to the last header: for them nothing is parsed, read, hashed
  * or rendered again.
  */
-import { type Circumstances, type Coding, matches } from "../shared/answer.ts";
-import type { Current } from "../shared/respond.ts";
+import { type Circumstances, type Coding, matches } from "../../shared/answer.ts";
+import type { Current } from "../../shared/respond.ts";
+import type { Ready } from "../http/ready.ts";
 import { openBounded } from "./bounded.ts";
-import type { Ready } from "./ready.ts";
 
 export type Hit = {
   readonly isCurrent: Current;

@@ -8,7 +8,7 @@ import {
   type Refusal,
   requestTimeout,
   targetTooLong,
-} from "../shared/refusal.ts";
+} from "../../shared/refusal.ts";
 
 /** A request as node:http has read it. */
 export type Head = {

@@ -1,5 +1,5 @@
 /** What operators see of a server: its admin port, and what is asked there put together. */
-import type { Database } from "../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { openAdmin } from "./admin.ts";
 import type { Metrics } from "./metrics.ts";
 import { openProbe } from "./probe.ts";

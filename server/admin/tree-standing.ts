@@ -1,7 +1,7 @@
 /** Whether there is a tree, of how many apps, and when it was built last: looked up in its folder whenever it is asked. */
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { CHANGES_FILE, isStateFile, STATE_FOLDER } from "../shared/state.ts";
+import { CHANGES_FILE, isStateFile, STATE_FOLDER } from "../../shared/state.ts";
 
 export type TreeStanding = { readonly ready: boolean; readonly apps: number; readonly built_at: string | null };
 

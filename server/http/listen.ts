@@ -1,11 +1,11 @@
 /** Listens, and stops without losing a request: open ones are finished, and their connections take no more. */
 import { createServer, type RequestListener, type Server } from "node:http";
-import { MAX_HEADERS, MAX_HEADERS_SIZE, MAX_TARGET } from "../shared/refusal.ts";
+import { MAX_HEADERS, MAX_HEADERS_SIZE, MAX_TARGET } from "../../shared/refusal.ts";
 import { type Connection, finish } from "./connection.ts";
 import { openDoor } from "./door.ts";
 import { LIMITS, type Limits } from "./limits.ts";
-import { listenOn } from "./listening.ts";
 import type { Observe } from "./observation.ts";
+import { listenOn } from "./port.ts";
 
 export type Listening = { readonly url: string; readonly stop: () => Promise<void> };
 

@@ -1,8 +1,8 @@
 /** The log on standard error: JSON lines for machines, sentences where a person looks. */
 import { type DestinationStream, pino } from "pino";
-import type { LogLevel } from "../shared/config.ts";
-import { openLogSink } from "./log-sink.ts";
+import type { LogLevel } from "../../shared/config.ts";
 import { redactText } from "./redaction.ts";
+import { openLogSink } from "./sink.ts";
 
 export type Log = {
   /** Null below this level: nobody need even gather what it says. */

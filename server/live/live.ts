@@ -1,12 +1,12 @@
 /** Answers from the database while the server runs: bounded, shared by those who ask the same, and given up in time. */
-import { type AppDefaults, readApp } from "../shared/apps.ts";
-import type { App } from "../shared/catalog.ts";
-import type { Database, Query, Session } from "../shared/database/database.ts";
-import { DatabaseFault } from "../shared/database/fault.ts";
-import { answerLive } from "../shared/live.ts";
-import type { Plan } from "../shared/plan.ts";
-import type { Refusal } from "../shared/refusal.ts";
-import type { Sources } from "../shared/respond.ts";
+import { type AppDefaults, readApp } from "../../shared/apps.ts";
+import type { App } from "../../shared/catalog.ts";
+import type { Database, Query, Session } from "../../shared/database/database.ts";
+import { DatabaseFault } from "../../shared/database/fault.ts";
+import { answerLive } from "../../shared/live.ts";
+import type { Plan } from "../../shared/plan.ts";
+import type { Refusal } from "../../shared/refusal.ts";
+import type { Sources } from "../../shared/respond.ts";
 import { takePulse } from "./pulse.ts";
 import { openQueue } from "./queue.ts";
 import { openSharing } from "./sharing.ts";

@@ -1,5 +1,5 @@
 /** Asks the database whether it answers, within a limit of its own and never twice at a time. */
-import { type Database, sql } from "../shared/database/database.ts";
+import { type Database, sql } from "../../shared/database/database.ts";
 import type { DatabaseStanding } from "./readiness.ts";
 
 /** In milliseconds: those who ask wait a few seconds at most. */

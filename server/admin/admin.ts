@@ -1,6 +1,6 @@
 /** The admin port: health, readiness and metrics, for operators and their machines, and never beside the API. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { listenOn } from "./listening.ts";
+import { listenOn } from "../http/port.ts";
 import { CONTENT_TYPE } from "./metrics.ts";
 import type { Readiness } from "./readiness.ts";
 
