@@ -9,9 +9,11 @@ import { setImmediate } from "node:timers/promises";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { forgetBatches } from "./batch.ts";
+import { addTo, newGroup } from "./group.ts";
 import { type Count, type Durability, type Journal, JournalLost, openJournal, type Sum, writeLine } from "./journal.ts";
 import { openOutbox } from "./outbox.ts";
 import { beOwner, nameOf, resign } from "./owner.ts";
+import { repeat } from "./patrol.ts";
 
 export type Ledger = {
   /** Resolves to true when the count is on disk, and to false when it cannot be: it is not counted then. */
@@ -45,13 +47,6 @@ const PATROL = 2_000;
 const FULL = 1_000_000;
 /** After so many patrols batches are forgotten: every ten minutes. */
 const FORGET_AFTER = 300;
-
-/** Requests that one write counts. `settle` answers all of them. */
-type Group = {
-  readonly sums: Map<string, Sum>;
-  readonly done: Promise<boolean>;
-  readonly settle: (counted: boolean) => void;
-};
 
 /** The journal that is being written. `writing` is settled when nothing is being written to it. */
 type Page = {
@@ -200,41 +195,5 @@ export async function openLedger(
       if (timer !== null) clearTimeout(timer);
       resign(owner);
     },
-  };
-}
-
-function newGroup(): Group {
-  let settle: (counted: boolean) => void = () => {};
-  const done = new Promise<boolean>((resolve) => {
-    settle = resolve;
-  });
-  return { sums: new Map(), done, settle };
-}
-
-function addTo({ sums, done }: Group, count: Count, day: string): Promise<boolean> {
-  const key = `${count.app} ${day} ${count.shape} ${count.status} ${count.saving}`;
-  const sum = sums.get(key);
-  sums.set(key, { ...count, day, count: (sum?.count ?? 0) + 1 });
-  return done;
-}
-
-/** A turn that is late makes the next ones fall out. Gives what ends it, behind the turn that runs. */
-function repeat(
-  milliseconds: number,
-  run: (turn: number) => Promise<void>,
-  onError: (error: unknown) => void,
-): () => Promise<void> {
-  let turn = 0;
-  let running: Promise<void> | null = null;
-  const timer = setInterval(() => {
-    running ??= run(turn++)
-      .catch(onError)
-      .finally(() => {
-        running = null;
-      });
-  }, milliseconds);
-  return async () => {
-    clearInterval(timer);
-    await running;
   };
 }

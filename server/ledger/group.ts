@@ -1,0 +1,24 @@
+/** Requests that are counted by one write, and get their answers by it. */
+import type { Count, Sum } from "./journal.ts";
+
+/** `settle` answers all of them. */
+export type Group = {
+  readonly sums: Map<string, Sum>;
+  readonly done: Promise<boolean>;
+  readonly settle: (counted: boolean) => void;
+};
+
+export function newGroup(): Group {
+  let settle: (counted: boolean) => void = () => {};
+  const done = new Promise<boolean>((resolve) => {
+    settle = resolve;
+  });
+  return { sums: new Map(), done, settle };
+}
+
+export function addTo({ sums, done }: Group, count: Count, day: string): Promise<boolean> {
+  const key = `${count.app} ${day} ${count.shape} ${count.status} ${count.saving}`;
+  const sum = sums.get(key);
+  sums.set(key, { ...count, day, count: (sum?.count ?? 0) + 1 });
+  return done;
+}
