@@ -83,6 +83,13 @@ function stopped(): Promise<void> {
   });
 }
 
+// Who reads may have had enough (`precast usage | head`): what was begun is finished all the same.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
+
 try {
   await program.parseAsync();
 } catch (error) {

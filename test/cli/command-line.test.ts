@@ -94,6 +94,12 @@ test("the program of the package can be run by its name alone, as npx does", () 
   expect(execFileSync(MAIN, ["--version"], { encoding: "utf8" })).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
+test("who reads no more of the output gets no error, and what was begun is finished", async () => {
+  const written = `read _ <gone; ${process.execPath} ${MAIN} --help; echo $? >&2`;
+  const piped = await nowhere.spawn("sh", ["-c", `mkfifo gone; { ${written}; } | { exec <&-; echo >gone; }`]);
+  expect(piped.stderr).toBe("0\n");
+});
+
 describe("a wrong call", () => {
   test.each([
     ["nope", /unknown command 'nope'/],
