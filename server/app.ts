@@ -9,6 +9,7 @@ import { departureOf } from "./http/departure.ts";
 import { type Observe, observationOf } from "./http/observation.ts";
 import { type Ready, readyOf, send } from "./http/ready.ts";
 import { requestIdOf } from "./http/request-id.ts";
+import { openTurns } from "./http/turns.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 import { type Hit, type HitKey, type Hits, isNotModified } from "./tree/hits.ts";
 
@@ -28,9 +29,13 @@ const GONE: Answered = { ready: null, circumstances: null };
 
 export function createApp({ sources, hits, ledger, policy, observe }: AppOptions): RequestListener {
   const coder = openCoder();
+  const takeTurn = openTurns();
 
   async function answer(asked: AskedHttp, coding: Coding | null, gone: () => AbortSignal): Promise<Answered> {
+    await takeTurn();
     const found = await respond({ ...asked, gone }, sources);
+    // Many may have waited for the same, or for the same five seconds.
+    await takeTurn();
     const response = found.kind === "found" ? await encode(found, coding) : found;
     const hit = response.kind === "found" ? keepHit({ ...asked, coding }, response) : null;
     if (hit !== null) return readyHit(hit, asked);

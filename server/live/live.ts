@@ -1,11 +1,11 @@
 /** Answers from the database while the server runs: bounded, shared by those who ask the same, and given up in time. */
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
-import type { App } from "../../shared/catalog.ts";
+import type { App, Field } from "../../shared/catalog.ts";
 import type { Database, Query, Session } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { answerLive } from "../../shared/live.ts";
 import type { Plan } from "../../shared/plan.ts";
-import type { Refusal } from "../../shared/refusal.ts";
+import { databaseUnavailable, overloaded, type Refusal } from "../../shared/refusal.ts";
 import type { Sources } from "../../shared/respond.ts";
 import { takePulse } from "./pulse.ts";
 import { openQueue } from "./queue.ts";
@@ -28,12 +28,20 @@ export type Live = Pick<Sources, "findApp" | "answer"> & {
 
 export function openLive(database: Database, options: LiveOptions): Live {
   const atOnce = database.kind === "embedded" ? 1 : options.connections;
-  const queue = openQueue({ atOnce, waiting: options.queue });
+  // What begins has at least as much time left: with less, a database that hangs would do little but begin and cancel.
+  const patience = options.queryTimeout / 2;
+  const queue = openQueue({ atOnce, waiting: options.queue, patience });
   const pulse = takePulse({ probe: database.probe, onAway: database.renew });
   const apps = openSharing<App | null>();
-  const answers = openSharing<string | Refusal>();
+  const answers = openSharing<string | Refusal>(refuseAtOnce);
   /** Keys that no app had when the database was last asked. */
   const strangers = new Set<string>();
+
+  /** Crowds are refused so: it costs far less than to begin something for each and to give it up. */
+  function refuseAtOnce(): Refusal | null {
+    if (pulse.isAway()) return databaseUnavailable();
+    return queue.isFull() ? overloaded() : null;
+  }
 
   async function ask<T>(controller: AbortController, run: (session: Pick<Session, "query">) => Promise<T>): Promise<T> {
     const { signal } = controller;
@@ -73,11 +81,20 @@ export function openLive(database: Database, options: LiveOptions): Live {
   return { findApp, answer, state, close: pulse.close };
 }
 
-/** What the plan says, however it was asked for. The type is the app's of that name. */
+/** What the plan says, however it was asked for. Types and fields are the app's of that name. */
 function keyOf(plan: Plan): string {
-  return JSON.stringify(plan, (name, value: unknown) => {
-    if (name === "type" && typeof value === "object") return (value as { slug: string }).slug;
-    return typeof value === "bigint" ? `${value}n` : value;
+  return JSON.stringify(plan, (name, value) => {
+    switch (name) {
+      case "type":
+        return value.slug;
+      case "column":
+        return value.name;
+      case "fields":
+      case "populate":
+        return value.map((field: Field) => field.name);
+      default:
+        return typeof value === "bigint" ? String(value) : value;
+    }
   });
 }
 

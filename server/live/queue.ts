@@ -4,14 +4,22 @@ import { DatabaseFault, notBegun } from "../../shared/database/fault.ts";
 export type Queue = {
   /** Throws a DatabaseFault when too many wait already, and when the signal aborts before the work has begun. */
   readonly run: <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
+  /** Whether more would be refused. */
+  readonly isFull: () => boolean;
   readonly counts: () => { readonly running: number; readonly waiting: number };
 };
 
-export type QueueLimits = { readonly atOnce: number; readonly waiting: number };
+export type QueueLimits = {
+  readonly atOnce: number;
+  readonly waiting: number;
+  /** Milliseconds. Who has waited so long is refused. */
+  readonly patience: number;
+};
 
 export function openQueue(limits: QueueLimits): Queue {
   let running = 0;
   const waiting = new Set<() => void>();
+  const isFull = () => running >= limits.atOnce && waiting.size >= limits.waiting;
 
   function enter(signal: AbortSignal): Promise<void> {
     if (signal.aborted) throw notBegun();
@@ -19,16 +27,22 @@ export function openQueue(limits: QueueLimits): Queue {
       running++;
       return Promise.resolve();
     }
-    if (waiting.size >= limits.waiting) throw new DatabaseFault("overloaded", "too many live queries wait");
+    if (isFull()) throw new DatabaseFault("overloaded", "too many live queries wait");
     return new Promise((resolve, reject) => {
       const begin = () => {
-        signal.removeEventListener("abort", giveUp);
+        leaveLine();
         resolve();
       };
       const giveUp = () => {
-        waiting.delete(begin);
+        leaveLine();
         reject(notBegun());
       };
+      const leaveLine = () => {
+        waiting.delete(begin);
+        clearTimeout(limit);
+        signal.removeEventListener("abort", giveUp);
+      };
+      const limit = setTimeout(giveUp, limits.patience);
       signal.addEventListener("abort", giveUp, { once: true });
       waiting.add(begin);
     });
@@ -37,12 +51,8 @@ export function openQueue(limits: QueueLimits): Queue {
   /** The place goes to whoever has waited longest. */
   function leave(): void {
     const [next] = waiting;
-    if (next === undefined) {
-      running--;
-      return;
-    }
-    waiting.delete(next);
-    next();
+    if (next === undefined) running--;
+    else next();
   }
 
   return {
@@ -54,6 +64,7 @@ export function openQueue(limits: QueueLimits): Queue {
         leave();
       }
     },
+    isFull,
     counts: () => ({ running, waiting: waiting.size }),
   };
 }

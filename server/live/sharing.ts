@@ -19,7 +19,8 @@ type Flight<T> = {
   sharers: number;
 };
 
-export function openSharing<T>(): Sharing<T> {
+/** `instead` gives what is answered where new work must not begin, and null where it may. */
+export function openSharing<T>(instead: () => T | null = () => null): Sharing<T> {
   const flights = new Map<string, Flight<T>>();
 
   function start(key: string, subject: unknown, work: (controller: AbortController) => Promise<T>): Flight<T> {
@@ -38,8 +39,8 @@ export function openSharing<T>(): Sharing<T> {
   return async (key, subject, signal, work) => {
     signal.throwIfAborted();
     const flying = flights.get(key);
-    const same = flying !== undefined && isDeepStrictEqual(flying.subject, subject);
-    return join(same ? flying : start(key, subject, work), signal);
+    if (flying !== undefined && isDeepStrictEqual(flying.subject, subject)) return join(flying, signal);
+    return instead() ?? join(start(key, subject, work), signal);
   };
 }
 

@@ -1,0 +1,35 @@
+/** What is not answered from memory begins a few at a time, so that a crowd of it holds up nobody else. */
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { openTurns, type TakeTurn } from "../../server/http/turns.ts";
+
+/** Asks for so many turns at once; gives how many were had at once, and in each turn of the event loop behind that. */
+async function takenByTurn(takeTurn: TakeTurn, count: number): Promise<number[]> {
+  let had = 0;
+  for (let index = 0; index < count; index++) void takeTurn().then(() => had++);
+  await Promise.resolve();
+  const taken = [had];
+  while (had < count) {
+    const before = had;
+    await nextTurn();
+    taken.push(had - before);
+  }
+  return taken;
+}
+
+test("a few begin at once, and a crowd as many in each turn of the event loop", async () => {
+  const takeTurn = openTurns(3);
+  expect(await takenByTurn(takeTurn, 3)).toEqual([3]);
+  await nextTurn();
+  expect(await takenByTurn(takeTurn, 10)).toEqual([3, 3, 3, 1]);
+});
+
+test("who has waited longest is next, also before those who come later", async () => {
+  const takeTurn = openTurns(2);
+  const order: number[] = [];
+  const take = (name: number) => takeTurn().then(() => order.push(name));
+  const first = [1, 2, 3, 4, 5].map(take);
+  await nextTurn();
+  await Promise.all([...first, ...[6, 7].map(take)]);
+  expect(order).toEqual([1, 2, 3, 4, 5, 6, 7]);
+});
