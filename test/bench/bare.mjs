@@ -15,6 +15,8 @@ const server = createServer((incoming, outgoing) => {
   outgoing.writeHead(status, fields);
   outgoing.end(body);
 });
+// A connection that rests is not to be lost in the middle of a bench.
+server.keepAliveTimeout = 65_000;
 server.listen(0, "127.0.0.1", () => {
   console.log(JSON.stringify({ url: `http://127.0.0.1:${server.address().port}` }));
 });

@@ -91,12 +91,15 @@ function openLane(url: string, notes: ReturnType<typeof openNotes>, done: (lane:
   return lane;
 }
 
-/** Every connection asks as soon as it has its answer, or `pauseAfter` a status so many milliseconds later. */
+/**
+ * Every connection asks as soon as it has its answer, or `pauseAfter` a status so many milliseconds later; null stands
+ * for the time before the first.
+ */
 export function openLoop(
   url: string,
   connections: number,
   next: () => Shot,
-  pauseAfter: (status: number) => number = () => 0,
+  pauseAfter: (status: number | null) => number = () => 0,
 ): Traffic {
   const notes = openNotes();
   let open = connections;
@@ -111,14 +114,16 @@ export function openLoop(
     open -= 1;
     if (open === 0) drained();
   };
+  const againIn = (pause: number, lane: Lane) => {
+    if (pause === 0) again(lane);
+    else setTimeout(again, pause, lane);
+  };
   const lanes = Array.from({ length: connections }, () =>
     openLane(url, notes, (lane, status) => {
-      const pause = status === 0 ? RECONNECT : pauseAfter(status);
-      if (pause === 0) again(lane);
-      else setTimeout(again, pause, lane);
+      againIn(status === 0 ? RECONNECT : pauseAfter(status), lane);
     }),
   );
-  for (const lane of lanes) again(lane);
+  for (const lane of lanes) againIn(pauseAfter(null), lane);
   return {
     begin: notes.begin,
     end: notes.end,

@@ -1,8 +1,6 @@
 /** Answers of the tree: `precast serve` against bare node:http that writes the same bytes, and nginx on the same tree. */
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { serialize } from "node:v8";
+import { startBare } from "../bare.ts";
 import { type Ask, pickAsks } from "../mix.ts";
 import { startNginx } from "../nginx.ts";
 import {
@@ -19,7 +17,7 @@ import {
 import { type Window, watchInTurn, watchWindow } from "../round.ts";
 import type { ServeOptions } from "../serve-options.ts";
 import { type Found, type Round, type Row, ratioOf, roundOf, rowOf } from "../serve-result.ts";
-import { hasOption, profiling, type Served, startNode, startPrecast } from "../served.ts";
+import { hasOption, profiling, type Served, startPrecast } from "../served.ts";
 import { openSite, type Site } from "../site.ts";
 import { inTurn, openLoop, type Shot } from "../traffic.ts";
 import type { Work } from "../work.ts";
@@ -32,7 +30,6 @@ const COLD = 20_000;
 const SMALL_MEMORY = ["--memory-cache", "1"];
 const SILENT = ["--log-level", "warn"];
 
-const BARE = fileURLToPath(new URL("../bare.mjs", import.meta.url));
 const AIM = "CPU ≤ 1.25 of bare node:http, at best 1.1";
 /** Seconds that are not measured. */
 const WARM_UP = 2;
@@ -116,12 +113,6 @@ async function startOurs(work: Work<ServeOptions>, site: Site, name: string, fla
   const data = join(place.folder, "data", name.replace(/\W+/g, "-"));
   const args = [...site.source, "--out", site.out, "--data-dir", data, ...flags];
   return startPrecast(name, args, place.folder, profiling(options.profile, name));
-}
-
-async function startBare({ place, options }: Work<ServeOptions>, name: string, recorded: Recorded): Promise<Served> {
-  const file = join(place.folder, `${name.replace(/\W+/g, "-")}.recorded`);
-  writeFileSync(file, serialize(recorded));
-  return startNode(name, BARE, [file], place.folder, profiling(options.profile, name));
 }
 
 // ---- The rounds

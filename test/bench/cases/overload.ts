@@ -1,15 +1,20 @@
-/** The database hangs and the queue for it is full: what becomes of answers of the tree, and how soon 503 is told. */
+/**
+ * The database hangs and the queue for it is full: what becomes of answers of the tree, and how soon 503 is told. The
+ * crowd takes processor time from everybody on a small machine, so bare node:http meets one as well, which it refuses.
+ */
 import { join } from "node:path";
+import { startBare } from "../bare.ts";
 import { withClient } from "../client.ts";
 import { TYPE } from "../content.ts";
+import { openCrowd } from "../crowd.ts";
 import { pickAsks } from "../mix.ts";
-import { PLAIN, record, requestBytes, shotsOf } from "../recorded.ts";
+import { type Answer, keyOf, PLAIN, type Recorded, record, requestBytes, shotsOf } from "../recorded.ts";
 import { watchWindow } from "../round.ts";
 import type { ServeOptions } from "../serve-options.ts";
 import { type Found, type Round, ratioOf, roundOf, rowOf } from "../serve-result.ts";
 import { type Served, startPrecast } from "../served.ts";
 import { openSite, type Site } from "../site.ts";
-import { inTurn, kindOf, openLoop, openStream, type Seen, type Shot } from "../traffic.ts";
+import { inTurn, kindOf, openStream, type Seen, type Shot, type Traffic } from "../traffic.ts";
 import type { Work } from "../work.ts";
 
 const ENTRIES = 2_000;
@@ -17,74 +22,125 @@ const ASKS = 1_000;
 /** Far from what the server can do: waiting is to be seen, and not how two kinds of work share one processor. */
 const PER_SECOND = 1_000;
 const CLIENTS = 500;
-/** Milliseconds after a refusal. Retry-After says ten times that. */
-const IMPATIENCE = 100;
+/** Many more than there are clients: what is the same could share one query. */
+const WISHES = 20_000;
 const LOOKS = 20;
 /** Answered when the database is back, refused, waited in vain. */
 const EXPECTED = /^(200|503|504)\b/;
 
-type Rounds = {
+type Side = {
+  readonly served: Served;
+  readonly shots: readonly Shot[];
   readonly calm: Round[];
-  readonly hanging: Round[];
-  readonly refused: Round[];
-  readonly faults: string[];
+  readonly crowded: Round[];
 };
+type Sides = { readonly ours: Side; readonly bare: Side; readonly refused: Round[]; readonly faults: string[] };
 
 export async function overloadCase(work: Work<ServeOptions>): Promise<Found> {
   const site = await openSite(work, "overload", { entries: ENTRIES, apps: 1 });
   const { place, options, say } = work;
   const args = [...site.source, "--out", site.out, "--data-dir", join(place.folder, "data", "overload")];
   const served = await startPrecast("precast serve, overload", args, place.folder);
-  const rounds: Rounds = { calm: [], hanging: [], refused: [], faults: [] };
+  const started = [served];
   try {
     const asks = pickAsks(site.out, site.apps, ASKS);
-    const shots = shotsOf(served.url, asks, await record(served.url, asks, PLAIN), PLAIN);
+    const recorded = await record(served.url, asks, PLAIN);
+    const bare = await startBare(work, "bare node:http, overload", new Map([...recorded, ...refusals(site)]));
+    started.push(bare);
+    const sideOf = (served: Served): Side => ({
+      served,
+      shots: shotsOf(served.url, asks, recorded, PLAIN),
+      calm: [],
+      crowded: [],
+    });
+    const sides: Sides = { ours: sideOf(served), bare: sideOf(bare), refused: [], faults: [] };
     for (let round = 1; round <= options.rounds; round++) {
       say(`overload: round ${round}`);
-      await runRound(work, site, served, shots, rounds);
+      await runBare(work, site, sides);
+      await runOurs(work, site, sides);
     }
-    return { rows: rowsOf(rounds, served), faults: rounds.faults };
+    return { rows: rowsOf(sides), faults: sides.faults };
   } finally {
-    await served.stop();
+    for (const one of started) await one.stop();
   }
 }
 
-async function runRound(
-  { options }: Work<ServeOptions>,
-  site: Site,
-  served: Served,
-  shots: readonly Shot[],
-  { calm, hanging, refused, faults }: Rounds,
-): Promise<void> {
-  const stream = openStream(served.url, options.connections, inTurn(shots), PER_SECOND);
-  const before = await watchWindow(served, options.seconds, stream);
-  const { during, crowd, kind } = await whileHanging(site, async (release) => {
-    const pause = (status: number) => (status === 503 ? IMPATIENCE : 0);
-    const clients = openLoop(served.url, CLIENTS, inTurn(slowShots(site)), pause);
-    clients.begin();
-    const during = await watchWindow(served, options.seconds, stream);
-    const crowd = clients.end();
-    const { kind, wrong } = await lookAtRefusal(site, served);
-    faults.push(...wrong);
-    const stopped = clients.stop();
-    await release();
-    await stopped;
-    return { during: during.seen, crowd, kind };
-  });
-  await stream.stop();
-  calm.push(roundOf(before.seen, null));
-  hanging.push(roundOf(during, null));
-  refused.push(roundOf(crowd, null, kind));
-  faults.push(...[before.seen, during, crowd].flatMap((seen) => seen.faults), ...unexpected(crowd));
+async function runOurs(work: Work<ServeOptions>, site: Site, { ours, refused, faults }: Sides): Promise<void> {
+  await withStream(
+    work,
+    ours,
+    async (stream, seconds) => {
+      await whileHanging(site, async (release) => {
+        const crowd = openCrowd({ url: ours.served.url, clients: CLIENTS, shots: crowdShots(site) });
+        crowd.begin();
+        await watch(ours, stream, seconds, faults);
+        const seen = await crowd.end();
+        const { kind, wrong } = await lookAtRefusal(site, ours.served);
+        refused.push(roundOf(seen, null, kind));
+        faults.push(...wrong, ...seen.faults, ...unexpected(seen));
+        const stopped = crowd.stop();
+        await release();
+        await stopped;
+      });
+    },
+    faults,
+  );
 }
 
-/** Each client asks for something else: what is the same could share one query. */
-function slowShots({ apps: [app = ""] }: Site): Shot[] {
-  return Array.from({ length: CLIENTS }, (_, client) => ({
-    bytes: requestBytes(`/api/v1/${TYPE.slug}?per_page=1&page=${client + 1}`, { Host: "localhost", "X-App-Key": app }),
+async function runBare(work: Work<ServeOptions>, site: Site, { bare, faults }: Sides): Promise<void> {
+  await withStream(
+    work,
+    bare,
+    async (stream, seconds) => {
+      const crowd = openCrowd({ url: bare.served.url, clients: CLIENTS, shots: crowdShots(site) });
+      await watch(bare, stream, seconds, faults);
+      await crowd.stop();
+    },
+    faults,
+  );
+}
+
+/** Calm first, and then with whom `use` lets in. */
+async function withStream(
+  { options }: Work<ServeOptions>,
+  { served, shots, calm }: Side,
+  use: (stream: Traffic, seconds: number) => Promise<void>,
+  faults: string[],
+): Promise<void> {
+  const stream = openStream(served.url, options.connections, inTurn(shots), PER_SECOND);
+  const { seen } = await watchWindow(served, options.seconds, stream);
+  calm.push(roundOf(seen, null));
+  faults.push(...seen.faults);
+  await use(stream, options.seconds);
+  await stream.stop();
+}
+
+async function watch({ served, crowded }: Side, stream: Traffic, seconds: number, faults: string[]): Promise<void> {
+  const { seen } = await watchWindow(served, seconds, stream);
+  crowded.push(roundOf(seen, null));
+  faults.push(...seen.faults);
+}
+
+function crowdTargets(): string[] {
+  return Array.from({ length: WISHES }, (_, wish) => `/api/v1/${TYPE.slug}?per_page=1&page=${wish + 1}`);
+}
+
+function crowdShots({ apps: [app = ""] }: Site): Shot[] {
+  return crowdTargets().map((target) => ({
+    bytes: requestBytes(target, { Host: "localhost", "X-App-Key": app }),
     status: null,
     length: null,
   }));
+}
+
+/** What bare node:http tells the crowd, of about the size of our answer. */
+function refusals({ apps: [app = ""] }: Site): Recorded {
+  const full: Answer = {
+    status: 503,
+    fields: ["Content-Type", "application/json; charset=utf-8", "Retry-After", "1", "Content-Length", "100"],
+    body: Buffer.alloc(100, " "),
+  };
+  return new Map(crowdTargets().map((target) => [keyOf({ app, target }), { etag: "", full, unchanged: full }]));
 }
 
 /** Nobody can read entries until it is done, or calls `release`. */
@@ -116,17 +172,29 @@ function unexpected(seen: Seen): string[] {
   return [...seen.took.keys()].filter((kind) => !EXPECTED.test(kind)).map((kind) => `a live answer is ${kind}`);
 }
 
-function rowsOf({ calm, hanging, refused }: Rounds, served: Served) {
+function rowsOf({ ours, bare, refused }: Sides) {
   const name = `cached, ${PER_SECOND.toLocaleString("en")} a second`;
+  const crowd = `${CLIENTS} clients want more`;
+  const p99OfCalm = ({ calm, crowded }: Side) => ratioOf("p99", crowded, "calm", calm);
   return [
-    rowOf(calm, { case: "overload", what: name }),
-    rowOf(hanging, {
+    rowOf(ours.calm, { case: "overload", what: name }),
+    rowOf(ours.crowded, {
       case: "overload",
-      what: `${name}, database hangs, ${CLIENTS} clients want it`,
-      memory: served.memory(),
-      ratios: [...ratioOf("p50", hanging, "calm", calm), ...ratioOf("p99", hanging, "calm", calm)],
+      what: `${name}, database hangs, ${crowd}`,
+      memory: ours.served.memory(),
+      ratios: [
+        ...ratioOf("p50", ours.crowded, "calm", ours.calm),
+        ...p99OfCalm(ours),
+        ...ratioOf("p99", ours.crowded, "bare with its crowd", bare.crowded),
+      ],
       aim: "p99 as when calm",
     }),
     rowOf(refused, { case: "overload", what: "503 OVERLOADED", aim: "at once" }),
+    rowOf(bare.calm, { case: "overload", what: `bare node:http, ${name}` }),
+    rowOf(bare.crowded, {
+      case: "overload",
+      what: `bare node:http, ${name}, ${crowd}, all are refused`,
+      ratios: p99OfCalm(bare),
+    }),
   ];
 }

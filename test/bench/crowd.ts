@@ -1,0 +1,73 @@
+/**
+ * Clients that want what they do not get, and ask again. They run in a process of their own, or what they cost would be
+ * measured where others wait.
+ */
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { randomFrom } from "./random.ts";
+import { inTurn, openLoop, type Seen, type Shot, type Traffic } from "./traffic.ts";
+
+export type Crowd = {
+  readonly begin: () => void;
+  readonly end: () => Promise<Seen>;
+  /** Resolves when each has the answer that it waits for. */
+  readonly stop: () => Promise<void>;
+};
+
+const THIS = fileURLToPath(import.meta.url);
+
+/** The clients take the shots in turn. */
+type Wanted = { readonly url: string; readonly clients: number; readonly shots: readonly Shot[] };
+type Order = Wanted | "begin" | "end" | "stop";
+
+/** Milliseconds after a refusal, on average. Retry-After says ten times that. */
+const IMPATIENCE = 100;
+/** They come within so many milliseconds of each other. */
+const ARRIVAL = 1_000;
+
+export function openCrowd(wanted: Wanted): Crowd {
+  const child = fork(THIS, { execArgv: ["--import", import.meta.resolve("tsx")], serialization: "advanced" });
+  const order = (what: Order) => void child.send(what);
+  order(wanted);
+  return {
+    begin: () => order("begin"),
+    end: async () => {
+      order("end");
+      const [seen] = await once(child, "message");
+      return seen;
+    },
+    stop: async () => {
+      order("stop");
+      await once(child, "exit");
+    },
+  };
+}
+
+/** No two wait equally long: in step with each other they would be one burst after the next. */
+function beImpatient(): (status: number | null) => number {
+  const random = randomFrom(2);
+  return (status) => {
+    if (status === null) return random.below(ARRIVAL);
+    return status === 503 ? IMPATIENCE / 2 + random.below(IMPATIENCE) : 0;
+  };
+}
+
+function come({ url, clients, shots }: Wanted): Traffic {
+  const own = shots.map((shot) => ({ ...shot, bytes: Buffer.from(shot.bytes) }));
+  return openLoop(url, clients, inTurn(own), beImpatient());
+}
+
+let crowd: Traffic | null = null;
+
+async function obey(order: Order): Promise<void> {
+  if (typeof order === "object") crowd = come(order);
+  else if (order === "begin") crowd?.begin();
+  else if (order === "end") process.send?.(crowd?.end());
+  else {
+    await crowd?.stop();
+    process.disconnect();
+  }
+}
+
+if (process.argv[1] === THIS) process.on("message", obey);
