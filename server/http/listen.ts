@@ -28,7 +28,6 @@ export async function listen(
   });
   // One more than are allowed: node:http leaves away what is more and does not tell.
   server.maxHeadersCount = MAX_HEADERS + 1;
-  server.timeout = limits.stall;
   const open = openDoor(server, { app, limits, observe });
   return { url: await listenOn(server, host, port), stop: () => drain(server, open, limits.drain) };
 }
