@@ -65,11 +65,18 @@ const toBrotli = promisify(brotliCompress);
 /** Higher ones take many times as long for a few per cent. */
 const BROTLI_QUALITY = 5;
 
-function compress(bytes: string | Buffer, coding: Coding): Promise<Buffer> {
-  if (coding === "gzip") return toGzip(bytes);
-  const params = {
-    [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
-    [constants.BROTLI_PARAM_SIZE_HINT]: Buffer.byteLength(bytes),
-  };
-  return toBrotli(bytes, { params });
+const COMPRESSORS: Readonly<Record<Coding, (bytes: string | Buffer) => Promise<Buffer>>> = {
+  gzip: toGzip,
+  br: (bytes) =>
+    toBrotli(bytes, {
+      params: {
+        [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+        [constants.BROTLI_PARAM_SIZE_HINT]: Buffer.byteLength(bytes),
+      },
+    }),
+};
+
+/** What zlib gives is the beginning of 16 KB, all of which it would hold for as long as it is kept: hence the copy. */
+async function compress(bytes: string | Buffer, coding: Coding): Promise<Buffer> {
+  return Buffer.from(await COMPRESSORS[coding](bytes));
 }
