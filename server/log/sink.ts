@@ -11,18 +11,20 @@ export type LogSink = {
   readonly close: () => Promise<void>;
 };
 
-/** As many at a time, and so many milliseconds at most until they are handed on. */
-const LINES = 64;
+/** What a pipe takes in one piece (PIPE_BUF): so the lines of several processes that share one are never mixed up. */
+const PIECE = 4_096;
+/** Milliseconds at most until a line is handed on. */
 const FLUSH_AFTER = 200;
 /**
  * A log that is read slowly, or not at all, holds up nobody: what does not fit into these bytes is dropped. Lines are
  * gathered before the library has them, since it looks at its whole buffer at each write.
  */
-const BUFFER = { sync: false, contentMode: "buffer", minLength: 1, maxWrite: 64 * 1_024, maxLength: 8 * 1_024 * 1_024 };
+const BUFFER = { sync: false, contentMode: "buffer", minLength: 1, maxWrite: PIECE, maxLength: 8 * 1_024 * 1_024 };
 
 export function openLogSink(descriptor: number): LogSink {
   const stream = pino.destination({ dest: descriptor, ...BUFFER });
   let lines: string[] = [];
+  let bytes = 0;
   let dropped = 0;
   let giving = 0;
   stream.on("drop", () => {
@@ -34,6 +36,7 @@ export function openLogSink(descriptor: number): LogSink {
     const text = lines.join("");
     giving = lines.length;
     lines = [];
+    bytes = 0;
     // The library's types know text alone, which it would measure and copy once more.
     stream.write(Buffer.from(text) as never);
   }
@@ -46,7 +49,10 @@ export function openLogSink(descriptor: number): LogSink {
   });
   return {
     write: (line) => {
-      if (lines.push(line) >= LINES) flush();
+      const size = Buffer.byteLength(line);
+      if (bytes + size > PIECE) flush();
+      lines.push(line);
+      bytes += size;
     },
     flush,
     dropped: () => dropped,

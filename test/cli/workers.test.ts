@@ -1,16 +1,21 @@
 /** `precast serve --workers`: several processes on one port, and what users see of it when they die. */
-import { execFileSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, constants, existsSync, openSync, writeFileSync } from "node:fs";
+import { Socket } from "node:net";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { text as readText } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { holdPort, openPlace, type Place, type Served, SHOP, shop, shopWithout } from "../support/cli.ts";
-import { ENGINES, type Engine, openStore, type Store } from "../support/site.ts";
+import { holdPort, MAIN, openPlace, type Place, type Served, SHOP, shop, shopWithout } from "../support/cli.ts";
+import { ask, ENGINES, type Engine, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 import { openWire } from "../support/wire.ts";
 
 const asShop = { appKey: SHOP };
 const FREE = "/api/v1/posts";
 const COUNTED = "/api/v1/posts?per_page=1";
+const ROUNDS = 30;
 
 function childrenOf({ pid }: { readonly pid: number }): number[] {
   const text = execFileSync("ps", ["-A", "-o", "pid=,ppid=,stat="], { encoding: "utf8" });
@@ -27,6 +32,13 @@ function isThere(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+/** A pipe of the system: what node:child_process calls one is a pair of sockets. */
+function openPipe(path: string): { readonly input: number; readonly output: number } {
+  execFileSync("mkfifo", [path]);
+  const output = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  return { input: openSync(path, constants.O_WRONLY), output };
 }
 
 describe.each(ENGINES)("workers on %s", (engine: Engine) => {
@@ -98,6 +110,25 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     await until("an answer", async () => (await server.get(COUNTED, asShop).catch(() => null))?.status === 200);
     await until("two workers", () => childrenOf(server).length === 2);
     expect((await server.stop()).code).toBe(0);
+  });
+
+  test("each line of their log is whole, also where the reader is slow", async () => {
+    const args = [MAIN, "serve", "--workers", "3", "--port", "0", "--json", "--quiet", "--log-level", "info"];
+    const env = { PATH: process.env.PATH ?? "", ...(store?.url ? { DATABASE_URL: store.url } : {}) };
+    const log = openPipe(join(place.folder, `log-${engine}`));
+    const server = spawn(process.execPath, args, { cwd: place.folder, env, stdio: ["ignore", "pipe", log.input] });
+    closeSync(log.input);
+    const [told] = (await once(server.stdout as Readable, "data")) as [Buffer];
+    const { url } = JSON.parse(String(told)) as { readonly url: string };
+    // Nobody reads yet, and a pipe takes some hundred lines.
+    for (let round = 0; round < ROUNDS; round++)
+      await Promise.all(Array.from({ length: 100 }, () => ask(url, FREE, asShop)));
+    const text = readText(new Socket({ fd: log.output }));
+    server.kill();
+    const lines = (await text).split("\n").slice(0, -1);
+    const asked = lines.map((line) => JSON.parse(line) as { readonly target?: string; readonly pid: number });
+    expect(asked.filter(({ target }) => target === FREE).length).toBe(100 * ROUNDS);
+    expect(new Set(asked.map(({ pid }) => pid)).size).toBeGreaterThan(1);
   });
 
   test("a build that is watched shows in all of them", async () => {
