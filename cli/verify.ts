@@ -6,6 +6,7 @@ import type { App } from "../shared/catalog.ts";
 import type { Session } from "../shared/database/database.ts";
 import { answerLive } from "../shared/live.ts";
 import { answerOf, respond, type Sources } from "../shared/respond.ts";
+import type { SlotBook } from "../shared/slots.ts";
 import { publishedIdsQuery } from "../shared/tree-query.ts";
 import { freeAnswers } from "./build/answers/answers.ts";
 import { countFiles } from "./build/answers/totals.ts";
@@ -45,6 +46,7 @@ export async function verifyApp(
   const step = sample === null ? 1 : Math.max(1, Math.ceil(totalFiles / sample));
   const published = await readPublished(session, app);
   const expected = new Set<string>();
+  const book: SlotBook = new Map();
   let computed = 0;
   let bytes = 0;
 
@@ -52,7 +54,7 @@ export async function verifyApp(
     for (const { address, body } of batch) {
       const file = fileOf(address);
       const content = readText(join(root, file));
-      const live = expected.size % step === 0 ? await computeLive(session, app, address) : null;
+      const live = expected.size % step === 0 ? await computeLive(session, app, address, book) : null;
       if (live !== null) computed++;
       expected.add(file);
       if (content === null) note("missing", file);
@@ -75,11 +77,11 @@ export function verifyGone(out: string, key: string): Verified {
 }
 
 /** The request goes the whole way that a client's goes, with a database and without a tree. */
-async function computeLive(session: Session, app: App, address: Address): Promise<string> {
+async function computeLive(session: Session, app: App, address: Address, book: SlotBook): Promise<string> {
   const sources: Sources = {
     findTree: async () => null,
     findApp: async () => app,
-    answer: (known, plan) => answerLive(session, known, plan),
+    answer: (known, plan) => answerLive(session, known, plan, book),
     onError: (error) => {
       throw error;
     },

@@ -3,43 +3,76 @@
 import { catalogBody, entryBody, listBody, schemaBody } from "./body.ts";
 import { type App, findType } from "./catalog.ts";
 import type { Query, Row, Session } from "./database/database.ts";
+import { DatabaseFault } from "./database/fault.ts";
 import { type Populated, readEntryRow, renderEntry } from "./entry.ts";
 import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./plan.ts";
-import { entryCountsQuery, entryQuery, listQuery, searchQuery } from "./query.ts";
+import { entryCountsQuery, entryQuery, listQuery, searchQuery, slotsQuery } from "./query.ts";
 import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
 import { shownOfEntry } from "./shown.ts";
+import { NO_SLOTS, readSlots, remember, type SlotBook, type Slots } from "./slots.ts";
 
 /** The query that answers a plan; null for one that needs none. */
-export function queryOf(app: App, plan: Plan): Query | null {
+export function queryOf(app: App, plan: Plan, slots: Slots): Query | null {
   switch (plan.kind) {
     case "catalog":
       return entryCountsQuery(app.key);
     case "schema":
       return null;
     case "list":
-      return listQuery(app.key, plan);
+      return listQuery(app.key, plan, slots);
     case "search":
-      return searchQuery(app.key, plan);
+      return searchQuery(app.key, plan, slots);
     case "entry":
       return entryQuery(app.key, plan);
   }
 }
 
 /** The body as text. */
-export async function answerLive(session: Pick<Session, "query">, app: App, plan: Plan): Promise<string | Refusal> {
-  const query = queryOf(app, plan);
-  const rows = query === null ? [] : await session.query(query);
+export async function answerLive(
+  session: Pick<Session, "query">,
+  app: App,
+  plan: Plan,
+  book: SlotBook,
+): Promise<string | Refusal> {
   switch (plan.kind) {
     case "catalog":
-      return catalogBody(app, countsOf(rows));
+      return catalogBody(app, countsOf(await session.query(entryCountsQuery(app.key))));
     case "schema":
       return schemaBody(plan.type);
     case "list":
     case "search":
-      return answerList(app, plan, rows);
+      return answerList(app, plan, await queryPage(session, app, plan, book));
     case "entry":
-      return answerEntry(app, plan, rows);
+      return answerEntry(app, plan, await session.query(entryQuery(app.key, plan)));
   }
+}
+
+/** Asked with the slots that were last known. Where they are others by now, the answer says which, and it is asked again. */
+async function queryPage(
+  session: Pick<Session, "query">,
+  app: App,
+  plan: ListPlan | SearchPlan,
+  book: SlotBook,
+): Promise<readonly Row[]> {
+  const key = `${app.key} ${plan.type.slug}`;
+  for (let turn = 0; turn < MOST_TURNS; turn++) {
+    const slots = book.get(key) ?? NO_SLOTS;
+    const rows = await session.query(queryOf(app, plan, slots) as Query);
+    const [typeId, map, total] = rows[0] ?? [];
+    if (typeId == null || map == null || total != null) return rows;
+    remember(book, key, readSlots(typeId, map));
+  }
+  throw new DatabaseFault("unavailable", `the slots of "${plan.type.slug}" change faster than they can be read`);
+}
+
+const MOST_TURNS = 5;
+
+/** The slots that a plan's query means at this moment. */
+export async function currentSlots(session: Pick<Session, "query">, app: App, plan: Plan): Promise<Slots> {
+  if (plan.kind !== "list" && plan.kind !== "search") return NO_SLOTS;
+  const [row] = await session.query(slotsQuery(app.key, plan.type.slug));
+  const [typeId, map] = row ?? [];
+  return typeId == null || map == null ? NO_SLOTS : readSlots(typeId, map);
 }
 
 export function countsOf(rows: readonly Row[]): Map<string, number> {
@@ -49,9 +82,9 @@ export function countsOf(rows: readonly Row[]): Map<string, number> {
 function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[]): string | Refusal {
   const first = rows[0];
   if (first === undefined) return typeNotFound();
-  const entries = rows.map((row) => readEntryRow(row, 1)).filter((entry) => entry !== null);
+  const entries = rows.map((row) => readEntryRow(row, 3)).filter((entry) => entry !== null);
   const items = entries.map((entry) => renderEntry(app, plan.shown, entry));
-  const meta = { page: plan.page, perPage: plan.perPage, total: Number(first[0]) };
+  const meta = { page: plan.page, perPage: plan.perPage, total: Number(first[2]) };
   return listBody(items, meta, plan.kind === "search" ? plan.query : undefined);
 }
 

@@ -68,7 +68,7 @@ function orderTest(condition: Condition & { kind: "order" }, value: string, plac
 }
 
 /** PostgreSQL has no year 0000, and what stands for instants beyond the years is no text of its. */
-function timestampOperand(text: string): string {
+export function timestampOperand(text: string): string {
   if (text === "~") return "infinity";
   return text === "-" || text.startsWith("0000") ? "-infinity" : text;
 }

@@ -6,7 +6,7 @@ import { readApps } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import { findType } from "../../shared/catalog.ts";
 import { type Database, sql } from "../../shared/database/database.ts";
-import { queryOf } from "../../shared/live.ts";
+import { currentSlots, queryOf } from "../../shared/live.ts";
 import { type FreeShape, meter } from "../../shared/metering.ts";
 import { type Plan, planRequest } from "../../shared/plan.ts";
 import { isRefusal, type Refusal, statusOf } from "../../shared/refusal.ts";
@@ -92,7 +92,7 @@ function fileFor(request: ApiRequest, shape: FreeShape, app: App, plan: Plan, ou
 }
 
 async function explainQuery(database: Database, app: App, plan: Plan): Promise<Explanation["sql"]> {
-  const query = queryOf(app, plan);
+  const query = queryOf(app, plan, await currentSlots(database, app, plan));
   if (query === null) return null;
   const rows = await database.query(sql(`EXPLAIN ${query.text}`, query.values));
   return { text: query.text, values: query.values, plan: rows.map(([line]) => line as string) };

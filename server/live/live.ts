@@ -7,6 +7,7 @@ import { answerLive } from "../../shared/live.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { databaseUnavailable, overloaded, type Refusal } from "../../shared/refusal.ts";
 import type { Sources } from "../../shared/respond.ts";
+import type { SlotBook } from "../../shared/slots.ts";
 import { takePulse } from "./pulse.ts";
 import { openQueue } from "./queue.ts";
 import { openSharing } from "./sharing.ts";
@@ -34,6 +35,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
   const pulse = takePulse({ probe: database.probe, onAway: database.renew });
   const apps = openSharing<App | null>();
   const answers = openSharing<string | Refusal>(refuseAtOnce);
+  const slots: SlotBook = new Map();
   /** Keys that no app had when the database was last asked. */
   const strangers = new Set<string>();
 
@@ -71,9 +73,9 @@ export function openLive(database: Database, options: LiveOptions): Live {
 
   async function answer(app: App, plan: Plan, gone: AbortSignal): Promise<string | Refusal> {
     // It needs no query, and so no place among those that do.
-    if (plan.kind === "schema") return answerLive(database, app, plan);
+    if (plan.kind === "schema") return answerLive(database, app, plan, slots);
     return answers(`${app.key} ${keyOf(plan)}`, app, gone, (controller) =>
-      ask(controller, (session) => answerLive(session, app, plan)),
+      ask(controller, (session) => answerLive(session, app, plan, slots)),
     );
   }
 

@@ -78,7 +78,7 @@ async function computeLive(database: Database, app: App, target: string): Promis
     app.types.find((type) => type.slug === slug),
   );
   if (plan.kind === "refusal") throw new Error(`${target} is refused`);
-  const answer = await answerLive(database, app, plan);
+  const answer = await answerLive(database, app, plan, new Map());
   if (typeof answer !== "string") throw new Error(`${target} is refused`);
   return answer;
 }

@@ -1,0 +1,220 @@
+-- Slots: columns of the entries table that all types share, each filled with one field of the entry's type, so that
+-- filters and sorts find in a large type what a table made for it alone would have indexes for. Nothing is made for a
+-- tenant: a type is a map from slots to fields, and an entry stands in the indexes of the slots that it fills.
+
+ALTER TABLE precast.entries
+  ADD COLUMN t1 text COLLATE "und-x-icu",
+  ADD COLUMN t2 text COLLATE "und-x-icu",
+  ADD COLUMN t3 text COLLATE "und-x-icu",
+  ADD COLUMN t4 text COLLATE "und-x-icu",
+  ADD COLUMN t5 text COLLATE "und-x-icu",
+  ADD COLUMN t6 text COLLATE "und-x-icu",
+  ADD COLUMN t7 text COLLATE "und-x-icu",
+  ADD COLUMN t8 text COLLATE "und-x-icu",
+  ADD COLUMN n1 float8,
+  ADD COLUMN n2 float8,
+  ADD COLUMN n3 float8,
+  ADD COLUMN n4 float8,
+  ADD COLUMN n5 float8,
+  ADD COLUMN n6 float8;
+
+-- The fields that fill the slots, with their types: {"t1": ["title", "text"], "n1": ["price", "number"]}. Under "long" the
+-- fields that have a value which no index holds. Kept by triggers; whoever reads slots must know the map of the same moment.
+ALTER TABLE precast.content_types ADD COLUMN slots jsonb NOT NULL DEFAULT '{}';
+
+-- A field's value as it compares, null where it does not fit its field. `field` is a name and a type, or null.
+CREATE FUNCTION precast.text_slot(data jsonb, field jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
+DECLARE
+  value jsonb := data -> (field ->> 0);
+  text  text;
+BEGIN
+  IF jsonb_typeof(value) IS DISTINCT FROM 'string' THEN
+    RETURN NULL;
+  END IF;
+  text := value #>> '{}';
+  RETURN CASE field ->> 1
+    WHEN 'date' THEN CASE WHEN precast.is_day(text) THEN text END
+    WHEN 'datetime' THEN CASE WHEN text ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}\+00:00$' THEN text END
+    WHEN 'relation' THEN CASE WHEN text ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN text END
+    ELSE text
+  END;
+END
+$$;
+
+CREATE FUNCTION precast.number_slot(data jsonb, field jsonb) RETURNS float8 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
+DECLARE
+  value jsonb := data -> (field ->> 0);
+BEGIN
+  RETURN CASE field ->> 1
+    WHEN 'number' THEN precast.double(value)
+    ELSE CASE value WHEN 'true' THEN 1 WHEN 'false' THEN 0 END
+  END;
+END
+$$;
+
+-- The type is locked against a change of its map until the entry is there for all: the change must find every entry.
+CREATE FUNCTION precast.fill_slots() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  map jsonb;
+BEGIN
+  SELECT slots INTO map FROM precast.content_types WHERE id = NEW.content_type_id FOR SHARE;
+  NEW.t1 := precast.text_slot(NEW.data, map -> 't1');
+  NEW.t2 := precast.text_slot(NEW.data, map -> 't2');
+  NEW.t3 := precast.text_slot(NEW.data, map -> 't3');
+  NEW.t4 := precast.text_slot(NEW.data, map -> 't4');
+  NEW.t5 := precast.text_slot(NEW.data, map -> 't5');
+  NEW.t6 := precast.text_slot(NEW.data, map -> 't6');
+  NEW.t7 := precast.text_slot(NEW.data, map -> 't7');
+  NEW.t8 := precast.text_slot(NEW.data, map -> 't8');
+  NEW.n1 := precast.number_slot(NEW.data, map -> 'n1');
+  NEW.n2 := precast.number_slot(NEW.data, map -> 'n2');
+  NEW.n3 := precast.number_slot(NEW.data, map -> 'n3');
+  NEW.n4 := precast.number_slot(NEW.data, map -> 'n4');
+  NEW.n5 := precast.number_slot(NEW.data, map -> 'n5');
+  NEW.n6 := precast.number_slot(NEW.data, map -> 'n6');
+  -- An index takes a third of a page.
+  IF greatest(octet_length(NEW.t1), octet_length(NEW.t2), octet_length(NEW.t3), octet_length(NEW.t4), octet_length(NEW.t5), octet_length(NEW.t6), octet_length(NEW.t7), octet_length(NEW.t8)) > 2000 THEN
+    PERFORM precast.give_up_long_slots(NEW.content_type_id, jsonb_build_object('t1', octet_length(NEW.t1) > 2000, 't2', octet_length(NEW.t2) > 2000, 't3', octet_length(NEW.t3) > 2000, 't4', octet_length(NEW.t4) > 2000, 't5', octet_length(NEW.t5) > 2000, 't6', octet_length(NEW.t6) > 2000, 't7', octet_length(NEW.t7) > 2000, 't8', octet_length(NEW.t8) > 2000));
+    IF octet_length(NEW.t1) > 2000 THEN NEW.t1 := NULL; END IF; IF octet_length(NEW.t2) > 2000 THEN NEW.t2 := NULL; END IF; IF octet_length(NEW.t3) > 2000 THEN NEW.t3 := NULL; END IF; IF octet_length(NEW.t4) > 2000 THEN NEW.t4 := NULL; END IF; IF octet_length(NEW.t5) > 2000 THEN NEW.t5 := NULL; END IF; IF octet_length(NEW.t6) > 2000 THEN NEW.t6 := NULL; END IF; IF octet_length(NEW.t7) > 2000 THEN NEW.t7 := NULL; END IF; IF octet_length(NEW.t8) > 2000 THEN NEW.t8 := NULL; END IF;
+  END IF;
+  RETURN NEW;
+END
+$$;
+
+-- A field that holds more than an index does has no slot from then on.
+CREATE FUNCTION precast.give_up_long_slots(type_id integer, too_long jsonb) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  map   jsonb;
+  given text[];
+BEGIN
+  SELECT slots INTO map FROM precast.content_types WHERE id = type_id FOR UPDATE;
+  SELECT array_agg(slot) INTO given FROM jsonb_each(too_long) AS given(slot, is_long) WHERE is_long = 'true' AND map ? slot;
+  IF given IS NOT NULL THEN
+    UPDATE precast.content_types
+    SET slots = (map - given) || jsonb_build_object('long', coalesce(map -> 'long', '[]')
+      || (SELECT jsonb_agg(map -> slot -> 0) FROM unnest(given) AS slot))
+    WHERE id = type_id;
+  END IF;
+END
+$$;
+
+CREATE TRIGGER keep_slots BEFORE INSERT OR UPDATE OF content_type_id, data, t1 ON precast.entries
+  FOR EACH ROW EXECUTE FUNCTION precast.fill_slots();
+
+-- The fields that lists are filtered and sorted by, with the slots that each may fill: those that sort come first.
+CREATE FUNCTION precast.wanted_slots(type_id integer) RETURNS TABLE (field text, type text, candidates text[])
+LANGUAGE sql STABLE AS $$
+  SELECT field.name, field.type, CASE WHEN field.type IN ('number', 'boolean')
+    THEN ARRAY['n1', 'n2', 'n3', 'n4', 'n5', 'n6'] ELSE ARRAY['t1', 't2', 't3', 't4', 't5', 't6', 't7', 't8'] END
+  FROM precast.content_types AS type JOIN precast.fields AS field ON field.content_type_id = type.id,
+  LATERAL (SELECT field.name = ANY (type.sortable_fields) OR field.name = ltrim(type.default_sort, '-') AS sorts) AS used
+  WHERE type.id = type_id AND NOT field.multiple AND field.type NOT IN ('rich_text', 'json')
+    AND (sorts OR field.name = ANY (type.filterable_fields))
+    AND NOT coalesce(type.slots -> 'long' ? field.name, false)
+  ORDER BY sorts DESC NULLS LAST, field.position, field.name
+$$;
+
+-- Gives the fields their slots, and fills them. A field that has one keeps it.
+CREATE FUNCTION precast.assign_slots(type_id integer) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  before jsonb;
+  map    jsonb;
+  wanted record;
+BEGIN
+  SELECT slots INTO before FROM precast.content_types WHERE id = type_id FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  SELECT coalesce(jsonb_object_agg(slot, kept), '{}') INTO map
+  FROM jsonb_each(before) AS held(slot, kept)
+  WHERE slot = 'long' OR EXISTS (
+    SELECT FROM precast.wanted_slots(type_id) AS wish
+    WHERE wish.field = kept ->> 0 AND wish.type = kept ->> 1 AND slot = ANY (wish.candidates));
+  FOR wanted IN
+    SELECT wish.field, wish.type, wish.candidates FROM precast.wanted_slots(type_id) AS wish
+    WHERE NOT EXISTS (SELECT FROM jsonb_each(map) AS held(slot, kept) WHERE slot <> 'long' AND kept ->> 0 = wish.field)
+  LOOP
+    map := map || coalesce((
+      SELECT jsonb_build_object(slot, jsonb_build_array(wanted.field, wanted.type))
+      FROM unnest(wanted.candidates) WITH ORDINALITY AS free(slot, place)
+      WHERE NOT map ? slot ORDER BY place LIMIT 1), '{}');
+  END LOOP;
+  IF map = before THEN
+    RETURN;
+  END IF;
+  UPDATE precast.content_types SET slots = map WHERE id = type_id;
+  -- Nothing that an answer shows has changed: no build need look at these entries.
+  PERFORM set_config('precast.filling', 'on', true);
+  UPDATE precast.entries SET t1 = NULL WHERE content_type_id = type_id;
+  PERFORM set_config('precast.filling', 'off', true);
+END
+$$;
+
+CREATE OR REPLACE FUNCTION precast.stamp_entry() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' OR current_setting('precast.filling', true) IS DISTINCT FROM 'on' THEN
+    NEW.changed_in := pg_current_xact_id();
+  END IF;
+  RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION precast.assign_slots_of_type() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM precast.assign_slots(NEW.id);
+  RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION precast.assign_slots_of_fields() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM precast.assign_slots(content_type_id) FROM (SELECT DISTINCT content_type_id FROM changed_fields) AS changed;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER assign_slots AFTER INSERT ON precast.content_types
+  FOR EACH ROW EXECUTE FUNCTION precast.assign_slots_of_type();
+CREATE TRIGGER assign_slots_anew AFTER UPDATE ON precast.content_types
+  FOR EACH ROW WHEN ((OLD.filterable_fields, OLD.sortable_fields, OLD.default_sort)
+    IS DISTINCT FROM (NEW.filterable_fields, NEW.sortable_fields, NEW.default_sort))
+  EXECUTE FUNCTION precast.assign_slots_of_type();
+CREATE TRIGGER slots_of_added AFTER INSERT ON precast.fields
+  REFERENCING NEW TABLE AS changed_fields FOR EACH STATEMENT EXECUTE FUNCTION precast.assign_slots_of_fields();
+CREATE TRIGGER slots_of_changed AFTER UPDATE ON precast.fields
+  REFERENCING NEW TABLE AS changed_fields FOR EACH STATEMENT EXECUTE FUNCTION precast.assign_slots_of_fields();
+CREATE TRIGGER slots_of_removed AFTER DELETE ON precast.fields
+  REFERENCING OLD TABLE AS changed_fields FOR EACH STATEMENT EXECUTE FUNCTION precast.assign_slots_of_fields();
+
+SELECT precast.assign_slots(id) FROM precast.content_types;
+
+CREATE INDEX entries_by_t1 ON precast.entries (content_type_id, t1, published_at DESC, id)
+  WHERE status = 'published' AND t1 IS NOT NULL;
+CREATE INDEX entries_by_t2 ON precast.entries (content_type_id, t2, published_at DESC, id)
+  WHERE status = 'published' AND t2 IS NOT NULL;
+CREATE INDEX entries_by_t3 ON precast.entries (content_type_id, t3, published_at DESC, id)
+  WHERE status = 'published' AND t3 IS NOT NULL;
+CREATE INDEX entries_by_t4 ON precast.entries (content_type_id, t4, published_at DESC, id)
+  WHERE status = 'published' AND t4 IS NOT NULL;
+CREATE INDEX entries_by_t5 ON precast.entries (content_type_id, t5, published_at DESC, id)
+  WHERE status = 'published' AND t5 IS NOT NULL;
+CREATE INDEX entries_by_t6 ON precast.entries (content_type_id, t6, published_at DESC, id)
+  WHERE status = 'published' AND t6 IS NOT NULL;
+CREATE INDEX entries_by_t7 ON precast.entries (content_type_id, t7, published_at DESC, id)
+  WHERE status = 'published' AND t7 IS NOT NULL;
+CREATE INDEX entries_by_t8 ON precast.entries (content_type_id, t8, published_at DESC, id)
+  WHERE status = 'published' AND t8 IS NOT NULL;
+CREATE INDEX entries_by_n1 ON precast.entries (content_type_id, n1, published_at DESC, id)
+  WHERE status = 'published' AND n1 IS NOT NULL;
+CREATE INDEX entries_by_n2 ON precast.entries (content_type_id, n2, published_at DESC, id)
+  WHERE status = 'published' AND n2 IS NOT NULL;
+CREATE INDEX entries_by_n3 ON precast.entries (content_type_id, n3, published_at DESC, id)
+  WHERE status = 'published' AND n3 IS NOT NULL;
+CREATE INDEX entries_by_n4 ON precast.entries (content_type_id, n4, published_at DESC, id)
+  WHERE status = 'published' AND n4 IS NOT NULL;
+CREATE INDEX entries_by_n5 ON precast.entries (content_type_id, n5, published_at DESC, id)
+  WHERE status = 'published' AND n5 IS NOT NULL;
+CREATE INDEX entries_by_n6 ON precast.entries (content_type_id, n6, published_at DESC, id)
+  WHERE status = 'published' AND n6 IS NOT NULL;

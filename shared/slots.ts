@@ -1,0 +1,43 @@
+/**
+ * Slots: which columns of the entries table hold which fields of a type, for filters and sorts to find in indexes. The
+ * database gives them out (schema/0010_slots.sql) and may do so anew at any time, so a query says which map it means.
+ */
+import type { Column } from "./catalog.ts";
+
+export type Slots = {
+  /** The number of the type's row. */
+  readonly typeId: string;
+  /** The map as the database spells it. */
+  readonly map: string;
+  readonly slotOf: (column: Column) => string | null;
+};
+
+/** What was last known of each type's slots, by app and slug. */
+export type SlotBook = Map<string, Slots>;
+
+type StoredMap = Readonly<Record<string, readonly [field: string, type: string] | readonly string[]>>;
+
+const LONG = "long";
+
+export const NO_SLOTS: Slots = { typeId: "0", map: "{}", slotOf: () => null };
+
+export function readSlots(typeId: string, map: string): Slots {
+  const slots = new Map(
+    Object.entries(JSON.parse(map) as StoredMap)
+      .filter(([slot]) => slot !== LONG)
+      .map(([slot, [field, type]]) => [`${field} ${type}`, slot]),
+  );
+  // A field that has changed its type since the tree was built means another thing to the database.
+  return {
+    typeId,
+    map,
+    slotOf: ({ name, type, multiple }) => (multiple ? null : (slots.get(`${name} ${type}`) ?? null)),
+  };
+}
+
+const MAX_TYPES = 10_000;
+
+export function remember(book: SlotBook, key: string, slots: Slots): void {
+  if (book.size >= MAX_TYPES) book.clear();
+  book.set(key, slots);
+}
