@@ -1,19 +1,31 @@
 /** Tests and orders that indexes serve: those of fields that stand in slots, and of the publication. */
 import type { Column } from "./catalog.ts";
-import { sqlType } from "./column.ts";
+import { isTextual, sqlType } from "./column.ts";
 import type { Condition } from "./condition.ts";
 import type { Value } from "./database/database.ts";
 import type { Slots } from "./slots.ts";
 import { conditionSql, type Place, timestampOperand } from "./where.ts";
 
-/** A test on an entry `e`, and whether an index finds what passes it. */
+/** The texts of all slots, as the index over them spells it (schema/0011_parts_of_words.sql). */
+const TEXTS = `lower((${Array.from({ length: 8 }, (_, slot) => `coalesce(e.t${slot + 1}, '')`).join(" || E'\\n' || ")}) COLLATE "und-x-icu")`;
+
+/** A test on an entry `e`, and whether an index finds what passes it in its order. */
 export type Test = { readonly sql: string; readonly isServed: boolean };
 
 export function testOf(condition: Condition, slots: Slots, place: Place): Test {
   const served = servedSql(condition, slots, place);
   return served === null
-    ? { sql: conditionSql(condition, place), isServed: false }
+    ? { sql: narrowedSql(condition, slots, place), isServed: false }
     : { sql: isNegated(condition) ? `(${served}) IS NOT TRUE` : served, isServed: true };
+}
+
+/** A part of a field's text is a part of all texts together, in which an index finds it. */
+function narrowedSql(condition: Condition, slots: Slots, place: Place): string {
+  const test = conditionSql(condition, place);
+  if (condition.kind !== "match" || condition.text.includes("\0") || !isTextual(condition.column)) return test;
+  if (slotOf(condition.column, slots) === null) return test;
+  const part = place(condition.text.replace(/[\\%_]/g, "\\$&"));
+  return `${TEXTS} LIKE '%' || lower(${part}::text COLLATE "und-x-icu") || '%' AND ${test}`;
 }
 
 export function isNegated(condition: Condition): boolean {
