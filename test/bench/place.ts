@@ -4,6 +4,7 @@
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { escapeIdentifier } from "pg";
 import { createDatabase, dropDatabase, startPostgres, type TestServer } from "../support/postgres.ts";
 import { withClient } from "./client.ts";
 
@@ -11,10 +12,17 @@ export type Place = {
   readonly folder: string;
   /** Makes an empty database and gives its URL. */
   readonly database: (name: string) => Promise<string>;
+  /**
+   * A database that an earlier bench kept, where what it holds is whole; else an empty one. With `keep`, on a server that
+   * is not the bench's own, it stands under its name afterwards.
+   */
+  readonly standing: (name: string, isWhole: (url: string) => Promise<boolean>) => Promise<Standing>;
   /** The version of PostgreSQL; null before the first database. */
   readonly postgres: () => string | null;
   readonly close: () => Promise<void>;
 };
+
+export type Standing = { readonly url: string; readonly fresh: boolean };
 
 export type PlaceOptions = {
   /** The folder in which its folder is made. */
@@ -22,12 +30,14 @@ export type PlaceOptions = {
   readonly keep: boolean;
   /** A server on which databases may be made; null to start one. */
   readonly databaseUrl: string | null;
+  /** More settings of a server that is started. */
+  readonly settings?: Readonly<Record<string, string>>;
 };
 
 /** Nothing of its own accord while something is timed. */
 const SETTINGS = { autovacuum: "off", max_wal_size: "4GB" };
 
-export function openPlace({ dir, keep, databaseUrl }: PlaceOptions): Place {
+export function openPlace({ dir, keep, databaseUrl, settings = {} }: PlaceOptions): Place {
   mkdirSync(dir, { recursive: true });
   const folder = mkdtempSync(join(dir, "precast-bench-"));
   const databases: string[] = [];
@@ -37,7 +47,7 @@ export function openPlace({ dir, keep, databaseUrl }: PlaceOptions): Place {
 
   async function admin(): Promise<string> {
     if (databaseUrl !== null) return databaseUrl;
-    server ??= await startPostgres({ settings: SETTINGS });
+    server ??= await startPostgres({ settings: { ...SETTINGS, ...settings } });
     return server.url("postgres");
   }
   async function closeAll(): Promise<void> {
@@ -53,17 +63,37 @@ export function openPlace({ dir, keep, databaseUrl }: PlaceOptions): Place {
   const interrupt = () => void close().finally(() => process.exit(130));
   process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
 
+  const database: Place["database"] = async (name) => {
+    const url = await createDatabase(await admin(), `bench_${name}`);
+    databases.push(url);
+    version ??= await versionOf(url);
+    return url;
+  };
+  const standing: Place["standing"] = async (name, isWhole) => {
+    if (databaseUrl === null || !keep) return { url: await database(name), fresh: true };
+    version ??= await versionOf(databaseUrl);
+    return standingOn(databaseUrl, `bench_${name}`, isWhole);
+  };
+
   return {
     folder,
-    database: async (name) => {
-      const url = await createDatabase(await admin(), `bench_${name}`);
-      databases.push(url);
-      version ??= await versionOf(url);
-      return url;
-    },
+    database,
+    standing,
     postgres: () => version,
     close,
   };
+}
+
+async function standingOn(admin: string, name: string, isWhole: (url: string) => Promise<boolean>): Promise<Standing> {
+  const url = new URL(admin);
+  url.pathname = `/${encodeURIComponent(name)}`;
+  const found = await withClient(admin, (client) => client.query("SELECT FROM pg_database WHERE datname = $1", [name]));
+  if (found.rowCount === 1) {
+    if (await isWhole(url.href)) return { url: url.href, fresh: false };
+    await dropDatabase(url.href);
+  }
+  await withClient(admin, (client) => client.query(`CREATE DATABASE ${escapeIdentifier(name)} TEMPLATE template0`));
+  return { url: url.href, fresh: true };
 }
 
 async function versionOf(url: string): Promise<string | null> {

@@ -1,7 +1,7 @@
 /** Text that compresses like text: titles, sentences and HTML out of a small vocabulary. */
 import type { Random } from "./random.ts";
 
-const WORDS = (
+export const WORDS = (
   "the a of and to in that was it for on with as at by from this which were but not are his her they had one when " +
   "their there been more who would about into could out up time only some so two may first then do any like my now " +
   "over such our man me even most made after also did many before must through years where much your way well down " +

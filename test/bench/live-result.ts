@@ -1,0 +1,128 @@
+/** What the bench of live answers says, and how that reads as tables. */
+import Table from "cli-table3";
+import type { Measure } from "./live/compare.ts";
+import { type Spread, spreadOf } from "./spread.ts";
+
+/** The medians of all rounds. */
+export type Figures = {
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly refused: number;
+};
+
+export type Read = {
+  readonly row: string;
+  readonly what: string;
+  readonly size: number;
+  /** Different requests that were checked, and then asked again and again. */
+  readonly requests: number;
+  /** Null where Precast answered none in time. */
+  readonly precast: Figures | null;
+  readonly byHand: Figures | null;
+  /** Of requests a second, round by round. */
+  readonly ratio: Spread | null;
+};
+
+/** Anything else that was measured: a name, its figures as text, and what is wanted. */
+export type Noted = {
+  readonly case: string;
+  readonly what: string;
+  readonly precast: string;
+  readonly against: string;
+  readonly aim: string;
+};
+
+/** What a case found: figures, and whatever must not be. */
+export type Found = {
+  readonly reads: readonly Read[];
+  readonly notes: readonly Noted[];
+  readonly faults: readonly string[];
+};
+
+export function figuresOf(rounds: readonly Measure[]): Figures {
+  const median = (of: (round: Measure) => number) => spreadOf(rounds.map(of)).median;
+  return {
+    perSecond: median((round) => round.perSecond),
+    p50: median((round) => round.p50),
+    p99: median((round) => round.p99),
+    refused: rounds.reduce((sum, round) => sum + round.refused, 0),
+  };
+}
+
+const READ_HEAD = [
+  "row",
+  "entries",
+  "requests",
+  "req/s",
+  "p50 ms",
+  "p99 ms",
+  "by hand req/s",
+  "p50 ms",
+  "p99 ms",
+  "ratio (median, least to most)",
+  "growth",
+];
+
+export function drawReads(reads: readonly Read[]): string {
+  const table = newTable(READ_HEAD, 1, 8);
+  const rows = [...new Set(reads.map(({ row }) => row))];
+  for (const row of rows) {
+    const same = reads.filter((read) => read.row === row);
+    table.push(...same.map((read) => readCells(read, same)));
+  }
+  return table.toString();
+}
+
+function readCells(read: Read, same: readonly Read[]): string[] {
+  const { row, what, size, requests, precast, byHand, ratio } = read;
+  return [
+    `${row}: ${what}`,
+    size.toLocaleString("en"),
+    String(requests),
+    ...figureCells(precast),
+    ...figureCells(byHand),
+    ratio === null ? "not answered in time" : spreadText(ratio),
+    read === same.at(-1) ? growthText(same) : "",
+  ];
+}
+
+function figureCells(figures: Figures | null): string[] {
+  if (figures === null) return ["", "", ""];
+  const { perSecond, p50, p99, refused } = figures;
+  const rate = perSecond < 100 ? perSecond.toFixed(1) : Math.round(perSecond).toLocaleString("en");
+  return [refused === 0 ? rate : `${rate}, ${refused} refused`, p50.toFixed(1), p99.toFixed(1)];
+}
+
+function spreadText({ least, median, most }: Spread): string {
+  return least === most ? median.toFixed(2) : `${median.toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)})`;
+}
+
+/** How many times as long a request takes with the most entries as with the fewest: what both cost. */
+export function growthOf(same: readonly Read[]): { readonly precast: number; readonly byHand: number } | null {
+  const [first, last] = [same[0], same.at(-1)];
+  if (first === undefined || last === undefined || first === last) return null;
+  const growth = (of: (read: Read) => Figures | null) => (of(first)?.perSecond ?? NaN) / (of(last)?.perSecond ?? NaN);
+  return { precast: growth((read) => read.precast), byHand: growth((read) => read.byHand) };
+}
+
+function growthText(same: readonly Read[]): string {
+  const growth = growthOf(same);
+  return growth === null ? "" : `× ${growth.precast.toFixed(1)}, by hand × ${growth.byHand.toFixed(1)}`;
+}
+
+export function drawNotes(notes: readonly Noted[]): string {
+  const table = newTable(["case", "what", "Precast", "against", "aim"], 5, 4);
+  table.push(...notes.map((note) => [note.case, note.what, note.precast, note.against, note.aim]));
+  return table.toString();
+}
+
+/** The columns from `first` to `last` are numbers. */
+function newTable(head: readonly string[], first: number, last: number) {
+  return new Table({
+    head: [...head],
+    style: { head: [], border: [] },
+    colAligns: head.map((_, index) => (index >= first && index <= last ? "right" : "left")),
+    chars: { mid: "", "left-mid": "", "mid-mid": "", "right-mid": "" },
+  });
+}

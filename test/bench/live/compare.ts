@@ -1,0 +1,97 @@
+/** Asks both sides for the same as fast as they answer, in turn, and notes what each did. */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { LiveOptions } from "../live-options.ts";
+import { requestBytes } from "../recorded.ts";
+import { type Window, watchInTurn } from "../round.ts";
+import { inTurn, openLoop, percentile, type Seen, type Shot } from "../traffic.ts";
+import type { Same } from "./agree.ts";
+import { APP } from "./definition.ts";
+import type { Side, Sides } from "./sides.ts";
+
+export type Measure = {
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly refused: number;
+};
+
+export type Compared = {
+  /** Round by round. */
+  readonly precast: readonly Measure[];
+  readonly byHand: readonly Measure[];
+  readonly faults: readonly string[];
+};
+
+type Pace = Pick<LiveOptions, "rounds" | "seconds" | "connections">;
+
+/** Milliseconds of a request alone from which on a row is slow: short slices would see none of its answers. */
+const SLOW = 50;
+/** A slow row gets no further round after so many seconds. */
+const ENOUGH = 60;
+
+/** `took` is how long a request takes that is alone. */
+export async function compareSides(sides: Sides, same: readonly Same[], took: number, pace: Pace): Promise<Compared> {
+  const runners = [openRunner(sides.precast, same, pace), openRunner(sides.byHand, same, pace)] as const;
+  const slow = took > SLOW;
+  const begun = performance.now();
+  for (let round = 0; round < pace.rounds; round++) {
+    const windows = await watchInTurn(runners, slow ? 0.5 : pace.seconds, (runner, seconds) => runner.watch(seconds));
+    for (const [runner, { seen }] of windows) runner.note(seen);
+    if (slow && performance.now() - begun > ENOUGH * 1_000) break;
+  }
+  const [precast, byHand] = runners;
+  const faults = runners.flatMap((runner) => runner.faults);
+  return { precast: precast.measures, byHand: byHand.measures, faults };
+}
+
+/** What is sent meanwhile is a long queue's beginning, and not yet the pace of the server. */
+const LEAD = 150;
+/** A slice is over when there were so many answers a connection, or after so many milliseconds at last. */
+const ANSWERS = 2;
+const PATIENCE = 20_000;
+
+function openRunner({ name, served, target }: Side, same: readonly Same[], { connections }: Pace) {
+  const headers = { Host: "localhost", "X-App-Key": APP };
+  const shots = same.map(({ asked, lengths }): Shot => {
+    return { bytes: requestBytes(target(asked), headers), status: 200, length: lengths[name] };
+  });
+  const next = inTurn(shots);
+  const measures: Measure[] = [];
+  const faults: string[] = [];
+
+  async function watch(seconds: number): Promise<Window> {
+    let sent = 0;
+    const traffic = openLoop(served.url, connections, () => {
+      sent += 1;
+      return next();
+    });
+    await sleep(LEAD);
+    traffic.begin();
+    const begun = performance.now();
+    const wanted = sent + ANSWERS * connections;
+    await sleep(seconds * 1_000);
+    while (sent < wanted && performance.now() - begun < PATIENCE) await sleep(20);
+    const seen = traffic.end();
+    await traffic.stop();
+    return { seen, cpu: null };
+  }
+  const note = (seen: Seen) => {
+    measures.push(measureOf(seen));
+    faults.push(...seen.faults.filter((fault) => !REFUSAL.test(fault)).map((fault) => `${name}: ${fault}`));
+  };
+  return { watch, note, measures, faults };
+}
+
+/** OVERLOADED, or QUERY_TIMEOUT: too late is not wrong. */
+const REFUSAL = /^50[34] of /;
+
+function measureOf({ took, seconds }: Seen): Measure {
+  const right = took.get("200") ?? [];
+  const all = [...took.values()].reduce((sum, times) => sum + times.length, 0);
+  return {
+    perSecond: right.length / seconds,
+    p50: percentile(right, 0.5),
+    p99: percentile(right, 0.99),
+    refused: all - right.length,
+  };
+}

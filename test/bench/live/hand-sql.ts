@@ -1,0 +1,113 @@
+/**
+ * The hand-written SQL, one statement for each kind of request: a page as JSON text, and the total. `$1` is LIMIT and `$2`
+ * OFFSET, what is asked for comes behind.
+ */
+
+export type Statement = {
+  readonly text: string;
+  /** Is it planned for every request anew? Where a plan for any value is a bad one. */
+  readonly custom: boolean;
+};
+
+const INSTANT = '\'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"\'';
+const stamp = (name: string, table = "a") => `to_char(${table}.${name} AT TIME ZONE 'UTC', ${INSTANT}) AS ${name}`;
+const stamps = (table?: string) =>
+  ["published_at", "created_at", "updated_at"].map((name) => stamp(name, table)).join(", ");
+
+const FIELDS = `a.id, a.title, a.code, a.topic, a.section, a.price, a.featured, a.day, a.tags, a.author_id, a.contributors`;
+const ITEM = `${FIELDS}, ${stamps()}`;
+const NEWEST = "a.published_at DESC, a.id";
+
+function page(items: string): string {
+  return `(SELECT coalesce(json_agg(item), '[]')::text FROM (${items}) AS item) AS data`;
+}
+
+function list(where: string, order: string = NEWEST, item: string = ITEM): string {
+  return `SELECT (SELECT count(*)::int FROM hand.articles AS a WHERE ${where}) AS total,
+  ${page(`SELECT ${item} FROM hand.articles AS a WHERE ${where} ORDER BY ${order} LIMIT $1 OFFSET $2`)}`;
+}
+
+/** Walks an index to the page, and fetches the rows of the page alone. */
+const DEEP = `SELECT (SELECT count(*)::int FROM hand.articles) AS total,
+  ${page(`SELECT ${ITEM} FROM (
+    SELECT a.id, a.title, a.published_at FROM hand.articles AS a ORDER BY a.title, ${NEWEST} LIMIT $1 OFFSET $2) AS found
+  JOIN hand.articles AS a USING (id) ORDER BY found.title, found.published_at DESC, id`)}`;
+
+const PERSON = `p.id, p.name, p.country, p.born, p.bio, ${stamps("p")}`;
+
+function entry(author: string, contributors: string): string {
+  return `SELECT row_to_json(entry)::text AS data FROM (
+    SELECT a.id, a.title, a.code, a.topic, a.section, a.price, a.featured, a.day, a.tags,
+      ${author} AS author_id, ${contributors} AS contributors, a.body, ${stamps()}
+    FROM hand.articles AS a WHERE a.id = $1) AS entry`;
+}
+
+const AUTHOR = `(SELECT row_to_json(person) FROM (
+  SELECT ${PERSON} FROM hand.people AS p WHERE p.id = a.author_id) AS person)`;
+const CONTRIBUTORS = `(SELECT coalesce(json_agg(person), '[]') FROM (
+  SELECT ${PERSON} FROM unnest(a.contributors) WITH ORDINALITY AS named(id, place)
+  JOIN hand.people AS p ON p.id = named.id ORDER BY named.place) AS person)`;
+
+type Search = { readonly where?: string; readonly order?: string };
+
+const RELEVANCE = "found.complete DESC, found.occurrences DESC, found.published_at DESC, found.id";
+
+/** Counted in bytes, which is faster than in characters, and the same. */
+function occurrences(word: string): string {
+  return `(octet_length(w.words) - octet_length(replace(w.words, ${word}, ''))) / octet_length(${word})`;
+}
+
+/** The words are `$3` and what follows. Entries with all of them as full words come first, then those with more of them. */
+function search(words: number, { where, order = RELEVANCE }: Search = {}): string {
+  const places = Array.from({ length: words }, (_, index) => `$${index + 3}::text`);
+  const full = places.map((place) => occurrences(`(' ' || ${place} || ' ')`));
+  const partial = places.map(occurrences);
+  const counted = `CROSS JOIN LATERAL (SELECT ${full.map((count, index) => `${count} AS full_${index}`).join(", ")} OFFSET 0) AS counted`;
+  const complete = full.map((_, index) => `full_${index} > 0`).join(" AND ");
+  const sum = full.map((_, index) => `full_${index}`).join(" + ");
+  const ranks = `, ${complete} AS complete, CASE WHEN ${complete} THEN ${sum} ELSE ${partial.join(" + ")} END AS occurrences`;
+  const joined = where === undefined && order === RELEVANCE ? "" : "JOIN hand.articles AS a USING (id)";
+  const price = joined === "" ? "" : ", a.price";
+  const tests = [
+    ...places.map((place) => `w.words LIKE '%' || ${place} || '%'`),
+    ...(where === undefined ? [] : [where]),
+  ];
+  return `WITH matched AS MATERIALIZED (
+    SELECT w.id, w.published_at${price}${order === RELEVANCE ? ranks : ""}
+    FROM hand.article_words AS w ${joined} ${order === RELEVANCE ? counted : ""} WHERE ${tests.join(" AND ")})
+  SELECT (SELECT count(*)::int FROM matched) AS total,
+  ${page(`SELECT a.id, a.title, a.topic, ${stamp("published_at")} FROM (
+    SELECT * FROM matched AS found ORDER BY ${order} LIMIT $1 OFFSET $2) AS found
+  JOIN hand.articles AS a USING (id) ORDER BY ${order}`)}`;
+}
+
+const BY_PRICE = "a.price DESC NULLS LAST, a.published_at DESC, a.id";
+
+const named = (text: string): Statement => ({ text, custom: false });
+const custom = (text: string): Statement => ({ text, custom: true });
+
+export const ENTRIES: Readonly<Record<string, Statement>> = {
+  author: named(entry(AUTHOR, "a.contributors")),
+  contributors: named(entry("a.author_id", CONTRIBUTORS)),
+};
+
+export const LISTS: Readonly<Record<string, Statement>> = {
+  eq: custom(list("a.topic = $3")),
+  two: custom(list("a.topic = $3 AND a.section = $4")),
+  in_range: custom(list("a.topic = ANY (string_to_array($3, ',')) AND a.price >= $4", BY_PRICE)),
+  contains: custom(list("a.title_lower LIKE '%' || $3 || '%'")),
+  starts_with: custom(list("a.title_lower LIKE $3 || '%'")),
+  neq: custom(list("a.section IS DISTINCT FROM $3")),
+  code: named(list("a.code = $3")),
+  tag: custom(list("a.tags @> ARRAY[$3]")),
+  by_title: custom(DEEP),
+  fields: custom(list("true", NEWEST, `a.id, a.title, a.topic, a.price, ${stamp("published_at")}`)),
+};
+
+/** The words of one or two, and what stands behind them. */
+export const SEARCHES: Readonly<Record<string, Statement>> = {
+  one: custom(search(1)),
+  two: custom(search(2)),
+  topic: custom(search(1, { where: "a.topic = $4" })),
+  by_price: custom(search(1, { order: "found.price DESC NULLS LAST, found.published_at DESC, found.id" })),
+};
