@@ -52,12 +52,16 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
 /** As listQuery. Full-word entries come first, then those in which the words occur more often. */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
   const values = collectValues(appKey, plan.type.slug, slots.typeId, slots.map);
-  const words = plan.words.map((word) => `lower(${values.place(word)}::text COLLATE "und-x-icu")`);
+  // Under the collation of the column: under another one its index is of no use.
+  const words = plan.words.map((word) => `(lower(${values.place(word)}::text COLLATE "und-x-icu") COLLATE "default")`);
   const found = words.length === 0 ? ["false"] : words.map((word) => `e.words LIKE '%' || ${word} || '%'`);
   const tests = plan.conditions.map((condition) => testOf(condition, slots, values.place).sql);
   const keys = plan.sort === null ? relevanceKeys(words) : sortKeys(plan.sort);
-  return pageQuery(values, gatheredSql([...found, ...tests], keys, plan), plan);
+  return pageQuery(values, gatheredSql([...found, ...tests], keys, plan, plan.sort === null ? UNPACKED : ""), plan);
 }
+
+/** Long words are compressed, and each look at them would unpack them anew. */
+const UNPACKED = " CROSS JOIN LATERAL (SELECT e.words || '' AS words OFFSET 0) AS unpacked";
 
 /** The parts of a query that find the ids of a page, in the common table `page` with their places, and the total. */
 type Parts = { readonly page: string; readonly total: string };
@@ -77,10 +81,15 @@ ORDER BY shown.place`;
 }
 
 /** What matches is found once where it has to be searched for, and is then counted and cut. */
-function gatheredSql(matching: readonly string[], keys: readonly SortKey[], plan: ListPlan | SearchPlan): Parts {
+function gatheredSql(
+  matching: readonly string[],
+  keys: readonly SortKey[],
+  plan: ListPlan | SearchPlan,
+  beside = "",
+): Parts {
   const page = `matched AS MATERIALIZED (
   SELECT e.id, ${keys.map(({ value }, index) => `${value} AS key_${index}`).join(", ")}
-  FROM precast.entries AS e
+  FROM precast.entries AS e${beside}
   WHERE ${where(matching)}),
 page AS (
   SELECT first.id, row_number() OVER () AS place FROM (
@@ -197,9 +206,9 @@ WHERE app.key = $1 GROUP BY type.slug`;
 
 function relevanceKeys(words: readonly string[]): readonly SortKey[] {
   if (words.length === 0) return NEWEST_FIRST;
-  const complete = words.map((word) => `e.words LIKE '% ' || ${word} || ' %'`).join(" AND ");
+  const complete = words.map((word) => `unpacked.words LIKE '% ' || ${word} || ' %'`).join(" AND ");
   const occurrences = (wanted: string) =>
-    `(length(e.words) - length(replace(e.words, ${wanted}, ''))) / length(${wanted})`;
+    `(octet_length(unpacked.words) - octet_length(replace(unpacked.words, ${wanted}, ''))) / octet_length(${wanted})`;
   const full = words.map((word) => occurrences(`(' ' || ${word} || ' ')`)).join(" + ");
   const partial = words.map((word) => occurrences(word)).join(" + ");
   return [
