@@ -25,8 +25,10 @@ export const PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status
 
 /** The same, where the slots are the ones that are meant: `fits` says so. */
 const KIND_WITH_SLOTS = `kind AS MATERIALIZED (
-  SELECT type.id, type.slots::text AS slots, (type.id, type.slots) = ($3::int, $4::jsonb) AS fits
-  FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
+  SELECT type.id, slots.map::text AS slots, (type.id, slots.map) = ($3::int, $4::jsonb) AS fits
+  FROM precast.content_types AS type
+  JOIN precast.slots ON slots.content_type_id = type.id
+  JOIN precast.apps AS app ON app.id = type.app_id
   WHERE app.key = $1 AND type.slug = $2 AND type.published)`;
 const PUBLISHED_IN_SLOTS = "e.content_type_id = $3::int AND e.status = 'published' AND (SELECT fits FROM kind)";
 
@@ -190,8 +192,10 @@ function relatedSql(field: Field, step: number, values: Values): string {
 
 /** The slots of a type: one row of [type id, slots]. */
 export function slotsQuery(appKey: string, slug: string): Query {
-  const text = `SELECT type.id::text, type.slots::text
-FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slug = $2`;
+  const text = `SELECT type.id::text, slots.map::text
+FROM precast.content_types AS type
+JOIN precast.slots ON slots.content_type_id = type.id
+JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slug = $2`;
   return { text, values: [appKey, slug] };
 }
 

@@ -20,7 +20,11 @@ ALTER TABLE precast.entries
 
 -- The fields that fill the slots, with their types: {"t1": ["title", "text"], "n1": ["price", "number"]}. Under "long" the
 -- fields that have a value which no index holds. Kept by triggers; whoever reads slots must know the map of the same moment.
-ALTER TABLE precast.content_types ADD COLUMN slots jsonb NOT NULL DEFAULT '{}';
+-- A table of its own, so that whoever writes entries waits for a change of the map, and for no other of the type.
+CREATE TABLE precast.slots (
+  content_type_id integer PRIMARY KEY REFERENCES precast.content_types ON DELETE CASCADE,
+  map             jsonb NOT NULL DEFAULT '{}'
+);
 
 -- A field's value as it compares, null where it does not fit its field. `field` is a name and a type, or null.
 CREATE FUNCTION precast.text_slot(data jsonb, field jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
@@ -36,7 +40,8 @@ BEGIN
     WHEN 'date' THEN CASE WHEN precast.is_day(text) THEN text END
     WHEN 'datetime' THEN CASE WHEN text ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}\+00:00$' THEN text END
     WHEN 'relation' THEN CASE WHEN text ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN text END
-    ELSE text
+    -- An index takes a third of a page at most.
+    ELSE CASE WHEN octet_length(text) <= 2000 THEN text END
   END;
 END
 $$;
@@ -52,49 +57,46 @@ BEGIN
 END
 $$;
 
--- The type is locked against a change of its map until the entry is there for all: the change must find every entry.
+-- The map is locked until the entry is there for all: a change must find every entry.
 CREATE FUNCTION precast.fill_slots() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  map jsonb;
+  held jsonb;
 BEGIN
-  SELECT slots INTO map FROM precast.content_types WHERE id = NEW.content_type_id FOR SHARE;
-  NEW.t1 := precast.text_slot(NEW.data, map -> 't1');
-  NEW.t2 := precast.text_slot(NEW.data, map -> 't2');
-  NEW.t3 := precast.text_slot(NEW.data, map -> 't3');
-  NEW.t4 := precast.text_slot(NEW.data, map -> 't4');
-  NEW.t5 := precast.text_slot(NEW.data, map -> 't5');
-  NEW.t6 := precast.text_slot(NEW.data, map -> 't6');
-  NEW.t7 := precast.text_slot(NEW.data, map -> 't7');
-  NEW.t8 := precast.text_slot(NEW.data, map -> 't8');
-  NEW.n1 := precast.number_slot(NEW.data, map -> 'n1');
-  NEW.n2 := precast.number_slot(NEW.data, map -> 'n2');
-  NEW.n3 := precast.number_slot(NEW.data, map -> 'n3');
-  NEW.n4 := precast.number_slot(NEW.data, map -> 'n4');
-  NEW.n5 := precast.number_slot(NEW.data, map -> 'n5');
-  NEW.n6 := precast.number_slot(NEW.data, map -> 'n6');
-  -- An index takes a third of a page.
-  IF greatest(octet_length(NEW.t1), octet_length(NEW.t2), octet_length(NEW.t3), octet_length(NEW.t4), octet_length(NEW.t5), octet_length(NEW.t6), octet_length(NEW.t7), octet_length(NEW.t8)) > 2000 THEN
-    PERFORM precast.give_up_long_slots(NEW.content_type_id, jsonb_build_object('t1', octet_length(NEW.t1) > 2000, 't2', octet_length(NEW.t2) > 2000, 't3', octet_length(NEW.t3) > 2000, 't4', octet_length(NEW.t4) > 2000, 't5', octet_length(NEW.t5) > 2000, 't6', octet_length(NEW.t6) > 2000, 't7', octet_length(NEW.t7) > 2000, 't8', octet_length(NEW.t8) > 2000));
-    IF octet_length(NEW.t1) > 2000 THEN NEW.t1 := NULL; END IF; IF octet_length(NEW.t2) > 2000 THEN NEW.t2 := NULL; END IF; IF octet_length(NEW.t3) > 2000 THEN NEW.t3 := NULL; END IF; IF octet_length(NEW.t4) > 2000 THEN NEW.t4 := NULL; END IF; IF octet_length(NEW.t5) > 2000 THEN NEW.t5 := NULL; END IF; IF octet_length(NEW.t6) > 2000 THEN NEW.t6 := NULL; END IF; IF octet_length(NEW.t7) > 2000 THEN NEW.t7 := NULL; END IF; IF octet_length(NEW.t8) > 2000 THEN NEW.t8 := NULL; END IF;
+  SELECT map INTO held FROM precast.slots WHERE content_type_id = NEW.content_type_id FOR SHARE;
+  NEW.t1 := precast.text_slot(NEW.data, held -> 't1');
+  NEW.t2 := precast.text_slot(NEW.data, held -> 't2');
+  NEW.t3 := precast.text_slot(NEW.data, held -> 't3');
+  NEW.t4 := precast.text_slot(NEW.data, held -> 't4');
+  NEW.t5 := precast.text_slot(NEW.data, held -> 't5');
+  NEW.t6 := precast.text_slot(NEW.data, held -> 't6');
+  NEW.t7 := precast.text_slot(NEW.data, held -> 't7');
+  NEW.t8 := precast.text_slot(NEW.data, held -> 't8');
+  NEW.n1 := precast.number_slot(NEW.data, held -> 'n1');
+  NEW.n2 := precast.number_slot(NEW.data, held -> 'n2');
+  NEW.n3 := precast.number_slot(NEW.data, held -> 'n3');
+  NEW.n4 := precast.number_slot(NEW.data, held -> 'n4');
+  NEW.n5 := precast.number_slot(NEW.data, held -> 'n5');
+  NEW.n6 := precast.number_slot(NEW.data, held -> 'n6');
+  IF octet_length(NEW.data::text) > 2000 THEN
+    PERFORM precast.give_up_long_slots(NEW.content_type_id, NEW.data);
   END IF;
   RETURN NEW;
 END
 $$;
 
 -- A field that holds more than an index does has no slot from then on.
-CREATE FUNCTION precast.give_up_long_slots(type_id integer, too_long jsonb) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION precast.give_up_long_slots(type_id integer, data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  map   jsonb;
-  given text[];
+  too_long text[] := ARRAY(
+    SELECT slot FROM precast.slots CROSS JOIN jsonb_each(map) AS held(slot, field)
+    WHERE content_type_id = type_id AND slot LIKE 't_' AND octet_length(data ->> (field ->> 0)) > 2000);
 BEGIN
-  SELECT slots INTO map FROM precast.content_types WHERE id = type_id FOR UPDATE;
-  SELECT array_agg(slot) INTO given FROM jsonb_each(too_long) AS given(slot, is_long) WHERE is_long = 'true' AND map ? slot;
-  IF given IS NOT NULL THEN
-    UPDATE precast.content_types
-    SET slots = (map - given) || jsonb_build_object('long', coalesce(map -> 'long', '[]')
-      || (SELECT jsonb_agg(map -> slot -> 0) FROM unnest(given) AS slot))
-    WHERE id = type_id;
+  IF too_long <> '{}' THEN
+    UPDATE precast.slots
+    SET map = (map - too_long) || jsonb_build_object('long', coalesce(map -> 'long', '[]')
+      || (SELECT jsonb_agg(map -> slot -> 0) FROM unnest(too_long) AS slot WHERE map ? slot))
+    WHERE content_type_id = type_id AND map ?| too_long;
   END IF;
 END
 $$;
@@ -107,11 +109,13 @@ CREATE FUNCTION precast.wanted_slots(type_id integer) RETURNS TABLE (field text,
 LANGUAGE sql STABLE AS $$
   SELECT field.name, field.type, CASE WHEN field.type IN ('number', 'boolean')
     THEN ARRAY['n1', 'n2', 'n3', 'n4', 'n5', 'n6'] ELSE ARRAY['t1', 't2', 't3', 't4', 't5', 't6', 't7', 't8'] END
-  FROM precast.content_types AS type JOIN precast.fields AS field ON field.content_type_id = type.id,
+  FROM precast.content_types AS type
+  JOIN precast.slots ON slots.content_type_id = type.id
+  JOIN precast.fields AS field ON field.content_type_id = type.id,
   LATERAL (SELECT field.name = ANY (type.sortable_fields) OR field.name = ltrim(type.default_sort, '-') AS sorts) AS used
   WHERE type.id = type_id AND NOT field.multiple AND field.type NOT IN ('rich_text', 'json')
     AND (sorts OR field.name = ANY (type.filterable_fields))
-    AND NOT coalesce(type.slots -> 'long' ? field.name, false)
+    AND NOT coalesce(slots.map -> 'long' ? field.name, false)
   ORDER BY sorts DESC NULLS LAST, field.position, field.name
 $$;
 
@@ -120,31 +124,31 @@ CREATE FUNCTION precast.assign_slots(type_id integer) RETURNS void LANGUAGE plpg
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   before jsonb;
-  map    jsonb;
+  after  jsonb;
   wanted record;
 BEGIN
-  SELECT slots INTO before FROM precast.content_types WHERE id = type_id FOR UPDATE;
+  SELECT slots.map INTO before FROM precast.slots WHERE content_type_id = type_id FOR UPDATE;
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  SELECT coalesce(jsonb_object_agg(slot, kept), '{}') INTO map
+  SELECT coalesce(jsonb_object_agg(slot, kept), '{}') INTO after
   FROM jsonb_each(before) AS held(slot, kept)
   WHERE slot = 'long' OR EXISTS (
     SELECT FROM precast.wanted_slots(type_id) AS wish
     WHERE wish.field = kept ->> 0 AND wish.type = kept ->> 1 AND slot = ANY (wish.candidates));
   FOR wanted IN
     SELECT wish.field, wish.type, wish.candidates FROM precast.wanted_slots(type_id) AS wish
-    WHERE NOT EXISTS (SELECT FROM jsonb_each(map) AS held(slot, kept) WHERE slot <> 'long' AND kept ->> 0 = wish.field)
+    WHERE NOT EXISTS (SELECT FROM jsonb_each(after) AS held(slot, kept) WHERE slot <> 'long' AND kept ->> 0 = wish.field)
   LOOP
-    map := map || coalesce((
+    after := after || coalesce((
       SELECT jsonb_build_object(slot, jsonb_build_array(wanted.field, wanted.type))
       FROM unnest(wanted.candidates) WITH ORDINALITY AS free(slot, place)
-      WHERE NOT map ? slot ORDER BY place LIMIT 1), '{}');
+      WHERE NOT after ? slot ORDER BY place LIMIT 1), '{}');
   END LOOP;
-  IF map = before THEN
+  IF after = before THEN
     RETURN;
   END IF;
-  UPDATE precast.content_types SET slots = map WHERE id = type_id;
+  UPDATE precast.slots SET map = after WHERE content_type_id = type_id;
   -- Nothing that an answer shows has changed: no build need look at these entries.
   PERFORM set_config('precast.filling', 'on', true);
   UPDATE precast.entries SET t1 = NULL WHERE content_type_id = type_id;
@@ -161,8 +165,12 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION precast.assign_slots_of_type() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION precast.assign_slots_of_type() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  IF TG_OP = 'INSERT' THEN
+    INSERT INTO precast.slots (content_type_id) VALUES (NEW.id);
+  END IF;
   PERFORM precast.assign_slots(NEW.id);
   RETURN NULL;
 END
@@ -188,6 +196,7 @@ CREATE TRIGGER slots_of_changed AFTER UPDATE ON precast.fields
 CREATE TRIGGER slots_of_removed AFTER DELETE ON precast.fields
   REFERENCING OLD TABLE AS changed_fields FOR EACH STATEMENT EXECUTE FUNCTION precast.assign_slots_of_fields();
 
+INSERT INTO precast.slots (content_type_id) SELECT id FROM precast.content_types;
 SELECT precast.assign_slots(id) FROM precast.content_types;
 
 CREATE INDEX entries_by_t1 ON precast.entries (content_type_id, t1, published_at DESC, id)

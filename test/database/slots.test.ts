@@ -1,0 +1,150 @@
+/**
+ * Slots serve filters and sorts by indexes, whoever writes: what a type's lists name is found there, also when the lists,
+ * the fields or the values change under a server that runs.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { GOODS, ID, KEY } from "../support/goods.ts";
+import { type Door, ENGINES, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+
+const LONG = "x".repeat(3_000);
+const id = (number: number) => ID.slice(0, -2) + String(number).padStart(2, "0");
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  /** A server that runs all the time, without a tree. */
+  let door: Door;
+
+  beforeAll(async () => {
+    store = await openStore(engine, { connections: 4 });
+    await loadBundles(store, [GOODS]);
+    door = await openDoor(store);
+  });
+  afterAll(async () => {
+    expect(door.errors).toEqual([]);
+    await door.close();
+    await store.close();
+  });
+
+  const run = (text: string) => store.database.query(sql(text));
+  const map = async () => JSON.parse((await run("SELECT map::text FROM precast.slots"))[0]?.[0] ?? "") as object;
+  const titles = async (query: string): Promise<string[]> => {
+    const got = await door.get(`/api/v1/goods?per_page=50&${query}`, { appKey: KEY });
+    expect(got.status).toBe(200);
+    const found = got.json.data.map(({ title }: { title: string | null }) => title?.slice(0, 8) ?? null);
+    expect(got.json.meta.total).toBe(found.length);
+    return found;
+  };
+  const add = (number: number, data: object) =>
+    store.database.query(
+      sql(
+        `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+         SELECT id, $1::uuid, 'published', '2026-01-21T00:00Z', $2::jsonb FROM precast.content_types`,
+        [id(number), JSON.stringify(data)],
+      ),
+    );
+
+  test("a field that lists name has one, whatever order type and fields are written in", async () => {
+    expect(await map()).toEqual({ t1: ["title", "text"] });
+    expect(await titles("filter[title]=lamp")).toEqual(["lamp"]);
+    expect(await titles("sort=-title")).toEqual(["table", "lamp", "chair"]);
+  });
+
+  test("a field that becomes filterable is found by what was written before", async () => {
+    await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
+      SELECT id, 'price', 1, 'number' FROM precast.content_types`);
+    await add(11, { title: "desk", price: 5 });
+    await add(12, { title: "bed", price: 50.5 });
+    await run(
+      "UPDATE precast.content_types SET filterable_fields = '{title,price}', sortable_fields = '{title,price}'",
+    );
+    expect(await map()).toEqual({ n1: ["price", "number"], t1: ["title", "text"] });
+    expect(await titles("filter[price]=5")).toEqual(["desk"]);
+    expect(await titles("filter[price][gt]=5")).toEqual(["bed"]);
+    expect(await titles("filter[price][neq]=5&sort=title")).toEqual(["bed", "chair", "lamp", "table"]);
+    expect(await titles("sort=-price")).toEqual(["bed", "desk", "chair", "lamp", "table"]);
+  });
+
+  test("pages of a sort go over from those with a value to those without, and each entry is on one of them", async () => {
+    const pages = await Promise.all(
+      [1, 2, 3, 4].map((page) => door.get(`/api/v1/goods?per_page=2&page=${page}&sort=price`, { appKey: KEY })),
+    );
+    const found = pages.map((page) => page.json.data.map(({ title }: { title: string }) => title));
+    expect(found).toEqual([["desk", "bed"], ["chair", "lamp"], ["table"], []]);
+    expect(pages.map((page) => page.json.meta.total)).toEqual([5, 5, 5, 5]);
+  });
+
+  test("a field that changes its type is what it is now", async () => {
+    await run("UPDATE precast.fields SET type = 'text' WHERE name = 'price'");
+    expect(await map()).toEqual({ t1: ["title", "text"], t2: ["price", "text"] });
+    expect(await titles("filter[price]=5")).toEqual([]);
+    await run(`UPDATE precast.entries SET data = data || '{"price": "5"}' WHERE data ->> 'title' = 'lamp'`);
+    expect(await titles("filter[price]=5")).toEqual(["lamp"]);
+    expect(await titles("sort=price")).toEqual(["lamp", "desk", "bed", "chair", "table"]);
+    await run("UPDATE precast.fields SET type = 'number' WHERE name = 'price'");
+    expect(await titles("filter[price]=5")).toEqual(["desk"]);
+  });
+
+  test("a text that no index holds is written, found and sorted as every other", async () => {
+    await add(13, { title: `lamp${LONG}` });
+    expect(await map()).toMatchObject({ long: ["title"] });
+    expect(await titles("sort=title")).toEqual(["bed", "chair", "desk", "lamp", "lampxxxx", "table"]);
+    expect(await titles("filter[title]=lamp")).toEqual(["lamp"]);
+    expect(await titles(`filter[title]=lamp${LONG}`)).toEqual(["lampxxxx"]);
+    expect(await titles("filter[title][starts_with]=LAMP")).toEqual(["lampxxxx", "lamp"]);
+  });
+
+  test("more fields than there are slots are filtered and sorted all the same", async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `field_${index}`);
+    await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
+      SELECT type.id, extra.name, 10, 'select' FROM precast.content_types AS type, unnest('{${names.join(",")}}'::text[]) AS extra(name)`);
+    await run(
+      `UPDATE precast.content_types SET filterable_fields = '{${names.join(",")}}', sortable_fields = '{${names.join(",")}}'`,
+    );
+    await add(14, { title: "shelf", ...Object.fromEntries(names.map((name) => [name, "red"])) });
+    for (const name of names) {
+      expect(await titles(`filter[${name}]=red`)).toEqual(["shelf"]);
+      expect((await titles(`sort=${name}`))[0]).toBe("shelf");
+    }
+  });
+
+  test("a refill tells builds of no change, for no answer has changed", async () => {
+    const stamps = () => run("SELECT id::text, changed_in::text FROM precast.entries ORDER BY id");
+    const before = await stamps();
+    await run("UPDATE precast.content_types SET filterable_fields = '{title}'");
+    await run("UPDATE precast.content_types SET filterable_fields = '{title,price}', sortable_fields = '{price}'");
+    expect(await stamps()).toEqual(before);
+    expect(await titles("filter[price]=5")).toEqual(["desk"]);
+  });
+
+  test.runIf(engine === "postgres")(
+    "an entry that was not committed when its type changed is found as every other",
+    async () => {
+      let commit = () => {};
+      const decided = new Promise<void>((resolve) => {
+        commit = resolve;
+      });
+      let wrote = () => {};
+      const written = new Promise<void>((resolve) => {
+        wrote = resolve;
+      });
+      const writer = store.database.transaction("write", async (session) => {
+        await session.query(
+          sql(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+          SELECT id, '${id(15)}', 'published', now(), '{"title": "late", "price": 77}' FROM precast.content_types`),
+        );
+        wrote();
+        await decided;
+      });
+      await written;
+      const change = run(
+        "UPDATE precast.content_types SET filterable_fields = '{field_3,price}', sortable_fields = '{field_3}'",
+      );
+      // Who changes no list waits for no writer.
+      await run("UPDATE precast.apps SET name = 'Other'");
+      commit();
+      await Promise.all([writer, change]);
+      expect(await titles("filter[price]=77")).toEqual(["late"]);
+    },
+  );
+});
