@@ -72,7 +72,8 @@ export async function openWorkers({ count, host, port, limit, warn }: WorkersOpt
       worker.on("error", () => {});
       worker.on("message", (message: Told) => {
         if (message.kind === "failed") failure = message.why;
-        else {
+        // What gathers metrics has messages of its own.
+        if (message.kind === "listening") {
           up.add(worker);
           told = message.url;
           if (up.size >= count) resolve(told);

@@ -112,6 +112,19 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     expect((await server.stop()).code).toBe(0);
   });
 
+  test("whose metrics are asked for while they start are up when they listen, and not before", async () => {
+    const held = [await holdPort(), await holdPort()];
+    const [port, admin] = held.map(({ port }) => port);
+    for (const { release } of held) await release();
+    const server = place.start(`serve --workers 2 --port ${port} --admin-port ${admin}`);
+    // Asked again and again, from the first moment that anybody answers.
+    const asking = setInterval(() => void fetch(`http://127.0.0.1:${admin}/metrics`).catch(() => {}), 10);
+    await server.printed(/Precast serves/).finally(() => clearInterval(asking));
+    expect(server.output().stdout).toContain(`Precast serves http://127.0.0.1:${port}\n`);
+    expect((await ask(`http://127.0.0.1:${port}`, FREE, asShop)).status).toBe(200);
+    expect((await server.stop()).code).toBe(0);
+  });
+
   test("each line of their log is whole, also where the reader is slow", async () => {
     const args = [MAIN, "serve", "--workers", "3", "--port", "0", "--json", "--quiet", "--log-level", "info"];
     const env = { PATH: process.env.PATH ?? "", ...(store?.url ? { DATABASE_URL: store.url } : {}) };
