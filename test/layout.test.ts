@@ -29,7 +29,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [
     /^cli\/(command|terminal|database|failure|format|machine|tour|nearest|progress|standing|summary|table|verify|watch|watcher)\.ts$/,
   ],
-  [/^cli\/usage\//],
+  [/^cli\/(usage|explain)\//],
   [/^cli\/commands\//],
   [/^cli\/main\.ts$/],
 ];
