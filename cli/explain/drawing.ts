@@ -3,15 +3,12 @@ import { formatCount } from "../format.ts";
 import type { PlanNode, QueryPlan } from "./plan-node.ts";
 
 export function drawPlan(plan: QueryPlan): string {
-  return drawNode(plan.root, "", "").join("\n");
+  return drawNode(plan.root, 0).join("\n");
 }
 
-function drawNode(node: PlanNode, first: string, others: string): string[] {
-  const below = node.nodes.flatMap((one, index) => {
-    const last = index === node.nodes.length - 1;
-    return drawNode(one, `${others}${last ? "└ " : "├ "}`, `${others}${last ? "  " : "│ "}`);
-  });
-  return [`${first}${titleOf(node)}: ${factsOf(node)}`, ...below];
+function drawNode(node: PlanNode, depth: number): string[] {
+  const line = `${"  ".repeat(depth)}-> ${titleOf(node)}: ${factsOf(node)}`;
+  return [line, ...node.nodes.flatMap((below) => drawNode(below, depth + 1))];
 }
 
 function titleOf({ step, name, table, index }: PlanNode): string {

@@ -15,8 +15,7 @@ export type Service = {
 
 /** `entries` is how many the type shows; null where it is not known. */
 export function serviceOf({ root, ran }: QueryPlan, plan: Plan, entries: number | null): Service {
-  const scans = scansOf(root, false);
-  const scan = widest(scans.filter((one) => !isServed(one))) ?? widest(scans);
+  const scan = widest(scansOf(root, false));
   if (scan === null) return { by_index: true, indexes: [], read: 0, sentence: "No entry is read for it." };
   const read = ran ? readBy(scan.node) : null;
   const service = { indexes: scan.indexes, read };
@@ -47,8 +46,10 @@ function indexesOf({ index, nodes }: PlanNode): string[] {
   return [...new Set([...(index === null ? [] : [index]), ...nodes.flatMap(indexesOf)])];
 }
 
+/** The one that reads most; of those that read as much, one that no index serves. */
 function widest(scans: readonly Scan[]): Scan | null {
-  return [...scans].sort((a, b) => readBy(b.node) - readBy(a.node))[0] ?? null;
+  const rank = (scan: Scan) => readBy(scan.node) + (isServed(scan) ? 0 : 0.5);
+  return [...scans].sort((a, b) => rank(b) - rank(a))[0] ?? null;
 }
 
 function readBy({ rows, discarded }: PlanNode): number {
