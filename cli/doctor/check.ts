@@ -24,6 +24,6 @@ export type CheckParts<F> = {
   readonly judge: (facts: F) => readonly Finding[];
 };
 
-export function defineCheck<F>({ name, gather, judge }: CheckParts<F>): Check {
-  return { name, findings: async (patient) => judge(await gather(patient)) };
+export function defineCheck<F>(parts: CheckParts<F>): Check & CheckParts<F> {
+  return { ...parts, findings: async (patient) => parts.judge(await parts.gather(patient)) };
 }

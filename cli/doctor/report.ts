@@ -4,8 +4,17 @@ import type { Found } from "./examination.ts";
 import { canFix, isAdvice } from "./finding.ts";
 
 export function reportText(found: readonly Found[], { colors }: Terminal): string {
-  const paragraphs = found.map((one) => paragraphOf(one, colors));
-  return [...paragraphs, summaryOf(found)].join("\n\n");
+  const shown = found.filter((one) => placeOf(one, found) < MOST).map((one) => paragraphOf(one, colors));
+  const rest = found.length - shown.length;
+  const more = rest === 0 ? [] : [`… and ${rest} more like them: --json tells all.`];
+  return [...shown, ...more, summaryOf(found)].join("\n\n");
+}
+
+/** So many of a kind are told. */
+const MOST = 10;
+
+function placeOf(one: Found, found: readonly Found[]): number {
+  return found.filter(({ check, kind }) => check === one.check && kind === one.kind).indexOf(one);
 }
 
 function paragraphOf(one: Found, colors: Terminal["colors"]): string {

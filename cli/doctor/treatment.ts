@@ -14,6 +14,7 @@ export async function treat(database: Database, found: readonly Found[], termina
   for (const one of found) {
     if (canFix(one) && (await runAll(database, one.fix, terminal))) fixed.push(one);
   }
+  if (fixed.length > 0) terminal.say("");
   return { fixed, left: found.filter((one) => !fixed.includes(one)) };
 }
 

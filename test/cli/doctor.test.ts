@@ -232,6 +232,7 @@ describe("on PostgreSQL", () => {
         "VACUUM (TRUNCATE false) precast.entries",
         expect.stringMatching(/^DELETE FROM precast\.usage_batches /),
       ]);
+      expect(stdout).toMatch(/ s\n\nShop: slow search requests\n/);
       expect(stdout).toMatch(/\n\n4 to change, 1 to know of\.\n$/);
     });
 

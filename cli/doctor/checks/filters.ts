@@ -65,7 +65,7 @@ FROM facet`;
 /** Of all entries that have a value, so many have one of their own. */
 const NEARLY_ALL = 0.9;
 /** Fewer files are no matter. */
-const FEW = 100;
+const FEW = 1_000;
 /** A lookup by slug is worth its files, until they are many. */
 const MANY = 10_000;
 
