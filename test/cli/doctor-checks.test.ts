@@ -8,6 +8,8 @@ import { snapshotsCheck } from "../../cli/doctor/checks/snapshots.ts";
 import { statisticsCheck } from "../../cli/doctor/checks/statistics.ts";
 import { trigramsCheck } from "../../cli/doctor/checks/trigrams.ts";
 import type { Finding } from "../../cli/doctor/finding.ts";
+import { reportText } from "../../cli/doctor/report.ts";
+import { openTerminal } from "../../cli/terminal.ts";
 import type { App, ContentType, Field } from "../../shared/catalog.ts";
 
 const subjects = (findings: readonly Finding[]) => findings.map(({ subject }) => subject);
@@ -162,4 +164,22 @@ describe("pg_trgm", () => {
       { fix: null, remedy: expect.stringMatching(/^Have an administrator run CREATE EXTENSION/) },
     ]);
   });
+});
+
+test("of many findings of a kind ten are told, and how many more there are", async () => {
+  const nobody = { write: () => {} };
+  const options = { stdout: nobody, stderr: nobody, json: false, quiet: false, debug: false, plain: true };
+  const terminal = await openTerminal(options);
+  const many = Array.from({ length: 14 }, (_, index) => ({
+    check: "filters",
+    kind: index < 13 ? ("information" as const) : ("advice" as const),
+    subject: `type ${index}`,
+    problem: "p",
+    gain: "g",
+    remedy: "r",
+    fix: null,
+  }));
+  const text = reportText(many, terminal);
+  expect(text.match(/^type \d+$/gm)).toHaveLength(11);
+  expect(text).toMatch(/\n\n… and 3 more like them: --json tells all\.\n\n1 to change, 13 to know of\.$/);
 });

@@ -5,9 +5,12 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { estimateDistinct } from "../../cli/doctor/distinct.ts";
+import { importBundle } from "../../cli/import/write.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { migrate } from "../../shared/schema/migrate.ts";
 import { openPlace, type Place, SHOP, shop } from "../support/cli.ts";
+import { writeBundle } from "../support/content.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
@@ -267,8 +270,13 @@ describe("on the embedded database", () => {
 
   beforeAll(async () => {
     place = openPlace();
-    await place.take(shop());
-    await change((database) => database.execute(logs()));
+    const bundle = join(place.folder, "bundle");
+    await writeBundle(bundle, shop());
+    await change(async (database) => {
+      await migrate(database);
+      await importBundle(database, bundle, { prune: false, dryRun: false });
+      await database.execute(logs());
+    });
   });
   afterAll(() => place.close());
 

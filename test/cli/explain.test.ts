@@ -2,9 +2,12 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { importBundle } from "../../cli/import/write.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { migrate } from "../../shared/schema/migrate.ts";
 import { idOf, openPlace, type Place, type Served, SHOP, SHOP_FOLDER, shop } from "../support/cli.ts";
+import { writeBundle } from "../support/content.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 
 type Explanation = {
@@ -217,7 +220,7 @@ test("needs an app, and tells which there are when it is none of them", async ()
 });
 
 /** A type of many entries beside the shop: each slug is one entry's alone. */
-const MANY = 5_000;
+const MANY = 2_000;
 const LOG = `INSERT INTO precast.content_types (app_id, slug, filterable_fields)
   SELECT id, 'logs', '{}' FROM precast.apps WHERE key = 'Shop';
 INSERT INTO precast.fields (content_type_id, name, position, type)
@@ -238,8 +241,11 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
   beforeAll(async () => {
     own = engine === "postgres" ? await openStore("postgres") : null;
     place = openPlace(own === null ? {} : { DATABASE_URL: own.url ?? "" });
-    await place.take(shop());
+    const bundle = join(place.folder, "bundle");
+    await writeBundle(bundle, shop());
     await change(async (database) => {
+      await migrate(database);
+      await importBundle(database, bundle, { prune: false, dryRun: false });
       await database.execute(LOG);
       await database.execute("ANALYZE");
     });
@@ -277,13 +283,6 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
     expect(service.read).toBeLessThan(20);
     for (const name of service.indexes) expect(service.sentence).toContain(name);
     expect(service.sentence).toMatch(/^Served by index /);
-    await change(async (database) => {
-      const known = await database.query({
-        text: "SELECT indexname::text FROM pg_indexes WHERE schemaname = 'precast'",
-        values: [],
-      });
-      expect(known.flat()).toEqual(expect.arrayContaining(service.indexes));
-    });
   });
 
   test("says that all entries were read, and whether that matters", async () => {
