@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   explain: async () => (await import("./commands/explain.ts")).explainCommand,
   verify: async () => (await import("./commands/verify.ts")).verifyCommand,
   status: async () => (await import("./commands/status.ts")).statusCommand,
+  doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
 };
 

@@ -102,6 +102,7 @@ export const SETTINGS = {
   prune: setting("--prune", "PRECAST_PRUNE", "delete what the bundle no longer has", flag),
   dryRun: setting("--dry-run", "PRECAST_DRY_RUN", "say what would change, and change nothing", flag),
   full: setting("--full", "PRECAST_FULL", "compute every answer anew", flag),
+  fix: setting("--fix", "PRECAST_FIX", "do what is safe, without blocking writers", flag),
   watch: setting("--watch", "PRECAST_WATCH", "build the tree, and again whenever content changes", flag),
   host: setting(
     "--host <address>",

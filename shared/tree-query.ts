@@ -149,7 +149,7 @@ export function countQuery(appKey: string, slug: string): Query {
 }
 
 /** The value by which the entries of a column's filters are kept together, and the rows that hold it. */
-function keySql(column: Column): { key: string; elements: string } {
+export function keySql(column: Column): { key: string; elements: string } {
   if (column.multiple) {
     const elements = `CROSS JOIN LATERAL (SELECT DISTINCT value FROM ${elementsSql(column)} AS value) AS element`;
     return { key: 'element.value COLLATE "C"', elements };

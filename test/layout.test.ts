@@ -29,7 +29,8 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [
     /^cli\/(command|terminal|database|failure|format|machine|tour|nearest|progress|standing|summary|table|verify|watch|watcher)\.ts$/,
   ],
-  [/^cli\/usage\//],
+  [/^cli\/(usage|explain)\//],
+  [/^cli\/doctor\//],
   [/^cli\/commands\//],
   [/^cli\/main\.ts$/],
 ];

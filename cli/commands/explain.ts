@@ -5,15 +5,20 @@ import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
 import { readApps } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import { findType } from "../../shared/catalog.ts";
-import { type Database, sql } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { currentSlots, queryOf } from "../../shared/live.ts";
 import { type FreeShape, meter } from "../../shared/metering.ts";
 import { type Plan, planRequest } from "../../shared/plan.ts";
 import { isRefusal, type Refusal, statusOf } from "../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
+import { countQuery } from "../../shared/tree-query.ts";
 import { chooseApps } from "../build/selection.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
-import { withDatabase } from "../database.ts";
+import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
+import { drawPlan, timesText } from "../explain/drawing.ts";
+import { measureQuery } from "../explain/measure.ts";
+import type { QueryPlan } from "../explain/plan-node.ts";
+import { type Service, serviceOf } from "../explain/service.ts";
 import { type Nearest, nearestFree } from "../nearest.ts";
 
 type Explanation = {
@@ -23,8 +28,15 @@ type Explanation = {
   readonly rule: string | null;
   readonly refusal: { readonly status: number; readonly code: string; readonly message: string } | null;
   readonly file: { readonly path: string; readonly exists: boolean } | null;
-  readonly sql: { readonly text: string; readonly values: readonly unknown[]; readonly plan: readonly string[] } | null;
+  readonly sql: ExplainedQuery | null;
   readonly nearest_free: Nearest | null;
+};
+
+type ExplainedQuery = {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  readonly plan: QueryPlan;
+  readonly service: Service;
 };
 
 export const explainCommand = defineCommand({
@@ -35,10 +47,11 @@ export const explainCommand = defineCommand({
   examples: ["precast explain '/cities?filter[climate]=highland&per_page=25' --app atlas"],
   run: async ({ terminal }, settings, argument) => {
     const target = targetOf(argument);
-    const explanation = await withDatabase(settings, async (database) => {
+    const answer = async (database: Database) => {
       const [app] = chooseApps(await readApps(database, settings), [settings.app]);
       return explain(database, app as App, target, settings.out);
-    });
+    };
+    const explanation = await withDatabase(settings, answer, { queryTimeout: QUERY_TIMEOUT });
     terminal.result(textOf(explanation, terminal), explanation);
     return DONE;
   },
@@ -91,11 +104,18 @@ function fileFor(request: ApiRequest, shape: FreeShape, app: App, plan: Plan, ou
   return { path, exists: existsSync(path) };
 }
 
-async function explainQuery(database: Database, app: App, plan: Plan): Promise<Explanation["sql"]> {
+async function explainQuery(database: Database, app: App, plan: Plan): Promise<ExplainedQuery | null> {
   const query = queryOf(app, plan, await currentSlots(database, app, plan));
   if (query === null) return null;
-  const rows = await database.query(sql(`EXPLAIN ${query.text}`, query.values));
-  return { text: query.text, values: query.values, plan: rows.map(([line]) => line as string) };
+  const measured = await measureQuery(database, query);
+  // Where the query takes too long, this may as well.
+  const entries = measured.ran && "type" in plan ? await countEntries(database, app.key, plan.type.slug) : null;
+  return { ...query, plan: measured, service: serviceOf(measured, plan, entries) };
+}
+
+async function countEntries(database: Database, appKey: string, slug: string): Promise<number> {
+  const [row] = await database.query(countQuery(appKey, slug));
+  return Number(row?.[0]);
 }
 
 function textOf(explanation: Explanation, { colors }: Context["terminal"]): string {
@@ -113,14 +133,19 @@ function textOf(explanation: Explanation, { colors }: Context["terminal"]): stri
     lines.push(
       `${colors.bold("Free")}     ${nearest.target} (${nearest.same ? "the same answer" : "the nearest free request"})`,
     );
-  if (query !== null) {
-    lines.push(
-      `${colors.bold("SQL")}`,
-      query.text,
-      `${colors.bold("Values")}   ${JSON.stringify(query.values)}`,
-      `${colors.bold("Plan")}`,
-    );
-    lines.push(...query.plan);
-  }
+  if (query !== null) lines.push(...queryLines(query, colors));
   return lines.join("\n");
+}
+
+function queryLines({ text, values, plan, service }: ExplainedQuery, colors: Context["terminal"]["colors"]): string[] {
+  const mark = service.by_index ? colors.green : colors.yellow;
+  const late = `not run to its end: it takes longer than ${QUERY_TIMEOUT / 1_000} seconds, and live it is 504 QUERY_TIMEOUT`;
+  return [
+    colors.bold("SQL"),
+    text,
+    `${colors.bold("Values")}   ${JSON.stringify(values)}`,
+    `${colors.bold("Plan")}     ${plan.ran ? timesText(plan) : colors.red(late)}`,
+    drawPlan(plan),
+    `${colors.bold("Index")}    ${mark(service.sentence)}`,
+  ];
 }

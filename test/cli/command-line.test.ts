@@ -9,7 +9,7 @@ import { writeBundle } from "../support/content.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { openStore, type Store } from "../support/site.ts";
 
-const COMMANDS = ["migrate", "import", "build", "watch", "serve", "explain", "verify", "status", "usage"];
+const COMMANDS = ["migrate", "import", "build", "watch", "serve", "explain", "verify", "status", "doctor", "usage"];
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
   migrate: [],
@@ -36,6 +36,7 @@ const OWN: Record<string, string[]> = {
   explain: ["--app"],
   verify: ["--app", "--sample"],
   status: [],
+  doctor: ["--fix", "--connections"],
   usage: ["--app", "--since", "--until", "--csv"],
 };
 const VARIABLE = /\((PRECAST_[A-Z_]+|DATABASE_URL)\)$/;
@@ -156,6 +157,7 @@ const FLAGS: [string, string][] = [
   ["build", "PRECAST_DRY_RUN"],
   ["build", "PRECAST_FULL"],
   ["serve", "PRECAST_WATCH"],
+  ["doctor", "PRECAST_FIX"],
 ];
 
 describe("the configuration", () => {
@@ -244,6 +246,7 @@ describe("on a database", () => {
     `explain /posts?per_page=1 --app ${SHOP}`,
     "verify",
     "status",
+    "doctor",
     "usage",
   ];
   /** What `serve` prints from its start to its end. */
@@ -269,7 +272,7 @@ describe("on a database", () => {
   });
 
   test("--quiet prints results alone", async () => {
-    const results = ["explain", "verify", "status", "usage"];
+    const results = ["explain", "verify", "status", "doctor", "usage"];
     for (const line of lines()) {
       const { code, stdout, stderr } = await place.run(`${line} --quiet`);
       const isResult = results.includes(line.split(" ")[0] ?? "");

@@ -1,0 +1,50 @@
+/** Tables full of dead rows, or of pages that an index cannot answer for: both are what VACUUM is for. */
+import { formatCount } from "../../format.ts";
+import { defineCheck } from "../check.ts";
+import type { Finding } from "../finding.ts";
+import { careOf, readTables, type Table } from "../tables.ts";
+
+export const deadRowsCheck = defineCheck({
+  name: "dead-rows",
+  gather: readTables,
+  judge: (tables) => tables.flatMap((table) => findingOf(table) ?? []),
+});
+
+const DEAD_SHARE = 0.2;
+const DEAD_ROWS = 1_000;
+const HIDDEN_SHARE = 0.5;
+/** Fewer pages are read past in no time, and fewer are looked at in no time beside an index. */
+const SMALL = 100;
+const SMALL_HIDDEN = 1_000;
+
+function findingOf(table: Table): Finding | null {
+  const found = deadRows(table) ?? hiddenPages(table);
+  // It gives no space back to the disk: for that it would lock writers out for a moment.
+  return found === null
+    ? null
+    : { kind: "advice", subject: table.name, ...found, ...careOf(table, `VACUUM (TRUNCATE false) ${table.name}`) };
+}
+
+type Problem = Pick<Finding, "problem" | "gain">;
+
+function deadRows({ rows, dead, pages }: Table): Problem | null {
+  if (pages < SMALL) return null;
+  if (dead <= DEAD_ROWS || dead <= (rows + dead) * DEAD_SHARE) return null;
+  const share = percent(dead / (rows + dead));
+  return {
+    problem: `${formatCount(dead)} of its ${formatCount(rows + dead)} rows are dead (${share}), and are read past.`,
+    gain: `Scans read up to ${share} less, and new rows take the place of the dead.`,
+  };
+}
+
+function hiddenPages({ pages, visiblePages }: Table): Problem | null {
+  if (pages < SMALL_HIDDEN || visiblePages >= pages * (1 - HIDDEN_SHARE)) return null;
+  return {
+    problem: `${formatCount(pages - visiblePages)} of its ${formatCount(pages)} pages are not marked as visible to all.`,
+    gain: "Totals are counted in an index alone, without a look at the table: often ten times as fast.",
+  };
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(0)} %`;
+}

@@ -1,0 +1,96 @@
+/** Filterable fields with a value of its own for nearly every entry: each value is a file of the tree, for one entry. */
+import { type Column, defaultPerPage, findColumn } from "../../../shared/catalog.ts";
+import { sql } from "../../../shared/database/database.ts";
+import { KIND, PUBLISHED } from "../../../shared/query.ts";
+import { keySql } from "../../../shared/tree-query.ts";
+import { formatCount } from "../../format.ts";
+import { defineCheck, type Patient, type TypeSize } from "../check.ts";
+import { estimateDistinct } from "../distinct.ts";
+import type { Finding } from "../finding.ts";
+
+export const filtersCheck = defineCheck({
+  name: "filters",
+  gather: readFilters,
+  judge: (types) => types.flatMap(findingsOf),
+});
+
+type Filter = {
+  readonly column: Column;
+  /** How many values have a file, and how many entries have a value: exact where the type was read in whole. */
+  readonly values: number;
+  readonly entries: number;
+};
+type TypeFilters = TypeSize & { readonly filters: readonly Filter[]; readonly exact: boolean };
+
+/** Of larger types a part is read, and the rest is estimated. */
+const SAMPLE = 50_000;
+
+async function readFilters(patient: Patient): Promise<TypeFilters[]> {
+  const found: TypeFilters[] = [];
+  for (const size of patient.types) {
+    const filters: Filter[] = [];
+    for (const name of size.entries < FEW ? [] : size.type.filterable_fields) {
+      const column = findColumn(size.type, name);
+      if (column !== undefined) filters.push(await readFilter(patient, size, column));
+    }
+    found.push({ ...size, filters, exact: size.entries <= SAMPLE });
+  }
+  return found;
+}
+
+async function readFilter({ database }: Patient, { app, type, entries }: TypeSize, column: Column): Promise<Filter> {
+  const share = Math.min(1, SAMPLE / entries);
+  const [row] = await database.query(sql(facetSql(column, share), [app.key, type.slug]));
+  const [values = 0, singles = 0, held = 0, holders = 0] = (row ?? []).map(Number);
+  return {
+    column,
+    values: estimateDistinct({ values, singles, held }, held / share),
+    entries: Math.round(holders / share),
+  };
+}
+
+/** One row: values, those of them that occur once, how often any occurs, and entries that have one. */
+function facetSql(column: Column, share: number): string {
+  const { key, elements } = keySql(column);
+  const part = share < 1 ? ` TABLESAMPLE SYSTEM (${(share * 100).toFixed(6)})` : "";
+  return `WITH ${KIND},
+held AS MATERIALIZED (
+  SELECT ${key} AS value, e.id FROM precast.entries AS e${part} ${elements} WHERE ${PUBLISHED} AND (${key})::text <> ''),
+facet AS (SELECT count(*) AS times FROM held GROUP BY value)
+SELECT count(*)::text, count(*) FILTER (WHERE times = 1)::text, coalesce(sum(times), 0)::text,
+  (SELECT count(DISTINCT id) FROM held)::text
+FROM facet`;
+}
+
+/** Of all entries that have a value, so many have one of their own. */
+const NEARLY_ALL = 0.9;
+/** Fewer files are no matter. */
+const FEW = 1_000;
+/** A lookup by slug is worth its files, until they are many. */
+const MANY = 10_000;
+
+function findingsOf(size: TypeFilters): Finding[] {
+  const files = filesOf(size);
+  const lonely = size.filters.filter(({ values, entries }) => values >= FEW && values >= entries * NEARLY_ALL);
+  return lonely.map((filter) => findingOf(size, filter, files));
+}
+
+/** Every file of the type: schema, entries, pages, filters, and two for each sort. */
+function filesOf({ type, entries, filters }: TypeFilters): number {
+  const pages = Math.max(1, Math.ceil(entries / defaultPerPage(type)));
+  const sorts = 2 * (type.sortable_fields.length + 3);
+  return 1 + entries + pages + sorts + filters.reduce((sum, { values }) => sum + values, 0);
+}
+
+function findingOf({ app, type, exact }: TypeFilters, { column, values, entries }: Filter, files: number): Finding {
+  const count = `${exact ? "" : "about "}${formatCount(values)}`;
+  const share = `${((values / files) * 100).toFixed(0)} %`;
+  return {
+    kind: values >= MANY ? "advice" : "information",
+    subject: `${app.key} ${type.slug}: filter on ${column.name}`,
+    problem: `It has ${count} values in ${formatCount(entries)} entries, and each is a file of the tree: ${share} of the type's files.`,
+    gain: `A full build writes ${count} files fewer, and an edit of the field two fewer.`,
+    remedy: `If nobody looks entries up by it, take ${column.name} out of filterable_fields: filters on it are refused then. If somebody does, it is worth its files.`,
+    fix: null,
+  };
+}

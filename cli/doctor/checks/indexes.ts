@@ -1,0 +1,57 @@
+/** Indexes that were not finished: writers keep them, and no query may use them. */
+import { sql } from "../../../shared/database/database.ts";
+import { formatBytes } from "../../format.ts";
+import { defineCheck, type Patient } from "../check.ts";
+import type { Finding } from "../finding.ts";
+
+type Index = {
+  readonly name: string;
+  readonly table: string;
+  readonly definition: string;
+  readonly bytes: number;
+  readonly own: boolean;
+};
+
+export const indexesCheck = defineCheck({
+  name: "indexes",
+  gather: readUnfinished,
+  judge: (indexes) => indexes.map(findingOf),
+});
+
+/** One that is being made right now is unfinished as well. */
+async function readUnfinished({ database }: Patient): Promise<Index[]> {
+  const rows = await database.query(
+    sql(`SELECT format('%I.%I', namespace.nspname, class.relname), of.relname::text, pg_get_indexdef(class.oid),
+  pg_relation_size(class.oid)::text, pg_has_role(class.relowner, 'USAGE')::text
+FROM pg_index AS index JOIN pg_class AS class ON class.oid = index.indexrelid
+JOIN pg_class AS of ON of.oid = index.indrelid
+JOIN pg_namespace AS namespace ON namespace.oid = class.relnamespace
+WHERE namespace.nspname = 'precast' AND NOT (index.indisvalid AND index.indisready)
+  AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS progress WHERE progress.relid = index.indrelid)
+ORDER BY class.relname`),
+  );
+  return rows.map(([name, table, definition, bytes, own]) => ({
+    name: name as string,
+    table: table as string,
+    definition: definition as string,
+    bytes: Number(bytes),
+    own: own === "true",
+  }));
+}
+
+/** What a rebuild that failed leaves beside the index that it was to replace. */
+const LEFTOVER = /_cc(new|old)\d*"?$/;
+
+function findingOf({ name, table, definition, bytes, own }: Index): Finding {
+  const isLeftover = LEFTOVER.test(name);
+  const statement = `${isLeftover ? "DROP" : "REINDEX"} INDEX CONCURRENTLY ${name}`;
+  const why = isLeftover ? "a rebuild that failed left it behind" : "making it failed";
+  return {
+    kind: "advice",
+    subject: `${name}: unfinished index`,
+    problem: `No query may use it, for ${why}; every write into ${table} keeps it (${formatBytes(bytes)}). ${definition}`,
+    gain: isLeftover ? "Writes are cheaper, and the disk has room." : "Queries may use it.",
+    remedy: `${own ? "Run" : "Have its owner run"} ${statement}. It waits for open transactions; writers go on meanwhile.`,
+    fix: own ? [statement] : null,
+  };
+}

@@ -1,0 +1,70 @@
+/** Counts in the folder of the ledger that no server sends: their servers are gone, or could not read them. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { formatBytes } from "../../format.ts";
+import { defineCheck, type Patient } from "../check.ts";
+import type { Finding } from "../finding.ts";
+
+type Journal = { readonly bytes: number; readonly minutes: number; readonly broken: boolean };
+type Facts = { readonly folder: string; readonly journals: readonly Journal[] };
+
+export const journalsCheck = defineCheck({
+  name: "journals",
+  gather: readJournals,
+  judge: (facts) => [silentFinding(facts), brokenFinding(facts)].filter((one) => one !== null),
+});
+
+async function readJournals({ dataDir, now }: Patient): Promise<Facts> {
+  const folder = join(dataDir, "ledger");
+  const names = await readdir(folder).catch(() => []);
+  const files = names.filter((name) => /\.ndjson(\.broken)?$/.test(name));
+  const journals = await Promise.all(files.map((name) => readJournal(join(folder, name), now)));
+  return { folder, journals: journals.filter((journal) => journal !== null) };
+}
+
+/** Null for one that was sent just now. */
+async function readJournal(path: string, now: Date): Promise<Journal | null> {
+  const found = await stat(path).catch(() => null);
+  if (found === null) return null;
+  const minutes = (now.getTime() - found.mtimeMs) / 60_000;
+  return { bytes: found.size, minutes, broken: path.endsWith(".broken") };
+}
+
+/** Minutes. A server that lives touches its journals every few seconds, and takes those of the dead. */
+const SILENT = 10;
+
+function silentFinding({ folder, journals }: Facts): Finding | null {
+  const silent = journals.filter(({ broken, minutes }) => !broken && minutes >= SILENT);
+  if (silent.length === 0) return null;
+  return {
+    kind: "advice",
+    subject: `${folder}: journals that nobody sends`,
+    problem: `${describe(silent)} of counted requests, untouched for ${age(silent)}: no server looks after the folder.`,
+    gain: "The counts reach the ledger.",
+    remedy: "Start `precast serve` with this --data-dir and database: it sends them and can be stopped again.",
+    fix: null,
+  };
+}
+
+function brokenFinding({ folder, journals }: Facts): Finding | null {
+  const broken = journals.filter((journal) => journal.broken);
+  if (broken.length === 0) return null;
+  return {
+    kind: "advice",
+    subject: `${folder}: broken journals`,
+    problem: `${describe(broken)} with lines that could not be read. Their whole lines are counted.`,
+    gain: "Nothing that was counted is lost unseen.",
+    remedy: "Look what happened (a full disk, an edit by hand), then delete the files that end in .broken.",
+    fix: null,
+  };
+}
+
+function describe(journals: readonly Journal[]): string {
+  const bytes = journals.reduce((sum, journal) => sum + journal.bytes, 0);
+  return `${journals.length === 1 ? "1 journal" : `${journals.length} journals`} (${formatBytes(bytes)})`;
+}
+
+function age(journals: readonly Journal[]): string {
+  const minutes = Math.floor(Math.max(...journals.map((journal) => journal.minutes)));
+  return minutes < 120 ? `${minutes} minutes` : `${Math.floor(minutes / 60)} hours`;
+}

@@ -1,0 +1,37 @@
+/** Removed entries that are remembered for trees that have not heard of them. */
+import { sql } from "../../../shared/database/database.ts";
+import { formatBytes, formatCount } from "../../format.ts";
+import { defineCheck, type Patient } from "../check.ts";
+
+type Facts = { readonly removals: number; readonly entries: number; readonly bytes: number };
+
+export const removalsCheck = defineCheck<Facts>({
+  name: "removals",
+  gather: countRemovals,
+  judge: ({ removals, entries, bytes }) =>
+    removals < MANY || removals < entries
+      ? []
+      : [
+          {
+            kind: "information",
+            subject: "precast.removals",
+            problem: `It remembers about ${formatCount(removals)} removed entries, more than there are entries (${formatBytes(bytes)} with its indexes).`,
+            gain: "Nothing but disk: builds ask it by index for what is new.",
+            remedy: "Leave it. A tree that was built before a removal still has to hear of it.",
+            fix: null,
+          },
+        ],
+});
+
+const MANY = 100_000;
+
+/** As the database estimates them. */
+async function countRemovals({ database }: Patient): Promise<Facts> {
+  const [row] = await database.query(
+    sql(`SELECT (SELECT reltuples::bigint FROM pg_class WHERE oid = 'precast.removals'::regclass)::text,
+  (SELECT reltuples::bigint FROM pg_class WHERE oid = 'precast.entries'::regclass)::text,
+  pg_total_relation_size('precast.removals')::text`),
+  );
+  const [removals, entries, bytes] = (row ?? []).map(Number);
+  return { removals: removals ?? 0, entries: entries ?? 0, bytes: bytes ?? 0 };
+}

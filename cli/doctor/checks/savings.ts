@@ -1,0 +1,37 @@
+/** Counted requests that would be free, with the same answer, if they left something out. */
+import { formatCount } from "../../format.ts";
+import { adviceOf } from "../../usage/advice.ts";
+import type { UsageRow } from "../../usage/rows.ts";
+import { type SavingSum, sumBySaving, totalOf } from "../../usage/sums.ts";
+import { defineCheck } from "../check.ts";
+import type { Finding } from "../finding.ts";
+import { DAYS, readRecentUsage } from "../usage.ts";
+
+export const savingsCheck = defineCheck({
+  name: "savings",
+  gather: readRecentUsage,
+  judge: findingsOf,
+});
+
+/** Of all counted requests. What is less is nothing to change a client for. */
+const SHARE = 0.05;
+const LEAST = 100;
+
+function findingsOf(rows: readonly UsageRow[]): Finding[] {
+  const total = totalOf(rows);
+  const worth = sumBySaving(rows).filter(({ count }) => count >= LEAST && count >= total * SHARE);
+  return worth.map((sum) => findingOf(sum, total));
+}
+
+function findingOf({ app, saving, count }: SavingSum, total: number): Finding {
+  const share = `${((count / total) * 100).toFixed(1)} %`;
+  const advice = adviceOf(saving);
+  return {
+    kind: "advice",
+    subject: `${app}: requests that could be free`,
+    problem: `${formatCount(count)} of ${formatCount(total)} counted requests of the last ${DAYS} days (${share}) say more than they need.`,
+    gain: `${formatCount(count)} counted requests fewer in ${DAYS} days, with the same answers, from the tree.`,
+    remedy: `Change the client: ${advice}. \`precast usage --app ${app}\` tells more.`,
+    fix: null,
+  };
+}

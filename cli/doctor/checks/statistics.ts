@@ -1,0 +1,47 @@
+/** Tables whose statistics the database never made, or made long ago: its plans are guesses. */
+import { formatCount } from "../../format.ts";
+import { defineCheck } from "../check.ts";
+import type { Finding } from "../finding.ts";
+import { careOf, readTables, type Table } from "../tables.ts";
+
+export const statisticsCheck = defineCheck({
+  name: "statistics",
+  gather: readTables,
+  judge: (tables) => tables.filter(isPlanned).flatMap((table) => findingOf(table) ?? []),
+});
+
+/** The tables of the ledger are asked by their keys alone: there is nothing to choose. */
+function isPlanned({ name }: Table): boolean {
+  return name !== "precast.usage" && name !== "precast.usage_batches";
+}
+
+/** Fewer pages are read in no time, whatever the plan. */
+const SMALL = 50;
+/** The database makes them anew by itself at half of that, when it gets to it. */
+const STALE_SHARE = 0.2;
+const STALE_ROWS = 1_000;
+
+function findingOf(table: Table): Finding | null {
+  const problem = problemOf(table);
+  if (problem === null) return null;
+  return {
+    kind: "advice",
+    subject: `${table.name}: statistics`,
+    problem,
+    gain: "Live queries use the indexes that are there: without statistics a plan may read every entry instead.",
+    ...careOf(table, `ANALYZE ${table.name}`),
+  };
+}
+
+function problemOf({ rows, modified, pages, knownPages, hasStatistics }: Table): string | null {
+  if (pages < SMALL) return null;
+  if (!hasStatistics) return "The database has no statistics of it: it was never analysed.";
+  if (modified > rows * STALE_SHARE + STALE_ROWS) {
+    return `${formatCount(modified)} of about ${formatCount(rows)} rows were written since it was last analysed.`;
+  }
+  // The embedded database does not count what is written.
+  if (pages > knownPages * (1 + STALE_SHARE) + SMALL) {
+    return `It has grown from ${formatCount(knownPages)} pages to ${formatCount(pages)} since it was last analysed.`;
+  }
+  return null;
+}

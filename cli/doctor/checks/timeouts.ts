@@ -1,0 +1,29 @@
+/** Shapes of requests that the database did not answer in time. */
+import { formatCount } from "../../format.ts";
+import type { UsageRow } from "../../usage/rows.ts";
+import { sumByShape } from "../../usage/sums.ts";
+import { defineCheck } from "../check.ts";
+import type { Finding } from "../finding.ts";
+import { DAYS, readRecentUsage } from "../usage.ts";
+
+export const timeoutsCheck = defineCheck({ name: "timeouts", gather: readRecentUsage, judge: findingsOf });
+
+const LATE = 504;
+/** A few in a month are an outage, or a lock. */
+const LEAST = 10;
+
+function findingsOf(rows: readonly UsageRow[]): Finding[] {
+  const late = sumByShape(rows.filter(({ status }) => status === LATE)).filter(({ count }) => count >= LEAST);
+  return late.map(({ app, shape, count }) => {
+    const own = rows.filter((row) => row.app === app && row.shape === shape);
+    const all = own.reduce((sum, row) => sum + row.count, 0);
+    return {
+      kind: "advice",
+      subject: `${app}: slow ${shape} requests`,
+      problem: `${formatCount(count)} of ${formatCount(all)} in the last ${DAYS} days were 504 QUERY_TIMEOUT: they took longer than 5 seconds.`,
+      gain: "Clients get answers, and the database has time for others.",
+      remedy: `Take their URLs from the server's log (status 504) and ask \`precast explain '<path and query>' --app ${app}\` what they read.`,
+      fix: null,
+    };
+  });
+}

@@ -1,0 +1,59 @@
+/** Looks at a database with every check that there is. A new check is a file and a line here. */
+import { readApps } from "../../shared/apps.ts";
+import type { CommonName, Settings } from "../../shared/config.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { appCountsQuery } from "../../shared/tree-query.ts";
+import type { Check, Patient, TypeSize } from "./check.ts";
+import { batchesCheck } from "./checks/batches.ts";
+import { deadRowsCheck } from "./checks/dead-rows.ts";
+import { filtersCheck } from "./checks/filters.ts";
+import { indexesCheck } from "./checks/indexes.ts";
+import { journalsCheck } from "./checks/journals.ts";
+import { removalsCheck } from "./checks/removals.ts";
+import { savingsCheck } from "./checks/savings.ts";
+import { serverCheck } from "./checks/server.ts";
+import { snapshotsCheck } from "./checks/snapshots.ts";
+import { statisticsCheck } from "./checks/statistics.ts";
+import { timeoutsCheck } from "./checks/timeouts.ts";
+import { trigramsCheck } from "./checks/trigrams.ts";
+import type { Finding } from "./finding.ts";
+
+/** In the order in which they are told: what every live query suffers from comes first. */
+const CHECKS: readonly Check[] = [
+  statisticsCheck,
+  indexesCheck,
+  trigramsCheck,
+  snapshotsCheck,
+  deadRowsCheck,
+  serverCheck,
+  timeoutsCheck,
+  filtersCheck,
+  savingsCheck,
+  journalsCheck,
+  batchesCheck,
+  removalsCheck,
+];
+
+export type Found = Finding & { readonly check: string };
+
+type DoctorSettings = Settings<CommonName | "connections">;
+
+export async function examine(database: Database, settings: DoctorSettings, now: Date): Promise<Found[]> {
+  const { dataDir, connections } = settings;
+  const types = await readTypes(database, settings);
+  const patient: Patient = { database, types, dataDir, connections, now };
+  const found: Found[] = [];
+  for (const { name, findings } of CHECKS) {
+    found.push(...(await findings(patient)).map((finding) => ({ check: name, ...finding })));
+  }
+  return found;
+}
+
+async function readTypes(database: Database, settings: DoctorSettings): Promise<TypeSize[]> {
+  const apps = await readApps(database, settings);
+  const rows = await database.query(appCountsQuery(apps.map(({ key }) => key)));
+  const counts = new Map(rows.map(([key, slug, count]) => [`${key}/${slug}`, Number(count)]));
+  return apps.flatMap((app) =>
+    app.types.map((type) => ({ app, type, entries: counts.get(`${app.key}/${type.slug}`) ?? 0 })),
+  );
+}

@@ -1,0 +1,34 @@
+/** Does what is safe: runs the statements of what was found, and tells of each. */
+import type { Database } from "../../shared/database/database.ts";
+import { DatabaseFault } from "../../shared/database/fault.ts";
+import { formatSeconds } from "../format.ts";
+import type { Terminal } from "../terminal.ts";
+import type { Found } from "./examination.ts";
+import { canFix } from "./finding.ts";
+
+export type Treated = { readonly fixed: readonly Found[]; readonly left: readonly Found[] };
+
+/** What fails is told and left. Throws the fault of a database that is away. */
+export async function treat(database: Database, found: readonly Found[], terminal: Terminal): Promise<Treated> {
+  const fixed: Found[] = [];
+  for (const one of found) {
+    if (canFix(one) && (await runAll(database, one.fix, terminal))) fixed.push(one);
+  }
+  if (fixed.length > 0) terminal.say("");
+  return { fixed, left: found.filter((one) => !fixed.includes(one)) };
+}
+
+async function runAll(database: Database, statements: readonly string[], terminal: Terminal): Promise<boolean> {
+  for (const statement of statements) {
+    const start = performance.now();
+    try {
+      await database.execute(statement);
+    } catch (error) {
+      if (error instanceof DatabaseFault) throw error;
+      terminal.warn(`${statement}: failed, ${error instanceof Error ? error.message : String(error)}`);
+      return false;
+    }
+    terminal.say(`${statement}: done in ${formatSeconds((performance.now() - start) / 1_000)}`);
+  }
+  return true;
+}

@@ -1,0 +1,49 @@
+/** Draws the plan of a query for a person: a line a step, those that feed it below it. */
+import { formatCount } from "../format.ts";
+import type { PlanNode, QueryPlan } from "./plan-node.ts";
+
+export function drawPlan(plan: QueryPlan): string {
+  return drawNode(plan.root, 0).join("\n");
+}
+
+function drawNode(node: PlanNode, depth: number): string[] {
+  const line = `${"  ".repeat(depth)}-> ${titleOf(node)}: ${factsOf(node)}`;
+  return [line, ...node.nodes.flatMap((below) => drawNode(below, depth + 1))];
+}
+
+function titleOf({ step, name, table, index }: PlanNode): string {
+  const named = name === null ? step : `${step} (${name})`;
+  return `${named}${table === null ? "" : ` of ${table}`}${index === null ? "" : ` by index ${index}`}`;
+}
+
+function factsOf({ rows, discarded, loops, milliseconds }: PlanNode): string {
+  if (rows.actual === null) return `${rowsText(rows.estimated)} expected`;
+  if (loops === 0) return "never run";
+  const facts = [
+    `${rowsText(rows.actual)} (${formatCount(rows.estimated)} expected)`,
+    ...(discarded ? [`${formatCount(discarded)} read in vain`] : []),
+    ...(loops !== null && loops > 1 ? [`${formatCount(loops)} times`] : []),
+    ...(milliseconds === null ? [] : [formatMilliseconds(milliseconds)]),
+  ];
+  return facts.join(", ");
+}
+
+function rowsText(count: number): string {
+  return `${formatCount(count)} ${count === 1 ? "row" : "rows"}`;
+}
+
+/** In one line: what planning and running took. */
+export function timesText({ planning_ms, execution_ms, pages }: QueryPlan): string {
+  const parts = [
+    ...(planning_ms === null ? [] : [`planned in ${formatMilliseconds(planning_ms)}`]),
+    ...(execution_ms === null ? [] : [`run in ${formatMilliseconds(execution_ms)}`]),
+    ...(pages === null
+      ? []
+      : [`${formatCount(pages.memory)} pages from memory, ${formatCount(pages.disk)} from beyond`]),
+  ];
+  return parts.join(", ");
+}
+
+function formatMilliseconds(milliseconds: number): string {
+  return `${milliseconds.toFixed(milliseconds < 10 ? 2 : 0)} ms`;
+}

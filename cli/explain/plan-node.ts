@@ -1,0 +1,114 @@
+/** Reads what EXPLAIN tells in JSON: a tree of steps as plain data. */
+import { z } from "zod";
+
+export type PlanNode = {
+  /** As PostgreSQL names it: `Index Only Scan`. */
+  readonly step: string;
+  /** What the query calls it, where it does: `matched`. */
+  readonly name: string | null;
+  readonly table: string | null;
+  readonly index: string | null;
+  /** By what an index is entered, and what is looked at row by row behind it. */
+  readonly condition: string | null;
+  readonly filter: string | null;
+  /** Rows that it gives, over all its runs. Null in `actual` where the query was not run. */
+  readonly rows: { readonly estimated: number; readonly actual: number | null };
+  /** Rows that it read and left out. */
+  readonly discarded: number | null;
+  /** How often it ran, and how long with all below it. */
+  readonly loops: number | null;
+  readonly milliseconds: number | null;
+  readonly nodes: readonly PlanNode[];
+};
+
+export type QueryPlan = {
+  /** Was the query run to the end? */
+  readonly ran: boolean;
+  readonly planning_ms: number | null;
+  readonly execution_ms: number | null;
+  /** Pages of the database that were read: from its memory, and from beyond. */
+  readonly pages: { readonly memory: number; readonly disk: number } | null;
+  readonly root: PlanNode;
+};
+
+type Told = {
+  readonly "Node Type": string;
+  readonly "Subplan Name"?: string | undefined;
+  readonly "CTE Name"?: string | undefined;
+  readonly "Relation Name"?: string | undefined;
+  readonly "Index Name"?: string | undefined;
+  readonly "Index Cond"?: string | undefined;
+  readonly Filter?: string | undefined;
+  readonly "Plan Rows": number;
+  readonly "Actual Rows"?: number | undefined;
+  readonly "Actual Loops"?: number | undefined;
+  readonly "Actual Total Time"?: number | undefined;
+  readonly "Rows Removed by Filter"?: number | undefined;
+  readonly "Rows Removed by Index Recheck"?: number | undefined;
+  readonly "Shared Hit Blocks"?: number | undefined;
+  readonly "Shared Read Blocks"?: number | undefined;
+  readonly Plans?: readonly Told[] | undefined;
+};
+
+const text = z.string().optional();
+const number = z.number().optional();
+const NODE: z.ZodType<Told> = z.object({
+  "Node Type": z.string(),
+  "Subplan Name": text,
+  "CTE Name": text,
+  "Relation Name": text,
+  "Index Name": text,
+  "Index Cond": text,
+  Filter: text,
+  "Plan Rows": z.number(),
+  "Actual Rows": number,
+  "Actual Loops": number,
+  "Actual Total Time": number,
+  "Rows Removed by Filter": number,
+  "Rows Removed by Index Recheck": number,
+  "Shared Hit Blocks": number,
+  "Shared Read Blocks": number,
+  get Plans() {
+    return z.array(NODE).optional();
+  },
+});
+const PLAN = z.tuple([z.object({ Plan: NODE, "Planning Time": number, "Execution Time": number })]);
+
+/** `told` is the answer of `EXPLAIN (FORMAT JSON)`: text from PostgreSQL, and read already from the embedded database. */
+export function readPlan(told: unknown): QueryPlan {
+  const [{ Plan: root, ...times }] = PLAN.parse(typeof told === "string" ? JSON.parse(told) : told);
+  const memory = root["Shared Hit Blocks"];
+  return {
+    ran: times["Execution Time"] !== undefined,
+    planning_ms: times["Planning Time"] ?? null,
+    execution_ms: times["Execution Time"] ?? null,
+    pages: memory === undefined ? null : { memory, disk: root["Shared Read Blocks"] ?? 0 },
+    root: nodeOf(root),
+  };
+}
+
+function nodeOf(told: Told): PlanNode {
+  const { "Actual Loops": loops, "Actual Rows": rows, "Actual Total Time": time } = told;
+  const discarded = (told["Rows Removed by Filter"] ?? 0) + (told["Rows Removed by Index Recheck"] ?? 0);
+  // What EXPLAIN gives is the mean of all runs.
+  const inAll = (mean: number | undefined) =>
+    loops === undefined || mean === undefined ? null : Math.round(mean * loops);
+  return {
+    step: told["Node Type"],
+    name: nameOf(told),
+    table: told["Relation Name"] ?? null,
+    index: told["Index Name"] ?? null,
+    condition: told["Index Cond"] ?? null,
+    filter: told.Filter ?? null,
+    rows: { estimated: told["Plan Rows"] * Math.max(loops ?? 1, 1), actual: inAll(rows) },
+    discarded: inAll(discarded),
+    loops: loops ?? null,
+    milliseconds: loops === undefined || time === undefined ? null : Math.round(time * loops * 1_000) / 1_000,
+    nodes: (told.Plans ?? []).map(nodeOf),
+  };
+}
+
+function nameOf(told: Told): string | null {
+  const [, name] = /^CTE (.+)$/.exec(told["Subplan Name"] ?? "") ?? [];
+  return name ?? told["CTE Name"] ?? null;
+}

@@ -1,0 +1,185 @@
+/** What the checks of `precast doctor` make of facts that a test cannot bring about: large types, hours, servers set up. */
+import { describe, expect, test } from "vitest";
+import { deadRowsCheck } from "../../cli/doctor/checks/dead-rows.ts";
+import { filtersCheck } from "../../cli/doctor/checks/filters.ts";
+import { removalsCheck } from "../../cli/doctor/checks/removals.ts";
+import { serverCheck } from "../../cli/doctor/checks/server.ts";
+import { snapshotsCheck } from "../../cli/doctor/checks/snapshots.ts";
+import { statisticsCheck } from "../../cli/doctor/checks/statistics.ts";
+import { trigramsCheck } from "../../cli/doctor/checks/trigrams.ts";
+import type { Finding } from "../../cli/doctor/finding.ts";
+import { reportText } from "../../cli/doctor/report.ts";
+import { openTerminal } from "../../cli/terminal.ts";
+import type { App, ContentType, Field } from "../../shared/catalog.ts";
+
+const subjects = (findings: readonly Finding[]) => findings.map(({ subject }) => subject);
+
+const TITLE: Field = {
+  name: "title",
+  type: "text",
+  label: "",
+  required: false,
+  searchable: true,
+  multiple: false,
+  target: null,
+};
+const TYPE: ContentType = {
+  slug: "posts",
+  name: "",
+  description: "",
+  icon: "",
+  position: null,
+  default_sort: null,
+  per_page: null,
+  summary_fields: null,
+  filterable_fields: ["title"],
+  sortable_fields: [],
+  fields: [TITLE],
+};
+const APP: App = { key: "shop", name: "", media_base_url: "", types: [TYPE] };
+const size = (entries: number, type = TYPE) => ({ app: APP, type, entries });
+
+describe("a filter with as many values as entries", () => {
+  const judge = (entries: number, values: number, exact = true) =>
+    filtersCheck.judge([{ ...size(entries), exact, filters: [{ column: TITLE, values, entries }] }]);
+
+  test.each([
+    ["few files", 900, 900, []],
+    ["values that entries share", 20_000, 15_000, []],
+    ["some files: a choice that has its price", 5_000, 4_900, ["information"]],
+    ["many files", 20_000, 19_000, ["advice"]],
+  ])("%s", (_, entries, values, kinds) => {
+    expect(judge(entries, values).map(({ kind }) => kind)).toEqual(kinds);
+  });
+
+  test("tells the share of the type's files, and what an estimate is", () => {
+    // 20,000 entries, 1,000 pages, 6 sorts, 1 schema, and 20,000 filters.
+    expect(judge(20_000, 20_000)[0]?.problem).toMatch(/^It has 20,000 values .*: 49 % of/);
+    expect(judge(200_000, 199_000, false)[0]?.problem).toMatch(/^It has about 199,000 values /);
+  });
+});
+
+describe("a table", () => {
+  const table = {
+    name: "precast.entries",
+    rows: 100_000,
+    dead: 0,
+    modified: 0,
+    pages: 4_000,
+    knownPages: 4_000,
+    visiblePages: 4_000,
+    hasStatistics: true,
+    own: true,
+  };
+
+  test("that is well is told nothing of", () => {
+    expect([...statisticsCheck.judge([table]), ...deadRowsCheck.judge([table])]).toEqual([]);
+  });
+
+  test.each([
+    ["never analysed", { hasStatistics: false }, /never analysed/],
+    ["much written since", { modified: 30_000 }, /^30,000 of about 100,000 rows/],
+    ["grown, where writes are not counted", { pages: 5_000, visiblePages: 5_000 }, /grown from 4,000 pages to 5,000/],
+  ])("has old statistics: %s", (_, sick, problem) => {
+    const [found] = statisticsCheck.judge([{ ...table, ...sick }]);
+    expect(found).toMatchObject({ kind: "advice", fix: ["ANALYZE precast.entries"] });
+    expect(found?.problem).toMatch(problem);
+  });
+
+  test.each([
+    ["dead rows", { dead: 50_000 }, /^50,000 of its 150,000 rows are dead \(33 %\)/],
+    ["pages that an index cannot answer for", { visiblePages: 1_000 }, /^3,000 of its 4,000 pages/],
+  ])("has %s", (_, sick, problem) => {
+    const [found] = deadRowsCheck.judge([{ ...table, ...sick }]);
+    expect(found).toMatchObject({ kind: "advice", fix: ["VACUUM (TRUNCATE false) precast.entries"] });
+    expect(found?.problem).toMatch(problem);
+  });
+
+  test("of others is theirs to look after", () => {
+    const [found] = statisticsCheck.judge([{ ...table, hasStatistics: false, own: false }]);
+    expect(found).toMatchObject({
+      fix: null,
+      remedy: expect.stringMatching(/^Have the owner .* ANALYZE precast\.entries/),
+    });
+  });
+});
+
+describe("a server", () => {
+  const MB = 1024 * 1024;
+  const well = { buffers: 4_096 * MB, bytes: 10_000 * MB, autovacuum: true, free: 97, connections: 10 };
+
+  test.each([
+    ["that is well", {}, []],
+    ["that nobody has set up, with a large database", { buffers: 128 * MB }, ["shared_buffers"]],
+    ["that nobody has set up, with a small one", { buffers: 128 * MB, bytes: 500 * MB }, []],
+    ["without autovacuum", { autovacuum: false }, ["autovacuum"]],
+    ["with too few connections", { free: 15 }, ["Connections"]],
+    ["with as many as are needed", { free: 16 }, []],
+  ])("%s", (_, sick, expected) => {
+    expect(subjects(serverCheck.judge({ ...well, ...sick }))).toEqual(expected);
+  });
+
+  test("there is none behind the embedded database", () => {
+    expect(serverCheck.judge(null)).toEqual([]);
+  });
+});
+
+test("a transaction is told of when it has been open for half an hour, with what ends it", () => {
+  const holder = {
+    what: "A transaction of report (process 7, idle in transaction)",
+    end: "SELECT pg_terminate_backend(7)",
+  };
+  expect(snapshotsCheck.judge([{ ...holder, minutes: 29 }])).toEqual([]);
+  const [found] = snapshotsCheck.judge([{ ...holder, minutes: 31.5 }]);
+  expect(found).toMatchObject({ kind: "advice", fix: null, problem: expect.stringMatching(/report .* 31 minutes/) });
+  expect(found?.remedy).toContain("pg_terminate_backend(7)");
+});
+
+test("removals are told of where they are more than the entries, and ask for nothing", () => {
+  expect(removalsCheck.judge({ removals: 90_000, entries: 10, bytes: 1 })).toEqual([]);
+  expect(removalsCheck.judge({ removals: 200_000, entries: 300_000, bytes: 1 })).toEqual([]);
+  expect(removalsCheck.judge({ removals: 400_000, entries: 300_000, bytes: 1 })).toMatchObject([
+    { kind: "information", fix: null },
+  ]);
+});
+
+describe("pg_trgm", () => {
+  const missing = { installed: false, available: true, mayCreate: true, types: [size(50_000)] };
+
+  test.each([
+    ["that is there", { installed: true }],
+    ["that the server does not bring along", { available: false }],
+    ["where types are small", { types: [size(500)] }],
+    [
+      "where nothing large is searched",
+      { types: [size(50_000, { ...TYPE, fields: [{ ...TITLE, searchable: false }] })] },
+    ],
+  ])("%s is told nothing of", (_, well) => {
+    expect(trigramsCheck.judge({ ...missing, ...well })).toEqual([]);
+  });
+
+  test("is made where it is missing, by who may", () => {
+    expect(trigramsCheck.judge(missing)).toMatchObject([{ fix: ["CREATE EXTENSION IF NOT EXISTS pg_trgm"] }]);
+    expect(trigramsCheck.judge({ ...missing, mayCreate: false })).toMatchObject([
+      { fix: null, remedy: expect.stringMatching(/^Have an administrator run CREATE EXTENSION/) },
+    ]);
+  });
+});
+
+test("of many findings of a kind ten are told, and how many more there are", async () => {
+  const nobody = { write: () => {} };
+  const options = { stdout: nobody, stderr: nobody, json: false, quiet: false, debug: false, plain: true };
+  const terminal = await openTerminal(options);
+  const many = Array.from({ length: 14 }, (_, index) => ({
+    check: "filters",
+    kind: index < 13 ? ("information" as const) : ("advice" as const),
+    subject: `type ${index}`,
+    problem: "p",
+    gain: "g",
+    remedy: "r",
+    fix: null,
+  }));
+  const text = reportText(many, terminal);
+  expect(text.match(/^type \d+$/gm)).toHaveLength(11);
+  expect(text).toMatch(/\n\n… and 3 more like them: --json tells all\.\n\n1 to change, 13 to know of\.$/);
+});

@@ -1,0 +1,329 @@
+/** `precast doctor`: what it finds, what it says of it, and what `--fix` does while others write. */
+import { hash } from "node:crypto";
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { estimateDistinct } from "../../cli/doctor/distinct.ts";
+import { importBundle } from "../../cli/import/write.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { migrate } from "../../shared/schema/migrate.ts";
+import { openPlace, type Place, SHOP, shop } from "../support/cli.ts";
+import { writeBundle } from "../support/content.ts";
+import { openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
+
+type Finding = {
+  readonly check: string;
+  readonly kind: string;
+  readonly subject: string;
+  readonly problem: string;
+  readonly gain: string;
+  readonly remedy: string;
+  readonly fix: string[] | null;
+};
+type Report = { readonly findings: Finding[]; readonly fixed: Finding[] };
+
+/** A type whose entries have a slug each, and one of few colours. */
+const MANY = 5_000;
+const logs = (count = MANY) => `INSERT INTO precast.content_types (app_id, slug)
+  SELECT id, 'logs' FROM precast.apps WHERE key = '${SHOP}';
+INSERT INTO precast.fields (content_type_id, name, position, type)
+  SELECT type.id, field.* FROM precast.content_types AS type,
+    (VALUES ('slug', 1, 'text'), ('color', 2, 'select')) AS field WHERE slug = 'logs';
+UPDATE precast.content_types SET filterable_fields = '{slug,color}' WHERE slug = 'logs';
+INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+  SELECT id, gen_random_uuid(), 'published', now(), jsonb_build_object('slug', 's' || n, 'color', 'c' || n % 7)
+  FROM precast.content_types, generate_series(1, ${count}) AS n WHERE slug = 'logs'`;
+const OF_LOGS = "content_type_id = (SELECT id FROM precast.content_types WHERE slug = 'logs')";
+
+async function examine(place: Place, line = ""): Promise<Report & { code: number | null; stderr: string }> {
+  const { code, stdout, stderr } = await place.run(`doctor ${line} --json`);
+  expect([stdout.split("\n").length, stderr]).toEqual([2, expect.not.stringMatching(/^\s+at /m)]);
+  return { code, stderr, ...(JSON.parse(stdout) as Report) };
+}
+
+const subjects = (findings: readonly Finding[]) => findings.map(({ subject }) => subject);
+
+describe("on PostgreSQL", () => {
+  let store: Store;
+  let place: Place;
+  const clients: Client[] = [];
+
+  beforeAll(async () => {
+    store = await openStore("postgres");
+    place = openPlace({ DATABASE_URL: store.url ?? "" });
+    // What the tests leave undone is not to be done behind their backs.
+    const tables = await store.database.query({
+      text: "SELECT tablename::text FROM pg_tables WHERE schemaname = 'precast'",
+      values: [],
+    });
+    for (const [table] of tables) {
+      await store.database.execute(`ALTER TABLE precast.${table} SET (autovacuum_enabled = off)`);
+    }
+    await place.take(shop());
+  });
+  afterAll(async () => {
+    await Promise.all(clients.map((client) => client.end()));
+    await place.close();
+    await store.close();
+  });
+
+  async function connect(): Promise<Client> {
+    const client = new Client({ connectionString: store.url ?? "", application_name: "a writer" });
+    await client.connect();
+    clients.push(client);
+    return client;
+  }
+  const number = async (text: string) => Number((await store.database.query({ text, values: [] }))[0]?.[0]);
+
+  test("finds nothing to change where all is well, and exits 0", async () => {
+    expect(await place.run("doctor")).toEqual({ code: 0, stdout: "Nothing to change.\n", stderr: "" });
+    expect(await examine(place)).toMatchObject({ code: 0, findings: [], fixed: [] });
+  });
+
+  describe("with something wrong everywhere", () => {
+    beforeAll(async () => {
+      const writer = await connect();
+      await writer.query(logs());
+      for (const _ of [1, 2]) await writer.query(`UPDATE precast.entries SET updated_at = now() WHERE ${OF_LOGS}`);
+      await writer.query(`INSERT INTO precast.usage_batches (id, removed_at)
+        SELECT gen_random_uuid(), now() - interval '3 days' FROM generate_series(1, 10001)`);
+      await writer.query(`INSERT INTO precast.usage (app_key, day, shape, status, count, saving) VALUES
+        ('Shop', current_date, 'list', 200, 900, 'per_page=20'), ('Shop', current_date, 'list', 200, 20, 'page=1'),
+        ('Shop', current_date, 'search', 504, 60, ''), ('Shop', current_date, 'search', 200, 20, ''),
+        ('Shop', current_date - 40, 'list', 200, 100000, 'fields'), ('Shop', current_date - 40, 'list', 504, 1000, '')`);
+      await leaveIndex(writer);
+      // What a connection has written is counted when it ends, at the latest.
+      await writer.end();
+      clients.splice(clients.indexOf(writer), 1);
+      const dead = "SELECT n_dead_tup::text FROM pg_stat_user_tables WHERE relid = 'precast.entries'::regclass";
+      await until("the dead rows to be counted", async () => (await number(dead)) >= 2 * MANY);
+      leaveJournals(join(place.folder, ".precast", "ledger"));
+    });
+
+    /** An index whose making was given up, as somebody who wrote meanwhile did not end. */
+    async function leaveIndex(client: Client): Promise<void> {
+      const open = await connect();
+      await open.query("BEGIN; LOCK TABLE precast.usage IN ROW EXCLUSIVE MODE");
+      await client.query("SET statement_timeout = 300");
+      await expect(client.query("CREATE INDEX CONCURRENTLY usage_by_day ON precast.usage (day)")).rejects.toThrow(
+        "statement timeout",
+      );
+      await open.query("ROLLBACK");
+    }
+
+    function leaveJournals(folder: string): void {
+      mkdirSync(folder, { recursive: true });
+      const name = "0123456789abcdef-1-01234567.01234567-0000-4000-8000-000000000000.ndjson";
+      for (const file of [name, "1-01234567-0000-4000-8000-000000000001.ndjson.broken", "fresh.ndjson"]) {
+        writeFileSync(join(folder, file), "{}\n");
+      }
+      const old = new Date(Date.now() - 3 * 3_600_000);
+      utimesSync(join(folder, name), old, old);
+    }
+
+    const SAFE = [
+      "precast.entries: statistics",
+      "precast.usage_by_day: unfinished index",
+      "precast.entries",
+      "precast.usage_batches",
+    ];
+    const FOR_PEOPLE = [
+      "Shop: slow search requests",
+      "Shop: requests that could be free",
+      ".precast/ledger: journals that nobody sends",
+      ".precast/ledger: broken journals",
+    ];
+    const TO_KNOW = "Shop logs: filter on slug";
+
+    test("tells of each what is wrong, what a change brings and how it is made, and exits 2", async () => {
+      const { code, findings, fixed } = await examine(place);
+      expect([code, fixed]).toEqual([2, []]);
+      expect(subjects(findings).sort()).toEqual([...SAFE, ...FOR_PEOPLE, TO_KNOW].sort());
+      for (const { subject, problem, gain, remedy, fix } of findings) {
+        for (const text of [problem, gain, remedy])
+          expect([subject, text]).toEqual([subject, expect.stringMatching(/\w/)]);
+        expect([subject, fix !== null]).toEqual([subject, SAFE.includes(subject)]);
+      }
+      const found = Object.fromEntries(findings.map((finding) => [finding.subject, finding]));
+      expect(found[TO_KNOW]).toMatchObject({
+        kind: "information",
+        problem: expect.stringMatching(/5,000 values in 5,000 entries.* 49 %/),
+      });
+      expect(found["Shop: slow search requests"]?.problem).toMatch(/^60 of 80 /);
+      expect(found["Shop: requests that could be free"]).toMatchObject({
+        problem: expect.stringMatching(/^900 of 1,000 .*\(90\.0 %\)/),
+        remedy: expect.stringContaining("drop per_page=20, it is the default"),
+      });
+      expect(found["precast.entries"]?.problem).toMatch(/^10,\d{3} of its 15,\d{3} rows are dead \(67 %\)/);
+      expect(found[".precast/ledger: journals that nobody sends"]?.problem).toMatch(/^1 journal .* 3 hours/);
+    });
+
+    test("tells it in words, a paragraph each, with a line that sums up", async () => {
+      const { code, stdout, stderr } = await place.run("doctor");
+      expect([code, stderr]).toEqual([2, ""]);
+      const paragraphs = stdout.trimEnd().split("\n\n");
+      expect(paragraphs).toHaveLength(10);
+      expect(paragraphs.at(-1)).toBe("8 to change (4 with --fix), 1 to know of.");
+      for (const paragraph of paragraphs.slice(0, -1)) {
+        expect(paragraph).toMatch(
+          /^\S.*\n {2}Found {4}\S.*\n {2}Brings {3}\S.*\n {2}Do {7}\S.*(\n {2}--fix {4}\S.*)?$/,
+        );
+      }
+    });
+
+    test("counts the connections that the servers are to have", async () => {
+      const { findings } = await examine(place, "--connections 1000");
+      const found = findings.find(({ check }) => check === "server");
+      expect(found).toMatchObject({ kind: "advice", subject: "Connections", fix: null });
+      expect(found?.problem).toMatch(/--connections 1000, .* need 1006 connections; PostgreSQL has \d+ /);
+    });
+
+    test("asks for no rights but to read, and says who may do what it may not", async () => {
+      const role = `reader_${Math.random().toString(36).slice(2)}`;
+      await store.database.execute(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA precast TO ${role};
+        GRANT SELECT ON ALL TABLES IN SCHEMA precast TO ${role}`);
+      const url = new URL(store.url ?? "");
+      url.username = role;
+      const { code, findings } = await examine(place, `--database-url ${url.href}`);
+      expect(code).toBe(2);
+      const found = Object.fromEntries(findings.map((finding) => [finding.subject, finding]));
+      for (const subject of SAFE.slice(0, 3)) {
+        expect(found[subject]).toMatchObject({ fix: null, remedy: expect.stringMatching(/^Have .*owner/) });
+      }
+      await store.database.execute(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    });
+
+    test("--fix does what is safe while others write, tells each, and leaves the rest with exit code 2", async () => {
+      const [looking, writing, other] = [await connect(), await connect(), await connect()];
+      // Each statement of --fix finds somebody it has to wait for: if it kept writers out, they would wait behind it.
+      await looking.query("BEGIN; LOCK TABLE precast.entries IN SHARE UPDATE EXCLUSIVE MODE");
+      await writing.query("BEGIN; LOCK TABLE precast.usage IN ROW EXCLUSIVE MODE");
+      await other.query("SET lock_timeout = '2s'");
+      const write = async () => {
+        const { rowCount } = await other.query(
+          `UPDATE precast.entries SET updated_at = now() WHERE ${OF_LOGS} AND data->>'slug' = 's1'`,
+        );
+        await other.query("UPDATE precast.usage SET count = count + 1 WHERE shape = 'search' AND status = 200");
+        await other.query("INSERT INTO precast.usage_batches (id) VALUES (gen_random_uuid())");
+        return rowCount;
+      };
+      const waits = (statement: string) => async () =>
+        (await number(`SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database()
+          AND application_name = 'precast' AND wait_event_type = 'Lock' AND query LIKE '${statement}%'`)) === 1;
+
+      const doctor = place.start("doctor --fix");
+      await until("ANALYZE to wait", waits("ANALYZE precast.entries"));
+      expect(await write()).toBe(1);
+      await looking.query("ROLLBACK");
+      await until("REINDEX to wait", waits("REINDEX INDEX CONCURRENTLY precast.usage_by_day"));
+      expect(await write()).toBe(1);
+      await looking.query("BEGIN; LOCK TABLE precast.entries IN SHARE UPDATE EXCLUSIVE MODE");
+      await writing.query("ROLLBACK");
+      await until("VACUUM to wait", waits("VACUUM"));
+      expect(await write()).toBe(1);
+      await looking.query("ROLLBACK");
+
+      const { code, stdout, stderr } = await doctor.end();
+      expect([code, stderr]).toEqual([2, ""]);
+      const done = stdout.match(/^.*: done in [\d.]+ s$/gm)?.map((line) => line.replace(/: done.*/, ""));
+      expect(done).toEqual([
+        "ANALYZE precast.entries",
+        "REINDEX INDEX CONCURRENTLY precast.usage_by_day",
+        "VACUUM (TRUNCATE false) precast.entries",
+        expect.stringMatching(/^DELETE FROM precast\.usage_batches /),
+      ]);
+      expect(stdout).toMatch(/ s\n\nShop: slow search requests\n/);
+      expect(stdout).toMatch(/\n\n4 to change, 1 to know of\.\n$/);
+    });
+
+    test("has left nothing of what it has fixed", async () => {
+      const { code, findings } = await examine(place);
+      expect(code).toBe(2);
+      expect(subjects(findings).sort()).toEqual([...FOR_PEOPLE, TO_KNOW].sort());
+      expect(await number("SELECT count(*)::text FROM pg_index WHERE NOT indisvalid")).toBe(0);
+      expect(await number("SELECT count(*)::text FROM precast.usage_batches WHERE removed_at IS NOT NULL")).toBe(0);
+    });
+
+    test("--fix tells what fails, and leaves it", async () => {
+      const writer = await connect();
+      await writer.query("CREATE TABLE precast.notes (body text); INSERT INTO precast.notes VALUES ('a'), ('a')");
+      await expect(
+        writer.query("CREATE UNIQUE INDEX CONCURRENTLY notes_key ON precast.notes (body)"),
+      ).rejects.toThrow();
+      const { code, stderr, findings, fixed } = await examine(place, "--fix");
+      expect([code, fixed]).toEqual([2, []]);
+      expect(stderr).toMatch(/^REINDEX INDEX CONCURRENTLY precast\.notes_key: failed, could not create unique index/m);
+      expect(subjects(findings)).toContain("precast.notes_key: unfinished index");
+      // Beside it there is now what the rebuild has left; that can be dropped.
+      const next = await examine(place, "--fix");
+      expect(subjects(next.fixed)).toEqual([expect.stringMatching(/^precast\.notes_key_ccnew: /)]);
+      await writer.query("DROP TABLE precast.notes");
+    });
+  });
+});
+
+describe("on the embedded database", () => {
+  let place: Place;
+
+  beforeAll(async () => {
+    place = openPlace();
+    const bundle = join(place.folder, "bundle");
+    await writeBundle(bundle, shop());
+    await change(async (database) => {
+      await migrate(database);
+      await importBundle(database, bundle, { prune: false, dryRun: false });
+      await database.execute(logs());
+    });
+  });
+  afterAll(() => place.close());
+
+  async function change(run: (database: Database) => Promise<void>): Promise<void> {
+    const options = { url: null, dataDir: join(place.folder, ".precast"), queryTimeout: null, connections: 1 };
+    const database = await openDatabase(options);
+    await run(database).finally(database.close);
+  }
+
+  test("finds what nobody looks after there, and --fix does it beside a server that answers", async () => {
+    const server = await place.serve("--out nowhere");
+    const before = await examine(place);
+    expect([before.code, subjects(before.findings)]).toEqual([
+      2,
+      ["precast.entries: statistics", "Shop logs: filter on slug"],
+    ]);
+    const { code, fixed, findings } = await examine(place, "--fix");
+    expect([code, subjects(fixed), subjects(findings)]).toEqual([
+      0,
+      ["precast.entries: statistics"],
+      ["Shop logs: filter on slug"],
+    ]);
+    expect((await server.get("/api/v1/logs?filter[slug]=s7&per_page=1", { appKey: SHOP })).json.meta.total).toBe(1);
+    expect((await server.stop()).code).toBe(0);
+    expect((await place.run("doctor")).stdout).toMatch(/\n\nNothing to change, 1 to know of\.\n$/);
+  });
+});
+
+describe("how many values a type has is estimated from a part of its entries", () => {
+  test.each([
+    ["a value of its own for each", (n: number) => n],
+    ["a value for every two", (n: number) => Math.floor(n / 2)],
+    ["few values", (n: number) => n % 50],
+  ])("%s", (_, valueAt) => {
+    const all = 40_000;
+    const values = Array.from({ length: all }, (_, n) => valueAt(n));
+    const exact = new Set(values).size;
+    const part = values.filter((_, n) => (hash("md5", String(n), "buffer")[0] as number) % 4 === 0);
+    const times = new Map<number, number>();
+    for (const value of part) times.set(value, (times.get(value) ?? 0) + 1);
+    const singles = [...times.values()].filter((count) => count === 1).length;
+    const estimate = estimateDistinct({ values: times.size, singles, held: part.length }, all);
+    expect(Math.abs(estimate - exact) / exact).toBeLessThan(0.15);
+  });
+
+  test("exactly, where the part is all there is", () => {
+    expect(estimateDistinct({ values: 7, singles: 3, held: 20 }, 20)).toBe(7);
+    expect(estimateDistinct({ values: 0, singles: 0, held: 0 }, 0)).toBe(0);
+  });
+});
