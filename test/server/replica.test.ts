@@ -1,6 +1,8 @@
 /** Read replicas: live queries go to a real streaming replica that is near enough, and to no other database. */
 import { Client } from "pg";
 import { afterEach, describe, expect, inject, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
 import { openPlace, shop } from "../support/cli.ts";
 import { asShop, caughtUp, FREE, openFollowing, rename, rowsOf, serve, TITLES, total } from "../support/following.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
@@ -86,6 +88,27 @@ describe("a replica that is near enough", () => {
     expect(await server.answered()).toEqual({ primary: 1, "replica-1": 0 });
     expect(server.told()).toEqual([]);
   });
+});
+
+test("a query that stands in the way of what the primary has written is a fault of the replica, and not of the query", async () => {
+  const { primary, near } = following.urls;
+  const settle = (setting: string) =>
+    rowsOf(near, `ALTER SYSTEM ${setting}`).then(() => rowsOf(near, "SELECT pg_reload_conf()"));
+  await settle("SET max_standby_streaming_delay = 0");
+  const database = await openDatabase({ url: near, dataDir: "", queryTimeout: 30_000, connections: 1 });
+  try {
+    await rowsOf(primary, "CREATE TABLE passing AS SELECT 1 AS one");
+    await caughtUp(following, near);
+    const asked = database.query(sql("SELECT pg_sleep(30)::text FROM passing")).catch((error: unknown) => error);
+    const runs = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%FROM passing' AND wait_event = 'PgSleep'";
+    await until("the query to run", async () => (await rowsOf(near, runs)).length > 0);
+    await rowsOf(primary, "DROP TABLE passing");
+    expect(await asked).toMatchObject({ reason: "unavailable", code: "40001" });
+    expect(await database.query(sql("SELECT 'well'"))).toEqual([["well"]]);
+  } finally {
+    await database.close();
+    await settle("RESET max_standby_streaming_delay");
+  }
 });
 
 const WAITING =
