@@ -2,13 +2,15 @@
 import { join } from "node:path";
 import type { CachePolicy } from "../shared/answer.ts";
 import type { Database } from "../shared/database/database.ts";
-import type { Gauges, Metrics } from "./admin/metrics.ts";
+import type { DatabaseReadings, Gauges, Metrics } from "./admin/metrics.ts";
 import { createApp } from "./app.ts";
 import type { Limits } from "./http/limits.ts";
 import { type Listening, listen } from "./http/listen.ts";
 import { observeBy } from "./http/observation.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "./ledger/ledger.ts";
 import { type Live, type LiveOptions, openLive } from "./live/live.ts";
+import type { Replica } from "./live/replica.ts";
+import { readStanding } from "./live/standing.ts";
 import { openAccessLog } from "./log/access-line.ts";
 import type { Log } from "./log/log.ts";
 import { type Hits, openHits } from "./tree/hits.ts";
@@ -43,7 +45,9 @@ export async function openSite(database: Database, options: SiteOptions): Promis
     live.close();
     await ledger.close();
   };
-  metrics?.watch({ ...gaugesOf(live, ledger, hits), ...connectionsOf(database) });
+  const replicas = options.replicas ?? [];
+  metrics?.watch({ ...gaugesOf(live, ledger, hits), ...connectionsOf([database, ...replicas.map(databaseOf)]) });
+  if (replicas.length > 0) metrics?.watchReplicas(() => readingsOf(live, replicas));
   const sources = { ...openTree(options.out), ...hideKeys(live, log), onError };
   const observe = observeBy(metrics?.observe ?? null, openAccessLog(log));
   const app = createApp({ sources, hits, ledger, policy, observe });
@@ -67,11 +71,20 @@ function gaugesOf(live: Live, ledger: Ledger, hits: Hits): Gauges {
   };
 }
 
-function connectionsOf({ connections }: Database): Gauges {
-  return {
-    databaseConnections: () => connections().open,
-    databaseConnectionsIdle: () => connections().idle,
-  };
+function connectionsOf(databases: readonly Database[]): Gauges {
+  const sum = (name: "open" | "idle") => databases.reduce((total, one) => total + one.connections()[name], 0);
+  return { databaseConnections: () => sum("open"), databaseConnectionsIdle: () => sum("idle") };
+}
+
+const databaseOf = ({ database }: Replica): Database => database;
+
+function readingsOf(live: Live, replicas: readonly Replica[]): DatabaseReadings {
+  const [primary = 0, ...answered] = live.answered();
+  const read = ({ standing }: Replica, index: number) => ({
+    ...readStanding(standing()),
+    answered: answered[index] ?? 0,
+  });
+  return { primary: { answered: primary }, replicas: replicas.map(read) };
 }
 
 /** The log learns the keys of the apps whose answers can fail, so as not to show them. Keys that nobody has are any word. */

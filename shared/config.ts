@@ -51,6 +51,13 @@ const day = z.iso.date("must be a date such as 2026-01-20");
 const webAddress = z.string().regex(/^https?:\/\/[^/\s]+\S*$/, "must be an address such as https://media.example.com");
 const header = z.string().regex(/^[\x20-\x7e]+$/, "must be the value of a header");
 
+const POSTGRES_URL = /^postgres(ql)?:\/\//;
+const NO_POSTGRES_URL = "must begin with postgres:// or postgresql://";
+/** A password may hold a comma, and no blank. */
+const postgresUrls = z
+  .union([z.array(z.string()), z.string().transform((text) => text.split(/\s+/).filter((url) => url !== ""))])
+  .pipe(z.array(z.string().regex(POSTGRES_URL, NO_POSTGRES_URL)));
+
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
@@ -61,9 +68,21 @@ export const SETTINGS = {
     "PostgreSQL to read; without it the embedded database",
     z
       .string()
-      .regex(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://")
+      .regex(POSTGRES_URL, NO_POSTGRES_URL)
       .optional()
       .transform((url) => url ?? null),
+  ),
+  readDatabaseUrl: setting(
+    "--read-database-url <url...>",
+    "PRECAST_READ_DATABASE_URL",
+    "streaming replicas of --database-url that take live queries; more than one by repeating the flag, or with blanks between them",
+    postgresUrls.optional().transform((urls) => urls ?? []),
+  ),
+  maxReplicaLag: setting(
+    "--max-replica-lag <seconds>",
+    "PRECAST_MAX_REPLICA_LAG",
+    "seconds for which a replica may lack what was written, 5 by default; the database itself answers in place of one that is further behind",
+    whole(1, 3_600).default(5),
   ),
   dataDir: setting(
     "--data-dir <dir>",
@@ -160,7 +179,7 @@ export const SETTINGS = {
   connections: setting(
     "--connections <number>",
     "PRECAST_CONNECTIONS",
-    "live queries at once on PostgreSQL, of all workers together, 10 by default; each ledger has a connection of its own beside them",
+    "live queries at once on PostgreSQL, and on each replica, of all workers together, 10 by default; each ledger has a connection of its own beside them",
     whole(1, 1_000).default(10),
   ),
   queue: setting(
@@ -252,8 +271,15 @@ export function readSettings<N extends SettingName>(
     else if (given === undefined) problems.push(`${flagOf(name)} is missing (or ${variable} in the environment)`);
     else problems.push(`${flag === undefined ? variable : flagOf(name)} ${problemOf(result.error)}`);
   }
+  problems.push(...conflictsOf(values));
   if (problems.length > 0) throw new ConfigError(problems);
   return values as Settings<N>;
+}
+
+/** What is right in itself and does not go together. Values that are wrong are not there. */
+function conflictsOf({ databaseUrl, readDatabaseUrl }: Partial<Settings<SettingName>>): readonly string[] {
+  if (databaseUrl !== null || !readDatabaseUrl?.length) return [];
+  return [`${flagOf("readDatabaseUrl")} needs --database-url: the embedded database has no replicas`];
 }
 
 function problemOf(error: z.ZodError): string {

@@ -3,6 +3,8 @@ import type { Control } from "../../server/admin/control.ts";
 import type { Metrics } from "../../server/admin/metrics.ts";
 import { LIMITS, shareOf } from "../../server/http/limits.ts";
 import type { Listening } from "../../server/http/listen.ts";
+import { needCopies, openReplicas, type Replicas } from "../../server/live/replicas.ts";
+import { readStanding } from "../../server/live/standing.ts";
 import { type Log, openLog } from "../../server/log/log.ts";
 import { openSite } from "../../server/site.ts";
 import { openTree } from "../../server/tree/tree.ts";
@@ -24,6 +26,8 @@ import { startWatcher } from "../watcher.ts";
 const SETTINGS = [
   "host",
   "port",
+  "readDatabaseUrl",
+  "maxReplicaLag",
   "workers",
   "watch",
   "drain",
@@ -50,6 +54,7 @@ export const serveCommand = defineCommand({
     "precast serve --watch",
     "precast serve --host 0.0.0.0 --port 8080 --out /var/lib/precast",
     "precast serve --workers 4 --connections 40 --admin-port 9090",
+    "precast serve --read-database-url postgres://replica-1/cms --max-replica-lag 2",
   ],
   run: async (context, settings) => {
     const { terminal } = context;
@@ -73,35 +78,47 @@ type Process = { readonly context: Context; readonly settings: ServeSettings; re
 async function serveAsFirst(process: Process): Promise<number> {
   const { settings } = process;
   // Workers use the embedded database through this process, and have connections to PostgreSQL of their own.
-  const database = await openDatabaseOf(settings.workers === 1 ? settings : { ...settings, connections: 1 });
-  try {
-    await serve(process, database);
-  } finally {
-    await database.close();
-  }
+  const own = settings.workers === 1 ? settings : { ...settings, connections: 1 };
+  await withDatabases(own, (databases) => serve(process, databases));
   return DONE;
 }
 
-/** One more than live queries may take, so that the ledger never waits for one of them. */
-function openDatabaseOf(settings: ServeSettings): Promise<Database> {
-  const limits = { connections: settings.connections + 1, queryTimeout: QUERY_TIMEOUT, share: true };
-  return openDatabase(databaseOptions(settings, limits));
+/** What answers live. */
+type Databases = { readonly database: Database; readonly replicas: Replicas };
+
+async function withDatabases(settings: ServeSettings, use: (databases: Databases) => Promise<void>): Promise<void> {
+  const { connections, readDatabaseUrl: urls, maxReplicaLag } = settings;
+  // More than live queries may take, so that neither the ledger nor the watch over replicas waits for one of them.
+  const limits = { connections: connections + (urls.length === 0 ? 1 : 2), queryTimeout: QUERY_TIMEOUT };
+  const database = await openDatabase(databaseOptions(settings, { ...limits, share: true }));
+  try {
+    const maxLag = maxReplicaLag * 1_000;
+    const replicas = await openReplicas(database, { urls, connections, queryTimeout: QUERY_TIMEOUT, maxLag });
+    await use({ database, replicas }).finally(replicas.close);
+  } finally {
+    await database.close();
+  }
 }
 
-async function serve(process: Process, database: Database): Promise<void> {
+const BY_REPLICAS = "the others by its replicas, and counts wait on disk";
+const REFUSED = "the others are 503";
+
+async function serve(process: Process, databases: Databases): Promise<void> {
+  const { database, replicas } = databases;
   const { context, settings, log } = process;
   const { terminal, stopped } = context;
   const stop = stopped();
   // The tree answers without the database: one that is away is no reason not to start.
   await needSchema(database).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault)) throw error;
-    log.warn(
-      "The database does not answer. Free requests are served from the tree, the others are 503 until it is back.",
-    );
+    const others = replicas.all.some(({ standing }) => standing().kind === "used") ? BY_REPLICAS : REFUSED;
+    log.warn(`The database does not answer. Free requests are served from the tree, ${others} until it is back.`);
   });
-  const watched = await openWatched(process, database);
+  needCopies(replicas.all);
+  replicas.tell(log.warn);
+  const watched = await openWatched(process, databases);
   try {
-    const server = await openServer(process, database, watched?.metrics ?? null);
+    const server = await openServer(process, databases, watched?.metrics ?? null);
     const told = { url: server.url, ...(watched === null ? {} : { admin: watched.control.url }) };
     terminal.result(`${terminal.colors.green("Precast serves")} ${server.url}`, told);
     if (watched !== null) terminal.say(`Health and metrics: ${watched.control.url}`);
@@ -120,15 +137,17 @@ async function serve(process: Process, database: Database): Promise<void> {
 type Watched = { readonly control: Control; readonly metrics: Metrics };
 
 /** Loaded where it is asked for. It listens before the API does, so that health can be asked from the first moment on. */
-async function openWatched({ context, settings, log }: Process, database: Database): Promise<Watched | null> {
+async function openWatched(process: Process, { database, replicas }: Databases): Promise<Watched | null> {
+  const { context, settings, log } = process;
   const { adminHost: host, adminPort: port, out, workers } = settings;
   if (port === null) return null;
   const metrics = await openMetricsOf(log);
   const { openControl } = await import("../../server/admin/control.ts");
   const { gatherMetrics } = await import("../../server/admin/worker-metrics.ts");
   const text = workers === 1 ? metrics.text : gatherMetrics(metrics);
-  const options = { host, port, out, database, now: context.now, metrics, text, onError: log.error };
-  const control = await openControl(options).catch((error: NodeJS.ErrnoException) => {
+  const standings = () => replicas.all.map(({ standing }) => readStanding(standing()));
+  const what = { out, database, replicas: standings, now: context.now, metrics, text, onError: log.error };
+  const control = await openControl({ host, port, ...what }).catch((error: NodeJS.ErrnoException) => {
     throw error.code === "EADDRINUSE" ? new Error(ADMIN_PORT_IN_USE) : error;
   });
   return { control, metrics };
@@ -144,18 +163,19 @@ async function openMetricsOf(log: Log): Promise<Metrics> {
 /** Milliseconds for what a worker does beside its drain: to send its counts, to start or to end. */
 const WORKER_GRACE = 10_000;
 
-function openServer(process: Process, database: Database, metrics: Metrics | null): Promise<Listening> {
+function openServer(process: Process, databases: Databases, metrics: Metrics | null): Promise<Listening> {
   const { workers, host, port, drain } = process.settings;
-  if (workers === 1) return openOwnSite(process, database, metrics);
+  if (workers === 1) return openOwnSite(process, databases, metrics);
   const limit = drain * 1_000 + WORKER_GRACE;
   return openWorkers({ count: workers, host, port, limit, warn: process.log.warn });
 }
 
 /** Everything that a process which answers is told of its settings. */
-function openOwnSite(process: Process, database: Database, metrics: Metrics | null): Promise<Listening> {
+function openOwnSite(process: Process, databases: Databases, metrics: Metrics | null): Promise<Listening> {
   const { context, settings, log } = process;
-  return openSite(database, {
+  return openSite(databases.database, {
     ...settings,
+    replicas: databases.replicas.all,
     queryTimeout: QUERY_TIMEOUT,
     limits: { ...LIMITS, drain: settings.drain * 1_000, connections: settings.maxConnections },
     policy: { browsers: settings.cacheControl, cdns: settings.cdnCacheControl },
@@ -172,17 +192,14 @@ async function serveAsWorker({ context, settings, log }: Process): Promise<numbe
   const stop = orderedToStop();
   const share = shareOfWorker(settings);
   try {
-    const database = await openDatabaseOf(share);
-    try {
+    await withDatabases(share, async (databases) => {
       const metrics = settings.adminPort === null ? null : await openMetricsOf(log);
       if (metrics !== null) (await import("../../server/admin/worker-metrics.ts")).tellMetrics(metrics);
-      const { url, stop: end } = await openOwnSite({ context, settings: share, log }, database, metrics);
+      const { url, stop: end } = await openOwnSite({ context, settings: share, log }, databases, metrics);
       await tellPrimary({ kind: "listening", url });
       await stop;
       await end();
-    } finally {
-      await database.close();
-    }
+    });
     return DONE;
   } catch (error) {
     await tellPrimary({ kind: "failed", why: describeFailure(error) });

@@ -3,7 +3,7 @@ import type { Database } from "../../shared/database/database.ts";
 import { openAdmin } from "./admin.ts";
 import type { Metrics } from "./metrics.ts";
 import { openProbe } from "./probe.ts";
-import { readinessOf } from "./readiness.ts";
+import { type DatabaseStanding, readinessOf } from "./readiness.ts";
 import { readTreeStanding } from "./tree-standing.ts";
 
 export type ControlOptions = {
@@ -12,6 +12,8 @@ export type ControlOptions = {
   /** The folder of the tree. */
   readonly out: string;
   readonly database: Pick<Database, "query">;
+  /** How its replicas are, in their order. */
+  readonly replicas: () => readonly DatabaseStanding[];
   readonly now: () => Date;
   /** Of this process. */
   readonly metrics: Pick<Metrics, "watch">;
@@ -28,7 +30,7 @@ export type Control = {
 };
 
 export async function openControl(options: ControlOptions): Promise<Control> {
-  const { host, port, out, database, now, metrics, text, onError } = options;
+  const { host, port, out, database, replicas, now, metrics, text, onError } = options;
   const probe = openProbe(database);
   let draining = false;
 
@@ -39,7 +41,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
 
   async function readiness() {
     const [tree, databaseStanding] = await Promise.all([readTreeStanding(out), probe()]);
-    return readinessOf(tree, databaseStanding, draining);
+    return readinessOf(tree, databaseStanding, replicas(), draining);
   }
 
   metrics.watch({ treeAge });

@@ -15,6 +15,8 @@ export type Metrics = {
   readonly observe: Observe;
   /** Has these read whenever somebody asks. */
   readonly watch: (gauges: Gauges) => void;
+  /** Has what is known of read replicas read whenever somebody asks. */
+  readonly watchReplicas: (read: () => DatabaseReadings) => void;
   /** In the text format of Prometheus. */
   readonly text: () => Promise<string>;
   /** For a process that adds up several. */
@@ -23,6 +25,16 @@ export type Metrics = {
 
 export type Snapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/** `answered` are queries; a lag is null where it is not known. */
+export type DatabaseReadings = {
+  readonly primary: { readonly answered: number };
+  readonly replicas: readonly {
+    readonly answered: number;
+    readonly ready: boolean;
+    readonly lag_seconds: number | null;
+  }[];
+};
 
 /** Where gauges are read. What is not given is not told. */
 export type Gauges = { readonly [name in keyof typeof GAUGES]?: () => number | null | Promise<number | null> };
@@ -78,6 +90,7 @@ export function openMetrics(droppedLines: () => number): Metrics {
     watch: (gauges) => {
       for (const [name, read] of Object.entries(gauges)) addGauge(registry, name as keyof Gauges, read);
     },
+    watchReplicas: (read) => addReplicas(registry, read),
     text: () => registry.metrics(),
     snapshot: () => registry.getMetricsAsJSON(),
   };
@@ -123,6 +136,45 @@ function addGauge(registry: Registry, name: keyof Gauges, read: () => number | n
       const value = await read();
       if (value === null) this.remove();
       else this.set(value);
+    },
+  });
+}
+
+/** They are told by their numbers in the order in which they were given: their addresses are nobody's business. */
+function addReplicas(registry: Registry, read: () => DatabaseReadings): void {
+  const registers = [registry];
+  new Counter({
+    name: `${PREFIX}live_queries_total`,
+    help: "Live queries by the database that answered them",
+    labelNames: ["database"],
+    registers,
+    collect() {
+      const { primary, replicas } = read();
+      this.reset();
+      this.inc({ database: "primary" }, primary.answered);
+      for (const [index, { answered }] of replicas.entries()) this.inc({ database: `replica-${index + 1}` }, answered);
+    },
+  });
+  new Gauge({
+    name: `${PREFIX}replica_ready`,
+    help: "Whether the read replica answers live queries (1) or is left alone (0)",
+    labelNames: ["replica"],
+    aggregator: "min",
+    registers,
+    collect() {
+      for (const [index, { ready }] of read().replicas.entries()) this.set({ replica: index + 1 }, ready ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: `${PREFIX}replica_lag_seconds`,
+    help: "For how long, at most, the read replica lacks what was written; none where that is not known",
+    labelNames: ["replica"],
+    aggregator: "max",
+    registers,
+    collect() {
+      this.reset();
+      for (const [index, { lag_seconds }] of read().replicas.entries())
+        if (lag_seconds !== null) this.set({ replica: index + 1 }, lag_seconds);
     },
   });
 }

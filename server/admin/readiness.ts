@@ -7,6 +7,8 @@ export type Readiness = {
   readonly draining: boolean;
   readonly tree: TreeStanding;
   readonly database: DatabaseStanding;
+  /** Left out where there are none. */
+  readonly replicas?: readonly DatabaseStanding[];
 };
 
 /** `error` says why it is not ready. */
@@ -15,10 +17,15 @@ export type DatabaseStanding = { readonly ready: boolean; readonly error: string
 /**
  * One of the two is enough. From the tree all that is free is answered, and were a server taken out because the database is away,
  * all would be taken out at once, with nobody left for what needs none. Without a tree all is answered live, as it is
- * before the first build.
+ * before the first build. Replicas answer live while the database is away, but without it nothing counted arrives.
  */
-export function readinessOf(tree: TreeStanding, database: DatabaseStanding, draining: boolean): Readiness {
-  const ready = [tree, database].filter((part) => part.ready).length;
-  const status = draining || ready === 0 ? "unavailable" : ready === 1 ? "degraded" : "ok";
-  return { status, draining, tree, database };
+export function readinessOf(
+  tree: TreeStanding,
+  database: DatabaseStanding,
+  replicas: readonly DatabaseStanding[],
+  draining: boolean,
+): Readiness {
+  const answers = [tree, database, ...replicas].some(({ ready }) => ready);
+  const status = draining || !answers ? "unavailable" : tree.ready && database.ready ? "ok" : "degraded";
+  return { status, draining, tree, database, ...(replicas.length === 0 ? {} : { replicas }) };
 }

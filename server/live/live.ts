@@ -1,38 +1,39 @@
 /** Answers from the database while the server runs: bounded, shared by those who ask the same, and given up in time. */
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { App, Field } from "../../shared/catalog.ts";
-import type { Database, Query, Session } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { answerLive } from "../../shared/live.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { databaseUnavailable, overloaded, type Refusal } from "../../shared/refusal.ts";
 import type { Sources } from "../../shared/respond.ts";
 import type { SlotBook } from "../../shared/slots.ts";
-import { takePulse } from "./pulse.ts";
-import { openQueue } from "./queue.ts";
+import { openChoice } from "./choice.ts";
+import type { Replica } from "./replica.ts";
 import { openSharing } from "./sharing.ts";
+import { type Ask, openSource, type SourceOptions } from "./source.ts";
 
-export type LiveOptions = AppDefaults & {
-  /** Live queries at once at most; one on the embedded database. And how many may wait for one of those to end. */
-  readonly connections: number;
-  readonly queue: number;
-  /** Milliseconds from when a query is asked for to when it is given up, its waiting included. */
-  readonly queryTimeout: number;
-};
+export type LiveOptions = AppDefaults &
+  SourceOptions & {
+    /** Those answer as long as one of them may. */
+    readonly replicas?: readonly Replica[];
+  };
 
 export type LiveState = { readonly running: number; readonly waiting: number; readonly databaseAway: boolean };
 
 export type Live = Pick<Sources, "findApp" | "answer"> & {
   readonly state: () => LiveState;
+  /** How many queries each has answered: the primary, then the replicas. */
+  readonly answered: () => readonly number[];
   readonly close: () => void;
 };
 
 export function openLive(database: Database, options: LiveOptions): Live {
-  const atOnce = database.kind === "embedded" ? 1 : options.connections;
-  // What begins has at least as much time left: with less, a database that hangs would do little but begin and cancel.
-  const patience = options.queryTimeout / 2;
-  const queue = openQueue({ atOnce, waiting: options.queue, patience });
-  const pulse = takePulse({ probe: database.probe, onAway: database.renew });
+  const { replicas = [], queryTimeout } = options;
+  const sources = openChoice(
+    openSource(database, options),
+    replicas.map((replica) => ({ source: openSource(replica.database, options), standing: replica.standing })),
+  );
   const apps = openSharing<App | null>();
   const answers = openSharing<string | Refusal>(refuseAtOnce);
   const slots: SlotBook = new Map();
@@ -41,16 +42,15 @@ export function openLive(database: Database, options: LiveOptions): Live {
 
   /** Crowds are refused so: it costs far less than to begin something for each and to give it up. */
   function refuseAtOnce(): Refusal | null {
-    if (pulse.isAway()) return databaseUnavailable();
-    return queue.isFull() ? overloaded() : null;
+    const source = sources.choose();
+    if (source.isAway()) return databaseUnavailable();
+    return source.isFull() ? overloaded() : null;
   }
 
-  async function ask<T>(controller: AbortController, run: (session: Pick<Session, "query">) => Promise<T>): Promise<T> {
-    const { signal } = controller;
-    const session = { query: (query: Query) => database.query(query, signal) };
-    const limit = setTimeout(() => controller.abort(), options.queryTimeout);
+  async function ask<T>(controller: AbortController, run: Ask<T>): Promise<T> {
+    const limit = setTimeout(() => controller.abort(), queryTimeout);
     try {
-      return await pulse.during(controller, () => queue.run(signal, () => run(session)));
+      return await sources.ask(controller, run);
     } finally {
       clearTimeout(limit);
     }
@@ -79,8 +79,8 @@ export function openLive(database: Database, options: LiveOptions): Live {
     );
   }
 
-  const state = () => ({ ...queue.counts(), databaseAway: pulse.isAway() });
-  return { findApp, answer, state, close: pulse.close };
+  const { state, answered, close } = sources;
+  return { findApp, answer, state, answered, close };
 }
 
 /** What the plan says, however it was asked for. Types and fields are the app's of that name. */

@@ -79,5 +79,5 @@ function timeLimits(milliseconds: number): pg.PoolConfig {
 export function isLost(error: unknown): boolean {
   if (!(error instanceof DatabaseFault) || error.reason !== "unavailable") return false;
   const { severity, code } = (error.cause ?? {}) as { severity?: string; code?: string };
-  return severity === undefined || /^(08|57P)/.test(code ?? "");
+  return severity === undefined || severity === "FATAL" || /^(08|57P)/.test(code ?? "");
 }

@@ -50,6 +50,11 @@ export type TestServer = {
   /** Freezes every process of the server: connections stay open, and nothing answers. */
   pause(): void;
   resume(): void;
+  /**
+   * Starts a streaming replica of this server as it is now. Where no `pg_basebackup` is at hand, files can be copied from
+   * a server that is stopped alone: this one is, for a moment.
+   */
+  replicate(): Promise<TestServer>;
   /** Ends the server and deletes its data. */
   remove(): Promise<void>;
 };
@@ -250,12 +255,38 @@ function handle(place: Place, first: ChildProcess, stopGuarding: () => void): Te
     resume() {
       for (const one of family(pid())) signal(one.pid, "SIGCONT");
     },
+    async replicate() {
+      await server.stop();
+      const copy = await startCopy(place).finally(server.start);
+      return copy;
+    },
     async remove() {
       await server.stop("immediate");
       stopGuarding();
     },
   };
   return server;
+}
+
+/** It finds the server that it follows as soon as that is there. */
+async function startCopy(place: Place): Promise<TestServer> {
+  const folder = makeFolder();
+  const stopGuarding = guard(folder);
+  const settings = {
+    ...place.settings,
+    primary_conninfo: `host=127.0.0.1 port=${place.port} user=postgres`,
+    wal_retrieve_retry_interval: "100ms",
+  };
+  try {
+    // With the owners that the files have.
+    await promisify(execFile)("cp", ["-a", join(place.folder, "data"), folder]);
+    writeFileSync(join(folder, "data", "standby.signal"), "");
+    const { port, child } = await startOnFreePort(place.bin, folder, settings);
+    return handle({ bin: place.bin, folder, port, settings }, child, stopGuarding);
+  } catch (error) {
+    stopGuarding();
+    throw error;
+  }
 }
 
 function serverUrl(port: number, database: string): string {

@@ -1,0 +1,32 @@
+/** What a server of PostgreSQL says of itself: whose data it has, and how much of the log they come by. */
+import { type Session, sql } from "../../shared/database/database.ts";
+
+export type Instance = {
+  /** The same for a primary and all that were copied from it. */
+  readonly system: string;
+  /** The name of the database. */
+  readonly database: string;
+  /** When the server was started. */
+  readonly started: string;
+  /** It takes its data from another, and takes no writes. */
+  readonly recovering: boolean;
+  /** The end of its log, or as far as it has come with that of the other. */
+  readonly position: bigint;
+};
+
+export async function readInstance(session: Pick<Session, "query">): Promise<Instance> {
+  const rows = await session.query(
+    sql(`SELECT system_identifier::text, current_database()::text, extract(epoch FROM pg_postmaster_start_time())::text,
+  pg_is_in_recovery()::text,
+  ((CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END) - '0/0')::text
+FROM pg_control_system()`),
+  );
+  const [system, database, started, recovering, position] = rows[0] as readonly string[];
+  return {
+    system: system as string,
+    database: database as string,
+    started: started as string,
+    recovering: recovering === "true",
+    position: BigInt(position ?? 0),
+  };
+}

@@ -1,0 +1,91 @@
+/** The read replicas of a database: looked at again and again, told of when one is used no more or again. */
+import type { Database } from "../../shared/database/database.ts";
+import { followLog } from "./primary-log.ts";
+import { type Replica, type ReplicaOptions, watchReplica } from "./replica.ts";
+import { describeStanding } from "./standing.ts";
+
+export type Replicas = {
+  readonly all: readonly Replica[];
+  /** From now on tells of each that is used no more, and of each that is used again. */
+  readonly tell: (tell: (news: string) => void) => void;
+  readonly close: () => Promise<void>;
+};
+
+export type ReplicasOptions = ReplicaOptions & { readonly urls: readonly string[] };
+
+export class ReplicaError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "ReplicaError";
+  }
+}
+
+const LONGEST_PAUSE = 1_000;
+/** Looks in the time that a replica may be behind: what is known of it may be as old as the pause between two. */
+const LOOKS = 4;
+/** So much of a lag can be told. */
+const MEMORY = 600_000;
+
+/** Resolves when each was looked at. One that is away or behind is no reason to fail. */
+export async function openReplicas(primary: Database, options: ReplicasOptions): Promise<Replicas> {
+  const { urls, maxLag } = options;
+  if (urls.length === 0) return { all: [], tell: () => {}, close: async () => {} };
+  const log = followLog(primary, Math.max(MEMORY, maxLag * 2));
+  const all = await Promise.all(urls.map((url, index) => watchReplica(nameOf(url, index), url, log, options)));
+  const out = new Set<Replica>();
+  let onNews: ((news: string) => void) | null = null;
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  function tellOf(replica: Replica): void {
+    const standing = replica.standing();
+    const isOut = standing.kind !== "used";
+    if (closed || onNews === null || standing.kind === "new" || isOut === out.has(replica)) return;
+    if (isOut) out.add(replica);
+    else out.delete(replica);
+    const { name } = replica;
+    onNews(isOut ? `${name} is left alone: ${describeStanding(standing)}.` : `${name} answers live requests again.`);
+  }
+
+  async function watch(): Promise<void> {
+    await log.look();
+    for (const replica of all) void replica.look().then(() => tellOf(replica));
+    watchSoon();
+  }
+
+  function watchSoon(): void {
+    if (!closed) timer = setTimeout(watch, Math.min(LONGEST_PAUSE, maxLag / LOOKS));
+  }
+
+  await log.look();
+  await Promise.all(all.map(({ look }) => look()));
+  watchSoon();
+  return {
+    all,
+    tell: (tell) => {
+      onNews = tell;
+      for (const replica of all) tellOf(replica);
+    },
+    close: async () => {
+      closed = true;
+      clearTimeout(timer);
+      await Promise.all(all.map(({ database }) => database.close()));
+    },
+  };
+}
+
+/** Throws ReplicaError where one is known to be no copy of the primary. */
+export function needCopies(replicas: readonly Replica[]): void {
+  const foreign = replicas.filter(({ standing }) => standing().kind === "foreign");
+  if (foreign.length === 0) return;
+  const refusals = foreign.map(
+    ({ name }) => `${name} is another database. --read-database-url takes streaming replicas of --database-url alone.`,
+  );
+  throw new ReplicaError(refusals.join("\n"));
+}
+
+/** Never the URL: it may hold a password. */
+function nameOf(url: string, index: number): string {
+  const host = URL.canParse(url) ? new URL(url).host : "";
+  return `Replica ${index + 1}${host === "" ? "" : ` (${host})`}`;
+}

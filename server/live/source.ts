@@ -1,0 +1,48 @@
+/** A database that answers live: so many queries at once, those that wait for them, and whether it is there. */
+import type { Database, Query, Session } from "../../shared/database/database.ts";
+import { takePulse } from "./pulse.ts";
+import { openQueue, type Queue } from "./queue.ts";
+
+export type Source = {
+  /** Asks when its turn comes. The controller is told when the database goes away meanwhile. */
+  readonly ask: <T>(controller: AbortController, run: Ask<T>) => Promise<T>;
+  readonly isAway: () => boolean;
+  readonly isFull: Queue["isFull"];
+  readonly counts: Queue["counts"];
+  /** How many it has answered. */
+  readonly answered: () => number;
+  readonly close: () => void;
+};
+
+export type Ask<T> = (session: Pick<Session, "query">) => Promise<T>;
+
+export type SourceOptions = {
+  /** Live queries at once at most; one on the embedded database. And how many may wait for one of those to end. */
+  readonly connections: number;
+  readonly queue: number;
+  /** Milliseconds from when a query is asked for to when it is given up, its waiting included. */
+  readonly queryTimeout: number;
+};
+
+export function openSource(database: Database, { connections, queue, queryTimeout }: SourceOptions): Source {
+  const atOnce = database.kind === "embedded" ? 1 : connections;
+  // What begins has at least as much time left: with less, a database that hangs would do little but begin and cancel.
+  const line = openQueue({ atOnce, waiting: queue, patience: queryTimeout / 2 });
+  const pulse = takePulse({ probe: database.probe, onAway: database.renew });
+  let answered = 0;
+
+  return {
+    ask: async (controller, run) => {
+      const { signal } = controller;
+      const session = { query: (query: Query) => database.query(query, signal) };
+      const result = await pulse.during(controller, () => line.run(signal, () => run(session)));
+      answered++;
+      return result;
+    },
+    isAway: pulse.isAway,
+    isFull: line.isFull,
+    counts: line.counts,
+    answered: () => answered,
+    close: pulse.close,
+  };
+}

@@ -1,0 +1,38 @@
+/** How far a replica is said to be behind, from what is known of the primary's log. */
+import { expect, test } from "vitest";
+import { addMark, lagOf, type Mark } from "../../server/live/lag.ts";
+
+const WINDOW = 10_000;
+
+function marksOf(...pairs: readonly (readonly [time: number, position: bigint])[]): readonly Mark[] {
+  return pairs.reduce<readonly Mark[]>((marks, [time, position]) => addMark(marks, { time, position }, WINDOW), []);
+}
+
+test("who has what the log had at a time lacks at most what came later", () => {
+  const marks = marksOf([1_000, 10n], [2_000, 20n], [3_000, 30n]);
+  expect(lagOf(marks, 30n, 3_500)).toBe(500);
+  expect(lagOf(marks, 35n, 3_500)).toBe(500);
+  expect(lagOf(marks, 29n, 3_500)).toBe(1_500);
+  expect(lagOf(marks, 10n, 3_500)).toBe(2_500);
+});
+
+test("nothing is known of who has less than was ever seen", () => {
+  expect(lagOf(marksOf([1_000, 10n]), 9n, 1_000)).toBeNull();
+  expect(lagOf([], 9n, 1_000)).toBeNull();
+});
+
+test("a log that stands still makes nobody late", () => {
+  expect(lagOf(marksOf([1_000, 10n], [2_000, 10n], [9_000, 10n]), 10n, 9_001)).toBe(1);
+});
+
+test("where a log ended long ago is forgotten", () => {
+  const marks = marksOf([1_000, 10n], [2_000, 20n], [11_500, 30n]);
+  expect(lagOf(marks, 10n, 11_500)).toBeNull();
+  expect(lagOf(marks, 20n, 11_500)).toBe(9_500);
+});
+
+test("a log that goes back is another one: what only the old one had is forgotten", () => {
+  const marks = marksOf([1_000, 10n], [2_000, 40n], [3_000, 30n]);
+  expect(lagOf(marks, 30n, 3_000)).toBe(0);
+  expect(lagOf(marks, 29n, 3_000)).toBe(2_000);
+});

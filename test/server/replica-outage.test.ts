@@ -1,0 +1,145 @@
+/** What users see of replicas and their primary going away and coming back: nothing. */
+import { afterEach, describe, expect, test } from "vitest";
+import { holdPort, type Served } from "../support/cli.ts";
+import { asShop, FREE, openFollowing, rename, rowsOf, serve, TITLES, total } from "../support/following.ts";
+import { until } from "../support/until.ts";
+
+const following = openFollowing();
+
+/** Clients that ask live until they are told to stop, and then tell what they got. */
+function startLoad(server: Served): { readonly asked: () => number; readonly stop: () => Promise<Set<number>> } {
+  const statuses = new Set<number>();
+  let asked = 0;
+  let stopping = false;
+  const client = async (number: number) => {
+    while (!stopping) {
+      asked++;
+      statuses.add((await server.get(`/api/v1/posts?per_page=${number}&page=${asked}`, asShop)).status);
+    }
+  };
+  const clients = [1, 2, 3, 4].map(client);
+  return {
+    asked: () => asked,
+    stop: async () => {
+      stopping = true;
+      await Promise.all(clients);
+      return statuses;
+    },
+  };
+}
+
+/** A replica goes and comes back, and each is told once. On a machine that is very busy it may seem to go more than once. */
+function expectTurns(told: readonly string[]): void {
+  const turns = told.map((line) => (line.includes("is left alone") ? "gone" : "back"));
+  expect(turns.join(" ")).toMatch(/^gone back( gone back)*$/);
+}
+
+describe("a replica that is away", () => {
+  test.each([
+    ["crashes", () => following.near.stop("immediate"), () => following.near.start()],
+    ["freezes", async () => following.near.pause(), async () => following.near.resume()],
+  ])("%s under load: every answer is given, and it is used again when it is back", async (_, leave, comeBack) => {
+    const server = await serve(following, [following.urls.near]);
+    await server.ready(true);
+    const load = startLoad(server);
+    await until("some load", () => load.asked() > 50);
+    await leave();
+    await server.ready(false);
+    const asked = load.asked();
+    await until("more load", () => load.asked() > asked + 50);
+    await comeBack();
+    await server.ready(true);
+    const { "replica-1": before = 0 } = await server.answered();
+    await until("its answers", async () => ((await server.answered())["replica-1"] ?? 0) > before + 50);
+    expect([...(await load.stop())]).toEqual([200]);
+    expect(server.told()[0]).toMatch(/^Replica 1 \(127.0.0.1:\d+\) is left alone: it does not answer/);
+    expectTurns(server.told());
+  });
+
+  test("at the start is told of once, and the primary answers", async () => {
+    const held = await holdPort();
+    await held.release();
+    const server = await serve(following, [
+      `postgres://reader:secret@127.0.0.1:${held.port}/none`,
+      following.urls.near,
+    ]);
+    await server.ready(false, true);
+    expect(await server.title()).toBeTypeOf("string");
+    expect(await server.answered()).toEqual({ primary: 0, "replica-1": 0, "replica-2": 1 });
+    const metrics = JSON.stringify([...(await server.metrics())]);
+    const shown = [metrics, (await server.readyz()).text, ...Object.values(server.output())].join("\n");
+    expect(shown).not.toContain("secret");
+    expect(server.told()).toEqual([expect.stringMatching(/^Replica 1 .* does not answer .*ECONNREFUSED/)]);
+  });
+});
+
+describe("while the primary is away", () => {
+  afterEach(() => following.primary.start().catch(() => {}));
+
+  test("replicas answer, counts wait on disk, and what is free is as ever", async () => {
+    const before = await total(following);
+    const server = await serve(following, [following.urls.near], "--data-dir own");
+    await server.ready(true);
+    const free = (await server.get(FREE, asShop)).text;
+    await following.primary.stop("immediate");
+    for (let page = 1; page <= 5; page++) expect((await server.get(`${TITLES}&page=${page}`, asShop)).status).toBe(200);
+    expect((await server.get(FREE, asShop)).text).toBe(free);
+    await until("the outage to show", async () => (await server.readyz()).json.status === "degraded");
+    expect((await server.readyz()).json).toMatchObject({ database: { ready: false }, replicas: [{ ready: true }] });
+
+    // One that begins now finds nobody but the replica.
+    const late = await serve(following, [following.urls.near], "--data-dir late");
+    expect(await late.title()).toBeTypeOf("string");
+    expect(late.output().stderr).toContain("the others by its replicas");
+
+    await following.primary.start();
+    await until("the counts", async () => (await total(following)) - before === 6);
+    await Promise.all([server.ready(true), late.ready(true)]);
+  });
+
+  test("and one replica, too, the other answers", async () => {
+    const server = await serve(following, [following.urls.near, following.urls.other]);
+    await server.ready(true, true);
+    await following.primary.stop("immediate");
+    const load = startLoad(server);
+    await until("some load", () => load.asked() > 50);
+    await following.near.stop("immediate");
+    await server.ready(false, true);
+    const asked = load.asked();
+    await until("more load", () => load.asked() > asked + 50);
+    expect([...(await load.stop())]).toEqual([200]);
+    await following.primary.start();
+    await following.near.start();
+    await server.ready(true, true);
+  });
+});
+
+describe("several processes", () => {
+  test("use a replica all of them, and say once what becomes of it", async () => {
+    const server = await serve(following, [following.urls.near], "--workers 2");
+    await server.ready(true);
+    const load = startLoad(server);
+    await until("some load", () => load.asked() > 50);
+    expect((await server.answered()).primary).toBe(0);
+    await following.near.stop("immediate");
+    await server.ready(false);
+    const asked = load.asked();
+    await until("more load", () => load.asked() > asked + 50);
+    await following.near.start();
+    await server.ready(true);
+    expect([...(await load.stop())]).toEqual([200]);
+    expectTurns(server.told());
+    expect((await server.stop()).code).toBe(0);
+  });
+});
+
+// It follows nobody from then on, and so this is the last.
+test("a replica that is promoted is left alone: what it has is not what the primary has", async () => {
+  const server = await serve(following, [following.urls.other]);
+  await server.ready(true);
+  await rowsOf(following.urls.other, "SELECT pg_promote()");
+  await server.ready(false);
+  await rename(following, "Afterwards");
+  expect(await server.title()).toBe("Afterwards");
+  expect(server.told()).toEqual([expect.stringMatching(/^Replica 1 .* is left alone: it takes writes of its own/)]);
+});

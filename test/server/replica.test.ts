@@ -1,0 +1,243 @@
+/** Read replicas: live queries go to a real streaming replica that is near enough, and to no other database. */
+import { Client } from "pg";
+import { afterEach, describe, expect, inject, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { openPlace, shop } from "../support/cli.ts";
+import { asShop, caughtUp, FREE, openFollowing, rename, rowsOf, serve, TITLES, total } from "../support/following.ts";
+import { createDatabase, dropDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
+
+const following = openFollowing();
+
+/** The queries about content that connections of the server have asked last. */
+const contentQueries = async (url: string) =>
+  (
+    await rowsOf(
+      url,
+      `SELECT pid FROM pg_stat_activity WHERE application_name = 'precast' AND datname = current_database()
+       AND query LIKE '%precast.entries%'`,
+    )
+  ).length;
+
+describe("a replica that is near enough", () => {
+  test("answers what is live, and the primary takes the counts", async () => {
+    const before = await total(following);
+    const server = await serve(following, [following.urls.near]);
+    await server.ready(true);
+    for (let page = 1; page <= 5; page++) expect((await server.get(`${TITLES}&page=${page}`, asShop)).status).toBe(200);
+    expect((await server.get("/api/v1/posts/search?q=one", asShop)).status).toBe(200);
+    expect(await server.answered()).toEqual({ primary: 0, "replica-1": 6 });
+    expect(await contentQueries(following.urls.near)).toBeGreaterThan(0);
+    expect(await contentQueries(following.urls.primary)).toBe(0);
+    expect((await server.stop()).code).toBe(0);
+    expect((await total(following)) - before).toBe(6);
+    expect(server.told()).toEqual([]);
+  });
+
+  test("knows the apps as well, where there is no tree", async () => {
+    const server = await serve(following, [following.urls.near], "--out nowhere");
+    await server.ready(true);
+    expect((await server.get(FREE, asShop)).status).toBe(200);
+    expect((await server.get(FREE, { appKey: "stranger" })).status).toBe(401);
+    expect(await server.answered()).toEqual({ primary: 0, "replica-1": 3 });
+  });
+
+  test("shares the load with another", async () => {
+    const server = await serve(following, [following.urls.near, following.urls.other]);
+    await server.ready(true, true);
+    for (let page = 1; page <= 20; page++) await server.get(`${TITLES}&page=${page}`, asShop);
+    const { primary: none, ...shares } = await server.answered();
+    expect([none, Object.keys(shares)]).toEqual([0, ["replica-1", "replica-2"]]);
+    for (const share of Object.values(shares)) expect(share).toBeGreaterThanOrEqual(5);
+  });
+
+  test("cancels what takes too long, and the primary is not asked for it", async () => {
+    const server = await serve(following, [following.urls.near]);
+    await server.ready(true);
+    const holder = new Client({ connectionString: following.urls.primary });
+    await holder.connect();
+    try {
+      await lockEverywhere(holder);
+      const got = await server.get(TITLES, asShop);
+      expect([got.status, got.json.error.code]).toEqual([504, "QUERY_TIMEOUT"]);
+      expect([await waiting(following.urls.near), await waiting(following.urls.primary)]).toEqual([0, 0]);
+    } finally {
+      await holder.end();
+    }
+    expect(await server.title()).toBeTypeOf("string");
+    expect((await server.answered()).primary).toBe(0);
+  });
+
+  test("that gives up a query by itself has it answered by the primary", async () => {
+    const server = await serve(following, [following.urls.near]);
+    await server.ready(true);
+    const holder = new Client({ connectionString: following.urls.primary });
+    await holder.connect();
+    try {
+      await lockEverywhere(holder);
+      const answer = server.get(TITLES, asShop);
+      await until("the query to wait there", async () => (await waiting(following.urls.near)) === 1);
+      await rowsOf(following.urls.near, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity ${WAITING}`);
+      await until("the query to wait on the primary", async () => (await waiting(following.urls.primary)) === 1);
+      await holder.query("ROLLBACK");
+      expect((await answer).status).toBe(200);
+    } finally {
+      await holder.end();
+    }
+    expect(await server.answered()).toEqual({ primary: 1, "replica-1": 0 });
+    expect(server.told()).toEqual([]);
+  });
+});
+
+test("a query that stands in the way of what the primary has written is a fault of the replica, and not of the query", async () => {
+  const { primary, near } = following.urls;
+  const settle = (setting: string) =>
+    rowsOf(near, `ALTER SYSTEM ${setting}`).then(() => rowsOf(near, "SELECT pg_reload_conf()"));
+  await settle("SET max_standby_streaming_delay = 0");
+  const database = await openDatabase({ url: near, dataDir: "", queryTimeout: 30_000, connections: 1 });
+  try {
+    await rowsOf(primary, "CREATE TABLE passing AS SELECT 1 AS one");
+    await caughtUp(following, near);
+    const asked = database.query(sql("SELECT pg_sleep(30)::text FROM passing")).catch((error: unknown) => error);
+    const runs = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%FROM passing' AND wait_event = 'PgSleep'";
+    await until("the query to run", async () => (await rowsOf(near, runs)).length > 0);
+    await rowsOf(primary, "DROP TABLE passing");
+    expect(await asked).toMatchObject({ reason: "unavailable", code: "40001" });
+    expect(await database.query(sql("SELECT 'well'"))).toEqual([["well"]]);
+  } finally {
+    await database.close();
+    await settle("RESET max_standby_streaming_delay");
+  }
+});
+
+const WAITING =
+  "WHERE application_name = 'precast' AND wait_event_type = 'Lock' AND datname = current_database() AND state = 'active'";
+const waiting = async (url: string) => (await rowsOf(url, `SELECT pid FROM pg_stat_activity ${WAITING}`)).length;
+
+/** A lock that the primary takes is taken by those that follow it. */
+async function lockEverywhere(holder: Client): Promise<void> {
+  await holder.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+  // Any commit brings what was written before it on its way.
+  await rowsOf(following.urls.primary, "SELECT pg_logical_emit_message(true, 'test', '')");
+  const held = `SELECT 1 FROM pg_locks JOIN pg_class ON pg_class.oid = relation
+    WHERE relname = 'entries' AND mode = 'AccessExclusiveLock' AND granted`;
+  await until("the lock to arrive", async () => (await rowsOf(following.urls.near, held)).length > 0);
+}
+
+describe("a replica that falls behind", () => {
+  afterEach(() => rowsOf(following.urls.near, "SELECT pg_wal_replay_resume()"));
+
+  test("answers as far as it may be behind, and no further", async () => {
+    await rename(following, "Old");
+    await caughtUp(following, following.urls.near);
+    const patient = await serve(following, [following.urls.near], "--max-replica-lag 3600");
+    const strict = await serve(following, [following.urls.near], "--max-replica-lag 2");
+    await Promise.all([patient.ready(true), strict.ready(true)]);
+    await rowsOf(following.urls.near, "SELECT pg_wal_replay_pause()");
+    await rename(following, "New");
+    expect(await patient.title()).toBe("Old");
+
+    await strict.ready(false);
+    for (let time = 0; time < 10; time++) expect(await strict.title()).toBe("New");
+    expect(await patient.title()).toBe("Old");
+    expect((await strict.readyz()).json).toMatchObject({
+      status: "ok",
+      replicas: [{ ready: false, error: expect.stringMatching(/ behind, .*--max-replica-lag/) }],
+    });
+    const series = async (name: string) => (await strict.metrics()).get(name)?.samples;
+    expect(await series("precast_replica_ready")).toMatchObject([{ labels: { replica: "1" }, value: 0 }]);
+    expect((await series("precast_replica_lag_seconds"))?.[0]?.value).toBeGreaterThan(2);
+
+    await rowsOf(following.urls.near, "SELECT pg_wal_replay_resume()");
+    await strict.ready(true);
+    for (const server of [patient, strict]) expect(await server.title()).toBe("New");
+    expect(await series("precast_replica_ready")).toMatchObject([{ value: 1 }]);
+    expect(strict.told()).toEqual([
+      expect.stringMatching(/^Replica 1 \(127.0.0.1:\d+\) is left alone: it is \d+ s behind/),
+      expect.stringMatching(/^Replica 1 .* answers live requests again\.$/),
+    ]);
+    expect(patient.told()).toEqual([]);
+  });
+
+  test("before the server starts is not asked, and is once it has what the primary had then", async () => {
+    await rename(following, "Before");
+    await caughtUp(following, following.urls.near);
+    await rowsOf(following.urls.near, "SELECT pg_wal_replay_pause()");
+    await rename(following, "After");
+    const server = await serve(following, [following.urls.near], "--max-replica-lag 3600");
+    expect(await server.title()).toBe("After");
+    expect((await server.readyz()).json.replicas[0].ready).toBe(false);
+    await rowsOf(following.urls.near, "SELECT pg_wal_replay_resume()");
+    await server.ready(true);
+    expect(await server.title()).toBe("After");
+    expect((await server.answered())["replica-1"]).toBe(1);
+  });
+
+  test("and lacks tables is left alone until it has them", async () => {
+    const url = await createDatabase(following.primary.url("postgres"));
+    const copy = following.near.url(new URL(url).pathname.slice(1));
+    await caughtUp(following, following.near.url("postgres"));
+    await rowsOf(following.urls.near, "SELECT pg_wal_replay_pause()");
+    const elsewhere = openPlace({ DATABASE_URL: url });
+    try {
+      await elsewhere.run("migrate");
+      await elsewhere.take(shop());
+      const server = await elsewhere.serve(`--read-database-url ${copy}`);
+      await server.printed(/Replica 1 .* is left alone: it lacks the current schema of Precast\./);
+      expect((await server.get(TITLES, asShop)).status).toBe(200);
+      await rowsOf(following.urls.near, "SELECT pg_wal_replay_resume()");
+      await server.printed(/Replica 1 .* answers live requests again\./);
+      expect((await server.get(TITLES, asShop)).status).toBe(200);
+      expect(await contentQueries(copy)).toBe(1);
+    } finally {
+      await elsewhere.close();
+      await dropDatabase(url);
+    }
+  });
+});
+
+describe("what is no replica", () => {
+  const refused = async (url: string) => {
+    const { code, stdout, stderr } = await following.place.run(`serve --port 0 --read-database-url ${url}`);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).not.toContain("secret");
+    return stderr;
+  };
+  const withPassword = (url: string) => url.replace("postgres@", "postgres:secret@");
+  const SENTENCE = /^Replica 1 \(127.0.0.1:\d+\) is another database\. --read-database-url takes .*\n$/;
+
+  test("is refused: another server, and another database of the same server", async () => {
+    expect(await refused(withPassword(inject("postgresUrl")))).toMatch(SENTENCE);
+    expect(await refused(withPassword(following.near.url("postgres")))).toMatch(SENTENCE);
+  });
+
+  test("is refused with the embedded database, which has none", async () => {
+    const { code, stderr } = await following.place.run(`serve --port x --read-database-url ${following.urls.near}`, {
+      DATABASE_URL: "",
+    });
+    expect(code).toBe(1);
+    expect(stderr.trimEnd().split("\n").sort()).toEqual([
+      expect.stringMatching(/^--port must be/),
+      "--read-database-url needs --database-url: the embedded database has no replicas",
+    ]);
+  });
+
+  test("the environment names several with blanks between them", async () => {
+    const server = await serve(following, [], "", {
+      PRECAST_READ_DATABASE_URL: `${following.urls.near} ${following.urls.other}`,
+    });
+    await server.ready(true, true);
+    const { code, stderr } = await following.place.run("serve", {
+      PRECAST_READ_DATABASE_URL: `${following.urls.near} mysql://x`,
+    });
+    expect([code, stderr]).toEqual([1, "PRECAST_READ_DATABASE_URL must begin with postgres:// or postgresql://\n"]);
+  });
+
+  test("the primary itself does as well", async () => {
+    const server = await serve(following, [following.urls.primary]);
+    await server.ready(true);
+    await server.title();
+    expect(await server.answered()).toEqual({ primary: 0, "replica-1": 1 });
+  });
+});

@@ -1,0 +1,133 @@
+/** A primary with two streaming replicas, a shop on them, and servers that read from the replicas. */
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { idOf, openPlace, type Place, type Served, SHOP, shop } from "./cli.ts";
+import { type Family, readExposition } from "./exposition.ts";
+import { startPostgres, type TestServer } from "./postgres.ts";
+import { ask, openStore } from "./site.ts";
+import { until } from "./until.ts";
+
+export const asShop = { appKey: SHOP };
+export const FREE = "/api/v1/posts";
+/** Counted, and so always answered live. */
+export const TITLES = "/api/v1/posts?fields=title";
+
+export type Following = {
+  readonly primary: TestServer;
+  readonly near: TestServer;
+  readonly other: TestServer;
+  /** Where each has the database of the shop. */
+  readonly urls: { readonly primary: string; readonly near: string; readonly other: string };
+  readonly place: Place;
+};
+
+/** Starts them for the tests of a file, and removes them behind it. Each test finds replicas that lack nothing. */
+export function openFollowing(): Following {
+  const following = {} as { -readonly [name in keyof Following]: Following[name] };
+  let close = async () => {};
+
+  beforeAll(async () => {
+    const primary = await startPostgres();
+    const [near, other] = [await primary.replicate(), await primary.replicate()];
+    const store = await openStore("postgres", {}, primary.url("postgres"));
+    const name = new URL(store.url ?? "").pathname.slice(1);
+    const place = openPlace({ DATABASE_URL: store.url ?? "" });
+    const urls = { primary: store.url ?? "", near: near.url(name), other: other.url(name) };
+    Object.assign(following, { primary, near, other, urls, place });
+    close = async () => {
+      await place.close();
+      await store.close();
+      for (const server of [near, other, primary]) await server.remove();
+    };
+    await place.take(shop());
+    await place.run("build");
+  });
+  beforeEach(async () => {
+    for (const url of [following.urls.near, following.urls.other]) await caughtUp(following, url);
+  });
+  afterEach(() => following.place.quit());
+  afterAll(() => close());
+  return following;
+}
+
+export async function rowsOf(url: string, sql: string): Promise<Record<string, string>[]> {
+  const client = new Client({ connectionString: url });
+  client.on("error", () => {});
+  await client.connect();
+  return (await client.query(sql).finally(() => client.end())).rows;
+}
+
+/** Resolves when the replica has what the primary has now. */
+export async function caughtUp({ urls }: Following, url: string): Promise<void> {
+  const [{ end } = { end: "" }] = await rowsOf(urls.primary, "SELECT pg_current_wal_lsn()::text AS end");
+  await until("the replica", async () => {
+    const [row] = await rowsOf(url, `SELECT (pg_last_wal_replay_lsn() >= '${end}')::text AS there`);
+    return row?.there === "true";
+  });
+}
+
+/** Renames the first post, on the primary. */
+export async function rename({ urls }: Following, title: string): Promise<void> {
+  await rowsOf(
+    urls.primary,
+    `UPDATE precast.entries SET data = data || '{"title": "${title}"}' WHERE id = '${idOf(1)}'
+     AND content_type_id = (SELECT id FROM precast.content_types WHERE slug = 'posts')`,
+  );
+}
+
+export async function total({ place }: Following): Promise<number> {
+  return (await place.json<{ readonly total: number }>("usage")).total;
+}
+
+export type Server = Served & {
+  readonly readyz: () => ReturnType<typeof ask>;
+  /** Resolves when `/readyz` says so of the replicas. */
+  readonly ready: (...ready: readonly boolean[]) => Promise<void>;
+  readonly metrics: () => Promise<ReadonlyMap<string, Family>>;
+  /** Live queries that each database has answered. */
+  readonly answered: () => Promise<Record<string, number>>;
+  /** The title of the first post, as it is answered live. */
+  readonly title: () => Promise<string>;
+  /** What it has said about its replicas. */
+  readonly told: () => readonly string[];
+};
+
+export async function serve(
+  { place }: Following,
+  replicas: readonly string[],
+  line = "",
+  env: Record<string, string> = {},
+): Promise<Server> {
+  const flags = replicas.map((url) => `--read-database-url ${url}`).join(" ");
+  const server = await place.serve(`--admin-port 0 ${flags} ${line}`, env);
+  await server.printed(/Health and metrics: \S+\n/);
+  const admin = /Health and metrics: (\S+)/.exec(server.output().stdout)?.[1] ?? "";
+  const readyz = () => ask(admin, "/readyz");
+  const metrics = async () => readExposition(await (await fetch(`${admin}/metrics`)).text());
+  return {
+    ...server,
+    readyz,
+    ready: (...ready) =>
+      until(`replicas that are ${ready}`, async () => {
+        const now: { ready: boolean }[] = (await readyz()).json.replicas;
+        return JSON.stringify(now.map((one) => one.ready)) === JSON.stringify(ready);
+      }),
+    metrics,
+    answered: async () => {
+      const samples = (await metrics()).get("precast_live_queries_total")?.samples ?? [];
+      return Object.fromEntries(samples.map(({ labels, value }) => [labels.database, value]));
+    },
+    title: async () => {
+      const { status, json } = await server.get(TITLES, asShop);
+      expect(status).toBe(200);
+      return json.data[0].title;
+    },
+    told: () => {
+      const lines = server
+        .output()
+        .stderr.split("\n")
+        .filter((text) => text.includes("Replica "));
+      return lines.map((text) => JSON.parse(text).msg);
+    },
+  };
+}
