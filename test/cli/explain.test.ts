@@ -286,7 +286,7 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
   });
 
   test("says that all entries were read, and whether that matters", async () => {
-    const { service } = await explained("/posts?filter[price][gte]=2&per_page=1");
+    const { service } = await explained("/posts?filter[category][contains]=e&per_page=1");
     expect(service).toMatchObject({ by_index: false });
     expect(service.sentence).toMatch(
       /^Reads all 3 entries of the type.*: no index served\. With so few, none is needed\.$/,
