@@ -19,7 +19,7 @@ export type Read = {
   readonly requests: number;
   /** Null where Precast answered none in time. */
   readonly precast: Figures | null;
-  readonly byHand: Figures | null;
+  readonly byHand: Figures;
   /** Of requests a second, round by round. */
   readonly ratio: Spread | null;
 };
@@ -91,7 +91,12 @@ function figureCells(figures: Figures | null): string[] {
   if (figures === null) return ["", "", ""];
   const { perSecond, p50, p99, refused } = figures;
   const rate = perSecond < 100 ? perSecond.toFixed(1) : Math.round(perSecond).toLocaleString("en");
-  return [refused === 0 ? rate : `${rate}, ${refused} refused`, p50.toFixed(1), p99.toFixed(1)];
+  return [refused === 0 ? rate : `${rate}, ${refused} refused`, ...[p50, p99].map(milliseconds)];
+}
+
+/** Empty where nothing was answered. */
+function milliseconds(value: number): string {
+  return Number.isNaN(value) ? "" : value.toFixed(1);
 }
 
 function spreadText({ least, median, most }: Spread): string {

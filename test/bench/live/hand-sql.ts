@@ -5,7 +5,7 @@
 
 export type Statement = {
   readonly text: string;
-  /** Is it planned for every request anew? Where a plan for any value is a bad one. */
+  /** Is it planned for every request anew? A plan that must do for any pattern is a bad one; else it saves a third of the time. */
   readonly custom: boolean;
 };
 
@@ -92,16 +92,16 @@ export const ENTRIES: Readonly<Record<string, Statement>> = {
 };
 
 export const LISTS: Readonly<Record<string, Statement>> = {
-  eq: custom(list("a.topic = $3")),
-  two: custom(list("a.topic = $3 AND a.section = $4")),
-  in_range: custom(list("a.topic = ANY (string_to_array($3, ',')) AND a.price >= $4", BY_PRICE)),
+  eq: named(list("a.topic = $3")),
+  two: named(list("a.topic = $3 AND a.section = $4")),
+  in_range: named(list("a.topic = ANY (string_to_array($3, ',')) AND a.price >= $4", BY_PRICE)),
   contains: custom(list("a.title_lower LIKE '%' || $3 || '%'")),
   starts_with: custom(list("a.title_lower LIKE $3 || '%'")),
-  neq: custom(list("a.section IS DISTINCT FROM $3")),
+  neq: named(list("a.section IS DISTINCT FROM $3")),
   code: named(list("a.code = $3")),
-  tag: custom(list("a.tags @> ARRAY[$3]")),
-  by_title: custom(DEEP),
-  fields: custom(list("true", NEWEST, `a.id, a.title, a.topic, a.price, ${stamp("published_at")}`)),
+  tag: named(list("a.tags @> ARRAY[$3]")),
+  by_title: named(DEEP),
+  fields: named(list("true", NEWEST, `a.id, a.title, a.topic, a.price, ${stamp("published_at")}`)),
 };
 
 /** The words of one or two, and what stands behind them. */
