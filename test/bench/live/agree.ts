@@ -64,11 +64,20 @@ function agree(ours: Answer, theirs: Answer): boolean {
   return isDeepStrictEqual(JSON.parse(ours.body), JSON.parse(theirs.body));
 }
 
-const SHOWN = 300;
+const SHOWN = 160;
 
+/** Both answers from a little before the place where they part. */
 function differenceText({ precast, byHand }: Asked, ours: Answer, theirs: Answer): string {
-  const text = ({ status, body }: Answer) => `${status} ${body.slice(-SHOWN)}`;
-  return `${precast}: ${text(ours)}\n  but ${byHand}: ${text(theirs)}`;
+  const [one, other] = [compact(ours), compact(theirs)];
+  let place = 0;
+  while (place < one.length && one[place] === other[place]) place += 1;
+  const part = (text: string) => text.slice(Math.max(0, place - SHOWN / 2)).slice(0, SHOWN);
+  return `${precast}\n  says ${ours.status} …${part(one)}…\n  but ${byHand}\n  says ${theirs.status} …${part(other)}…`;
+}
+
+/** PostgreSQL puts blanks between the items. */
+function compact({ body }: Answer): string {
+  return JSON.stringify(JSON.parse(body));
 }
 
 function ask({ served, target }: Side, asked: Asked, agent: Agent): Promise<Answer> {
