@@ -9,6 +9,7 @@ import { isRefusal } from "../../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../../shared/request.ts";
 import { withClient } from "../client.ts";
 import { articleOf, SECTIONS, TOPICS } from "../live/article.ts";
+import { wrongIn } from "../live/compare.ts";
 import { ARTICLES_TYPE } from "../live/definition.ts";
 import { defineApp, type Entry, entryOfArticle, insertEntries } from "../live/entries.ts";
 import type { LiveOptions } from "../live-options.ts";
@@ -119,8 +120,8 @@ async function compareKind({ options }: Work<LiveOptions>, kind: string, [among,
       return window;
     });
     for (const [side, { seen }] of windows) {
-      rates.get(side)?.push(tookOf(seen).length / seen.seconds);
-      faults.push(...seen.faults);
+      rates.get(side)?.push(tookOf(seen, "200").length / seen.seconds);
+      faults.push(...wrongIn(seen));
     }
   }
   const [rate, reference] = sides.map((side) => spreadOf(rates.get(side) ?? []).median) as [number, number];

@@ -80,13 +80,17 @@ function openRunner({ name, served, target }: Side, known: readonly Known[], { c
   }
   const note = (seen: Seen) => {
     measures.push(measureOf(seen));
-    faults.push(...seen.faults.filter((fault) => !REFUSAL.test(fault)).map((fault) => `${name}: ${fault}`));
+    faults.push(...wrongIn(seen).map((fault) => `${name}: ${fault}`));
   };
   return { name, watch, note, measures, faults };
 }
 
 /** OVERLOADED, or QUERY_TIMEOUT: too late is not wrong. */
 const REFUSAL = /^50[34] of /;
+
+export function wrongIn({ faults }: Seen): string[] {
+  return faults.filter((fault) => !REFUSAL.test(fault));
+}
 
 function measureOf({ took, seconds }: Seen): Measure {
   const right = took.get("200") ?? [];
