@@ -103,6 +103,15 @@ function spreadText({ least, median, most }: Spread): string {
   return least === most ? median.toFixed(2) : `${median.toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)})`;
 }
 
+/** For who waits, and for what is left of a bench that was ended. */
+export function readText({ row, size, precast, byHand, ratio }: Read): string {
+  const [rate, , p99] = figureCells(precast);
+  const [reference, , referenceP99] = figureCells(byHand);
+  const ours = precast === null ? "not answered in time" : `${rate} requests/s, p99 ${p99} ms`;
+  const compared = ratio === null ? "" : `, ratio ${ratio.median.toFixed(2)}`;
+  return `${row} at ${size.toLocaleString("en")}: ${ours}; by hand ${reference}, p99 ${referenceP99} ms${compared}`;
+}
+
 /** How many times as long a request takes with the most entries as with the fewest: what both cost. */
 export function growthOf(same: readonly Read[]): { readonly precast: number; readonly byHand: number } | null {
   const [first, last] = [same[0], same.at(-1)];

@@ -5,7 +5,7 @@ import { compareSides } from "../live/compare.ts";
 import { openLibrary } from "../live/library.ts";
 import { openSides, type Side, type Sides } from "../live/sides.ts";
 import type { LiveOptions } from "../live-options.ts";
-import { type Found, figuresOf, type Read } from "../live-result.ts";
+import { type Found, figuresOf, type Read, readText } from "../live-result.ts";
 import { spreadOf } from "../spread.ts";
 import type { Work } from "../work.ts";
 
@@ -54,5 +54,6 @@ async function readRow({ options, say }: Work<LiveOptions>, sides: Sides, row: R
     byHand: figuresOf(byHand),
     ratio: both ? spreadOf(ratios) : null,
   };
+  say(`reads: ${readText(read)}`);
   return { read, faults: [...different, ...ran.flatMap(({ faults }) => faults)] };
 }
