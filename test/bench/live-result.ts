@@ -105,11 +105,13 @@ function spreadText({ least, median, most }: Spread): string {
 
 /** For who waits, and for what is left of a bench that was ended. */
 export function readText({ row, size, precast, byHand, ratio }: Read): string {
-  const [rate, , p99] = figureCells(precast);
-  const [reference, , referenceP99] = figureCells(byHand);
-  const ours = precast === null ? "not answered in time" : `${rate} requests/s, p99 ${p99} ms`;
+  const text = (figures: Figures | null) => {
+    if (figures === null || figures.perSecond === 0) return "nothing in time";
+    const late = figures.refused === 0 ? "" : `, ${figures.refused} refused`;
+    return `${figures.perSecond.toFixed(1)} requests/s, p99 ${milliseconds(figures.p99)} ms${late}`;
+  };
   const compared = ratio === null ? "" : `, ratio ${ratio.median.toFixed(2)}`;
-  return `${row} at ${size.toLocaleString("en")}: ${ours}; by hand ${reference}, p99 ${referenceP99} ms${compared}`;
+  return `${row} at ${size.toLocaleString("en")}: ${text(precast)}; by hand ${text(byHand)}${compared}`;
 }
 
 /** How many times as long a request takes with the most entries as with the fewest: what both cost. */
@@ -122,7 +124,8 @@ export function growthOf(same: readonly Read[]): { readonly precast: number; rea
 
 function growthText(same: readonly Read[]): string {
   const growth = growthOf(same);
-  return growth === null ? "" : `× ${growth.precast.toFixed(1)}, by hand × ${growth.byHand.toFixed(1)}`;
+  const text = (factor: number) => (Number.isFinite(factor) ? `× ${factor.toFixed(1)}` : "beyond the limit");
+  return growth === null ? "" : `${text(growth.precast)}, by hand ${text(growth.byHand)}`;
 }
 
 export function drawNotes(notes: readonly Noted[]): string {
