@@ -5,7 +5,7 @@ import { OptionError } from "./bench.ts";
 import { ROWS, type RowName } from "./live/asked.ts";
 import { readCases, readOptions, readWhole } from "./options.ts";
 
-export const LIVE_CASES = ["reads"] as const;
+export const LIVE_CASES = ["reads", "writes", "tenants"] as const;
 export type LiveCase = (typeof LIVE_CASES)[number];
 
 export type LiveOptions = {

@@ -19,7 +19,7 @@ export type Read = {
   readonly requests: number;
   /** Null where Precast answered none in time. */
   readonly precast: Figures | null;
-  readonly byHand: Figures | null;
+  readonly byHand: Figures;
   /** Of requests a second, round by round. */
   readonly ratio: Spread | null;
 };
@@ -91,11 +91,27 @@ function figureCells(figures: Figures | null): string[] {
   if (figures === null) return ["", "", ""];
   const { perSecond, p50, p99, refused } = figures;
   const rate = perSecond < 100 ? perSecond.toFixed(1) : Math.round(perSecond).toLocaleString("en");
-  return [refused === 0 ? rate : `${rate}, ${refused} refused`, p50.toFixed(1), p99.toFixed(1)];
+  return [refused === 0 ? rate : `${rate}, ${refused} refused`, ...[p50, p99].map(milliseconds)];
+}
+
+/** Empty where nothing was answered. */
+function milliseconds(value: number): string {
+  return Number.isNaN(value) ? "" : value.toFixed(1);
 }
 
 function spreadText({ least, median, most }: Spread): string {
   return least === most ? median.toFixed(2) : `${median.toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)})`;
+}
+
+/** For who waits, and for what is left of a bench that was ended. */
+export function readText({ row, size, precast, byHand, ratio }: Read): string {
+  const text = (figures: Figures | null) => {
+    if (figures === null || figures.perSecond === 0) return "nothing in time";
+    const late = figures.refused === 0 ? "" : `, ${figures.refused} refused`;
+    return `${figures.perSecond.toFixed(1)} requests/s, p99 ${milliseconds(figures.p99)} ms${late}`;
+  };
+  const compared = ratio === null ? "" : `, ratio ${ratio.median.toFixed(2)}`;
+  return `${row} at ${size.toLocaleString("en")}: ${text(precast)}; by hand ${text(byHand)}${compared}`;
 }
 
 /** How many times as long a request takes with the most entries as with the fewest: what both cost. */
@@ -108,7 +124,8 @@ export function growthOf(same: readonly Read[]): { readonly precast: number; rea
 
 function growthText(same: readonly Read[]): string {
   const growth = growthOf(same);
-  return growth === null ? "" : `× ${growth.precast.toFixed(1)}, by hand × ${growth.byHand.toFixed(1)}`;
+  const text = (factor: number) => (Number.isFinite(factor) ? `× ${factor.toFixed(1)}` : "beyond the limit");
+  return growth === null ? "" : `${text(growth.precast)}, by hand ${text(growth.byHand)}`;
 }
 
 export function drawNotes(notes: readonly Noted[]): string {

@@ -2,6 +2,8 @@
 import { cpus } from "node:os";
 import type { Bench } from "./bench.ts";
 import { readsCase } from "./cases/reads.ts";
+import { tenantsCase } from "./cases/tenants.ts";
+import { writesCase } from "./cases/writes.ts";
 import { LIVE_HELP, type LiveCase, type LiveOptions, readLiveOptions } from "./live-options.ts";
 import { drawNotes, drawReads, type Found, growthOf } from "./live-result.ts";
 import { type Work, withWork } from "./work.ts";
@@ -20,6 +22,8 @@ export const liveBench: Bench = {
 
 const CASES: Readonly<Record<LiveCase, (work: Work<LiveOptions>) => Promise<Found>>> = {
   reads: readsCase,
+  writes: writesCase,
+  tenants: tenantsCase,
 };
 
 async function runCases(work: Work<LiveOptions>): Promise<Found> {

@@ -3,9 +3,9 @@ import { checkAgreement } from "../live/agree.ts";
 import { askedOf, ROW_TEXTS, type RowName } from "../live/asked.ts";
 import { compareSides } from "../live/compare.ts";
 import { openLibrary } from "../live/library.ts";
-import { openSides, type Sides } from "../live/sides.ts";
+import { openSides, type Side, type Sides } from "../live/sides.ts";
 import type { LiveOptions } from "../live-options.ts";
-import { type Found, figuresOf, type Read } from "../live-result.ts";
+import { type Found, figuresOf, type Read, readText } from "../live-result.ts";
 import { spreadOf } from "../spread.ts";
 import type { Work } from "../work.ts";
 
@@ -32,22 +32,28 @@ export async function readsCase(work: Work<LiveOptions>): Promise<Found> {
 }
 
 async function readRow({ options, say }: Work<LiveOptions>, sides: Sides, row: RowName, size: number) {
-  const named = { row, what: ROW_TEXTS[row], size };
-  const { same, different, refused, took } = await checkAgreement(sides, askedOf(row, size, options.requests), CHECK);
-  const late = refused === 0 ? "" : `, ${refused} not answered in time`;
-  say(`reads: ${row} at ${size.toLocaleString("en")}: ${same.length} requests agree${late}, ${took.toFixed(1)} ms`);
-  if (same.length === 0) {
-    const read: Read = { ...named, requests: 0, precast: null, byHand: null, ratio: null };
-    return { read, faults: different };
-  }
-  const compared = await compareSides(sides, same, took, options);
-  const ratios = compared.precast.map(({ perSecond }, index) => perSecond / (compared.byHand[index]?.perSecond ?? NaN));
+  const asked = askedOf(row, size, options.requests);
+  const { same, late, different, took } = await checkAgreement(sides, asked, CHECK);
+  const lateText = late.length === 0 ? "" : `, ${late.length} not answered in time`;
+  say(`reads: ${row} at ${size.toLocaleString("en")}: ${same.length} requests agree${lateText}, ${took.toFixed(1)} ms`);
+  const both = same.length > 0;
+  // What Precast is too late for, the program by hand is still asked: is it in time?
+  const ran = await compareSides(
+    both ? [sides.precast, sides.byHand] : [sides.byHand],
+    both ? same : late,
+    took,
+    options,
+  );
+  const rounds = (side: Side) => ran.find(({ name }) => name === side.name)?.measures ?? [];
+  const [precast, byHand] = [rounds(sides.precast), rounds(sides.byHand)];
+  const ratios = precast.map(({ perSecond }, index) => perSecond / (byHand[index]?.perSecond ?? Number.NaN));
   const read: Read = {
-    ...named,
+    ...{ row, what: ROW_TEXTS[row], size },
     requests: same.length,
-    precast: figuresOf(compared.precast),
-    byHand: figuresOf(compared.byHand),
-    ratio: spreadOf(ratios),
+    precast: both ? figuresOf(precast) : null,
+    byHand: figuresOf(byHand),
+    ratio: both ? spreadOf(ratios) : null,
   };
-  return { read, faults: [...different, ...compared.faults] };
+  say(`reads: ${readText(read)}`);
+  return { read, faults: [...different, ...ran.flatMap(({ faults }) => faults)] };
 }

@@ -6,51 +6,56 @@ import { APP } from "./definition.ts";
 import type { Side, Sides } from "./sides.ts";
 
 export type Checked = {
-  /** Those to which both gave the same, with the lengths of their answers. */
-  readonly same: readonly Same[];
+  /** Those to which both gave the same. */
+  readonly same: readonly Known[];
+  /** Those that Precast could not answer in time. */
+  readonly late: readonly Known[];
   readonly different: readonly string[];
-  /** Those that one of them could not answer in time. */
-  readonly refused: number;
-  /** Milliseconds of a request that is alone: the median. */
+  /** Milliseconds of a request with hardly another beside it: the median. */
   readonly took: number;
 };
 
-export type Same = { readonly asked: Asked; readonly lengths: Readonly<Record<Side["name"], number>> };
+/** What was asked, and the lengths of the answers; null for one that did not come in time. */
+export type Known = { readonly asked: Asked; readonly lengths: Readonly<Record<Side["name"], number | null>> };
 
 type Answer = { readonly status: number; readonly body: string; readonly length: number; readonly took: number };
 
 /** At least so many are checked, however long it takes; and so many at once. */
 const LEAST = 20;
 const LANES = 2;
+/** After so many that were late, and none that was not, nobody waits for more. */
+const HOPELESS = 6;
 
 /** Checks until all are, or the seconds are over. */
 export async function checkAgreement(sides: Sides, all: readonly Asked[], seconds: number): Promise<Checked> {
   const agent = new Agent({ keepAlive: true, maxSockets: 2 * LANES });
   const deadline = performance.now() + seconds * 1_000;
-  const same: Same[] = [];
+  const same: Known[] = [];
+  const late: Known[] = [];
   const different: string[] = [];
   const times: number[] = [];
-  let refused = 0;
   let next = 0;
+  const goesOn = () => (next < LEAST || performance.now() < deadline) && (same.length > 0 || late.length < HOPELESS);
   const lane = async () => {
-    while (next < all.length && (next < LEAST || performance.now() < deadline)) {
+    while (next < all.length && goesOn()) {
       const asked = all[next++] as Asked;
       const ours = await ask(sides.precast, asked, agent);
       const theirs = await ask(sides.byHand, asked, agent);
       times.push(ours.took, theirs.took);
-      if (isRefusal(ours.status)) refused += 1;
-      else if (agree(ours, theirs)) same.push({ asked, lengths: { Precast: ours.length, "by hand": theirs.length } });
+      const lengths = { Precast: ours.length, "by hand": theirs.length };
+      if (isRefusal(ours.status)) late.push({ asked, lengths: { ...lengths, Precast: null } });
+      else if (agree(ours, theirs)) same.push({ asked, lengths });
       else different.push(differenceText(asked, ours, theirs));
     }
   };
   await Promise.all(Array.from({ length: LANES }, lane));
   agent.destroy();
   times.sort((a, b) => a - b);
-  return { same, different, refused, took: times[times.length >> 1] ?? 0 };
+  return { same, late, different, took: times[times.length >> 1] ?? 0 };
 }
 
 /** There was no time for it, or no room. */
-export function isRefusal(status: number): boolean {
+function isRefusal(status: number): boolean {
   return status === 503 || status === 504;
 }
 
@@ -59,11 +64,20 @@ function agree(ours: Answer, theirs: Answer): boolean {
   return isDeepStrictEqual(JSON.parse(ours.body), JSON.parse(theirs.body));
 }
 
-const SHOWN = 300;
+const SHOWN = 160;
 
+/** Both answers from a little before the place where they part. */
 function differenceText({ precast, byHand }: Asked, ours: Answer, theirs: Answer): string {
-  const text = ({ status, body }: Answer) => `${status} ${body.slice(-SHOWN)}`;
-  return `${precast}: ${text(ours)}\n  but ${byHand}: ${text(theirs)}`;
+  const [one, other] = [compact(ours), compact(theirs)];
+  let place = 0;
+  while (place < one.length && one[place] === other[place]) place += 1;
+  const part = (text: string) => text.slice(Math.max(0, place - SHOWN / 2)).slice(0, SHOWN);
+  return `${precast}\n  says ${ours.status} …${part(one)}…\n  but ${byHand}\n  says ${theirs.status} …${part(other)}…`;
+}
+
+/** PostgreSQL puts blanks between the items. */
+function compact({ body }: Answer): string {
+  return JSON.stringify(JSON.parse(body));
 }
 
 function ask({ served, target }: Side, asked: Asked, agent: Agent): Promise<Answer> {

@@ -52,20 +52,20 @@ const MAKERS = {
     list("by_title", { sort: "title" }, [], { page: lastPage(size) - below(random, 200, size >> 2) }),
   fields: (random, size) =>
     list("fields", { fields: "title,topic,price,published_at" }, [], { page: 1 + below(random, 200, size) }),
-  "search-frequent": (random) => search("one", FREQUENT(random), random),
-  "search-rare": (random) => search("one", RARE(random)),
+  "search-frequent": (random) => search("one", frequentWord(random), random),
+  "search-rare": (random) => search("one", rareWord(random)),
   "search-two": (random) => {
-    const words = [FREQUENT(random), MIDDLING(random)] as const;
+    const words = [frequentWord(random), middlingWord(random)] as const;
     return search("two", words.join(" "), random, {}, words);
   },
-  "search-part": (random) => search("one", part(MIDDLING(random), random, 4)),
-  "search-letters": (random) => search("one", part(MIDDLING(random), random, 2)),
-  "search-none": (random) => search("one", `${MIDDLING(random)}qx${random.below(1_000)}`),
+  "search-part": (random) => search("one", part(middlingWord(random), random, 4)),
+  "search-letters": (random) => search("one", part(middlingWord(random), random, 2)),
+  "search-none": (random) => search("one", `${middlingWord(random)}qx${random.below(1_000)}`),
   "search-filter": (random) => {
-    const [word, topic] = [MIDDLING(random), random.pick(TOPICS)];
+    const [word, topic] = [middlingWord(random), random.pick(TOPICS)];
     return search("topic", word, random, { "filter[topic]": topic }, [word, topic]);
   },
-  "search-sort": (random) => search("by_price", MIDDLING(random), random, { sort: "-price" }),
+  "search-sort": (random) => search("by_price", middlingWord(random), random, { sort: "-price" }),
 } as const satisfies Readonly<Record<string, Maker>>;
 
 export type RowName = keyof typeof MAKERS;
@@ -160,9 +160,17 @@ function pairsForm(pairs: readonly (readonly [string, string | number])[]): stri
 
 // ---- Words, by how many of the texts have them
 
-const FREQUENT = (random: Random) => longEnough(random, 20, 150);
-const MIDDLING = (random: Random) => longEnough(random, 500, 5_000);
-const RARE = (random: Random) => longEnough(random, 50_000, VOCABULARY.length);
+function frequentWord(random: Random): string {
+  return longEnough(random, 20, 150);
+}
+
+function middlingWord(random: Random): string {
+  return longEnough(random, 500, 5_000);
+}
+
+function rareWord(random: Random): string {
+  return longEnough(random, 50_000, VOCABULARY.length);
+}
 
 function longEnough(random: Random, first: number, last: number): string {
   for (;;) {

@@ -4,22 +4,15 @@ import type { LiveOptions } from "../live-options.ts";
 import { requestBytes } from "../recorded.ts";
 import { type Window, watchInTurn } from "../round.ts";
 import { inTurn, openLoop, percentile, type Seen, type Shot } from "../traffic.ts";
-import type { Same } from "./agree.ts";
+import type { Known } from "./agree.ts";
 import { APP } from "./definition.ts";
-import type { Side, Sides } from "./sides.ts";
+import type { Side } from "./sides.ts";
 
 export type Measure = {
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;
   readonly refused: number;
-};
-
-export type Compared = {
-  /** Round by round. */
-  readonly precast: readonly Measure[];
-  readonly byHand: readonly Measure[];
-  readonly faults: readonly string[];
 };
 
 type Pace = Pick<LiveOptions, "rounds" | "seconds" | "connections">;
@@ -29,9 +22,21 @@ const SLOW = 50;
 /** A slow row gets no further round after so many seconds. */
 const ENOUGH = 60;
 
+/** What one side did, round by round. */
+export type Ran = {
+  readonly name: Side["name"];
+  readonly measures: readonly Measure[];
+  readonly faults: readonly string[];
+};
+
 /** `took` is how long a request takes that is alone. */
-export async function compareSides(sides: Sides, same: readonly Same[], took: number, pace: Pace): Promise<Compared> {
-  const runners = [openRunner(sides.precast, same, pace), openRunner(sides.byHand, same, pace)] as const;
+export async function compareSides(
+  sides: readonly Side[],
+  known: readonly Known[],
+  took: number,
+  pace: Pace,
+): Promise<Ran[]> {
+  const runners = sides.map((side) => openRunner(side, known, pace));
   const slow = took > SLOW;
   const begun = performance.now();
   for (let round = 0; round < pace.rounds; round++) {
@@ -39,9 +44,7 @@ export async function compareSides(sides: Sides, same: readonly Same[], took: nu
     for (const [runner, { seen }] of windows) runner.note(seen);
     if (slow && performance.now() - begun > ENOUGH * 1_000) break;
   }
-  const [precast, byHand] = runners;
-  const faults = runners.flatMap((runner) => runner.faults);
-  return { precast: precast.measures, byHand: byHand.measures, faults };
+  return runners;
 }
 
 /** What is sent meanwhile is a long queue's beginning, and not yet the pace of the server. */
@@ -50,9 +53,9 @@ const LEAD = 150;
 const ANSWERS = 2;
 const PATIENCE = 20_000;
 
-function openRunner({ name, served, target }: Side, same: readonly Same[], { connections }: Pace) {
+function openRunner({ name, served, target }: Side, known: readonly Known[], { connections }: Pace) {
   const headers = { Host: "localhost", "X-App-Key": APP };
-  const shots = same.map(({ asked, lengths }): Shot => {
+  const shots = known.map(({ asked, lengths }): Shot => {
     return { bytes: requestBytes(target(asked), headers), status: 200, length: lengths[name] };
   });
   const next = inTurn(shots);
@@ -77,13 +80,17 @@ function openRunner({ name, served, target }: Side, same: readonly Same[], { con
   }
   const note = (seen: Seen) => {
     measures.push(measureOf(seen));
-    faults.push(...seen.faults.filter((fault) => !REFUSAL.test(fault)).map((fault) => `${name}: ${fault}`));
+    faults.push(...wrongIn(seen).map((fault) => `${name}: ${fault}`));
   };
-  return { watch, note, measures, faults };
+  return { name, watch, note, measures, faults };
 }
 
 /** OVERLOADED, or QUERY_TIMEOUT: too late is not wrong. */
 const REFUSAL = /^50[34] of /;
+
+export function wrongIn({ faults }: Seen): string[] {
+  return faults.filter((fault) => !REFUSAL.test(fault));
+}
 
 function measureOf({ took, seconds }: Seen): Measure {
   const right = took.get("200") ?? [];

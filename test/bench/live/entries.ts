@@ -1,9 +1,17 @@
 /** Writes apps, types and entries into Precast's tables as a CMS does: by plain SQL, with every trigger at work. */
 import type { Client } from "pg";
 import type { ContentType } from "../../../shared/catalog.ts";
-import type { Stamps } from "./article.ts";
+import type { Article, Person, Stamps } from "./article.ts";
 
 export type Entry = Stamps & { readonly id: string; readonly data: object; readonly rich: object };
+
+export function entryOfArticle({ body, ...article }: Article): Entry {
+  return { ...article, rich: { body } };
+}
+
+export function entryOfPerson({ bio, ...person }: Person): Entry {
+  return { ...person, rich: { bio } };
+}
 
 /** Gives the ids of the types' rows. */
 export async function defineApp(client: Client, key: string, types: readonly ContentType[]): Promise<number[]> {

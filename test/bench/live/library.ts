@@ -4,9 +4,9 @@ import { withClient } from "../client.ts";
 import type { LiveOptions } from "../live-options.ts";
 import { runPrecast, type Source } from "../precast.ts";
 import type { Work } from "../work.ts";
-import { type Article, articleOf, peopleOf, personOf } from "./article.ts";
+import { articleOf, peopleOf, personOf } from "./article.ts";
 import { APP, ARTICLES_TYPE, PEOPLE_TYPE } from "./definition.ts";
-import { defineApp, type Entry, insertEntries } from "./entries.ts";
+import { defineApp, type Entry, entryOfArticle, entryOfPerson, insertEntries } from "./entries.ts";
 import { HAND_INDEXES, HAND_TABLES, insertArticles, insertPeople } from "./hand-table.ts";
 
 export type Library = { readonly size: number; readonly url: string; readonly source: Source };
@@ -67,11 +67,7 @@ async function begin(client: Client, size: number): Promise<Types> {
   for (let first = 0; first < peopleOf(size); first += BATCH) {
     const length = Math.min(BATCH, peopleOf(size) - first);
     const some = Array.from({ length }, (_, index) => personOf(first + index));
-    await insertEntries(
-      client,
-      people,
-      some.map(({ bio, ...person }) => ({ ...person, rich: { bio } })),
-    );
+    await insertEntries(client, people, some.map(entryOfPerson));
     await insertPeople(client, some);
   }
   return { people, articles };
@@ -85,10 +81,6 @@ async function fillLane(client: Client, types: Types, size: number, lane: number
     await insertEntries(client, types.articles, some.map(entryOfArticle));
     await insertArticles(client, some);
   }
-}
-
-export function entryOfArticle({ body, ...article }: Article): Entry {
-  return { ...article, rich: { body } };
 }
 
 /** Another app with three types of the same kind, small ones. */
