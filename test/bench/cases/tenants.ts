@@ -1,9 +1,11 @@
 /** One small app among thousands in the same tables, against the same app alone in a database. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Client } from "pg";
 import { formatBytes } from "../../../cli/format.ts";
 import type { App, ContentType } from "../../../shared/catalog.ts";
-import { queryOf } from "../../../shared/live.ts";
+import type { Query } from "../../../shared/database/database.ts";
+import { currentSlots, queryOf } from "../../../shared/live.ts";
 import { planRequest } from "../../../shared/plan.ts";
 import { isRefusal } from "../../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../../shared/request.ts";
@@ -155,7 +157,7 @@ async function planningOf({ url, apps }: Tenancy): Promise<string> {
     for (const kind of Object.keys(KINDS)) {
       const took: number[] = [];
       for (let turn = 0; turn < PLANNED; turn++) {
-        const { text, values } = sqlOf(keyOf(turn % apps), targetOf(kind, turn));
+        const { text, values } = await sqlOf(client, keyOf(turn % apps), targetOf(kind, turn));
         const { rows } = await client.query(`EXPLAIN (SUMMARY, FORMAT JSON) ${text}`, values);
         took.push(rows[0]["QUERY PLAN"][0]["Planning Time"]);
       }
@@ -165,12 +167,14 @@ async function planningOf({ url, apps }: Tenancy): Promise<string> {
   });
 }
 
-function sqlOf(key: string, target: string): { text: string; values: unknown[] } {
+async function sqlOf(client: Client, key: string, target: string): Promise<{ text: string; values: unknown[] }> {
   const app: App = { key, name: key, media_base_url: "", types: TYPES };
   const request = readRequest({ method: "GET", target, appKey: key }) as ApiRequest;
   const type = TYPES.find(({ slug }) => "slug" in request.route && slug === request.route.slug);
   const plan = planRequest(request, type);
-  const query = isRefusal(plan) ? null : queryOf(app, plan);
+  const asText = async ({ text, values }: Query) =>
+    (await client.query<(string | null)[]>({ text, values: [...values], rowMode: "array" })).rows;
+  const query = isRefusal(plan) ? null : queryOf(app, plan, await currentSlots({ query: asText }, app, plan));
   if (query === null) throw new Error(`No query answers ${target}`);
   return { text: query.text, values: [...query.values] };
 }
