@@ -101,7 +101,9 @@ BEGIN
 END
 $$;
 
-CREATE TRIGGER keep_slots BEFORE INSERT OR UPDATE OF content_type_id, data, t1 ON precast.entries
+-- After keep_entry, which may move values into `data`.
+CREATE TRIGGER keep_slots BEFORE INSERT OR UPDATE OF content_type_id, data, rich, t1, t2, t3, t4, t5, t6, t7, t8, n1, n2, n3, n4, n5, n6
+  ON precast.entries
   FOR EACH ROW EXECUTE FUNCTION precast.fill_slots();
 
 -- The fields that lists are filtered and sorted by, with the slots that each may fill: those that sort come first.

@@ -74,6 +74,15 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(pages.map((page) => page.json.meta.total)).toEqual([5, 5, 5, 5]);
   });
 
+  test("whatever way a value takes into an entry, it is found", async () => {
+    await run(`UPDATE precast.entries SET data = '{}', rich = data || '{"price": 9}' WHERE data ->> 'title' = 'chair'`);
+    expect(await titles("filter[price]=9")).toEqual(["chair"]);
+    await run("UPDATE precast.entries SET n1 = 5, t1 = 'desk' WHERE data ->> 'title' = 'chair'");
+    expect(await titles("filter[price]=9")).toEqual(["chair"]);
+    await run("UPDATE precast.entries SET data = data - 'price' WHERE data ->> 'title' = 'chair'");
+    expect(await titles("filter[price]=9")).toEqual([]);
+  });
+
   test("a field that changes its type is what it is now", async () => {
     await run("UPDATE precast.fields SET type = 'text' WHERE name = 'price'");
     expect(await map()).toEqual({ t1: ["title", "text"], t2: ["price", "text"] });
