@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import { type Door, ENGINES, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
 
 const LONG = "x".repeat(3_000);
 const id = (number: number) => ID.slice(0, -2) + String(number).padStart(2, "0");
@@ -151,9 +152,16 @@ test("an entry that was not committed when its type's lists changed is found as 
     await decided;
   });
   await written;
+  // Who changes no list waits for nobody.
+  await run("UPDATE precast.content_types SET name = 'Others'");
   const change = run("UPDATE precast.content_types SET filterable_fields = '{price}'");
-  // It waits for the writer by now, or has not begun. Who changes no list waits for nobody.
-  await run("UPDATE precast.apps SET name = 'Other'");
+  let changed = false;
+  void change.then(() => {
+    changed = true;
+  });
+  const waits = `SELECT FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%filterable_fields = %'`;
+  await until("the change to wait, or to be done", async () => changed || (await run(waits)).length > 0);
   commit();
   await Promise.all([writer, change]);
   const got = await door.get("/api/v1/goods?filter[price]=77&per_page=5", { appKey: KEY });
