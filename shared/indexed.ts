@@ -6,8 +6,11 @@ import type { Value } from "./database/database.ts";
 import type { Slots } from "./slots.ts";
 import { conditionSql, type Place, timestampOperand } from "./where.ts";
 
-/** The texts of all slots, as the index over them spells it (schema/0011_parts_of_words.sql). */
-const TEXTS = `lower((${Array.from({ length: 8 }, (_, slot) => `coalesce(e.t${slot + 1}, '')`).join(" || E'\\n' || ")}) COLLATE "und-x-icu")`;
+/** The texts of all slots, as the index over them spells it (schema/0011_parts_of_words.sql). `entry` is `e.` or nothing. */
+export function textsSql(entry: string): string {
+  const texts = Array.from({ length: 8 }, (_, slot) => `coalesce(${entry}t${slot + 1}, '')`);
+  return `lower((${texts.join(" || E'\\n' || ")}) COLLATE "und-x-icu")`;
+}
 
 /** A test on an entry `e`, and whether an index finds what passes it in its order. */
 export type Test = { readonly sql: string; readonly isServed: boolean };
@@ -25,7 +28,7 @@ function narrowedSql(condition: Condition, slots: Slots, place: Place): string {
   if (condition.kind !== "match" || condition.text.includes("\0") || !isTextual(condition.column)) return test;
   if (slotOf(condition.column, slots) === null) return test;
   const part = place(condition.text.replace(/[\\%_]/g, "\\$&"));
-  return `${TEXTS} LIKE '%' || lower(${part}::text COLLATE "und-x-icu") || '%' AND ${test}`;
+  return `${textsSql("e.")} LIKE '%' || lower(${part}::text COLLATE "und-x-icu") || '%' AND ${test}`;
 }
 
 export function isNegated(condition: Condition): boolean {

@@ -143,11 +143,17 @@ test("removals are told of where they are more than the entries, and ask for not
   ]);
 });
 
-describe("pg_trgm", () => {
-  const missing = { installed: false, available: true, mayCreate: true, types: [size(50_000)] };
+describe("an index for parts of words", () => {
+  const missing = {
+    missing: ["pg_trgm", "entries_by_words"],
+    available: true,
+    mayCreate: true,
+    operators: "gin_trgm_ops",
+    types: [size(50_000)],
+  };
 
   test.each([
-    ["that is there", { installed: true }],
+    ["that is there", { missing: [] }],
     ["that the server does not bring along", { available: false }],
     ["where types are small", { types: [size(500)] }],
     [
@@ -159,7 +165,14 @@ describe("pg_trgm", () => {
   });
 
   test("is made where it is missing, by who may", () => {
-    expect(trigramsCheck.judge(missing)).toMatchObject([{ fix: ["CREATE EXTENSION IF NOT EXISTS pg_trgm"] }]);
+    expect(trigramsCheck.judge(missing)).toMatchObject([
+      {
+        fix: [
+          "CREATE EXTENSION IF NOT EXISTS pg_trgm",
+          expect.stringMatching(/^CREATE INDEX CONCURRENTLY IF NOT EXISTS entries_by_words /),
+        ],
+      },
+    ]);
     expect(trigramsCheck.judge({ ...missing, mayCreate: false })).toMatchObject([
       { fix: null, remedy: expect.stringMatching(/^Have an administrator run CREATE EXTENSION/) },
     ]);

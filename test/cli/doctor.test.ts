@@ -263,6 +263,21 @@ describe("on PostgreSQL", () => {
       await writer.query("DROP TABLE precast.notes");
     });
   });
+
+  test("--fix makes the indexes for parts of words that migrate could not make", async () => {
+    await store.database.execute("DROP EXTENSION pg_trgm CASCADE");
+    await store.database.execute(`DELETE FROM precast.content_types WHERE slug = 'logs'; ${logs(10_000)}`);
+    await store.database.execute("UPDATE precast.fields SET searchable = true WHERE name = 'slug'");
+    const missing = "pg_trgm, entries_by_words, entries_by_texts: missing";
+    expect(subjects((await examine(place)).findings)).toContain(missing);
+    const { fixed } = await examine(place, "--fix");
+    expect(subjects(fixed)).toContain(missing);
+    expect(subjects((await examine(place)).findings)).not.toContain(missing);
+    const explained = await place.json<{ sql: { service: { indexes: string[] } } }>(
+      `explain /logs/search?q=s9999 --app ${SHOP}`,
+    );
+    expect(explained.sql.service.indexes).toEqual(["entries_by_words"]);
+  });
 });
 
 describe("on the embedded database", () => {

@@ -1,50 +1,81 @@
-/** The extension pg_trgm, by which parts of words are found in large types. */
+/** The indexes for parts of words and texts, which `migrate` makes where the extensions for them may be had. */
 import { sql } from "../../../shared/database/database.ts";
+import { textsSql } from "../../../shared/indexed.ts";
 import { formatCount } from "../../format.ts";
 import { defineCheck, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
+const EXTENSIONS = ["pg_trgm", "btree_gin"];
+/** What each is made of beside the type; the operators belong to the first extension. */
+const INDEXES: Readonly<Record<string, string>> = { entries_by_words: "words", entries_by_texts: `(${textsSql("")})` };
+
 type Facts = {
-  readonly installed: boolean;
+  /** Extensions and indexes that are not there. */
+  readonly missing: readonly string[];
+  /** Does the server bring the extensions along? */
   readonly available: boolean;
   readonly mayCreate: boolean;
+  /** As SQL names them from wherever they are. */
+  readonly operators: string;
   readonly types: readonly TypeSize[];
 };
 
 export const trigramsCheck = defineCheck({
   name: "trigrams",
-  gather: readExtension,
+  gather: readMissing,
   judge: (facts) => findingsOf(facts),
 });
 
-async function readExtension({ database, types }: Patient): Promise<Facts> {
+async function readMissing({ database, types }: Patient): Promise<Facts> {
   const [row] = await database.query(
-    sql(`SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pg_trgm')::text,
-  EXISTS (SELECT FROM pg_available_extensions WHERE name = 'pg_trgm')::text,
-  (current_setting('is_superuser') = 'on' OR has_database_privilege(current_database(), 'CREATE'))::text`),
+    sql(
+      `SELECT array_to_string(ARRAY(
+    SELECT name FROM unnest($1::text[]) AS name WHERE name NOT IN (SELECT extname FROM pg_extension)
+    UNION ALL
+    SELECT name FROM unnest($2::text[]) AS name WHERE to_regclass('precast.' || name) IS NULL), ','),
+  ((SELECT count(*) FROM pg_available_extensions WHERE name = ANY ($1::text[])) = cardinality($1::text[]))::text,
+  (pg_has_role((SELECT relowner FROM pg_class WHERE oid = 'precast.entries'::regclass), 'USAGE')
+    AND has_database_privilege(current_database(), 'CREATE'))::text,
+  coalesce((SELECT quote_ident(nspname) || '.' FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
+    WHERE extname = 'pg_trgm'), '')`,
+      [EXTENSIONS, Object.keys(INDEXES)],
+    ),
   );
-  const [installed, available, mayCreate] = (row ?? []).map((answer) => answer === "true");
-  return { installed: installed === true, available: available === true, mayCreate: mayCreate === true, types };
+  const [missing = "", available, mayCreate, schema = ""] = row ?? [];
+  return {
+    missing: missing === null || missing === "" ? [] : missing.split(","),
+    available: available === "true",
+    mayCreate: mayCreate === "true",
+    operators: `${schema}gin_trgm_ops`,
+    types,
+  };
 }
 
 /** Smaller types are searched from end to end in a few milliseconds. */
 const LARGE = 10_000;
-const STATEMENT = "CREATE EXTENSION IF NOT EXISTS pg_trgm";
 
-function findingsOf({ installed, available, mayCreate, types }: Facts): Finding[] {
+function findingsOf({ missing, available, mayCreate, operators, types }: Facts): Finding[] {
   const searched = types.filter(
     ({ type, entries }) => entries >= LARGE && type.fields.some((field) => field.searchable),
   );
-  if (installed || !available || searched.length === 0) return [];
+  if (missing.length === 0 || !available || searched.length === 0) return [];
   const most = Math.max(...searched.map(({ entries }) => entries));
+  const statements = missing.map((name) => statementOf(name, operators));
   return [
     {
       kind: "advice",
-      subject: "pg_trgm: missing extension",
+      subject: `${missing.join(", ")}: missing`,
       problem: `Search and contains read every entry of a type, and the largest has ${formatCount(most)}.`,
-      gain: "Parts of words of three letters and more can be found by an index.",
-      remedy: mayCreate ? `Run ${STATEMENT}.` : `Have an administrator run ${STATEMENT} in this database.`,
-      fix: mayCreate ? [STATEMENT] : null,
+      gain: "Parts of words of three letters and more are found by an index.",
+      remedy: `${mayCreate ? "Run" : "Have an administrator run"} ${statements.join("; ")}. Writers go on meanwhile.`,
+      fix: mayCreate ? statements : null,
     },
   ];
+}
+
+function statementOf(name: string, operators: string): string {
+  const indexed = INDEXES[name];
+  if (indexed === undefined) return `CREATE EXTENSION IF NOT EXISTS ${name}`;
+  return `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ON precast.entries
+USING gin (content_type_id, ${indexed} ${operators}) WHERE status = 'published'`;
 }
