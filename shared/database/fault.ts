@@ -42,10 +42,11 @@ function faultOf(error: unknown, late: boolean): unknown {
 }
 
 /** What the client of PostgreSQL throws, as a fault where it is one. `limit` is what the server allows a query to take. */
-export async function answered<T>(asking: Promise<T>, limit: number | null = null): Promise<T> {
+export async function answered<T>(ask: () => Promise<T>, limit: number | null = null): Promise<T> {
+  // Before it is asked: the database may begin to count at once.
   const start = performance.now();
   try {
-    return await asking;
+    return await ask();
   } catch (error) {
     throw faultOf(error, limit !== null && performance.now() - start >= limit);
   }

@@ -41,7 +41,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
 
   async function borrow(): Promise<pg.PoolClient> {
     for (;;) {
-      const client = await answered(pool.connect());
+      const client = await answered(() => pool.connect());
       if (trusted.has(client)) return client;
       client.release(true);
     }

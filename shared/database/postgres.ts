@@ -43,13 +43,13 @@ const UNBOUND: Bounds = { limit: null };
 async function runQuery(client: pg.PoolClient, query: Query, { limit, signal }: Bounds): Promise<Row[]> {
   if (signal?.aborted) throw notBegun();
   const { text, values } = query;
-  const asking = answered(client.query({ text, values: values as unknown[], rowMode: "array" }), limit);
+  const asking = answered(() => client.query({ text, values: values as unknown[], rowMode: "array" }), limit);
   const { rows } = await (signal === undefined ? asking : cancellable(client, asking, signal));
   return rows as Row[];
 }
 
 async function runScript(client: pg.PoolClient, script: string): Promise<void> {
-  await answered(client.query(script));
+  await answered(() => client.query(script));
 }
 
 /**
@@ -69,7 +69,7 @@ async function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, signal:
   const first = await Promise.race([ended, aborted]);
   signal.removeEventListener("abort", cancel);
   if (first !== "aborted") return asking;
-  const [error] = await answered(inTime(GRACE, Promise.all([ended, cancelQuery(client, GRACE)])));
+  const [error] = await answered(() => inTime(GRACE, Promise.all([ended, cancelQuery(client, GRACE)])));
   if (isLost(error)) throw error;
   throw new DatabaseFault("timeout", "the query was cancelled");
 }
@@ -89,13 +89,13 @@ async function transaction<T>(
 ): Promise<T> {
   // The pool may lend a connection whose other end has vanished: nothing but that makes BEGIN take long.
   const begin = { text: BEGIN[access], query_timeout: CONNECT_TIMEOUT };
-  await answered(client.query(begin));
+  await answered(() => client.query(begin));
   try {
     const result = await run({
       query: (query) => runQuery(client, query, UNBOUND),
       execute: (script) => runScript(client, script),
     });
-    await answered(client.query("COMMIT"));
+    await answered(() => client.query("COMMIT"));
     return result;
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
@@ -113,8 +113,8 @@ async function probe(url: string): Promise<void> {
   });
   client.on("error", () => {});
   try {
-    await answered(client.connect());
-    await answered(client.query("SELECT 1"));
+    await answered(() => client.connect());
+    await answered(() => client.query("SELECT 1"));
   } finally {
     client.end().catch(() => {});
   }
@@ -134,8 +134,8 @@ async function openLine(url: string, heard: () => void): Promise<Line> {
   client.on("notification", heard);
   const close = () => void client.end().catch(() => {});
   try {
-    await answered(client.connect());
-    await answered(client.query(`LISTEN ${CHANNEL}`));
+    await answered(() => client.connect());
+    await answered(() => client.query(`LISTEN ${CHANNEL}`));
   } catch (error) {
     close();
     throw error;
