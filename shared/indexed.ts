@@ -4,7 +4,7 @@ import { isTextual, sqlType } from "./column.ts";
 import type { Condition } from "./condition.ts";
 import type { Value } from "./database/database.ts";
 import type { Slots } from "./slots.ts";
-import { conditionSql, type Place, timestampOperand } from "./where.ts";
+import { conditionSql, type Place, SIGNS, timestampOperand } from "./where.ts";
 
 /** The texts of all slots, as the index over them spells it (schema/0011_parts_of_words.sql). `entry` is `e.` or nothing. */
 export function textsSql(entry: string): string {
@@ -65,7 +65,6 @@ function equalSql({ column, values }: Condition & { kind: "equals" }, stored: st
   return `${stored} = ANY (${place(operands as string[])}::${type}[])`;
 }
 
-const SIGNS = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
 /** In this spelling, times are in order as texts are in any language. */
 const TIME = /^\d{4}-\d{2}-\d{2}/;
 

@@ -5,8 +5,9 @@ import { type App, findType } from "./catalog.ts";
 import type { Query, Row, Session } from "./database/database.ts";
 import { DatabaseFault } from "./database/fault.ts";
 import { type Populated, readEntryRow, renderEntry } from "./entry.ts";
+import { listQuery, searchQuery } from "./page-query.ts";
 import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./plan.ts";
-import { entryCountsQuery, entryQuery, listQuery, searchQuery, slotsQuery } from "./query.ts";
+import { entryCountsQuery, entryQuery, slotsQuery } from "./query.ts";
 import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
 import { shownOfEntry } from "./shown.ts";
 import { NO_SLOTS, readSlots, remember, type SlotBook, type Slots } from "./slots.ts";
@@ -19,12 +20,15 @@ export function queryOf(app: App, plan: Plan, slots: Slots): Query | null {
     case "schema":
       return null;
     case "list":
-      return listQuery(app.key, plan, slots);
     case "search":
-      return searchQuery(app.key, plan, slots);
+      return pageQuery(app, plan, slots);
     case "entry":
       return entryQuery(app.key, plan);
   }
+}
+
+function pageQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
+  return plan.kind === "list" ? listQuery(app.key, plan, slots) : searchQuery(app.key, plan, slots);
 }
 
 /** The body as text. */
@@ -57,7 +61,7 @@ async function queryPage(
   const key = `${app.key} ${plan.type.slug}`;
   for (let turn = 0; turn < MOST_TURNS; turn++) {
     const slots = book.get(key) ?? NO_SLOTS;
-    const rows = await session.query(queryOf(app, plan, slots) as Query);
+    const rows = await session.query(pageQuery(app, plan, slots));
     const [typeId, map, total] = rows[0] ?? [];
     if (typeId == null || map == null || total != null) return rows;
     remember(book, key, readSlots(typeId, map));

@@ -21,7 +21,9 @@ export function sortKeys({ column, descending }: Sort): readonly SortKey[] {
 
 /** What stands behind ORDER BY. */
 export function orderSql(sort: Sort): string {
-  return sortKeys(sort)
-    .map(({ value, direction }) => `${value} ${direction}`)
-    .join(", ");
+  return keysSql(sortKeys(sort));
+}
+
+export function keysSql(keys: readonly SortKey[]): string {
+  return keys.map(({ value, direction }) => `${value} ${direction}`).join(", ");
 }

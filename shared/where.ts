@@ -56,7 +56,7 @@ function matchTest({ text: wanted, operator }: Condition & { kind: "match" }, te
   return operator === "contains" ? `strpos(${stored}, ${operand}) > 0` : `starts_with(${stored}, ${operand})`;
 }
 
-const SIGNS = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
+export const SIGNS = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
 
 function orderTest(condition: Condition & { kind: "order" }, value: string, place: Place): string {
   const { column, operator } = condition;
