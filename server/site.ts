@@ -49,7 +49,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   metrics?.watch({ ...gaugesOf(live, ledger, hits), ...connectionsOf([database, ...replicas.map(databaseOf)]) });
   if (replicas.length > 0) metrics?.watchReplicas(() => readingsOf(live, replicas));
   const sources = { ...openTree(options.out), ...hideKeys(live, log), onError };
-  const observe = observeBy(metrics?.observe ?? null, openAccessLog(log));
+  const observe = observeBy(metrics?.observe ?? null, openAccessLog(log.info));
   const app = createApp({ sources, hits, ledger, policy, observe });
   try {
     const { url, stop } = await listen(app, host, port, limits, observe);

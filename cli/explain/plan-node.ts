@@ -31,28 +31,9 @@ export type QueryPlan = {
   readonly root: PlanNode;
 };
 
-type Told = {
-  readonly "Node Type": string;
-  readonly "Subplan Name"?: string | undefined;
-  readonly "CTE Name"?: string | undefined;
-  readonly "Relation Name"?: string | undefined;
-  readonly "Index Name"?: string | undefined;
-  readonly "Index Cond"?: string | undefined;
-  readonly Filter?: string | undefined;
-  readonly "Plan Rows": number;
-  readonly "Actual Rows"?: number | undefined;
-  readonly "Actual Loops"?: number | undefined;
-  readonly "Actual Total Time"?: number | undefined;
-  readonly "Rows Removed by Filter"?: number | undefined;
-  readonly "Rows Removed by Index Recheck"?: number | undefined;
-  readonly "Shared Hit Blocks"?: number | undefined;
-  readonly "Shared Read Blocks"?: number | undefined;
-  readonly Plans?: readonly Told[] | undefined;
-};
-
 const text = z.string().optional();
 const number = z.number().optional();
-const NODE: z.ZodType<Told> = z.object({
+const NODE = z.object({
   "Node Type": z.string(),
   "Subplan Name": text,
   "CTE Name": text,
@@ -72,6 +53,7 @@ const NODE: z.ZodType<Told> = z.object({
     return z.array(NODE).optional();
   },
 });
+type Told = z.infer<typeof NODE>;
 const PLAN = z.tuple([z.object({ Plan: NODE, "Planning Time": number, "Execution Time": number })]);
 
 /** `told` is the answer of `EXPLAIN (FORMAT JSON)`: text from PostgreSQL, and read already from the embedded database. */

@@ -1,8 +1,9 @@
 /** Which database a live query asks: a replica that may answer, or the primary; and which one when that fails. */
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import type { LiveState } from "./live.ts";
 import type { Replica } from "./replica.ts";
 import type { Ask, Source } from "./source.ts";
+
+export type LiveState = { readonly running: number; readonly waiting: number; readonly databaseAway: boolean };
 
 export type Choice = {
   /** Where the next query goes. */

@@ -8,7 +8,7 @@ import type { Plan } from "../../shared/plan.ts";
 import { databaseUnavailable, overloaded, type Refusal } from "../../shared/refusal.ts";
 import type { Sources } from "../../shared/respond.ts";
 import type { SlotBook } from "../../shared/slots.ts";
-import { openChoice } from "./choice.ts";
+import { type LiveState, openChoice } from "./choice.ts";
 import type { Replica } from "./replica.ts";
 import { openSharing } from "./sharing.ts";
 import { type Ask, openSource, type SourceOptions } from "./source.ts";
@@ -18,8 +18,6 @@ export type LiveOptions = AppDefaults &
     /** Those answer as long as one of them may. */
     readonly replicas?: readonly Replica[];
   };
-
-export type LiveState = { readonly running: number; readonly waiting: number; readonly databaseAway: boolean };
 
 export type Live = Pick<Sources, "findApp" | "answer"> & {
   readonly state: () => LiveState;

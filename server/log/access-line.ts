@@ -1,7 +1,6 @@
 /** The line of the access log that a request becomes: what it says to machines, and in words. */
 
 import type { Observation, Observe } from "../http/observation.ts";
-import type { Log } from "./log.ts";
 import { redactKey, redactTarget } from "./redaction.ts";
 
 export type AccessLine = {
@@ -21,8 +20,8 @@ export type AccessLine = {
 };
 
 /** Null where the level of the log leaves requests out: then they cost it nothing. */
-export function openAccessLog({ info }: Pick<Log, "info">): Observe | null {
-  return info === null ? null : (seen) => info(accessLine(seen, performance.now()));
+export function openAccessLog(write: ((line: AccessLine) => void) | null): Observe | null {
+  return write === null ? null : (seen) => write(accessLine(seen, performance.now()));
 }
 
 /** `now` and the start are readings of the same clock, in milliseconds. */

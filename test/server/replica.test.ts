@@ -55,16 +55,11 @@ describe("a replica that is near enough", () => {
   test("cancels what takes too long, and the primary is not asked for it", async () => {
     const server = await serve(following, [following.urls.near]);
     await server.ready(true);
-    const holder = new Client({ connectionString: following.urls.primary });
-    await holder.connect();
-    try {
-      await lockEverywhere(holder);
+    await whileLocked(async () => {
       const got = await server.get(TITLES, asShop);
       expect([got.status, got.json.error.code]).toEqual([504, "QUERY_TIMEOUT"]);
       expect([await waiting(following.urls.near), await waiting(following.urls.primary)]).toEqual([0, 0]);
-    } finally {
-      await holder.end();
-    }
+    });
     expect(await server.title()).toBeTypeOf("string");
     expect((await server.answered()).primary).toBe(0);
   });
@@ -72,19 +67,14 @@ describe("a replica that is near enough", () => {
   test("that gives up a query by itself has it answered by the primary", async () => {
     const server = await serve(following, [following.urls.near]);
     await server.ready(true);
-    const holder = new Client({ connectionString: following.urls.primary });
-    await holder.connect();
-    try {
-      await lockEverywhere(holder);
+    await whileLocked(async (holder) => {
       const answer = server.get(TITLES, asShop);
       await until("the query to wait there", async () => (await waiting(following.urls.near)) === 1);
       await rowsOf(following.urls.near, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity ${WAITING}`);
       await until("the query to wait on the primary", async () => (await waiting(following.urls.primary)) === 1);
       await holder.query("ROLLBACK");
       expect((await answer).status).toBe(200);
-    } finally {
-      await holder.end();
-    }
+    });
     expect(await server.answered()).toEqual({ primary: 1, "replica-1": 0 });
     expect(server.told()).toEqual([]);
   });
@@ -116,6 +106,17 @@ const WAITING =
 const waiting = async (url: string) => (await rowsOf(url, `SELECT pid FROM pg_stat_activity ${WAITING}`)).length;
 
 /** A lock that the primary takes is taken by those that follow it. */
+async function whileLocked(run: (holder: Client) => Promise<void>): Promise<void> {
+  const holder = new Client({ connectionString: following.urls.primary });
+  await holder.connect();
+  try {
+    await lockEverywhere(holder);
+    await run(holder);
+  } finally {
+    await holder.end();
+  }
+}
+
 async function lockEverywhere(holder: Client): Promise<void> {
   await holder.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
   // Any commit brings what was written before it on its way.

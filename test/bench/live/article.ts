@@ -4,6 +4,7 @@
  */
 import { capitalised } from "../prose.ts";
 import { type Random, randomFrom } from "../random.ts";
+import { DAY, instantOf, spell, uuid } from "../stamp.ts";
 import { anyWord } from "./vocabulary.ts";
 
 export type Stamps = { readonly published_at: string; readonly created_at: string; readonly updated_at: string };
@@ -129,24 +130,4 @@ function stampsOf(random: Random, published: number): Stamps {
     created_at: spell(published - random.below(30 * DAY)),
     updated_at: spell(published + random.below(60 * DAY)),
   };
-}
-
-function uuid(random: Random): string {
-  const hex = Array.from({ length: 4 }, () => random.bits().toString(16).padStart(8, "0")).join("");
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-9${hex.slice(17, 20)}-${hex.slice(20)}`;
-}
-
-const DAY = 24 * 60 * 60;
-const START = Date.UTC(2021, 0, 1) / 1_000;
-/** Five years. The step has no divisor in common with it: no two numbers below it get the same second. */
-const YEARS = 5 * 365 * DAY;
-const STEP = 104_729;
-
-/** Seconds of the epoch. */
-function instantOf(number: number): number {
-  return START + ((number * STEP) % YEARS);
-}
-
-function spell(seconds: number): string {
-  return new Date(seconds * 1_000).toISOString();
 }
