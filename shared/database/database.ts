@@ -8,7 +8,12 @@ export type Value = string | null | readonly string[];
 export type Row = readonly (string | null)[];
 
 /** SQL with `$1`… and what they stand for. Select lists cast to text. */
-export type Query = { readonly text: string; readonly values: readonly Value[] };
+export type Query = {
+  readonly text: string;
+  readonly values: readonly Value[];
+  /** Comes again with other values, and a plan that does for all of them may be kept. */
+  readonly recurs?: boolean;
+};
 
 export type Session = {
   /** Runs one statement. Throws a DatabaseFault when the database is away, too slow or too busy. */

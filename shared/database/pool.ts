@@ -2,6 +2,7 @@
 import pg from "pg";
 import type { Database, DatabaseOptions } from "./database.ts";
 import { answered, DatabaseFault } from "./fault.ts";
+import { openPrepared, type Prepared } from "./prepared.ts";
 
 export const CONNECT_TIMEOUT = 2_000;
 /** How much longer than its own limit a server may take to say that it has cancelled a query. */
@@ -11,6 +12,7 @@ export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000
 
 export type Pool = {
   readonly lend: <T>(run: (client: pg.PoolClient) => Promise<T>) => Promise<T>;
+  readonly nameFor: Prepared<pg.PoolClient>["nameFor"];
   /** Throws every connection away that was made before, each when it is next to be lent. */
   readonly renew: () => void;
   readonly connections: Database["connections"];
@@ -29,6 +31,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     ...KEEP_ALIVE,
     ...(queryTimeout === null ? {} : timeLimits(queryTimeout)),
   });
+  const prepared = openPrepared<pg.PoolClient>();
   /** Those that may be lent again. */
   let trusted = new WeakSet<pg.PoolClient>();
   // A connection that breaks while it is idle is the pool's to replace; without a listener it would end the process.
@@ -62,12 +65,12 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
       throw error;
     } finally {
       client.off("error", ignore);
-      client.release(broken);
+      client.release(broken || prepared.isFull(client));
     }
   };
 
   const counts = () => ({ open: pool.totalCount, idle: pool.idleCount });
-  return { lend, renew, connections: counts, close: () => pool.end() };
+  return { lend, nameFor: prepared.nameFor, renew, connections: counts, close: () => pool.end() };
 }
 
 /** The server cancels the query; a server that does not even do that is given up. */

@@ -23,10 +23,11 @@ const HEARTBEAT_TIMEOUT = 3_000;
 
 export async function openPostgres(url: string, options: DatabaseOptions): Promise<Database> {
   const limit = options.queryTimeout;
-  const { lend, renew, connections, close } = openPool(url, options);
+  const { lend, nameFor, renew, connections, close } = openPool(url, options);
   return {
     kind: "postgres",
-    query: (query, signal) => lend((client) => runQuery(client, query, { limit, signal })),
+    query: (query, signal) =>
+      lend((client) => runQuery(client, query, { limit, signal, name: nameFor(client, query) })),
     execute: (script) => lend((client) => runScript(client, script)),
     transaction: (access, run) => lend((client) => transaction(client, access, run)),
     listen: ({ heard }) => keepListening(() => openLine(url, heard), heard),
@@ -37,13 +38,19 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
   };
 }
 
-type Bounds = { readonly limit: number | null; readonly signal?: AbortSignal | undefined };
-const UNBOUND: Bounds = { limit: null };
+type Terms = {
+  readonly limit: number | null;
+  readonly signal?: AbortSignal | undefined;
+  /** Under which the connection keeps it prepared. */
+  readonly name?: string | undefined;
+};
+const UNBOUND: Terms = { limit: null };
 
-async function runQuery(client: pg.PoolClient, query: Query, { limit, signal }: Bounds): Promise<Row[]> {
+async function runQuery(client: pg.PoolClient, query: Query, { limit, signal, name }: Terms): Promise<Row[]> {
   if (signal?.aborted) throw notBegun();
   const { text, values } = query;
-  const asking = answered(() => client.query({ text, values: values as unknown[], rowMode: "array" }), limit);
+  const named = name === undefined ? {} : { name };
+  const asking = answered(() => client.query({ ...named, text, values: values as unknown[], rowMode: "array" }), limit);
   const { rows } = await (signal === undefined ? asking : cancellable(client, asking, signal));
   return rows as Row[];
 }

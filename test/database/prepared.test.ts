@@ -1,0 +1,46 @@
+/** Queries that come again are planned once by each connection, and no connection keeps more of them than it may. */
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { type Database, type Query, sql } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+
+let database: Database;
+
+beforeAll(async () => {
+  const url = inject("postgresUrl");
+  database = await openDatabase({ url, dataDir: "", queryTimeout: 5_000, connections: 1 });
+});
+afterAll(() => database.close());
+
+const one = async (query: Query) => (await database.query(query))[0]?.[0];
+const held = async () => Number(await one(sql("SELECT count(*)::text FROM pg_prepared_statements")));
+const recurring = (text: string, value: string): Query => ({ text, values: [value], recurs: true });
+
+test("one that comes again with other values is kept, and each answer is of its values", async () => {
+  for (let turn = 1; turn <= 10; turn++)
+    expect(await one(recurring("SELECT ($1::int * 2)::text", String(turn)))).toBe(String(turn * 2));
+  expect(await held()).toBe(1);
+});
+
+test("one that says nothing of it is not", async () => {
+  for (let turn = 1; turn <= 10; turn++) await one(sql("SELECT ($1::int * 3)::text", [String(turn)]));
+  expect(await held()).toBe(1);
+});
+
+test("a refused value leaves the connection and the statement as they were", async () => {
+  const text = "SELECT (10 / $1::int)::text";
+  for (const value of ["1", "2", "0", "5", "0", "10"]) {
+    if (value === "0") await expect(one(recurring(text, value))).rejects.toThrow("division by zero");
+    else expect(await one(recurring(text, value))).toBe(String(10 / Number(value)));
+  }
+});
+
+test("however many different ones come, a connection keeps a few hundred at most", async () => {
+  const most: number[] = [];
+  for (let number = 1; number <= 450; number++) {
+    for (let turn = 1; turn <= 4; turn++)
+      expect(await one(recurring(`SELECT ($1::int + ${number})::text`, "1"))).toBe(String(number + 1));
+    if (number % 50 === 0) most.push(await held());
+  }
+  expect(Math.max(...most)).toBeLessThanOrEqual(200);
+  expect(Math.max(...most)).toBeGreaterThan(100);
+});
