@@ -1,11 +1,11 @@
 /** The queries of pages: a list or a search becomes the ids of a page and the total, by indexes wherever they serve. */
 import { entryColumns } from "./column.ts";
 import type { Query } from "./database/database.ts";
-import { storedIn, testOf } from "./indexed.ts";
+import { isNegated, storedIn, testOf } from "./indexed.ts";
 import { keysSql, NEWEST_FIRST, type SortKey, sortKeys } from "./order.ts";
 import type { ListPlan, SearchPlan } from "./plan.ts";
-import { collectValues, type Values } from "./query.ts";
-import { showsRichText } from "./shown.ts";
+import { collectValues, totalOf, type Values } from "./query.ts";
+import { type Shown, showsRichText } from "./shown.ts";
 import type { Slots } from "./slots.ts";
 
 /** The published type `$2` of the app `$1`, and whether its slots are the ones that are meant. */
@@ -15,33 +15,50 @@ const KIND_WITH_SLOTS = `kind AS MATERIALIZED (
   JOIN precast.slots ON slots.content_type_id = type.id
   JOIN precast.apps AS app ON app.id = type.app_id
   WHERE app.key = $1 AND type.slug = $2 AND type.published)`;
-const PUBLISHED_IN_SLOTS = "e.content_type_id = $3::int AND e.status = 'published' AND (SELECT fits FROM kind)";
+
+/** What a statement is written for: its type, its pages and its values. */
+type Statement = {
+  /** A literal: a plan that is kept does for this type, small or large. */
+  readonly typeId: string;
+  readonly perPage: number;
+  readonly offset: bigint;
+  readonly values: Values;
+};
+
+function statementOf(appKey: string, plan: ListPlan | SearchPlan, slots: Slots): Statement {
+  const values = collectValues(appKey, plan.type.slug, slots.typeId, slots.map);
+  return { typeId: slots.typeId, perPage: plan.perPage, offset: offsetOf(plan), values };
+}
 
 /**
  * A page and the total: rows of [type id, slots, total, id, data, rich, published_at, created_at, updated_at]. No row when
  * the type is gone, one row without an id when the page is empty; without a total when the slots are others.
  */
 export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
-  const values = collectValues(appKey, plan.type.slug, slots.typeId, slots.map);
-  const tests = plan.conditions.map((condition) => testOf(condition, slots, values.place));
+  const statement = statementOf(appKey, plan, slots);
+  const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.place));
   const matching = tests.map(({ sql }) => sql);
   const stored = tests.every(({ isServed }) => isServed) ? storedIn(plan.sort.column, slots) : null;
   const parts =
     stored === null
-      ? gatheredSql(matching, sortKeys(plan.sort), plan)
-      : { page: cutSql(matching, plan, stored), total: totalSql(plan, matching, slots, values) };
-  return pageQuery(values, parts, plan);
+      ? gatheredSql(statement, matching, sortKeys(plan.sort))
+      : { page: cutSql(statement, matching, plan, stored), total: totalSql(statement, matching, plan, slots) };
+  // What is looked for in a text decides how it is found.
+  const recurs = plan.conditions.every(({ kind }) => kind !== "match");
+  return { ...pageQuery(statement, parts, plan.shown), recurs };
 }
 
 /** As listQuery. Full-word entries come first, then those in which the words occur more often. */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
-  const values = collectValues(appKey, plan.type.slug, slots.typeId, slots.map);
+  const statement = statementOf(appKey, plan, slots);
+  const { place } = statement.values;
   // Under the collation of the column: under another one its index is of no use.
-  const words = plan.words.map((word) => `(lower(${values.place(word)}::text COLLATE "und-x-icu") COLLATE "default")`);
+  const words = plan.words.map((word) => `(lower(${place(word)}::text COLLATE "und-x-icu") COLLATE "default")`);
   const found = words.length === 0 ? ["false"] : words.map((word) => `e.words LIKE '%' || ${word} || '%'`);
-  const tests = plan.conditions.map((condition) => testOf(condition, slots, values.place).sql);
+  const tests = plan.conditions.map((condition) => testOf(condition, slots, place).sql);
   const keys = plan.sort === null ? relevanceKeys(words) : sortKeys(plan.sort);
-  return pageQuery(values, gatheredSql([...found, ...tests], keys, plan, plan.sort === null ? UNPACKED : ""), plan);
+  const parts = gatheredSql(statement, [...found, ...tests], keys, plan.sort === null ? UNPACKED : "");
+  return pageQuery(statement, parts, plan.shown);
 }
 
 /** Long words are compressed, and each look at them would unpack them anew. */
@@ -51,37 +68,33 @@ const UNPACKED = " CROSS JOIN LATERAL (SELECT e.words || '' AS words OFFSET 0) A
 type Parts = { readonly page: string; readonly total: string };
 
 /** Rows are read whole for the page alone. */
-function pageQuery(values: Values, { page, total }: Parts, plan: ListPlan | SearchPlan): Query {
+function pageQuery({ typeId, values }: Statement, { page, total }: Parts, shown: Shown): Query {
   const text = `WITH ${KIND_WITH_SLOTS},
 ${page}
 SELECT kind.id::text, kind.slots, counted.total::text, shown.id, shown.data, shown.rich, shown.published_at, shown.created_at, shown.updated_at
 FROM kind
 LEFT JOIN (${total}) AS counted ON kind.fits
 LEFT JOIN (
-  SELECT page.place, ${entryColumns(showsRichText(plan.shown))}
-  FROM page JOIN precast.entries AS e ON e.content_type_id = $3::int AND e.id = page.id) AS shown ON true
+  SELECT page.place, ${entryColumns(showsRichText(shown))}
+  FROM page JOIN precast.entries AS e ON e.content_type_id = ${typeId} AND e.id = page.id) AS shown ON kind.fits
 ORDER BY shown.place`;
   return { text, values: values.all };
 }
 
 /** What matches is found once where it has to be searched for, and is then counted and cut. */
-function gatheredSql(
-  matching: readonly string[],
-  keys: readonly SortKey[],
-  plan: ListPlan | SearchPlan,
-  beside = "",
-): Parts {
+function gatheredSql(statement: Statement, matching: readonly string[], keys: readonly SortKey[], beside = ""): Parts {
   const order = keys.map(({ direction }, index) => `key_${index} ${direction}`).join(", ");
   const page = `matched AS MATERIALIZED (
   SELECT e.id, ${keys.map(({ value }, index) => `${value} AS key_${index}`).join(", ")}
   FROM precast.entries AS e${beside}
-  WHERE ${where(matching)}),
-page AS (${placedSql(`SELECT id FROM matched ORDER BY ${order} ${limitSql(plan)}`)})`;
+  WHERE ${where(statement, matching)}),
+page AS (${placedSql(`SELECT id FROM matched ORDER BY ${order} ${limitSql(statement)}`)})`;
   return { page, total: "SELECT count(*) AS total FROM matched" };
 }
 
-function where(matching: readonly string[]): string {
-  return [PUBLISHED_IN_SLOTS, ...matching].join("\n    AND ");
+function where({ typeId }: Statement, matching: readonly string[]): string {
+  const published = `e.content_type_id = ${typeId} AND e.status = 'published'`;
+  return [published, ...matching].join("\n    AND ");
 }
 
 /** Ids in an order, with their places in it. */
@@ -91,8 +104,8 @@ function placedSql(ids: string): string {
     ${ids}) AS first`;
 }
 
-function idsSql(matching: readonly string[], order: string, limit: string): string {
-  return `SELECT e.id FROM precast.entries AS e WHERE ${where(matching)}
+function idsSql(statement: Statement, matching: readonly string[], order: string, limit: string): string {
+  return `SELECT e.id FROM precast.entries AS e WHERE ${where(statement, matching)}
     ORDER BY ${order} ${limit}`;
 }
 
@@ -102,44 +115,55 @@ const NEWEST = keysSql(NEWEST_FIRST);
  * A page that an index gives in its order. Entries without a value come behind all others: the index of a slot does not
  * have them, so they are asked for apart, and only by a page that reaches so far.
  */
-function cutSql(matching: readonly string[], plan: ListPlan, stored: string): string {
-  const { sort, perPage } = plan;
-  if (sort.column.name === "published_at") return `page AS (${placedSql(idsSql(matching, NEWEST, limitSql(plan)))})`;
+function cutSql(statement: Statement, matching: readonly string[], plan: ListPlan, stored: string): string {
+  const { sort, conditions } = plan;
+  const { perPage } = statement;
+  const limit = limitSql(statement);
+  if (sort.column.name === "published_at") return `page AS (${placedSql(idsSql(statement, matching, NEWEST, limit))})`;
   const valued = [...matching, `${stored} IS NOT NULL`];
   const found = "(SELECT count(*) FROM valued)";
-  const valueless = [...matching, `${stored} IS NULL`, `${found} < ${perPage}`];
-  const rest = `LIMIT ${perPage} - ${found}
-    OFFSET CASE WHEN ${found} < ${perPage} THEN greatest(0, ${offsetOf(plan)} - (${countSql(valued)})) END`;
   const order = `${stored} ${sort.descending ? "DESC" : "ASC"}, ${NEWEST}`;
-  return `valued AS MATERIALIZED (${placedSql(idsSql(valued, order, limitSql(plan)))}),
+  // What a filter lets pass has a value.
+  if (conditions.some((condition) => condition.column.name === sort.column.name && !isNegated(condition)))
+    return `page AS (${placedSql(idsSql(statement, valued, order, limit))})`;
+  const valueless = [...matching, `${stored} IS NULL`, `${found} < ${perPage}`];
+  const before = `greatest(0, ${offsetSql(statement)} - (${countSql(statement, valued)}))`;
+  const rest = `LIMIT ${perPage} - ${found} OFFSET CASE WHEN ${found} < ${perPage} THEN ${before} END`;
+  return `valued AS MATERIALIZED (${placedSql(idsSql(statement, valued, order, limit))}),
 page AS (
   SELECT id, place FROM valued
   UNION ALL
-  SELECT id, ${perPage} + place FROM (${placedSql(idsSql(valueless, NEWEST, rest))}) AS behind)`;
+  SELECT id, ${perPage} + place FROM (${placedSql(idsSql(statement, valueless, NEWEST, rest))}) AS behind)`;
 }
 
-/** Where all but some are asked for, those some are counted, and what there is without them. */
-function totalSql(plan: ListPlan, matching: readonly string[], slots: Slots, { place }: Values): string {
+/** What the database counts as it goes; and where all but some are asked for, those some are counted. */
+function totalSql(statement: Statement, matching: readonly string[], plan: ListPlan, slots: Slots): string {
   const [only, ...others] = plan.conditions;
-  if (only?.kind !== "equals" || !only.negated || others.length > 0) return countSql(matching);
-  const { sql } = testOf({ ...only, negated: false }, slots, place);
+  const all = totalOf(statement.typeId);
+  if (only === undefined) return all;
+  if (only.kind !== "equals" || !only.negated || others.length > 0) return countSql(statement, matching);
+  const { sql } = testOf({ ...only, negated: false }, slots, statement.values.place);
   return `SELECT all_of_them.total - excluded.total AS total
-  FROM (${countSql([])}) AS all_of_them, (${countSql([sql])}) AS excluded`;
+  FROM (${all}) AS all_of_them, (${countSql(statement, [sql])}) AS excluded`;
 }
 
-function countSql(matching: readonly string[]): string {
-  return `SELECT count(*) AS total FROM precast.entries AS e WHERE ${where(matching)}`;
+function countSql(statement: Statement, matching: readonly string[]): string {
+  return `SELECT count(*) AS total FROM precast.entries AS e WHERE ${where(statement, matching)}`;
 }
 
-function limitSql(pages: Pages): string {
-  return `LIMIT ${pages.perPage} OFFSET ${offsetOf(pages)}`;
+/** The first page is a text of its own, the others share one. */
+function limitSql(statement: Statement): string {
+  const limit = `LIMIT ${statement.perPage}`;
+  return statement.offset === 0n ? limit : `${limit} OFFSET ${offsetSql(statement)}`;
 }
 
-type Pages = Pick<ListPlan, "page" | "perPage">;
+function offsetSql({ offset, values }: Statement): string {
+  return offset === 0n ? "0" : `${values.place(String(offset))}::bigint`;
+}
 
 const MAX_OFFSET = 2n ** 63n - 1n;
 
-function offsetOf({ page, perPage }: Pages): bigint {
+function offsetOf({ page, perPage }: Pick<ListPlan, "page" | "perPage">): bigint {
   const offset = (page - 1n) * BigInt(perPage);
   return offset > MAX_OFFSET ? MAX_OFFSET : offset;
 }

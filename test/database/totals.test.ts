@@ -1,0 +1,115 @@
+/**
+ * Totals: the database counts published entries as they are written, and the sum is what counting them one by one gives,
+ * whoever writes, in whatever way, and however many at once.
+ */
+import fc from "fast-check";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { ENGINES, openStore, type Store } from "../support/site.ts";
+
+const COUNTED =
+  "SELECT content_type_id::text, count(*)::text FROM precast.entries WHERE status = 'published' GROUP BY 1";
+const KEPT = `SELECT content_type_id::text, sum(change)::text FROM precast.entry_counts
+  WHERE content_type_id IN (SELECT id FROM precast.content_types) GROUP BY 1 HAVING sum(change) <> 0`;
+
+const idOf = (number: number) => `0b7e8f52-6c1d-4f0e-9d53-${String(number).padStart(12, "0")}`;
+const typeOf = (slug: string) => `(SELECT id FROM precast.content_types WHERE slug = '${slug}')`;
+const insert = (slug: string, status: string, ...numbers: readonly number[]) =>
+  `INSERT INTO precast.entries (content_type_id, id, status, published_at)
+   SELECT ${typeOf(slug)}, id, '${status}', now() FROM unnest('{${numbers.map(idOf).join(",")}}'::uuid[]) AS id
+   ON CONFLICT (content_type_id, id) DO UPDATE SET status = excluded.status`;
+
+const slug = fc.constantFrom("one", "two");
+const status = fc.constantFrom("draft", "published");
+const number = fc.integer({ min: 1, max: 12 });
+const STATEMENT = fc.oneof(
+  fc.tuple(slug, status, fc.uniqueArray(number, { minLength: 1 })).map(([of, as, all]) => insert(of, as, ...all)),
+  fc
+    .tuple(status, number)
+    .map(([as, below]) => `UPDATE precast.entries SET status = '${as}' WHERE id < '${idOf(below)}'`),
+  fc.tuple(slug, number).map(
+    ([to, one]) => `UPDATE precast.entries SET content_type_id = ${typeOf(to)}
+    WHERE id = '${idOf(one)}' AND NOT EXISTS (SELECT FROM precast.entries WHERE content_type_id = ${typeOf(to)} AND id = '${idOf(one)}')`,
+  ),
+  number.map((above) => `DELETE FROM precast.entries WHERE id > '${idOf(above)}'`),
+  fc.constantFrom(
+    "UPDATE precast.entries SET data = '{}'",
+    "TRUNCATE precast.entries",
+    "TRUNCATE precast.content_types CASCADE",
+  ),
+  slug.map((of) => `DELETE FROM precast.content_types WHERE slug = '${of}'`),
+);
+/** One that is refused is taken back, and those around it stand. */
+const alone = (statement: string) => `DO $$ BEGIN ${statement}; EXCEPTION WHEN OTHERS THEN NULL; END $$`;
+
+const TYPES = `INSERT INTO precast.content_types (app_id, slug) SELECT id, slug
+  FROM precast.apps CROSS JOIN unnest('{one,two}'::text[]) AS slug ON CONFLICT DO NOTHING`;
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+
+  beforeAll(async () => {
+    store = await openStore(engine, { connections: 4 });
+    await store.database.query(sql("INSERT INTO precast.apps (key) VALUES ('shop')"));
+  });
+  afterAll(() => store.close());
+
+  const rows = async (text: string) => new Map((await store.database.query(sql(text))) as [string, string][]);
+  const agree = async () => expect(await rows(KEPT)).toEqual(await rows(COUNTED));
+
+  test("any statements, in transactions that are committed or given up, leave the sum right", async () => {
+    const transaction = fc.record({
+      statements: fc.array(STATEMENT, { minLength: 1, maxLength: 6 }),
+      commits: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(transaction, { minLength: 1, maxLength: 4 }), async (transactions) => {
+        for (const { statements, commits } of transactions) {
+          await store.database.execute(TYPES);
+          const script = ["BEGIN", ...statements.map(alone), commits ? "COMMIT" : "ROLLBACK"].join(";\n");
+          await store.database.execute(script);
+          await agree();
+        }
+      }),
+      { numRuns: 60, seed: 7 },
+    );
+  });
+
+  test("rows do not pile up with the statements that are written", async () => {
+    await store.database.execute(`TRUNCATE precast.entries; ${TYPES}`);
+    for (let turn = 1; turn <= 350; turn++) await store.database.execute(insert("one", "published", turn));
+    await agree();
+    const [[held] = []] = await store.database.query(sql("SELECT count(*)::text FROM precast.entry_counts"));
+    expect(Number(held)).toBeLessThan(150);
+  });
+});
+
+test("many writers at once wait for nobody, and the sum is right", async () => {
+  const store = await openStore("postgres");
+  try {
+    await store.database.execute(`INSERT INTO precast.apps (key) VALUES ('shop'); ${TYPES}`);
+    const url = store.url as string;
+    const waiting = new Client({ connectionString: url });
+    await waiting.connect();
+    await waiting.query(`BEGIN; ${insert("one", "published", 1)}`);
+    await Promise.all(
+      [1, 2, 3, 4].map(async (writer) => {
+        const client = new Client({ connectionString: url });
+        await client.connect();
+        // Each in one snapshot throughout, or in one of its own for every statement.
+        const level = writer % 2 === 0 ? "REPEATABLE READ" : "READ COMMITTED";
+        await client.query(`SET default_transaction_isolation = '${level}'`);
+        for (let turn = 1; turn <= 150; turn++) await client.query(insert("one", "published", writer * 1_000 + turn));
+        await client.end();
+      }),
+    );
+    await waiting.query("COMMIT");
+    await waiting.end();
+    const kept = await store.database.query(sql(KEPT));
+    expect(kept).toEqual(await store.database.query(sql(COUNTED)));
+    expect(kept[0]?.[1]).toBe("601");
+  } finally {
+    await store.close();
+  }
+});
