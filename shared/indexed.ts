@@ -4,13 +4,7 @@ import { isTextual, sqlType } from "./column.ts";
 import type { Condition } from "./condition.ts";
 import type { Value } from "./database/database.ts";
 import type { Slots } from "./slots.ts";
-import { conditionSql, type Place, SIGNS, timestampOperand } from "./where.ts";
-
-/** The texts of all slots, as the index over them spells it (schema/0011_parts_of_words.sql). `entry` is `e.` or nothing. */
-export function textsSql(entry: string): string {
-  const texts = Array.from({ length: 8 }, (_, slot) => `coalesce(${entry}t${slot + 1}, '')`);
-  return `lower((${texts.join(" || E'\\n' || ")}) COLLATE "und-x-icu")`;
-}
+import { conditionSql, matchTest, type Place, SIGNS, timestampOperand } from "./where.ts";
 
 /** A test on an entry `e`, and whether an index finds what passes it in its order. */
 export type Test = { readonly sql: string; readonly isServed: boolean };
@@ -22,13 +16,15 @@ export function testOf(condition: Condition, slots: Slots, place: Place): Test {
     : { sql: isNegated(condition) ? `(${served}) IS NOT TRUE` : served, isServed: true };
 }
 
-/** A part of a field's text is a part of all texts together, in which an index finds it. */
+/** The texts of slots stand together in one column for an index to find a part in: each a line that its slot's number begins. */
 function narrowedSql(condition: Condition, slots: Slots, place: Place): string {
-  const test = conditionSql(condition, place);
-  if (condition.kind !== "match" || condition.text.includes("\0") || !isTextual(condition.column)) return test;
-  if (slotOf(condition.column, slots) === null) return test;
+  const slot = slots.slotOf(condition.column);
+  if (condition.kind !== "match" || slot === null || condition.text.includes("\0") || !isTextual(condition.column))
+    return conditionSql(condition, place);
   const part = place(condition.text.replace(/[\\%_]/g, "\\$&"));
-  return `${textsSql("e.")} LIKE '%' || lower(${part}::text COLLATE "und-x-icu") || '%' AND ${test}`;
+  const before = condition.operator === "contains" ? "" : `\\n${slot.slice(1)}`;
+  const narrowed = `e.texts LIKE E'%${before}' || (lower(${part}::text COLLATE "und-x-icu") COLLATE "C") || '%'`;
+  return `${narrowed} AND ${matchTest(condition, `e.${slot}`, place)}`;
 }
 
 export function isNegated(condition: Condition): boolean {

@@ -48,7 +48,12 @@ function equalsTest({ column, values: wanted }: Equals, value: string, place: Pl
   return `${value} = ANY (${place(operands)}::${sqlType(column)}[])`;
 }
 
-function matchTest({ text: wanted, operator }: Condition & { kind: "match" }, text: string, place: Place): string {
+/** A test on a text: `text` is SQL. */
+export function matchTest(
+  { text: wanted, operator }: Condition & { kind: "match" },
+  text: string,
+  place: Place,
+): string {
   // PostgreSQL holds no U+0000: no text has one in it.
   if (wanted.includes("\0")) return "false";
   const operand = `lower(${place(wanted)}::text COLLATE "und-x-icu")`;

@@ -2,6 +2,7 @@
  * Slots serve filters and sorts by indexes, whoever writes: what a type's lists name is found there, also when the lists,
  * the fields or the values change under a server that runs.
  */
+import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
@@ -95,6 +96,16 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await titles("filter[price]=5")).toEqual(["desk"]);
   });
 
+  test("a part of a text is found wherever it stands, and a beginning at the beginning alone", async () => {
+    await add(16, { title: "sofa\n1lamp 100%_\\" });
+    expect(await titles("filter[title][starts_with]=lamp")).toEqual(["lamp"]);
+    expect(await titles("filter[title][starts_with]=1lamp")).toEqual([]);
+    expect(await titles("filter[title][contains]=LAMP")).toEqual(["sofa\n1la", "lamp"]);
+    for (const part of ["a\n1L", "0%_\\", "%_", "\\", "_"])
+      expect(await titles(`filter[title][contains]=${encodeURIComponent(part)}`)).toEqual(["sofa\n1la"]);
+    await run("DELETE FROM precast.entries WHERE data ->> 'title' LIKE 'sofa%'");
+  });
+
   test("a text that no index holds is written, found and sorted as every other", async () => {
     await add(13, { title: `lamp${LONG}` });
     expect(await map()).toMatchObject({ long: ["title"] });
@@ -115,6 +126,13 @@ describe.each(ENGINES)("on %s", (engine) => {
     for (const name of names) {
       expect(await titles(`filter[${name}]=red`)).toEqual(["shelf"]);
       expect((await titles(`sort=${name}`))[0]).toBe("shelf");
+    }
+    // Each of these an index holds, and not all of them together.
+    const noise = (name: string) => createHash("shake256", { outputLength: 300 }).update(name).digest("hex");
+    await add(15, { title: "bench", ...Object.fromEntries(names.map((name) => [name, noise(name)])) });
+    for (const name of names) {
+      expect(await titles(`filter[${name}]=${noise(name)}`)).toEqual(["bench"]);
+      expect(await titles(`filter[${name}][in]=${noise(name)},red&sort=-${name}`)).toHaveLength(2);
     }
   });
 
