@@ -87,7 +87,8 @@ ALTER TABLE precast.entries
   ALTER COLUMN t5 SET STORAGE MAIN,
   ALTER COLUMN t6 SET STORAGE MAIN,
   ALTER COLUMN t7 SET STORAGE MAIN,
-  ALTER COLUMN t8 SET STORAGE MAIN;
+  ALTER COLUMN t8 SET STORAGE MAIN,
+  ALTER COLUMN texts SET STORAGE MAIN;
 
 SELECT precast.give_up_long_slots(content_type_id, data) FROM precast.entries WHERE octet_length(data::text) > 2000;
 SELECT set_config('precast.filling', 'on', true);
