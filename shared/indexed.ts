@@ -11,20 +11,30 @@ export type Test = { readonly sql: string; readonly isServed: boolean };
 
 export function testOf(condition: Condition, slots: Slots, place: Place): Test {
   const served = servedSql(condition, slots, place);
-  return served === null
-    ? { sql: narrowedSql(condition, slots, place), isServed: false }
-    : { sql: isNegated(condition) ? `(${served}) IS NOT TRUE` : served, isServed: true };
+  if (served !== null) return { sql: isNegated(condition) ? `(${served}) IS NOT TRUE` : served, isServed: true };
+  const slot = slots.slotOf(condition.column);
+  const isFound = slot !== null && isMatch(condition) && isTextual(condition.column) && !condition.text.includes("\0");
+  return { sql: isFound ? matchSql(condition, slot, place) : conditionSql(condition, place), isServed: false };
 }
 
-/** The texts of slots stand together in one column for an index to find a part in: each a line that its slot's number begins. */
-function narrowedSql(condition: Condition, slots: Slots, place: Place): string {
-  const slot = slots.slotOf(condition.column);
-  if (condition.kind !== "match" || slot === null || condition.text.includes("\0") || !isTextual(condition.column))
-    return conditionSql(condition, place);
-  const part = place(condition.text.replace(/[\\%_]/g, "\\$&"));
-  const before = condition.operator === "contains" ? "" : `\\n${slot.slice(1)}`;
-  const narrowed = `e.texts LIKE E'%${before}' || (lower(${part}::text COLLATE "und-x-icu") COLLATE "C") || '%'`;
-  return `${narrowed} AND ${matchTest(condition, `e.${slot}`, place)}`;
+type Match = Condition & { readonly kind: "match" };
+
+function isMatch(condition: Condition): condition is Match {
+  return condition.kind === "match";
+}
+
+/** The texts of slots are the lines of one column, in which an index finds a part (schema/0014_covering.sql). */
+function matchSql(condition: Match, slot: string, place: Place): string {
+  const { text, operator } = condition;
+  const line = `\\n${slot.slice(1)}`;
+  // Ends of lines are no others there.
+  const like = place(text.replace(/[\\%_]/g, "\\$&").replaceAll("\n", "\r"));
+  const wanted = (value: string) => `(lower(${value}::text COLLATE "und-x-icu") COLLATE "C")`;
+  const begins = `e.texts LIKE E'%${operator === "contains" ? "" : line}' || ${wanted(like)} || '%'`;
+  if (/^$|[\r\n]/.test(text)) return `${begins} AND ${matchTest(condition, `e.${slot}`, place)}`;
+  if (operator === "starts_with") return begins;
+  const own = `split_part(split_part(e.texts, E'${line}', 2), E'\\n', 1)`;
+  return `${begins} AND strpos(${own}, ${wanted(place(text))}) > 0`;
 }
 
 export function isNegated(condition: Condition): boolean {

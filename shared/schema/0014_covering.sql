@@ -21,12 +21,12 @@ BEGIN
 END
 $$;
 
--- What a text says in lower case, each behind the end of a line and the number of its slot: so that one index finds parts and
--- beginnings of texts.
+-- What the texts of slots say in lower case, each a line that begins with the number of its slot: so that one index finds parts
+-- and beginnings of texts. Ends of lines within a text become returns.
 ALTER TABLE precast.entries ADD COLUMN texts text COLLATE "C";
 
 CREATE FUNCTION precast.line_of(slot text, value text, field jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT CASE WHEN field ->> 1 IN ('text', 'select', 'media') THEN E'\n' || slot || value ELSE '' END
+  SELECT CASE WHEN field ->> 1 IN ('text', 'select', 'media') THEN E'\n' || slot || replace(value, E'\n', E'\r') ELSE '' END
 $$;
 
 -- The map is locked until the entry is there for all: a change must find every entry.
