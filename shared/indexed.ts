@@ -43,7 +43,7 @@ export function isNegated(condition: Condition): boolean {
 
 /** The column of the entries table that holds a field's values, or null. A null in it is no value. */
 export function storedIn(column: Column, slots: Slots): string | null {
-  return column.name === "published_at" ? "e.published_at" : slotOf(column, slots);
+  return column.type === "timestamp" ? `e.${column.name}` : slotOf(column, slots);
 }
 
 function slotOf(column: Column, slots: Slots): string | null {

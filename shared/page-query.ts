@@ -111,29 +111,39 @@ function idsSql(statement: Statement, matching: readonly string[], order: string
 
 const NEWEST = keysSql(NEWEST_FIRST);
 
-/**
- * A page that an index gives in its order. Entries without a value come behind all others: the index of a slot does not
- * have them, so they are asked for apart, and only by a page that reaches so far.
- */
+/** A page that an index gives in its order. */
 function cutSql(statement: Statement, matching: readonly string[], plan: ListPlan, stored: string): string {
   const { sort, conditions } = plan;
-  const { perPage } = statement;
-  const limit = limitSql(statement);
-  if (sort.column.name === "published_at") return `page AS (${placedSql(idsSql(statement, matching, NEWEST, limit))})`;
+  const key = keysSql([{ value: stored, direction: sort.descending ? "DESC" : "ASC" }]);
+  const order = sort.column.name === "published_at" ? NEWEST : `${key}, ${NEWEST}`;
+  const pageOf = (tests: readonly string[]) => placedSql(idsSql(statement, tests, order, limitSql(statement)));
+  if (sort.column.type === "timestamp") return `page AS (${pageOf(matching)})`;
   const valued = [...matching, `${stored} IS NOT NULL`];
-  const found = "(SELECT count(*) FROM valued)";
-  const order = `${stored} ${sort.descending ? "DESC" : "ASC"}, ${NEWEST}`;
   // What a filter lets pass has a value.
   if (conditions.some((condition) => condition.column.name === sort.column.name && !isNegated(condition)))
-    return `page AS (${placedSql(idsSql(statement, valued, order, limit))})`;
-  const valueless = [...matching, `${stored} IS NULL`, `${found} < ${perPage}`];
-  const before = `greatest(0, ${offsetSql(statement)} - (${countSql(statement, valued)}))`;
-  const rest = `LIMIT ${perPage} - ${found} OFFSET CASE WHEN ${found} < ${perPage} THEN ${before} END`;
-  return `valued AS MATERIALIZED (${placedSql(idsSql(statement, valued, order, limit))}),
+    return `page AS (${pageOf(valued)})`;
+  return `valued AS MATERIALIZED (${pageOf(valued)}),
 page AS (
   SELECT id, place FROM valued
   UNION ALL
-  SELECT id, ${perPage} + place FROM (${placedSql(idsSql(statement, valueless, NEWEST, rest))}) AS behind)`;
+  SELECT id, ${statement.perPage} + place FROM (${behindSql(statement, matching, valued, stored)}) AS behind)`;
+}
+
+/**
+ * Entries without a value come behind all others: the index of a slot does not have them, so they are asked for apart, and only
+ * by a page that reaches so far.
+ */
+function behindSql(
+  statement: Statement,
+  matching: readonly string[],
+  valued: readonly string[],
+  stored: string,
+): string {
+  const found = "(SELECT count(*) FROM valued)";
+  const isShort = `${found} < ${statement.perPage}`;
+  const before = `greatest(0, ${offsetSql(statement)} - (${countSql(statement, valued)}))`;
+  const limit = `LIMIT ${statement.perPage} - ${found} OFFSET CASE WHEN ${isShort} THEN ${before} END`;
+  return placedSql(idsSql(statement, [...matching, `${stored} IS NULL`, isShort], NEWEST, limit));
 }
 
 /** What the database counts as it goes; and where all but some are asked for, those some are counted. */
