@@ -1,4 +1,4 @@
-/** The queries of pages: a list or a search becomes the ids of a page and the total, by indexes wherever they serve. */
+/** The queries of pages: a list becomes the ids of a page and the total, by indexes wherever they serve. */
 import { entryColumns } from "./column.ts";
 import type { Query } from "./database/database.ts";
 import { storedIn, testOf } from "./indexed.ts";
@@ -33,25 +33,11 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
   return pageQuery(values, parts, plan);
 }
 
-/** As listQuery. Full-word entries come first, then those in which the words occur more often. */
-export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
-  const values = collectValues(appKey, plan.type.slug, slots.typeId, slots.map);
-  // Under the collation of the column: under another one its index is of no use.
-  const words = plan.words.map((word) => `(lower(${values.place(word)}::text COLLATE "und-x-icu") COLLATE "default")`);
-  const found = words.length === 0 ? ["false"] : words.map((word) => `e.words LIKE '%' || ${word} || '%'`);
-  const tests = plan.conditions.map((condition) => testOf(condition, slots, values.place).sql);
-  const keys = plan.sort === null ? relevanceKeys(words) : sortKeys(plan.sort);
-  return pageQuery(values, gatheredSql([...found, ...tests], keys, plan, plan.sort === null ? UNPACKED : ""), plan);
-}
-
-/** Long words are compressed, and each look at them would unpack them anew. */
-const UNPACKED = " CROSS JOIN LATERAL (SELECT e.words || '' AS words OFFSET 0) AS unpacked";
-
 /** The parts of a query that find the ids of a page, in the common table `page` with their places, and the total. */
 type Parts = { readonly page: string; readonly total: string };
 
 /** Rows are read whole for the page alone. */
-function pageQuery(values: Values, { page, total }: Parts, plan: ListPlan | SearchPlan): Query {
+export function pageQuery(values: Values, { page, total }: Parts, plan: ListPlan | SearchPlan): Query {
   const text = `WITH ${KIND_WITH_SLOTS},
 ${page}
 SELECT kind.id::text, kind.slots, counted.total::text, shown.id, shown.data, shown.rich, shown.published_at, shown.created_at, shown.updated_at
@@ -64,19 +50,17 @@ ORDER BY shown.place`;
   return { text, values: values.all };
 }
 
+function gatheredSql(matching: readonly string[], keys: readonly SortKey[], plan: ListPlan): Parts {
+  return cutFromSql(`FROM precast.entries AS e\n  WHERE ${where(matching)}`, "e.id", keys, plan);
+}
+
 /** What matches is found once where it has to be searched for, and is then counted and cut. */
-function gatheredSql(
-  matching: readonly string[],
-  keys: readonly SortKey[],
-  plan: ListPlan | SearchPlan,
-  beside = "",
-): Parts {
+export function cutFromSql(from: string, id: string, keys: readonly SortKey[], pages: Pages): Parts {
   const order = keys.map(({ direction }, index) => `key_${index} ${direction}`).join(", ");
   const page = `matched AS MATERIALIZED (
-  SELECT e.id, ${keys.map(({ value }, index) => `${value} AS key_${index}`).join(", ")}
-  FROM precast.entries AS e${beside}
-  WHERE ${where(matching)}),
-page AS (${placedSql(`SELECT id FROM matched ORDER BY ${order} ${limitSql(plan)}`)})`;
+  SELECT ${id}, ${keys.map(({ value }, index) => `${value} AS key_${index}`).join(", ")}
+  ${from}),
+page AS (${placedSql(`SELECT id FROM matched ORDER BY ${order} ${limitSql(pages)}`)})`;
   return { page, total: "SELECT count(*) AS total FROM matched" };
 }
 
@@ -142,18 +126,4 @@ const MAX_OFFSET = 2n ** 63n - 1n;
 function offsetOf({ page, perPage }: Pages): bigint {
   const offset = (page - 1n) * BigInt(perPage);
   return offset > MAX_OFFSET ? MAX_OFFSET : offset;
-}
-
-function relevanceKeys(words: readonly string[]): readonly SortKey[] {
-  if (words.length === 0) return NEWEST_FIRST;
-  const complete = words.map((word) => `unpacked.words LIKE '% ' || ${word} || ' %'`).join(" AND ");
-  const occurrences = (wanted: string) =>
-    `(octet_length(unpacked.words) - octet_length(replace(unpacked.words, ${wanted}, ''))) / octet_length(${wanted})`;
-  const full = words.map((word) => occurrences(`(' ' || ${word} || ' ')`)).join(" + ");
-  const partial = words.map((word) => occurrences(word)).join(" + ");
-  return [
-    { value: `(${complete})`, direction: "DESC" },
-    { value: `CASE WHEN ${complete} THEN ${full} ELSE ${partial} END`, direction: "DESC" },
-    ...NEWEST_FIRST,
-  ];
 }

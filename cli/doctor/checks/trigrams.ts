@@ -6,8 +6,12 @@ import { defineCheck, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
 const EXTENSIONS = ["pg_trgm", "btree_gin"];
-/** What each is made of beside the type; the operators belong to the first extension. */
-const INDEXES: Readonly<Record<string, string>> = { entries_by_words: "words", entries_by_texts: `(${textsSql("")})` };
+/** What each is made of; the operators belong to the first extension. */
+const INDEXES: Readonly<Record<string, (operators: string) => string>> = {
+  entry_words_by_part: (operators) => `precast.entry_words USING gin (words ${operators})`,
+  entries_by_texts: (operators) =>
+    `precast.entries USING gin (content_type_id, (${textsSql("")}) ${operators}) WHERE status = 'published'`,
+};
 
 type Facts = {
   /** Extensions and indexes that are not there. */
@@ -75,7 +79,7 @@ function findingsOf({ missing, available, mayCreate, operators, types }: Facts):
 
 function statementOf(name: string, operators: string): string {
   const indexed = INDEXES[name];
-  if (indexed === undefined) return `CREATE EXTENSION IF NOT EXISTS ${name}`;
-  return `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ON precast.entries
-USING gin (content_type_id, ${indexed} ${operators}) WHERE status = 'published'`;
+  return indexed === undefined
+    ? `CREATE EXTENSION IF NOT EXISTS ${name}`
+    : `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ON ${indexed(operators)}`;
 }
