@@ -12,7 +12,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(catalog|value|version)\.ts$/],
   [/^shared\/(refusal|operand|facet|raw|sort|shown)\.ts$/],
   [
-    /^shared\/(request|metering|saving|address|condition|plan|entry|body|answer|column|where|order|slots|indexed|query|page-query|tree-query|state)\.ts$/,
+    /^shared\/(request|metering|saving|address|condition|plan|entry|body|answer|column|where|order|slots|indexed|query|list-query|page-query|search-query|tree-query|state)\.ts$/,
   ],
   [/^shared\/(config|apps)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|respond)\.ts$/],

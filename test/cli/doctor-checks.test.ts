@@ -145,7 +145,7 @@ test("removals are told of where they are more than the entries, and ask for not
 
 describe("an index for parts of words", () => {
   const missing = {
-    missing: ["pg_trgm", "entries_by_words"],
+    missing: ["pg_trgm", "entry_words_by_part"],
     available: true,
     mayCreate: true,
     operators: "gin_trgm_ops",
@@ -169,7 +169,7 @@ describe("an index for parts of words", () => {
       {
         fix: [
           "CREATE EXTENSION IF NOT EXISTS pg_trgm",
-          expect.stringMatching(/^CREATE INDEX CONCURRENTLY IF NOT EXISTS entries_by_words /),
+          expect.stringMatching(/^CREATE INDEX CONCURRENTLY IF NOT EXISTS entry_words_by_part /),
         ],
       },
     ]);

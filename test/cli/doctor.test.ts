@@ -268,7 +268,7 @@ describe("on PostgreSQL", () => {
     await store.database.execute("DROP EXTENSION pg_trgm CASCADE");
     await store.database.execute(`DELETE FROM precast.content_types WHERE slug = 'logs'; ${logs(10_000)}`);
     await store.database.execute("UPDATE precast.fields SET searchable = true WHERE name = 'slug'");
-    const missing = "pg_trgm, entries_by_words, entries_by_texts: missing";
+    const missing = "pg_trgm, entry_words_by_part, entries_by_texts: missing";
     expect(subjects((await examine(place)).findings)).toContain(missing);
     const { fixed } = await examine(place, "--fix");
     expect(subjects(fixed)).toContain(missing);
@@ -276,7 +276,7 @@ describe("on PostgreSQL", () => {
     const explained = await place.json<{ sql: { service: { indexes: string[] } } }>(
       `explain /logs/search?q=s9999 --app ${SHOP}`,
     );
-    expect(explained.sql.service.indexes).toEqual(["entries_by_words"]);
+    expect(explained.sql.service.indexes).toEqual(["entry_words_by_part"]);
   });
 });
 

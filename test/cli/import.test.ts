@@ -406,8 +406,9 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
   });
 
   const contents = (key: string) =>
-    rows(`SELECT t.slug, e.id::text, e.data::text, e.rich::text, e.words FROM precast.apps a JOIN precast.content_types t
-      ON a.id = t.app_id LEFT JOIN precast.entries e ON e.content_type_id = t.id WHERE a.key = '${key}' ORDER BY 1, 2`);
+    rows(`SELECT t.slug, e.id::text, e.data::text, e.rich::text, w.words FROM precast.apps a JOIN precast.content_types t
+      ON a.id = t.app_id LEFT JOIN precast.entries e ON e.content_type_id = t.id
+      LEFT JOIN precast.entry_words w ON w.content_type_id = t.id AND w.id = e.id WHERE a.key = '${key}' ORDER BY 1, 2`);
 
   test("prunes all entries of a type without a file of entries", async () => {
     await run(bundle());

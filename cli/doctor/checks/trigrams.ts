@@ -4,11 +4,11 @@ import { formatCount } from "../../format.ts";
 import { defineCheck, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
-const EXTENSIONS = ["pg_trgm", "btree_gin"];
-/** What each is made of beside the type; the operators belong to the first extension. */
-const INDEXES: Readonly<Record<string, string>> = {
-  entries_by_words: "content_type_id, words",
-  entries_by_texts: "texts",
+const EXTENSION = "pg_trgm";
+/** What each is made of; the operators belong to the extension. */
+const INDEXES: Readonly<Record<string, (operators: string) => string>> = {
+  entry_words_by_part: (operators) => `precast.entry_words USING gin (words ${operators})`,
+  entries_by_texts: (operators) => `precast.entries USING gin (texts ${operators}) WHERE status = 'published'`,
 };
 
 type Facts = {
@@ -40,7 +40,7 @@ async function readMissing({ database, types }: Patient): Promise<Facts> {
     AND has_database_privilege(current_database(), 'CREATE'))::text,
   coalesce((SELECT quote_ident(nspname) || '.' FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
     WHERE extname = 'pg_trgm'), '')`,
-      [EXTENSIONS, Object.keys(INDEXES)],
+      [[EXTENSION], Object.keys(INDEXES)],
     ),
   );
   const [missing = "", available, mayCreate, schema = ""] = row ?? [];
@@ -77,7 +77,7 @@ function findingsOf({ missing, available, mayCreate, operators, types }: Facts):
 
 function statementOf(name: string, operators: string): string {
   const indexed = INDEXES[name];
-  if (indexed === undefined) return `CREATE EXTENSION IF NOT EXISTS ${name}`;
-  return `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ON precast.entries
-USING gin (${indexed} ${operators}) WHERE status = 'published'`;
+  return indexed === undefined
+    ? `CREATE EXTENSION IF NOT EXISTS ${name}`
+    : `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ON ${indexed(operators)}`;
 }

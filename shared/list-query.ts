@@ -1,0 +1,99 @@
+/** The queries of lists: a page in its order and the total, by indexes wherever they serve. */
+import type { Query } from "./database/database.ts";
+import { isNegated, storedIn, testOf } from "./indexed.ts";
+import { keysSql, NEWEST_FIRST, sortKeys } from "./order.ts";
+import {
+  gatheredSql,
+  limitSql,
+  offsetSql,
+  type Parts,
+  pageQuery,
+  placedSql,
+  type Statement,
+  statementOf,
+} from "./page-query.ts";
+import type { ListPlan } from "./plan.ts";
+import { totalOf } from "./query.ts";
+import type { Slots } from "./slots.ts";
+
+const NEWEST = keysSql(NEWEST_FIRST);
+
+/** As pageQuery. */
+export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
+  const statement = statementOf(appKey, plan, slots);
+  const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.place));
+  const matching = tests.map(({ sql }) => sql);
+  const stored = tests.every(({ isServed }) => isServed) ? storedIn(plan.sort.column, slots) : null;
+  const parts =
+    stored === null
+      ? searchedSql(statement, matching, plan)
+      : { page: cutSql(statement, matching, plan, stored), total: totalSql(statement, matching, plan, slots) };
+  // What is looked for in a text decides how it is found.
+  const recurs = plan.conditions.every(({ kind }) => kind !== "match");
+  return { ...pageQuery(statement, parts, plan.shown), recurs };
+}
+
+function searchedSql(statement: Statement, matching: readonly string[], { sort }: ListPlan): Parts {
+  const from = `FROM precast.entries AS e\n  WHERE ${where(statement, matching)}`;
+  return gatheredSql(statement, from, "e.id", sortKeys(sort));
+}
+
+/** A page that an index gives in its order. */
+function cutSql(statement: Statement, matching: readonly string[], plan: ListPlan, stored: string): string {
+  const { sort, conditions } = plan;
+  const key = keysSql([{ value: stored, direction: sort.descending ? "DESC" : "ASC" }]);
+  const order = sort.column.name === "published_at" ? NEWEST : `${key}, ${NEWEST}`;
+  const pageOf = (tests: readonly string[]) => placedSql(idsSql(statement, tests, order, limitSql(statement)));
+  if (sort.column.type === "timestamp") return `page AS (${pageOf(matching)})`;
+  const valued = [...matching, `${stored} IS NOT NULL`];
+  // What a filter lets pass has a value.
+  if (conditions.some((condition) => condition.column.name === sort.column.name && !isNegated(condition)))
+    return `page AS (${pageOf(valued)})`;
+  return `valued AS MATERIALIZED (${pageOf(valued)}),
+page AS (
+  SELECT id, place FROM valued
+  UNION ALL
+  SELECT id, ${statement.perPage} + place FROM (${behindSql(statement, matching, valued, stored)}) AS behind)`;
+}
+
+/**
+ * Entries without a value come behind all others: the index of a slot does not have them, so they are asked for apart, and only
+ * by a page that reaches so far.
+ */
+function behindSql(
+  statement: Statement,
+  matching: readonly string[],
+  valued: readonly string[],
+  stored: string,
+): string {
+  const found = "(SELECT count(*) FROM valued)";
+  const isShort = `${found} < ${statement.perPage}`;
+  const before = `greatest(0, ${offsetSql(statement)} - (${countSql(statement, valued)}))`;
+  const limit = `LIMIT ${statement.perPage} - ${found} OFFSET CASE WHEN ${isShort} THEN ${before} END`;
+  return placedSql(idsSql(statement, [...matching, `${stored} IS NULL`, isShort], NEWEST, limit));
+}
+
+/** What the database counts as it goes; and where all but some are asked for, those some are counted. */
+function totalSql(statement: Statement, matching: readonly string[], plan: ListPlan, slots: Slots): string {
+  const [only, ...others] = plan.conditions;
+  const all = totalOf(statement.typeId);
+  if (only === undefined) return all;
+  if (only.kind !== "equals" || !only.negated || others.length > 0) return countSql(statement, matching);
+  const { sql } = testOf({ ...only, negated: false }, slots, statement.values.place);
+  return `SELECT all_of_them.total - excluded.total AS total
+  FROM (${all}) AS all_of_them, (${countSql(statement, [sql])}) AS excluded`;
+}
+
+function countSql(statement: Statement, matching: readonly string[]): string {
+  return `SELECT count(*) AS total FROM precast.entries AS e WHERE ${where(statement, matching)}`;
+}
+
+function idsSql(statement: Statement, matching: readonly string[], order: string, limit: string): string {
+  return `SELECT e.id FROM precast.entries AS e WHERE ${where(statement, matching)}
+    ORDER BY ${order} ${limit}`;
+}
+
+function where({ typeId }: Statement, matching: readonly string[]): string {
+  const published = `e.content_type_id = ${typeId} AND e.status = 'published'`;
+  return [published, ...matching].join("\n    AND ");
+}

@@ -1,0 +1,65 @@
+/** The queries of searches: which entries have all the words, and in what order. Source: contract.md section 4. */
+import type { Query } from "./database/database.ts";
+import { storedIn, testOf } from "./indexed.ts";
+import { type SortKey, sortKeys } from "./order.ts";
+import { gatheredSql, pageQuery, statementOf } from "./page-query.ts";
+import type { SearchPlan } from "./plan.ts";
+import type { Slots } from "./slots.ts";
+import type { Sort } from "./sort.ts";
+
+/** As listQuery. Full-word entries come first, then those in which the words occur more often. */
+export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
+  const statement = statementOf(appKey, plan, slots);
+  const { place } = statement.values;
+  // Under the collation of the column: under another one its index is of no use.
+  const words = plan.words.map((word) => `(lower(${place(word)}::text COLLATE "und-x-icu") COLLATE "C")`);
+  const found = words.length === 0 ? ["false"] : words.map((word) => `w.words LIKE '%' || ${word} || '%'`);
+  const tests = plan.conditions.map((condition) => testOf(condition, slots, place).sql);
+  const { keys, beside } = orderOf(plan.sort, words, slots);
+  const entries = tests.length > 0 ? [ENTRIES] : [];
+  const from = `FROM ${["precast.entry_words AS w", ...new Set([...entries, ...beside])].join("\n  ")}
+  WHERE ${[`w.content_type_id = ${statement.typeId}`, ...found, ...tests].join("\n    AND ")}`;
+  return pageQuery(statement, gatheredSql(statement, from, "w.id", keys), plan.shown);
+}
+
+/** There are words of published entries alone. */
+const ENTRIES = "JOIN precast.entries AS e ON e.content_type_id = w.content_type_id AND e.id = w.id";
+
+const NEWEST_FIRST: readonly SortKey[] = [
+  { value: "w.published_at", direction: "DESC" },
+  { value: "w.id", direction: "ASC" },
+];
+
+/** Keys, and what must be joined to have them. */
+type Order = { readonly keys: readonly SortKey[]; readonly beside: readonly string[] };
+
+function orderOf(sort: Sort | null, words: readonly string[], slots: Slots): Order {
+  if (sort === null) return relevanceOrder(words);
+  if (sort.column.name === "published_at") return { keys: NEWEST_FIRST, beside: [] };
+  const [{ value, direction }] = sortKeys(sort) as [SortKey];
+  // A slot need not be read out of `data`.
+  const stored = storedIn(sort.column, slots) ?? value;
+  return { keys: [{ value: stored, direction }, ...NEWEST_FIRST], beside: [ENTRIES] };
+}
+
+function relevanceOrder(words: readonly string[]): Order {
+  if (words.length === 0) return { keys: NEWEST_FIRST, beside: [] };
+  const full = words.map((word, index) => `${occurrences(`(' ' || ${word} || ' ')`)} AS full_${index}`);
+  const complete = words.map((_, index) => `counted.full_${index} > 0`).join(" AND ");
+  const sum = words.map((_, index) => `counted.full_${index}`).join(" + ");
+  const partial = words.map(occurrences).join(" + ");
+  return {
+    keys: [
+      { value: `(${complete})`, direction: "DESC" },
+      { value: `CASE WHEN ${complete} THEN ${sum} ELSE ${partial} END`, direction: "DESC" },
+      ...NEWEST_FIRST,
+    ],
+    // OFFSET 0 has each counted once.
+    beside: [`CROSS JOIN LATERAL (SELECT ${full.join(", ")} OFFSET 0) AS counted`],
+  };
+}
+
+/** Counted in bytes, which is faster than in characters, and the same. */
+function occurrences(word: string): string {
+  return `(octet_length(w.words) - octet_length(replace(w.words, ${word}, ''))) / octet_length(${word})`;
+}

@@ -1,0 +1,125 @@
+/** Rich text is searched as the text that a reader sees, however its HTML is written, in both databases alike. */
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { textOfHtml } from "../support/model-html.ts";
+import { wordsOf } from "../support/model-search.ts";
+import { ENGINES, openStore, type Store } from "../support/site.ts";
+
+const TEXTS = [
+  ...[
+    "a",
+    "word",
+    "Ärger",
+    "İI",
+    "Ελλάδα",
+
+    "Straße",
+    "ẞ",
+    "日本語",
+    "हिन्दी",
+    "e\u0301",
+    "😀",
+    "2026",
+    "x²",
+    "Жук",
+    "שלום",
+  ],
+  ...[
+    " ",
+    "\n",
+    "\t",
+    "\u00a0",
+    "\u2003",
+    "—",
+    "…",
+    "-",
+    "_",
+    "%",
+    "'",
+    '"',
+    "=",
+    ">",
+    "1 > 0",
+    "1 < 2",
+    "#",
+    ";",
+    "\\",
+  ],
+  ...["&amp;", "&lt;", "&gt;", "&amp;lt;", "&nbsp;", "&eacute;", "&#233;", "&#xE9;", "&#x1F600;", "& ", "&#;", "&;"],
+];
+const TAGS = [
+  ...[
+    "<p>",
+    "</p>",
+    "<P>",
+    "<br>",
+    "<br/>",
+    "<br />",
+    "<li>",
+    "</li>",
+    "<h2>",
+    "</h2 >",
+    "<div\n>",
+    "<td class=x>",
+    "<pre>",
+  ],
+  ...[
+    "<b>",
+    "</b>",
+    "<Strong>",
+    "</strong>",
+    "<i\t>",
+    "<h7>",
+    "<picture>",
+    "<my-tag>",
+    "</my-tag>",
+    "<!doctype html>",
+    "<?xml?>",
+  ],
+  ...["<p title='a>b'>", '<b title="a>b">', '<a href="x=y>z" title=q>', "<p data-x = '<b>'>", "<b data-y>"],
+  ...["<!-- word <p> -->", "<script>var word = '<p>';</script>", "<STYLE>p > b {}</STYLE>", "<!---->"],
+];
+const html = fc
+  .array(
+    fc.oneof(
+      fc.constantFrom(...TEXTS),
+      fc.constantFrom(...TAGS),
+      fc.string({ maxLength: 4 }).map((text) => text.replace(/[<&]/g, "")),
+    ),
+    {
+      maxLength: 14,
+    },
+  )
+  .map((pieces) => pieces.join(""));
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  beforeAll(async () => {
+    store = await openStore(engine);
+  });
+  afterAll(() => store.close());
+
+  test("its words are those that a reader sees", async () => {
+    const read = async (texts: readonly string[]) => {
+      const rows = await store.database.query(
+        sql(
+          "SELECT precast.words(precast.html_text(html)) FROM unnest($1::text[]) WITH ORDINALITY AS one (html, place) ORDER BY place",
+          [texts],
+        ),
+      );
+      return rows.map(([words]) =>
+        words
+          ?.trim()
+          .split(/ +/)
+          .filter((word) => word !== ""),
+      );
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.array(html, { minLength: 20, maxLength: 20 }), async (texts) => {
+        expect(await read(texts)).toEqual(texts.map((text) => wordsOf(textOfHtml(text))));
+      }),
+      { numRuns: 400 },
+    );
+  });
+});

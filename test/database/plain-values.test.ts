@@ -1,0 +1,89 @@
+/** A value that is stored after one look fits its field, and is spelled as every value like it. */
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { ENGINES, openStore, type Store } from "../support/site.ts";
+
+const TYPES = ["text", "rich_text", "select", "media", "relation", "number", "boolean", "date", "datetime", "json"];
+const UUID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
+
+const digits = (count: number) =>
+  fc.array(fc.integer({ min: 0, max: 9 }), { minLength: count, maxLength: count }).map((all) => all.join(""));
+const two = fc.oneof(digits(2), fc.constantFrom("01", "02", "12", "28", "29", "30", "31", "23", "59"));
+const year = fc.oneof(digits(4), fc.constantFrom("0000", "0001", "2024", "2025", "9998", "9999"));
+const day = fc.tuple(year, two, two).map((parts) => parts.join("-"));
+const zone = fc.constantFrom("+00:00", "Z", "-05:30", "");
+const fraction = fc.constantFrom(".000", ".123", ".12", ".1234", "");
+const instant = fc
+  .tuple(day, two, two, two, fraction, zone)
+  .map(([date, h, m, s, f, z]) => `${date}T${h}:${m}:${s}${f}${z}`);
+/** JSON as it is written: a number keeps its zeros. */
+const number = fc
+  .tuple(
+    fc.constantFrom("", "-"),
+    fc.bigInt({ min: 0n, max: 10n ** 17n }),
+    fc.constantFrom("", ".0", ".50", ".5", ".123456789012345", "e3", "e400", "e-400"),
+  )
+  .map((parts) => parts.join(""));
+const text = fc
+  .oneof(
+    day,
+    instant,
+    fc.constantFrom(UUID, UUID.toUpperCase(), `${UUID}\n`, "", "true", "5"),
+    fc.string({ maxLength: 5 }),
+  )
+  .map((value) => JSON.stringify(value.replaceAll("\0", "")));
+const single = fc.oneof(text, number, fc.constantFrom("null", "true", "false", "{}", "[]", '{"a":[1.0]}'));
+const value = fc.oneof(
+  single,
+  fc.array(single, { maxLength: 3 }).map((all) => `[${all.join(",")}]`),
+);
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  beforeAll(async () => {
+    store = await openStore(engine);
+  });
+  afterAll(() => store.close());
+
+  /** Of each value and each type, single and multiple: is it plain, and is it right as it is? */
+  const LOOK = `SELECT type || ' ' || multiple || ' ' || value,
+      precast.is_plain(type, multiple, value)::text,
+      (CASE WHEN multiple THEN precast.fits_many(type, value) ELSE precast.fits(type, value) END
+        AND (NOT precast.needs_canonical(type, value)
+          OR precast.canonical(type, multiple, value)::text IS NOT DISTINCT FROM value::text))::text
+    FROM unnest($1::text[]::jsonb[]) AS value, unnest($2::text[]) AS type, unnest('{true,false}'::boolean[]) AS multiple
+    WHERE NOT multiple OR type IN ('text', 'select', 'media', 'relation')`;
+
+  test("nothing else is plain", async () => {
+    let plain = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(value, { minLength: 10, maxLength: 10 }), async (values) => {
+        const rows = await store.database.query(sql(LOOK, [values, TYPES]));
+        plain += rows.filter(([, isPlain]) => isPlain === "true").length;
+        expect(rows.filter(([, isPlain, isRight]) => isPlain === "true" && isRight !== "true")).toEqual([]);
+      }),
+      { numRuns: 150 },
+    );
+    expect(plain).toBeGreaterThan(1_000);
+  });
+
+  test("what is usual is plain", async () => {
+    const usual = [
+      ['"a title"', "text"],
+      ['"<p>a body</p>"', "rich_text"],
+      [`"${UUID}"`, "relation"],
+      ["-12.25", "number"],
+      ["true", "boolean"],
+      ['"2026-01-20"', "date"],
+      ['"2026-01-20T15:30:00.000+00:00"', "datetime"],
+      ['{"any": [1, null]}', "json"],
+      ["null", "date"],
+    ] as const;
+    const look = "SELECT precast.is_plain($2, false, $1::jsonb)::text";
+    for (const one of usual) expect(await store.database.query(sql(look, [...one]))).toEqual([["true"]]);
+    const many = "SELECT precast.is_plain($2, true, $1::jsonb)::text";
+    expect(await store.database.query(sql(many, ['["a", "b"]', "select"]))).toEqual([["true"]]);
+    expect(await store.database.query(sql(many, [`["${UUID}"]`, "relation"]))).toEqual([["true"]]);
+  });
+});

@@ -1,0 +1,158 @@
+/**
+ * What search looks through is what entries say, whoever writes them and in whatever way: by statements of one row and of
+ * many, by the cascades of what an entry belongs to, and by changes of the fields.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { GOODS, ID, KEY } from "../support/goods.ts";
+import { type Door, ENGINES, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+
+const id = (number: number) => ID.slice(0, -2) + String(number).padStart(2, "0");
+const TYPE = "(SELECT id FROM precast.content_types WHERE slug = 'goods')";
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  /** A server that runs all the time, without a tree. */
+  let door: Door;
+
+  beforeAll(async () => {
+    store = await openStore(engine);
+    await loadBundles(store, [GOODS]);
+    await run(`INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
+      SELECT ${TYPE}, name, position, type, searchable FROM (VALUES
+        ('body', 1, 'rich_text', true), ('price', 2, 'number', false), ('note', 3, 'text', false)) AS added (name, position, type, searchable)`);
+    door = await openDoor(store);
+  });
+  afterAll(async () => {
+    expect(door.errors).toEqual([]);
+    await door.close();
+    await store.close();
+  });
+
+  const run = (text: string) => store.database.query(sql(text));
+  const one = (number: number) => `content_type_id = ${TYPE} AND id = '${id(number)}'`;
+  /** Ids of what is found, by their last digits, in the order of the answer; after that, of what should not be there. */
+  const found = async (query: string): Promise<number[]> => {
+    const got = await door.get(`/api/v1/goods/search?per_page=50&q=${query}`, { appKey: KEY });
+    expect(got.status).toBe(200);
+    expect(await stale()).toEqual([]);
+    return got.json.data.map((item: { id: string }) => Number(item.id.slice(-2)));
+  };
+  /** Words that are not what their entry says now, and entries whose words are missing. */
+  const stale = () =>
+    run(`SELECT coalesce(e.id, w.id)::text, e.status, w.words, e.published_at::text, w.published_at::text
+      FROM (SELECT * FROM precast.entries WHERE status = 'published') AS e
+      FULL JOIN precast.entry_words AS w USING (content_type_id, id)
+      WHERE (w.words, w.published_at) IS DISTINCT FROM (precast.words_of(content_type_id, e.data, e.rich), e.published_at)`);
+  const add = (numbers: readonly number[], data: object, more = "") =>
+    run(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+      SELECT ${TYPE}, id, 'published', '2026-01-21T00:00Z', '${JSON.stringify(data)}'
+      FROM unnest('{${numbers.map(id).join(",")}}'::uuid[]) AS id ${more}`);
+
+  test("an entry is found by what it says, in each field that is searched", async () => {
+    await add([10, 11], { title: "Otter", body: "<p>river</p><p>bank</p>", note: "hidden" });
+    expect(await found("otter")).toEqual([10, 11]);
+    expect(await found("river+bank")).toEqual([10, 11]);
+    expect(await found("riverbank")).toEqual([]);
+    expect(await found("hidden")).toEqual([]);
+  });
+
+  test("an entry that is there already is found by what takes its place", async () => {
+    const update = "ON CONFLICT (content_type_id, id) DO UPDATE SET data = excluded.data, rich = excluded.rich";
+    await add([11, 12], { title: "Badger" }, update);
+    expect(await found("otter")).toEqual([10]);
+    expect(await found("badger")).toEqual([11, 12]);
+  });
+
+  test("an edit of a text is found, of one entry and of many", async () => {
+    await run(`UPDATE precast.entries SET data = data || '{"title": "Marten"}' WHERE ${one(12)}`);
+    expect([await found("badger"), await found("marten")]).toEqual([[11], [12]]);
+    await run(`UPDATE precast.entries SET rich = '{"body": "<b>bur</b>row"}' WHERE ${one(11)} OR ${one(12)}`);
+    expect(await found("burrow")).toEqual([11, 12]);
+    await run(`UPDATE precast.entries SET data = data || '{"body": "hollow"}' WHERE ${one(12)}`);
+    expect([await found("burrow"), await found("hollow")]).toEqual([[11], [12]]);
+    await run(`UPDATE precast.entries SET rich = '{}' WHERE ${one(12)}`);
+    expect(await found("hollow")).toEqual([]);
+  });
+
+  test("an edit of what is not searched leaves the words where they are", async () => {
+    const places = () => run("SELECT id::text, ctid::text FROM precast.entry_words ORDER BY id");
+    const before = await places();
+    await run(`UPDATE precast.entries SET data = data || '{"price": 5, "note": "other"}', updated_at = now()`);
+    expect(await places()).toEqual(before);
+    expect(await found("burrow")).toEqual([11]);
+  });
+
+  test("the newest comes first as soon as it is the newest", async () => {
+    await run(`UPDATE precast.entries SET data = data || '{"title": "Otter"}' WHERE ${one(11)}`);
+    expect(await found("otter")).toEqual([10, 11]);
+    await run(`UPDATE precast.entries SET published_at = '2026-01-22T00:00Z' WHERE ${one(11)}`);
+    expect(await found("otter")).toEqual([11, 10]);
+    expect(await found("otter&sort=published_at&filter[title]=Otter")).toEqual([11, 10]);
+  });
+
+  test("a draft is not found, and is found as soon as it is published", async () => {
+    await run(`UPDATE precast.entries SET status = 'draft' WHERE ${one(11)}`);
+    expect(await found("otter")).toEqual([10]);
+    await run(`UPDATE precast.entries SET data = data || '{"title": "Sea otter"}' WHERE ${one(11)}`);
+    expect(await found("sea")).toEqual([]);
+    await run(`UPDATE precast.entries SET status = 'published' WHERE ${one(11)}`);
+    expect(await found("sea")).toEqual([11]);
+  });
+
+  test("an entry that gets another id, or goes to another type, takes its words along", async () => {
+    await run(`UPDATE precast.entries SET id = '${id(13)}' WHERE ${one(11)}`);
+    expect(await found("sea")).toEqual([13]);
+    await run(`INSERT INTO precast.content_types (app_id, slug) SELECT id, 'others' FROM precast.apps`);
+    await run(`INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
+      SELECT id, 'note', 1, 'text', true FROM precast.content_types WHERE slug = 'others'`);
+    const other = "(SELECT id FROM precast.content_types WHERE slug = 'others')";
+    await run(`UPDATE precast.entries SET content_type_id = ${other} WHERE ${one(13)}`);
+    expect(await found("sea")).toEqual([]);
+    const elsewhere = await door.get("/api/v1/others/search?q=other", { appKey: KEY });
+    expect(elsewhere.json.meta.total).toBe(1);
+  });
+
+  test("a field that is searched from now on is searched in what was written before", async () => {
+    await run("UPDATE precast.fields SET searchable = (name = 'note')");
+    expect([await found("otter"), await found("other")]).toEqual([[], [10, 12, 1, 2, 3]]);
+    await run("UPDATE precast.fields SET searchable = true WHERE type IN ('text', 'rich_text')");
+    expect(await found("otter")).toEqual([10]);
+    await run("DELETE FROM precast.fields WHERE name = 'note'");
+    expect(await found("other")).toEqual([]);
+  });
+
+  test("what is deleted is found no more, alone, with its type, with its app and with everything", async () => {
+    const kept = async () => Number((await run("SELECT count(*)::text FROM precast.entry_words"))[0]?.[0]);
+    expect(await kept()).toBe(6);
+    await run(`DELETE FROM precast.entries WHERE ${one(10)}`);
+    expect([await found("otter"), await kept()]).toEqual([[], 5]);
+    await run("DELETE FROM precast.content_types WHERE slug = 'others'");
+    expect([await found("lamp"), await kept()]).toEqual([[2], 4]);
+    await run("TRUNCATE precast.entries");
+    expect([await found("lamp"), await kept()]).toEqual([[], 0]);
+    await add([10], { title: "Otter" });
+    expect(await found("otter")).toEqual([10]);
+    await run("DELETE FROM precast.apps");
+    expect(await kept()).toBe(0);
+  });
+
+  test("who may write entries needs no rights on their words", async () => {
+    await loadBundles(store, [GOODS]);
+    await store.database.execute(`CREATE ROLE words_writer_${engine};
+      GRANT USAGE ON SCHEMA precast TO words_writer_${engine};
+      GRANT SELECT ON ALL TABLES IN SCHEMA precast TO words_writer_${engine};
+      GRANT INSERT, UPDATE, DELETE, TRUNCATE ON precast.entries TO words_writer_${engine}`);
+    await store.database.transaction("write", async (session) => {
+      await session.execute(`SET LOCAL ROLE words_writer_${engine}`);
+      await session.query(
+        sql(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+          VALUES (${TYPE}, '${id(20)}', 'published', now(), '{"title": "beech"}')`),
+      );
+      await session.query(sql(`UPDATE precast.entries SET data = '{"title": "birch"}' WHERE ${one(20)}`));
+      await session.query(sql(`DELETE FROM precast.entries WHERE ${one(1)}`));
+    });
+    expect([await found("birch"), await found("chair")]).toEqual([[20], []]);
+    await store.database.execute(`DROP OWNED BY words_writer_${engine}; DROP ROLE words_writer_${engine}`);
+  });
+});
