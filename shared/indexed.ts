@@ -37,6 +37,14 @@ function matchSql(condition: Match, slot: string, place: Place): string {
   return `${begins} AND strpos(${own}, ${wanted(place(text))}) > 0`;
 }
 
+/**
+ * Whether an index of parts finds the text whatever it is: then one plan does for all such texts. It knows three letters and
+ * more, and in some locales those of ASCII alone.
+ */
+export function isFindable(text: string): boolean {
+  return /[a-z0-9]{3}/i.test(text);
+}
+
 export function isNegated(condition: Condition): boolean {
   return condition.kind === "equals" && condition.negated;
 }

@@ -1,6 +1,6 @@
 /** The queries of lists: a page in its order and the total, by indexes wherever they serve. */
 import type { Query } from "./database/database.ts";
-import { isNegated, storedIn, testOf } from "./indexed.ts";
+import { isFindable, isNegated, storedIn, testOf } from "./indexed.ts";
 import { keysSql, NEWEST_FIRST, sortKeys } from "./order.ts";
 import {
   gatheredSql,
@@ -28,8 +28,7 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
     stored === null
       ? searchedSql(statement, matching, plan)
       : { page: cutSql(statement, matching, plan, stored), total: totalSql(statement, matching, plan, slots) };
-  // What is looked for in a text decides how it is found.
-  const recurs = plan.conditions.every(({ kind }) => kind !== "match");
+  const recurs = plan.conditions.every((condition) => condition.kind !== "match" || isFindable(condition.text));
   return { ...pageQuery(statement, parts, plan.shown), recurs };
 }
 

@@ -1,6 +1,6 @@
 /** The queries of searches: which entries have all the words, and in what order. Source: contract.md section 4. */
 import type { Query } from "./database/database.ts";
-import { storedIn, testOf } from "./indexed.ts";
+import { isFindable, storedIn, testOf } from "./indexed.ts";
 import { type SortKey, sortKeys } from "./order.ts";
 import { gatheredSql, pageQuery, statementOf } from "./page-query.ts";
 import type { SearchPlan } from "./plan.ts";
@@ -19,7 +19,9 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   const entries = tests.length > 0 ? [ENTRIES] : [];
   const from = `FROM ${["precast.entry_words AS w", ...new Set([...entries, ...beside])].join("\n  ")}
   WHERE ${[`w.content_type_id = ${statement.typeId}`, ...found, ...tests].join("\n    AND ")}`;
-  return pageQuery(statement, gatheredSql(statement, from, "w.id", keys), plan.shown);
+  const texts = plan.conditions.flatMap((condition) => (condition.kind === "match" ? [condition.text] : []));
+  const recurs = [...plan.words, ...texts].every(isFindable);
+  return { ...pageQuery(statement, gatheredSql(statement, from, "w.id", keys), plan.shown), recurs };
 }
 
 /** There are words of published entries alone. */
