@@ -12,6 +12,7 @@ import { journalsCheck } from "./checks/journals.ts";
 import { removalsCheck } from "./checks/removals.ts";
 import { savingsCheck } from "./checks/savings.ts";
 import { serverCheck } from "./checks/server.ts";
+import { slotsCheck } from "./checks/slots.ts";
 import { snapshotsCheck } from "./checks/snapshots.ts";
 import { statisticsCheck } from "./checks/statistics.ts";
 import { timeoutsCheck } from "./checks/timeouts.ts";
@@ -27,6 +28,7 @@ const CHECKS: readonly Check[] = [
   deadRowsCheck,
   serverCheck,
   timeoutsCheck,
+  slotsCheck,
   filtersCheck,
   savingsCheck,
   journalsCheck,

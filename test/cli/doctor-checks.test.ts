@@ -4,6 +4,7 @@ import { deadRowsCheck } from "../../cli/doctor/checks/dead-rows.ts";
 import { filtersCheck } from "../../cli/doctor/checks/filters.ts";
 import { removalsCheck } from "../../cli/doctor/checks/removals.ts";
 import { serverCheck } from "../../cli/doctor/checks/server.ts";
+import { slotsCheck } from "../../cli/doctor/checks/slots.ts";
 import { snapshotsCheck } from "../../cli/doctor/checks/snapshots.ts";
 import { statisticsCheck } from "../../cli/doctor/checks/statistics.ts";
 import { trigramsCheck } from "../../cli/doctor/checks/trigrams.ts";
@@ -57,6 +58,22 @@ describe("a filter with as many values as entries", () => {
     expect(judge(20_000, 20_000)[0]?.problem).toMatch(/^It has 20,000 values .*: 49 % of/);
     expect(judge(200_000, 199_000, false)[0]?.problem).toMatch(/^It has about 199,000 values /);
   });
+});
+
+test("a field without a slot is advice where lists are sorted by it, and its reason is told", () => {
+  const slotless = [
+    { name: "ninth", sorts: true, isLong: false },
+    { name: "story", sorts: true, isLong: true },
+    { name: "shelf", sorts: false, isLong: false },
+  ];
+  const found = slotsCheck.judge([{ ...size(20_000), slotless }]);
+  expect(found.map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([
+    "advice shop/posts: ninth",
+    "advice shop/posts: story",
+    "information shop/posts: shelf",
+  ]);
+  expect(found[0]?.problem).toBe("No slot holds it, for all are taken: a sort by it reads 20,000 entries.");
+  expect(found[1]?.problem).toMatch(/text too long for an index/);
 });
 
 describe("a table", () => {

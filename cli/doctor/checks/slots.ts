@@ -1,0 +1,62 @@
+/** Fields that lists of a large type are filtered or sorted by, and that no slot holds: such a list reads every entry. */
+import { sql } from "../../../shared/database/database.ts";
+import { slotsQuery } from "../../../shared/query.ts";
+import { readSlots } from "../../../shared/slots.ts";
+import { formatCount } from "../../format.ts";
+import { defineCheck, type Patient, type TypeSize } from "../check.ts";
+import type { Finding } from "../finding.ts";
+
+export const slotsCheck = defineCheck({
+  name: "slots",
+  gather: readSlotless,
+  judge: (types) => types.flatMap(findingsOf),
+});
+
+type Slotless = {
+  readonly name: string;
+  readonly sorts: boolean;
+  /** Has it held a text that no index holds? */
+  readonly isLong: boolean;
+};
+type TypeSlots = TypeSize & { readonly slotless: readonly Slotless[] };
+
+/** Smaller types are read from end to end in a few milliseconds. */
+const LARGE = 10_000;
+
+async function readSlotless({ database, types }: Patient): Promise<TypeSlots[]> {
+  const found: TypeSlots[] = [];
+  for (const size of types) {
+    if (size.entries < LARGE) continue;
+    const { text, values } = slotsQuery(size.app.key, size.type.slug);
+    const [row] = await database.query(sql(text, values));
+    const [typeId, map] = row ?? [];
+    if (typeId != null && map != null) found.push({ ...size, slotless: slotlessOf(size, typeId, map) });
+  }
+  return found;
+}
+
+function slotlessOf({ type }: TypeSize, typeId: string, map: string): Slotless[] {
+  const { slotOf } = readSlots(typeId, map);
+  const { long = [] } = JSON.parse(map) as { long?: readonly string[] };
+  // Equality to a value of a field with many is found by another index.
+  const fields = type.fields.filter(({ name, multiple }) => {
+    return !multiple && [...type.sortable_fields, ...type.filterable_fields].includes(name);
+  });
+  return fields
+    .filter((field) => slotOf(field) === null)
+    .map(({ name }) => ({ name, sorts: type.sortable_fields.includes(name), isLong: long.includes(name) }));
+}
+
+function findingsOf({ app, type, entries, slotless }: TypeSlots): Finding[] {
+  return slotless.map(({ name, sorts, isLong }) => ({
+    // Equality needs no slot.
+    kind: sorts ? "advice" : "information",
+    subject: `${app.key}/${type.slug}: ${name}`,
+    problem: `No slot holds it${isLong ? ", for an entry had a text too long for an index" : ", for all are taken"}: ${sorts ? "a sort" : "a range"} by it reads ${formatCount(entries)} entries.`,
+    gain: "A page and its total are found in an index.",
+    remedy: isLong
+      ? `Take it out of sortable_fields, or sort by a shorter field. After shortening the text: UPDATE precast.slots SET map = map - 'long', and take the field out of the type's lists and in again.`
+      : "Take a field that nobody asks for out of filterable_fields or sortable_fields: its slot is given to this one.",
+    fix: null,
+  }));
+}
