@@ -109,10 +109,18 @@ async function writeType(
   const problems = noProblems();
   const seen = new Map<string, number>();
   let changes = NO_CHANGES;
+  // The database writes a batch while the next is read.
+  let writing = Promise.resolve(NO_CHANGES);
   for await (const batch of readEntries(bundle, type, seen, problems)) {
-    changes = addChanges(changes, await writeEntries(session, id, batch));
-    advance(batch.length);
+    changes = addChanges(changes, await writing);
+    writing = writeEntries(session, id, batch).then((written) => {
+      advance(batch.length);
+      return written;
+    });
+    // What goes wrong meanwhile is thrown where it is waited for.
+    writing.catch(() => {});
   }
+  changes = addChanges(changes, await writing);
   refuse(problems);
   return prune ? addChanges(changes, await pruneEntries(session, id, seen)) : changes;
 }
