@@ -9,6 +9,7 @@ import {
   type Parts,
   pageQuery,
   placedSql,
+  placesSql,
   type Statement,
   statementOf,
 } from "./page-query.ts";
@@ -24,12 +25,12 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
   const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.place));
   const matching = tests.map(({ sql }) => sql);
   const stored = tests.every(({ isServed }) => isServed) ? storedIn(plan.sort.column, slots) : null;
-  const parts =
+  const parts: Parts =
     stored === null
       ? searchedSql(statement, matching, plan)
-      : { page: cutSql(statement, matching, plan, stored), total: totalSql(statement, matching, plan, slots) };
+      : { ...cutSql(statement, matching, plan, stored), total: totalSql(statement, matching, plan, slots) };
   const recurs = plan.conditions.every((condition) => condition.kind !== "match" || isFindable(condition.text));
-  return { ...pageQuery(statement, parts, plan.shown), recurs };
+  return { ...pageQuery(statement, parts), recurs };
 }
 
 function searchedSql(statement: Statement, matching: readonly string[], { sort }: ListPlan): Parts {
@@ -37,22 +38,40 @@ function searchedSql(statement: Statement, matching: readonly string[], { sort }
   return gatheredSql(statement, from, "e.id", sortKeys(sort));
 }
 
+type Cut = Omit<Parts, "total">;
+
 /** A page that an index gives in its order. */
-function cutSql(statement: Statement, matching: readonly string[], plan: ListPlan, stored: string): string {
+function cutSql(statement: Statement, matching: readonly string[], plan: ListPlan, stored: string): Cut {
   const { sort, conditions } = plan;
+  if (isRead(plan)) return { tables: [], ...readSql(statement, matching) };
   const key = keysSql([{ value: stored, direction: sort.descending ? "DESC" : "ASC" }]);
   const order = sort.column.name === "published_at" ? NEWEST : `${key}, ${NEWEST}`;
-  const pageOf = (tests: readonly string[]) => placedSql(idsSql(statement, tests, order, limitSql(statement)));
-  if (sort.column.type === "timestamp") return `page AS (${pageOf(matching)})`;
+  const placesOf = (tests: readonly string[]) => placesSql(idsSql(statement, tests, order, limitSql(statement)));
+  if (sort.column.type === "timestamp") return { tables: [], ...placedSql(statement, placesOf(matching)) };
   const valued = [...matching, `${stored} IS NOT NULL`];
   // What a filter lets pass has a value.
   if (conditions.some((condition) => condition.column.name === sort.column.name && !isNegated(condition)))
-    return `page AS (${pageOf(valued)})`;
-  return `valued AS MATERIALIZED (${pageOf(valued)}),
-page AS (
+    return { tables: [], ...placedSql(statement, placesOf(valued)) };
+  const ids = `
   SELECT id, place FROM valued
   UNION ALL
-  SELECT id, ${statement.perPage} + place FROM (${behindSql(statement, matching, valued, stored)}) AS behind)`;
+  SELECT id, ${statement.perPage} + place FROM (${behindSql(statement, matching, valued, stored)}) AS behind`;
+  return { tables: [`valued AS MATERIALIZED (${placesOf(valued)})`], ...placedSql(statement, ids) };
+}
+
+/** Whether an index holds the first page and nothing before it: then its rows are read as they are found. */
+function isRead({ page, sort, conditions }: ListPlan): boolean {
+  const [only, ...others] = conditions;
+  const isFound = only === undefined || (only.kind === "equals" && (only.negated || only.values.length === 1));
+  return page === 1n && sort.column.name === "published_at" && isFound && others.length === 0;
+}
+
+function readSql(statement: Statement, matching: readonly string[]): Omit<Cut, "tables"> {
+  const page = `
+  SELECT ${statement.columns}, e.published_at AS instant, e.id AS uuid
+  FROM precast.entries AS e WHERE ${where(statement, matching)}
+  ORDER BY ${NEWEST} ${limitSql(statement)}`;
+  return { page, order: "page.instant DESC, page.uuid" };
 }
 
 /**
@@ -69,7 +88,7 @@ function behindSql(
   const isShort = `${found} < ${statement.perPage}`;
   const before = `greatest(0, ${offsetSql(statement)} - (${countSql(statement, valued)}))`;
   const limit = `LIMIT ${statement.perPage} - ${found} OFFSET CASE WHEN ${isShort} THEN ${before} END`;
-  return placedSql(idsSql(statement, [...matching, `${stored} IS NULL`, isShort], NEWEST, limit));
+  return placesSql(idsSql(statement, [...matching, `${stored} IS NULL`, isShort], NEWEST, limit));
 }
 
 /** What the database counts as it goes; and where all but some are asked for, those some are counted. */

@@ -52,7 +52,7 @@ export async function answerLive(
   }
 }
 
-/** Asked with the slots that were last known. Where they are others by now, the answer says which, and it is asked again. */
+/** Asked with the slots that were last known. No row says that they are others by now, or that the type is gone. */
 async function queryPage(
   session: Pick<Session, "query">,
   app: App,
@@ -60,24 +60,36 @@ async function queryPage(
   book: SlotBook,
 ): Promise<readonly Row[]> {
   const key = `${app.key} ${plan.type.slug}`;
-  for (let turn = 0; turn < MOST_TURNS; turn++) {
-    const slots = book.get(key) ?? NO_SLOTS;
+  let slots = book.get(key) ?? (await readCurrentSlots(session, app, plan));
+  for (let turn = 0; slots !== null && turn < MOST_TURNS; turn++) {
     const rows = await session.query(pageQuery(app, plan, slots));
-    const [typeId, map, total] = rows[0] ?? [];
-    if (typeId == null || map == null || total != null) return rows;
-    remember(book, key, readSlots(typeId, map));
+    if (rows.length > 0) {
+      remember(book, key, slots);
+      return rows;
+    }
+    slots = await readCurrentSlots(session, app, plan);
   }
+  if (slots === null) return [];
   throw new DatabaseFault("unavailable", `the slots of "${plan.type.slug}" change faster than they can be read`);
 }
 
 const MOST_TURNS = 5;
 
+/** Null for a type that is gone. */
+async function readCurrentSlots(
+  session: Pick<Session, "query">,
+  app: App,
+  { type }: ListPlan | SearchPlan,
+): Promise<Slots | null> {
+  const [row] = await session.query(slotsQuery(app.key, type.slug));
+  const [typeId, map] = row ?? [];
+  return typeId == null || map == null ? null : readSlots(typeId, map);
+}
+
 /** The slots that a plan's query means at this moment. */
 export async function currentSlots(session: Pick<Session, "query">, app: App, plan: Plan): Promise<Slots> {
   if (plan.kind !== "list" && plan.kind !== "search") return NO_SLOTS;
-  const [row] = await session.query(slotsQuery(app.key, plan.type.slug));
-  const [typeId, map] = row ?? [];
-  return typeId == null || map == null ? NO_SLOTS : readSlots(typeId, map);
+  return (await readCurrentSlots(session, app, plan)) ?? NO_SLOTS;
 }
 
 export function countsOf(rows: readonly Row[]): Map<string, number> {
@@ -87,9 +99,9 @@ export function countsOf(rows: readonly Row[]): Map<string, number> {
 function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[]): string | Refusal {
   const first = rows[0];
   if (first === undefined) return typeNotFound();
-  const entries = rows.map((row) => readEntryRow(row, 3)).filter((entry) => entry !== null);
+  const entries = rows.map((row) => readEntryRow(row, 1)).filter((entry) => entry !== null);
   const items = entries.map((entry) => renderEntry(app, plan.shown, entry));
-  const meta = { page: plan.page, perPage: plan.perPage, total: Number(first[2]) };
+  const meta = { page: plan.page, perPage: plan.perPage, total: Number(first[0]) };
   return listBody(items, meta, plan.kind === "search" ? plan.query : undefined);
 }
 

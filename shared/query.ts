@@ -59,12 +59,12 @@ function elementsOf(value: string): string {
   return `jsonb_array_elements(CASE WHEN jsonb_typeof(${value} -> 0) = 'string' THEN ${value} ELSE '[]' END) WITH ORDINALITY`;
 }
 
-/** The slots of a type: one row of [type id, slots]. */
+/** The slots of a published type: one row of [type id, slots], or none. */
 export function slotsQuery(appKey: string, slug: string): Query {
   const text = `SELECT type.id::text, slots.map::text
 FROM precast.content_types AS type
 JOIN precast.slots ON slots.content_type_id = type.id
-JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slug = $2`;
+JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slug = $2 AND type.published`;
   return { text, values: [appKey, slug] };
 }
 

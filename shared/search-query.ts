@@ -21,7 +21,7 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   WHERE ${[`w.content_type_id = ${statement.typeId}`, ...found, ...tests].join("\n    AND ")}`;
   const texts = plan.conditions.flatMap((condition) => (condition.kind === "match" ? [condition.text] : []));
   const recurs = [...plan.words, ...texts].every(isFindable);
-  return { ...pageQuery(statement, gatheredSql(statement, from, "w.id", keys), plan.shown), recurs };
+  return { ...pageQuery(statement, gatheredSql(statement, from, "w.id", keys)), recurs };
 }
 
 /** There are words of published entries alone. */
