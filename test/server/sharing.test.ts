@@ -84,7 +84,7 @@ describe("identical live requests", () => {
   });
 
   test("do not share when the app was changed between them", async () => {
-    await activity.lock();
+    await activity.lock("precast.entry_counts");
     const before = live.get("/api/v1/_schemas", { appKey: KEY });
     await activity.runs(1);
     await activity.query("UPDATE precast.content_types SET name = 'Wares'");
