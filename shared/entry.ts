@@ -5,7 +5,7 @@ import { compact, membersOf } from "./raw.ts";
 import type { Shown } from "./shown.ts";
 import { readInstant, readUuid } from "./value.ts";
 
-/** What column.ts's entryColumns selects: values as raw JSON text by field, timestamps as answers spell them. */
+/** What sql/column.ts's entryColumns selects: values as raw JSON text by field, timestamps as answers spell them. */
 export type EntryRow = {
   readonly id: string;
   readonly data: ReadonlyMap<string, string>;

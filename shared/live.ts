@@ -5,13 +5,13 @@ import { type App, findType } from "./catalog.ts";
 import type { Query, Row, Session } from "./database/database.ts";
 import { DatabaseFault } from "./database/fault.ts";
 import { type Populated, readEntryRow, renderEntry } from "./entry.ts";
-import { listQuery } from "./list-query.ts";
 import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./plan.ts";
-import { entryCountsQuery, entryQuery, slotsQuery } from "./query.ts";
 import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
-import { searchQuery } from "./search-query.ts";
 import { shownOfEntry } from "./shown.ts";
-import { NO_SLOTS, readSlots, remember, type SlotBook, type Slots } from "./slots.ts";
+import { listQuery } from "./sql/list-query.ts";
+import { entryCountsQuery, entryQuery, slotsQuery } from "./sql/query.ts";
+import { searchQuery } from "./sql/search-query.ts";
+import { NO_SLOTS, readSlots, remember, type SlotBook, type Slots } from "./sql/slots.ts";
 
 /** The query that answers a plan; null for one that needs none. */
 export function queryOf(app: App, plan: Plan, slots: Slots): Query | null {

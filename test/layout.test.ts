@@ -11,9 +11,8 @@ const FOLDERS = ["shared", "cli", "server"];
 const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(catalog|value|version)\.ts$/],
   [/^shared\/(refusal|operand|facet|raw|sort|shown)\.ts$/],
-  [
-    /^shared\/(request|metering|saving|address|condition|plan|entry|body|answer|column|where|order|slots|indexed|query|list-query|page-query|search-query|tree-query|state)\.ts$/,
-  ],
+  [/^shared\/(request|metering|saving|address|condition|plan|entry|body|answer|state)\.ts$/],
+  [/^shared\/sql\//],
   [/^shared\/(config|apps)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|respond)\.ts$/],
   [/^server\/log\/redaction\.ts$/],

@@ -11,7 +11,7 @@ import { type FreeShape, meter } from "../../shared/metering.ts";
 import { type Plan, planRequest } from "../../shared/plan.ts";
 import { isRefusal, type Refusal, statusOf } from "../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
-import { countQuery } from "../../shared/tree-query.ts";
+import { countQuery } from "../../shared/sql/tree-query.ts";
 import { chooseApps } from "../build/selection.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { QUERY_TIMEOUT, withDatabase } from "../database.ts";

@@ -2,7 +2,7 @@
 import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { appCountsQuery } from "../../shared/tree-query.ts";
+import { appCountsQuery } from "../../shared/sql/tree-query.ts";
 import type { Check, Patient, TypeSize } from "./check.ts";
 import { batchesCheck } from "./checks/batches.ts";
 import { deadRowsCheck } from "./checks/dead-rows.ts";

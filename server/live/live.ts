@@ -7,7 +7,7 @@ import { answerLive } from "../../shared/live.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { databaseUnavailable, overloaded, type Refusal } from "../../shared/refusal.ts";
 import type { Sources } from "../../shared/respond.ts";
-import type { SlotBook } from "../../shared/slots.ts";
+import type { SlotBook } from "../../shared/sql/slots.ts";
 import { type LiveState, openChoice } from "./choice.ts";
 import type { Replica } from "./replica.ts";
 import { openSharing } from "./sharing.ts";

@@ -17,10 +17,16 @@ import type { Session } from "../../../shared/database/database.ts";
 import { type EntryRow, readEntryRow, renderEntry } from "../../../shared/entry.ts";
 import { spellNumber } from "../../../shared/facet.ts";
 import { countsOf } from "../../../shared/live.ts";
-import { entryCountsQuery } from "../../../shared/query.ts";
 import { shownOfEntry, shownOfList } from "../../../shared/shown.ts";
 import { readSort, type Sort } from "../../../shared/sort.ts";
-import { entriesQuery, facetCountQuery, facetHeadsQuery, headIdsQuery, headQuery } from "../../../shared/tree-query.ts";
+import { entryCountsQuery } from "../../../shared/sql/query.ts";
+import {
+  entriesQuery,
+  facetCountQuery,
+  facetHeadsQuery,
+  headIdsQuery,
+  headQuery,
+} from "../../../shared/sql/tree-query.ts";
 import { gatherHeads, type HeadGatherer, headAnswer, passHeads } from "./head.ts";
 
 export type FreeAnswer = { readonly address: Address; readonly body: string };

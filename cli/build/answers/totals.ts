@@ -3,8 +3,8 @@ import { lastPage } from "../../../shared/body.ts";
 import { type App, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
 import { countsOf } from "../../../shared/live.ts";
-import { entryCountsQuery } from "../../../shared/query.ts";
-import { facetCountQuery } from "../../../shared/tree-query.ts";
+import { entryCountsQuery } from "../../../shared/sql/query.ts";
+import { facetCountQuery } from "../../../shared/sql/tree-query.ts";
 import { countSorts, filterColumns } from "./answers.ts";
 
 /** All files of an app. */

@@ -8,7 +8,7 @@ import { listBody } from "../../../shared/body.ts";
 import { type App, type Column, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
 import { defaultSort, type Sort } from "../../../shared/sort.ts";
-import { firstsQuery } from "../../../shared/tree-query.ts";
+import { firstsQuery } from "../../../shared/sql/tree-query.ts";
 import { countSorts, facetAnswers, headItems, sortHeads } from "../answers/answers.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn, totalIn } from "./built.ts";

@@ -8,7 +8,7 @@ import type { Session } from "../../../shared/database/database.ts";
 import { type EntryRow, readEntryRow, renderEntry } from "../../../shared/entry.ts";
 import { shownOfList } from "../../../shared/shown.ts";
 import { defaultSort } from "../../../shared/sort.ts";
-import { placesQuery } from "../../../shared/tree-query.ts";
+import { placesQuery } from "../../../shared/sql/tree-query.ts";
 import { type FreeAnswer, openPages } from "../answers/answers.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn } from "./built.ts";

@@ -7,7 +7,7 @@ import type { Session } from "../../../shared/database/database.ts";
 import { type EntryRow, readEntryRow } from "../../../shared/entry.ts";
 import { facetsOf } from "../../../shared/facet.ts";
 import { shownOfList } from "../../../shared/shown.ts";
-import { entriesOfQuery } from "../../../shared/tree-query.ts";
+import { entriesOfQuery } from "../../../shared/sql/tree-query.ts";
 import { entryAnswer, filterColumns } from "../answers/answers.ts";
 import { type BuiltTree, valuesIn } from "./built.ts";
 

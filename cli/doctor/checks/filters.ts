@@ -1,8 +1,8 @@
 /** Filterable fields with a value of its own for nearly every entry: each value is a file of the tree, for one entry. */
 import { type Column, defaultPerPage, findColumn } from "../../../shared/catalog.ts";
 import { sql } from "../../../shared/database/database.ts";
-import { KIND, PUBLISHED } from "../../../shared/query.ts";
-import { keySql } from "../../../shared/tree-query.ts";
+import { KIND, PUBLISHED } from "../../../shared/sql/query.ts";
+import { keySql } from "../../../shared/sql/tree-query.ts";
 import { formatCount } from "../../format.ts";
 import { defineCheck, type Patient, type TypeSize } from "../check.ts";
 import { estimateDistinct } from "../distinct.ts";

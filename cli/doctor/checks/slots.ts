@@ -1,7 +1,7 @@
 /** Fields that lists of a large type are filtered or sorted by, and that no slot holds: such a list reads every entry. */
 import { sql } from "../../../shared/database/database.ts";
-import { slotsQuery } from "../../../shared/query.ts";
-import { readSlots } from "../../../shared/slots.ts";
+import { slotsQuery } from "../../../shared/sql/query.ts";
+import { readSlots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../format.ts";
 import { defineCheck, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";

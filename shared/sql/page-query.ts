@@ -1,10 +1,11 @@
 /** The frame of the queries of pages: the entries of a page in their order, and the total. */
+
+import type { Query } from "../database/database.ts";
+import type { ListPlan, SearchPlan } from "../plan.ts";
+import { showsRichText } from "../shown.ts";
 import { entryColumns } from "./column.ts";
-import type { Query } from "./database/database.ts";
 import type { SortKey } from "./order.ts";
-import type { ListPlan, SearchPlan } from "./plan.ts";
 import { collectValues, type Values } from "./query.ts";
-import { showsRichText } from "./shown.ts";
 import type { Slots } from "./slots.ts";
 
 /** What a statement is written for: its type, its pages, its values, and what it shows of an entry. */

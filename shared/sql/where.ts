@@ -1,7 +1,8 @@
 /** Turns conditions into SQL: the tests that an entry `e` must pass. */
+
+import type { Condition } from "../condition.ts";
+import type { Value } from "../database/database.ts";
 import { elementsSql, isContainable, isTextual, sqlType, textSql, valueSql } from "./column.ts";
-import type { Condition } from "./condition.ts";
-import type { Value } from "./database/database.ts";
 
 /** Takes a value of the statement and gives its placeholder. */
 export type Place = (value: Value) => string;

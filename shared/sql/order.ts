@@ -1,6 +1,7 @@
 /** The order of lists in SQL: no order is ever left to chance. Source: contract.md section 4. */
+
+import type { Sort } from "../sort.ts";
 import { orderKeySql } from "./column.ts";
-import type { Sort } from "./sort.ts";
 
 export type SortKey = {
   readonly value: string;

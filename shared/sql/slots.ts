@@ -2,7 +2,7 @@
  * Slots: which columns of the entries table hold which fields of a type, for filters and sorts to find in indexes. The
  * database gives them out (schema/0010_slots.sql) and may do so anew at any time, so a query says which map it means.
  */
-import type { Column } from "./catalog.ts";
+import type { Column } from "../catalog.ts";
 
 export type Slots = {
   /** The number of the type's row. */

@@ -2,12 +2,12 @@
  * The queries of a build: everything that a type's files show, in whole or for what has changed. As in query.ts, every
  * one names its app.
  */
-import type { Column, ContentType } from "./catalog.ts";
+import type { Column, ContentType } from "../catalog.ts";
+import type { Query } from "../database/database.ts";
+import { defaultSort, type Sort } from "../sort.ts";
 import { elementsSql, entryColumns, isContainable, sqlType, textSql, valueSql } from "./column.ts";
-import type { Query } from "./database/database.ts";
 import { orderSql } from "./order.ts";
 import { KIND, PUBLISHED } from "./query.ts";
-import { defaultSort, type Sort } from "./sort.ts";
 
 /** Every published entry of a type in the order of its default pages: rows of [id, data, rich, …]. */
 export function entriesQuery(appKey: string, type: ContentType): Query {

@@ -1,5 +1,6 @@
 /** The queries of lists: a page in its order and the total, by indexes wherever they serve. */
-import type { Query } from "./database/database.ts";
+import type { Query } from "../database/database.ts";
+import type { ListPlan } from "../plan.ts";
 import { isFindable, isNegated, storedIn, testOf } from "./indexed.ts";
 import { keysSql, NEWEST_FIRST, sortKeys } from "./order.ts";
 import {
@@ -13,7 +14,6 @@ import {
   type Statement,
   statementOf,
 } from "./page-query.ts";
-import type { ListPlan } from "./plan.ts";
 import { totalOf } from "./query.ts";
 import type { Slots } from "./slots.ts";
 

@@ -2,10 +2,10 @@
  * Turns plans into SQL: an entry, counts and slots. Every query names its app, so none can see another's. Pages are in
  * page-query.ts, the builder's queries in tree-query.ts.
  */
-import type { Field } from "./catalog.ts";
+import type { Field } from "../catalog.ts";
+import type { Query, Value } from "../database/database.ts";
+import type { EntryPlan } from "../plan.ts";
 import { entryColumns } from "./column.ts";
-import type { Query, Value } from "./database/database.ts";
-import type { EntryPlan } from "./plan.ts";
 import type { Place } from "./where.ts";
 
 /** Collects the values of a statement and gives their places. */

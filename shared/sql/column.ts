@@ -2,7 +2,7 @@
  * How a column of an entry `e` reads in SQL: its value, its text and its order. A stored value that does not fit its
  * field (the field has changed its type since) reads as no value.
  */
-import type { Column, Field } from "./catalog.ts";
+import type { Column, Field } from "../catalog.ts";
 
 const UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
 const INSTANT = String.raw`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}\+00:00$`;

@@ -1,8 +1,8 @@
 /** Tests and orders that indexes serve: those of fields that stand in slots, and of the publication. */
-import type { Column } from "./catalog.ts";
+import type { Column } from "../catalog.ts";
+import type { Condition } from "../condition.ts";
+import type { Value } from "../database/database.ts";
 import { isTextual, sqlType } from "./column.ts";
-import type { Condition } from "./condition.ts";
-import type { Value } from "./database/database.ts";
 import type { Slots } from "./slots.ts";
 import { conditionSql, matchTest, type Place, SIGNS, timestampOperand } from "./where.ts";
 

@@ -1,11 +1,11 @@
 /** The queries of searches: which entries have all the words, and in what order. Source: contract.md section 4. */
-import type { Query } from "./database/database.ts";
+import type { Query } from "../database/database.ts";
+import type { SearchPlan } from "../plan.ts";
+import type { Sort } from "../sort.ts";
 import { isFindable, storedIn, testOf } from "./indexed.ts";
 import { type SortKey, sortKeys } from "./order.ts";
 import { gatheredSql, pageQuery, statementOf } from "./page-query.ts";
-import type { SearchPlan } from "./plan.ts";
 import type { Slots } from "./slots.ts";
-import type { Sort } from "./sort.ts";
 
 /** As listQuery. Full-word entries come first, then those in which the words occur more often. */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
