@@ -2,7 +2,6 @@
 
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
-import { btree_gin } from "@electric-sql/pglite/contrib/btree_gin";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import { CHANNEL, type Row } from "./database.ts";
 import type { Heard, Job, Reply, SqlError } from "./embedded.ts";
@@ -10,7 +9,7 @@ import type { Heard, Job, Reply, SqlError } from "./embedded.ts";
 const port = parentPort;
 if (port === null) throw new Error("embedded-worker runs as a worker thread");
 
-const opening = PGlite.create(workerData as string, { extensions: { btree_gin, pg_trgm } });
+const opening = PGlite.create(workerData as string, { extensions: { pg_trgm } });
 let turn: Promise<void> = Promise.resolve();
 
 port.on("message", (job: Job) => {

@@ -11,12 +11,25 @@ ALTER TABLE precast.entries
   ADD COLUMN t6 text COLLATE "und-x-icu",
   ADD COLUMN t7 text COLLATE "und-x-icu",
   ADD COLUMN t8 text COLLATE "und-x-icu",
+  ADD COLUMN texts text COLLATE "C",
   ADD COLUMN n1 float8,
   ADD COLUMN n2 float8,
   ADD COLUMN n3 float8,
   ADD COLUMN n4 float8,
   ADD COLUMN n5 float8,
   ADD COLUMN n6 float8;
+
+-- Texts stay in the row, as `data` does: each test of many rows would fetch them one by one.
+ALTER TABLE precast.entries
+  ALTER COLUMN t1 SET STORAGE MAIN,
+  ALTER COLUMN t2 SET STORAGE MAIN,
+  ALTER COLUMN t3 SET STORAGE MAIN,
+  ALTER COLUMN t4 SET STORAGE MAIN,
+  ALTER COLUMN t5 SET STORAGE MAIN,
+  ALTER COLUMN t6 SET STORAGE MAIN,
+  ALTER COLUMN t7 SET STORAGE MAIN,
+  ALTER COLUMN t8 SET STORAGE MAIN,
+  ALTER COLUMN texts SET STORAGE MAIN;
 
 -- The fields that fill the slots, with their types: {"t1": ["title", "text"], "n1": ["price", "number"]}. Under "long" the
 -- fields that have a value which no index holds. Kept by triggers; whoever reads slots must know the map of the same moment.
@@ -26,71 +39,42 @@ CREATE TABLE precast.slots (
   map             jsonb NOT NULL DEFAULT '{}'
 );
 
--- A field's value as it compares, null where it does not fit its field. `field` is a name and a type, or null.
-CREATE FUNCTION precast.text_slot(data jsonb, field jsonb) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
-DECLARE
-  value jsonb := data -> (field ->> 0);
-  text  text;
-BEGIN
-  IF jsonb_typeof(value) IS DISTINCT FROM 'string' THEN
-    RETURN NULL;
-  END IF;
-  text := value #>> '{}';
-  RETURN CASE field ->> 1
-    WHEN 'date' THEN CASE WHEN precast.is_day(text) THEN text END
-    WHEN 'datetime' THEN CASE WHEN text ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}\+00:00$' THEN text END
-    WHEN 'relation' THEN CASE WHEN text ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN text END
+-- A field's value as it compares, null where it does not fit its field. `field` is a name and a type, or null. Inlined.
+CREATE FUNCTION precast.text_slot(data jsonb, field jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN jsonb_typeof(data -> (field ->> 0)) = 'string' THEN CASE field ->> 1
+    WHEN 'date' THEN CASE WHEN precast.is_day(data ->> (field ->> 0)) THEN data ->> (field ->> 0) END
+    WHEN 'datetime' THEN CASE
+      WHEN data ->> (field ->> 0) ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}\+00:00$' THEN data ->> (field ->> 0) END
+    WHEN 'relation' THEN CASE
+      WHEN data ->> (field ->> 0) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN data ->> (field ->> 0) END
     -- An index takes a third of a page at most.
-    ELSE CASE WHEN octet_length(text) <= 2000 THEN text END
-  END;
-END
+    ELSE CASE WHEN octet_length(data ->> (field ->> 0)) <= 2000 THEN data ->> (field ->> 0) END
+  END END
 $$;
 
-CREATE FUNCTION precast.number_slot(data jsonb, field jsonb) RETURNS float8 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
-DECLARE
-  value jsonb := data -> (field ->> 0);
-BEGIN
-  RETURN CASE field ->> 1
-    WHEN 'number' THEN precast.double(value)
-    ELSE CASE value WHEN 'true' THEN 1 WHEN 'false' THEN 0 END
-  END;
-END
+CREATE FUNCTION precast.number_slot(data jsonb, field jsonb) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE field ->> 1
+    WHEN 'number' THEN precast.double(data -> (field ->> 0))
+    ELSE CASE data -> (field ->> 0) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END
+  END
 $$;
 
--- The map is locked until the entry is there for all: a change must find every entry.
-CREATE FUNCTION precast.fill_slots() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  held jsonb;
-BEGIN
-  SELECT map INTO held FROM precast.slots WHERE content_type_id = NEW.content_type_id FOR SHARE;
-  NEW.t1 := precast.text_slot(NEW.data, held -> 't1');
-  NEW.t2 := precast.text_slot(NEW.data, held -> 't2');
-  NEW.t3 := precast.text_slot(NEW.data, held -> 't3');
-  NEW.t4 := precast.text_slot(NEW.data, held -> 't4');
-  NEW.t5 := precast.text_slot(NEW.data, held -> 't5');
-  NEW.t6 := precast.text_slot(NEW.data, held -> 't6');
-  NEW.t7 := precast.text_slot(NEW.data, held -> 't7');
-  NEW.t8 := precast.text_slot(NEW.data, held -> 't8');
-  NEW.n1 := precast.number_slot(NEW.data, held -> 'n1');
-  NEW.n2 := precast.number_slot(NEW.data, held -> 'n2');
-  NEW.n3 := precast.number_slot(NEW.data, held -> 'n3');
-  NEW.n4 := precast.number_slot(NEW.data, held -> 'n4');
-  NEW.n5 := precast.number_slot(NEW.data, held -> 'n5');
-  NEW.n6 := precast.number_slot(NEW.data, held -> 'n6');
-  IF octet_length(NEW.data::text) > 2000 THEN
-    PERFORM precast.give_up_long_slots(NEW.content_type_id, NEW.data);
-  END IF;
-  RETURN NEW;
-END
+-- What the texts of slots say in lower case, each a line that begins with the number of its slot: so that one index finds parts
+-- and beginnings of texts. Ends of lines within a text become returns.
+CREATE FUNCTION precast.line_of(slot text, value text, field jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN field ->> 1 IN ('text', 'select', 'media') THEN E'\n' || slot || replace(value, E'\n', E'\r') ELSE '' END
 $$;
 
--- A field that holds more than an index does has no slot from then on.
+-- A field that holds more than an index does has no slot from then on. All texts stand in one together: the longest give way.
 CREATE FUNCTION precast.give_up_long_slots(type_id integer, data jsonb) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   too_long text[] := ARRAY(
-    SELECT slot FROM precast.slots CROSS JOIN jsonb_each(map) AS held(slot, field)
-    WHERE content_type_id = type_id AND slot LIKE 't_' AND octet_length(data ->> (field ->> 0)) > 2000);
+    SELECT slot FROM (
+      SELECT slot, size, sum(size) OVER (ORDER BY size, slot) AS together
+      FROM precast.slots CROSS JOIN jsonb_each(map) AS held(slot, field),
+      LATERAL (SELECT octet_length(data ->> (field ->> 0)) AS size) AS measured
+      WHERE content_type_id = type_id AND slot LIKE 't_' AND jsonb_typeof(data -> (field ->> 0)) = 'string') AS texts
+    WHERE size > 2000 OR together > 2400);
 BEGIN
   IF too_long <> '{}' THEN
     UPDATE precast.slots
@@ -101,10 +85,40 @@ BEGIN
 END
 $$;
 
+-- The map is locked until the entry is there for all: a change must find every entry.
+CREATE FUNCTION precast.fill_slots() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  held jsonb;
+BEGIN
+  IF octet_length(NEW.data::text) > 2000 THEN
+    PERFORM precast.give_up_long_slots(NEW.content_type_id, NEW.data);
+  END IF;
+  SELECT map INTO held FROM precast.slots WHERE content_type_id = NEW.content_type_id FOR SHARE;
+  NEW.t1 := precast.text_slot(NEW.data, held -> 't1');
+  NEW.t2 := precast.text_slot(NEW.data, held -> 't2');
+  NEW.t3 := precast.text_slot(NEW.data, held -> 't3');
+  NEW.t4 := precast.text_slot(NEW.data, held -> 't4');
+  NEW.t5 := precast.text_slot(NEW.data, held -> 't5');
+  NEW.t6 := precast.text_slot(NEW.data, held -> 't6');
+  NEW.t7 := precast.text_slot(NEW.data, held -> 't7');
+  NEW.t8 := precast.text_slot(NEW.data, held -> 't8');
+  NEW.texts := lower(concat(precast.line_of('1', NEW.t1, held -> 't1'), precast.line_of('2', NEW.t2, held -> 't2'), precast.line_of('3', NEW.t3, held -> 't3'), precast.line_of('4', NEW.t4, held -> 't4'),
+    precast.line_of('5', NEW.t5, held -> 't5'), precast.line_of('6', NEW.t6, held -> 't6'), precast.line_of('7', NEW.t7, held -> 't7'), precast.line_of('8', NEW.t8, held -> 't8')) COLLATE "und-x-icu");
+  NEW.n1 := precast.number_slot(NEW.data, held -> 'n1');
+  NEW.n2 := precast.number_slot(NEW.data, held -> 'n2');
+  NEW.n3 := precast.number_slot(NEW.data, held -> 'n3');
+  NEW.n4 := precast.number_slot(NEW.data, held -> 'n4');
+  NEW.n5 := precast.number_slot(NEW.data, held -> 'n5');
+  NEW.n6 := precast.number_slot(NEW.data, held -> 'n6');
+  RETURN NEW;
+END
+$$;
+
 -- After keep_entry, which may move values into `data`.
-CREATE TRIGGER keep_slots BEFORE INSERT OR UPDATE OF content_type_id, data, rich, t1, t2, t3, t4, t5, t6, t7, t8, n1, n2, n3, n4, n5, n6
-  ON precast.entries
-  FOR EACH ROW EXECUTE FUNCTION precast.fill_slots();
+CREATE TRIGGER keep_slots
+  BEFORE INSERT OR UPDATE OF content_type_id, data, rich, texts, t1, t2, t3, t4, t5, t6, t7, t8, n1, n2, n3, n4, n5, n6
+  ON precast.entries FOR EACH ROW EXECUTE FUNCTION precast.fill_slots();
 
 -- The fields that lists are filtered and sorted by, with the slots that each may fill: those that sort come first.
 CREATE FUNCTION precast.wanted_slots(type_id integer) RETURNS TABLE (field text, type text, candidates text[])
@@ -201,31 +215,47 @@ CREATE TRIGGER slots_of_removed AFTER DELETE ON precast.fields
 INSERT INTO precast.slots (content_type_id) SELECT id FROM precast.content_types;
 SELECT precast.assign_slots(id) FROM precast.content_types;
 
+-- They hold the values of all slots: what several filters and a sort ask for together is found and counted in one of them,
+-- without a look at the entries. Numbers stand first: they are read past texts of any length otherwise.
 CREATE INDEX entries_by_t1 ON precast.entries (content_type_id, t1, published_at DESC, id)
+  INCLUDE (n1, n2, n3, n4, n5, n6, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND t1 IS NOT NULL;
 CREATE INDEX entries_by_t2 ON precast.entries (content_type_id, t2, published_at DESC, id)
+  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND t2 IS NOT NULL;
 CREATE INDEX entries_by_t3 ON precast.entries (content_type_id, t3, published_at DESC, id)
+  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND t3 IS NOT NULL;
 CREATE INDEX entries_by_t4 ON precast.entries (content_type_id, t4, published_at DESC, id)
+  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t3, t5, t6, t7, t8)
   WHERE status = 'published' AND t4 IS NOT NULL;
 CREATE INDEX entries_by_t5 ON precast.entries (content_type_id, t5, published_at DESC, id)
+  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t6, t7, t8)
   WHERE status = 'published' AND t5 IS NOT NULL;
 CREATE INDEX entries_by_t6 ON precast.entries (content_type_id, t6, published_at DESC, id)
+  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t7, t8)
   WHERE status = 'published' AND t6 IS NOT NULL;
 CREATE INDEX entries_by_t7 ON precast.entries (content_type_id, t7, published_at DESC, id)
+  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t8)
   WHERE status = 'published' AND t7 IS NOT NULL;
 CREATE INDEX entries_by_t8 ON precast.entries (content_type_id, t8, published_at DESC, id)
+  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7)
   WHERE status = 'published' AND t8 IS NOT NULL;
 CREATE INDEX entries_by_n1 ON precast.entries (content_type_id, n1, published_at DESC, id)
+  INCLUDE (n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n1 IS NOT NULL;
 CREATE INDEX entries_by_n2 ON precast.entries (content_type_id, n2, published_at DESC, id)
+  INCLUDE (n1, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n2 IS NOT NULL;
 CREATE INDEX entries_by_n3 ON precast.entries (content_type_id, n3, published_at DESC, id)
+  INCLUDE (n1, n2, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n3 IS NOT NULL;
 CREATE INDEX entries_by_n4 ON precast.entries (content_type_id, n4, published_at DESC, id)
+  INCLUDE (n1, n2, n3, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n4 IS NOT NULL;
 CREATE INDEX entries_by_n5 ON precast.entries (content_type_id, n5, published_at DESC, id)
+  INCLUDE (n1, n2, n3, n4, n6, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n5 IS NOT NULL;
 CREATE INDEX entries_by_n6 ON precast.entries (content_type_id, n6, published_at DESC, id)
+  INCLUDE (n1, n2, n3, n4, n5, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n6 IS NOT NULL;

@@ -24,9 +24,13 @@ $$;
 -- A type that is deleted takes its entries with it: for those there is nothing to count.
 CREATE FUNCTION precast.add_counts(type_ids integer[], changes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  many   CONSTANT integer := 100;
+  many    CONSTANT integer := 100;
   crowded integer;
 BEGIN
+  -- Most edits publish nothing and take nothing back.
+  IF type_ids IS NULL THEN
+    RETURN;
+  END IF;
   INSERT INTO precast.entry_counts (content_type_id, change)
   SELECT added.type_id, added.change FROM unnest(type_ids, changes) AS added(type_id, change)
   JOIN precast.content_types AS type ON type.id = added.type_id;
@@ -43,51 +47,25 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION precast.count_added() RETURNS trigger LANGUAGE plpgsql
+CREATE FUNCTION precast.count_entries() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  type_ids integer[];
-  changes  bigint[];
 BEGIN
-  SELECT array_agg(content_type_id), array_agg(change) INTO type_ids, changes FROM (
-    SELECT content_type_id, count(*) AS change FROM new_entries WHERE status = 'published' GROUP BY 1) AS counted;
-  IF type_ids IS NOT NULL THEN
-    PERFORM precast.add_counts(type_ids, changes);
-  END IF;
+  PERFORM precast.add_counts(array_agg(content_type_id), array_agg(CASE TG_OP WHEN 'INSERT' THEN entries ELSE -entries END))
+  FROM (SELECT content_type_id, count(*) AS entries FROM written WHERE status = 'published' GROUP BY 1) AS counted;
   RETURN NULL;
 END
 $$;
 
-CREATE FUNCTION precast.count_changed() RETURNS trigger LANGUAGE plpgsql
+CREATE FUNCTION precast.count_changes() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  type_ids integer[];
-  changes  bigint[];
 BEGIN
-  SELECT array_agg(content_type_id), array_agg(change) INTO type_ids, changes FROM (
+  PERFORM precast.add_counts(array_agg(content_type_id), array_agg(change))
+  FROM (
     SELECT content_type_id, sum(change)::bigint AS change FROM (
       SELECT content_type_id, 1 AS change FROM new_entries WHERE status = 'published'
       UNION ALL
       SELECT content_type_id, -1 FROM old_entries WHERE status = 'published') AS written
     GROUP BY 1 HAVING sum(change) <> 0) AS counted;
-  IF type_ids IS NOT NULL THEN
-    PERFORM precast.add_counts(type_ids, changes);
-  END IF;
-  RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION precast.count_removed() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  type_ids integer[];
-  changes  bigint[];
-BEGIN
-  SELECT array_agg(content_type_id), array_agg(change) INTO type_ids, changes FROM (
-    SELECT content_type_id, -count(*) AS change FROM old_entries WHERE status = 'published' GROUP BY 1) AS counted;
-  IF type_ids IS NOT NULL THEN
-    PERFORM precast.add_counts(type_ids, changes);
-  END IF;
   RETURN NULL;
 END
 $$;
@@ -112,11 +90,11 @@ $$;
 CREATE TRIGGER count_no_more AFTER DELETE ON precast.content_types
   FOR EACH ROW EXECUTE FUNCTION precast.count_no_more();
 CREATE TRIGGER count_added AFTER INSERT ON precast.entries
-  REFERENCING NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION precast.count_added();
-CREATE TRIGGER count_changed AFTER UPDATE ON precast.entries
-  REFERENCING OLD TABLE AS old_entries NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION precast.count_changed();
+  REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.count_entries();
 CREATE TRIGGER count_removed AFTER DELETE ON precast.entries
-  REFERENCING OLD TABLE AS old_entries FOR EACH STATEMENT EXECUTE FUNCTION precast.count_removed();
+  REFERENCING OLD TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.count_entries();
+CREATE TRIGGER count_changed AFTER UPDATE ON precast.entries
+  REFERENCING OLD TABLE AS old_entries NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION precast.count_changes();
 CREATE TRIGGER count_none AFTER TRUNCATE ON precast.entries
   FOR EACH STATEMENT EXECUTE FUNCTION precast.count_none();
 

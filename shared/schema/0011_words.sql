@@ -93,26 +93,6 @@ BEGIN
 END
 $$;
 
--- Values of slots as expressions that are inlined.
-CREATE OR REPLACE FUNCTION precast.text_slot(data jsonb, field jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT CASE WHEN jsonb_typeof(data -> (field ->> 0)) = 'string' THEN CASE field ->> 1
-    WHEN 'date' THEN CASE WHEN precast.is_day(data ->> (field ->> 0)) THEN data ->> (field ->> 0) END
-    WHEN 'datetime' THEN CASE
-      WHEN data ->> (field ->> 0) ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}\+00:00$' THEN data ->> (field ->> 0) END
-    WHEN 'relation' THEN CASE
-      WHEN data ->> (field ->> 0) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN data ->> (field ->> 0) END
-    -- An index takes a third of a page at most.
-    ELSE CASE WHEN octet_length(data ->> (field ->> 0)) <= 2000 THEN data ->> (field ->> 0) END
-  END END
-$$;
-
-CREATE OR REPLACE FUNCTION precast.number_slot(data jsonb, field jsonb) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT CASE field ->> 1
-    WHEN 'number' THEN precast.double(data -> (field ->> 0))
-    ELSE CASE data -> (field ->> 0) WHEN 'true' THEN 1 WHEN 'false' THEN 0 END
-  END
-$$;
-
 -- The text of an HTML fragment, as 0004 has it: comments, scripts, styles and inline tags vanish, block tags and br become
 -- a blank, references are decoded. One pattern of all names of blocks takes ten times as long as all the rest, so the text
 -- is cut behind each tag, and names are looked up. Where a quoted value holds `>`, that would cut too much.
@@ -285,22 +265,5 @@ CREATE TRIGGER change_words AFTER UPDATE ON precast.entries
   EXECUTE FUNCTION precast.change_words();
 CREATE TRIGGER forget_all_words AFTER TRUNCATE ON precast.entries
   FOR EACH STATEMENT EXECUTE FUNCTION precast.forget_all_words();
-
--- Of words alone: beside a large type a small one is found by its key, and a type in the index is read for every search.
-DO $$
-DECLARE
-  operators text;
-BEGIN
-  BEGIN
-    CREATE EXTENSION IF NOT EXISTS pg_trgm;
-  EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported THEN
-    RAISE NOTICE 'search has no index: %', SQLERRM;
-    RETURN;
-  END;
-  SELECT quote_ident(nspname) || '.gin_trgm_ops' INTO operators
-  FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'pg_trgm';
-  EXECUTE format('CREATE INDEX entry_words_by_part ON precast.entry_words USING gin (words %s)', operators);
-END
-$$;
 
 ANALYZE precast.entry_words;

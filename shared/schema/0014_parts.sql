@@ -1,0 +1,19 @@
+-- Indexes for parts of texts: of the words that search looks through, and of the texts in slots. They need an extension that
+-- every PostgreSQL brings and that the owner of a database may create. Without it the answers are the same, and large types
+-- slower. Of texts alone: beside a large type a small one is found by its key, and a type in the index is read for every search.
+DO $$
+DECLARE
+  operators text;
+BEGIN
+  BEGIN
+    CREATE EXTENSION IF NOT EXISTS pg_trgm;
+  EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported THEN
+    RAISE NOTICE 'search has no index: %', SQLERRM;
+    RETURN;
+  END;
+  SELECT quote_ident(nspname) || '.gin_trgm_ops' INTO operators
+  FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'pg_trgm';
+  EXECUTE format('CREATE INDEX entry_words_by_part ON precast.entry_words USING gin (words %s)', operators);
+  EXECUTE format('CREATE INDEX entries_by_texts ON precast.entries USING gin (texts %s) WHERE status = ''published''', operators);
+END
+$$;
