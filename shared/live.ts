@@ -60,16 +60,13 @@ async function queryPage(
   book: SlotBook,
 ): Promise<readonly Row[]> {
   const key = `${app.key} ${plan.type.slug}`;
-  let slots = book.get(key) ?? (await readCurrentSlots(session, app, plan));
-  for (let turn = 0; slots !== null && turn < MOST_TURNS; turn++) {
+  for (let turn = 0, known = book.get(key); turn < MOST_TURNS; turn++, known = undefined) {
+    const slots = known ?? (await readCurrentSlots(session, app, plan));
+    if (slots === null) return [];
+    if (slots !== known) remember(book, key, slots);
     const rows = await session.query(pageQuery(app, plan, slots));
-    if (rows.length > 0) {
-      remember(book, key, slots);
-      return rows;
-    }
-    slots = await readCurrentSlots(session, app, plan);
+    if (rows.length > 0) return rows;
   }
-  if (slots === null) return [];
   throw new DatabaseFault("unavailable", `the slots of "${plan.type.slug}" change faster than they can be read`);
 }
 

@@ -110,7 +110,8 @@ async function explainQuery(database: Database, app: App, plan: Plan): Promise<E
   const measured = await measureQuery(database, query);
   // Where the query takes too long, this may as well.
   const entries = measured.ran && "type" in plan ? await countEntries(database, app.key, plan.type.slug) : null;
-  return { ...query, plan: measured, service: serviceOf(measured, plan, entries) };
+  const { text, values } = query;
+  return { text, values, plan: measured, service: serviceOf(measured, plan, entries) };
 }
 
 async function countEntries(database: Database, appKey: string, slug: string): Promise<number> {

@@ -16,6 +16,9 @@ export type Patient = {
 /** A published content type, and how many entries it shows. */
 export type TypeSize = { readonly app: App; readonly type: ContentType; readonly entries: number };
 
+/** A type with fewer entries is read from end to end in a few milliseconds. */
+export const LARGE = 10_000;
+
 export type Check = { readonly name: string; readonly findings: (patient: Patient) => Promise<readonly Finding[]> };
 
 export type CheckParts<F> = {

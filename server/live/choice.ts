@@ -41,6 +41,7 @@ export function openChoice(primary: Source, readers: readonly Reader[]): Choice 
   }
 
   async function ask<T>(controller: AbortController, run: Ask<T>): Promise<T> {
+    // There is no other to ask when it fails.
     if (readers.length === 0) return primary.ask(controller, run);
     const { signal } = controller;
     const asked = [choose()];

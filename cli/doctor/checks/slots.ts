@@ -3,7 +3,7 @@ import { sql } from "../../../shared/database/database.ts";
 import { slotsQuery } from "../../../shared/sql/query.ts";
 import { readSlots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../format.ts";
-import { defineCheck, type Patient, type TypeSize } from "../check.ts";
+import { defineCheck, LARGE, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
 export const slotsCheck = defineCheck({
@@ -19,9 +19,6 @@ type Slotless = {
   readonly isLong: boolean;
 };
 type TypeSlots = TypeSize & { readonly slotless: readonly Slotless[] };
-
-/** Smaller types are read from end to end in a few milliseconds. */
-const LARGE = 10_000;
 
 async function readSlotless({ database, types }: Patient): Promise<TypeSlots[]> {
   const found: TypeSlots[] = [];

@@ -1,7 +1,7 @@
 /** The indexes for parts of words and texts, which `migrate` makes where the extensions for them may be had. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../format.ts";
-import { defineCheck, type Patient, type TypeSize } from "../check.ts";
+import { defineCheck, LARGE, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
 const EXTENSION = "pg_trgm";
@@ -52,9 +52,6 @@ async function readMissing({ database, types }: Patient): Promise<Facts> {
     types,
   };
 }
-
-/** Smaller types are searched from end to end in a few milliseconds. */
-const LARGE = 10_000;
 
 function findingsOf({ missing, available, mayCreate, operators, types }: Facts): Finding[] {
   const searched = types.filter(
