@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Activity, observe } from "../support/activity.ts";
 import { openPlace, type Place, type Served } from "../support/cli.ts";
 import { COUNTED, FREE, GOODS, KEY } from "../support/goods.ts";
@@ -149,31 +149,32 @@ describe("a PostgreSQL under load", () => {
 
   test("that is slow is not taken for one that is away", async () => {
     const activity = await observe(url);
+    onTestFinished(activity.close);
     await activity.lock();
     const before = load.live["503 DATABASE_UNAVAILABLE"] ?? 0;
     await more("504 QUERY_TIMEOUT", 1);
     expect(await activity.connections()).toBeLessThanOrEqual(CONNECTIONS + 1);
     await activity.unlock();
     await more("200");
-    await activity.close();
     expect(load.live["503 DATABASE_UNAVAILABLE"] ?? 0).toBe(before);
   });
 
   test("leaves no connection and no query behind, and every counted answer is in the ledger", async () => {
     await load.stop();
     const activity: Activity = await observe(url);
+    onTestFinished(activity.close);
     expect(await activity.connections()).toBeLessThanOrEqual(CONNECTIONS + 1);
     await activity.runs(0);
     expect(await server.get("/api/v1/goods?per_page=1", { appKey: KEY })).toMatchObject({ status: 200 });
     const { code, stderr } = await server.stop();
     expect(code).toBe(0);
     // Neither an unhandled rejection nor a warning of Node's.
-    for (const line of stderr.trimEnd().split("\n")) expect(JSON.parse(line)).toMatchObject({ level: "error" });
+    const lines = stderr.split("\n").filter((line) => line !== "");
+    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ level: "error" });
     expect(stderr).not.toMatch(/unhandled|warning/i);
     await until("its connections to be closed", async () => (await activity.connections()) === 0);
     const [total] = await activity.query("SELECT sum(count)::int AS count FROM precast.usage");
     expect(total?.count).toBe(load.counted() + 1);
-    await activity.close();
     expect(load.wrong).toEqual([]);
   });
 });
