@@ -11,7 +11,7 @@ import { type Ready, readyOf, send } from "./http/ready.ts";
 import { requestIdOf } from "./http/request-id.ts";
 import { openTurns } from "./http/turns.ts";
 import type { Ledger } from "./ledger/ledger.ts";
-import { type Hit, type HitKey, type Hits, isNotModified } from "./tree/hits.ts";
+import { type Hit, type HitKey, type Hits, isNotModified } from "./memory/hits.ts";
 
 export type AppOptions = {
   readonly sources: Sources;

@@ -8,15 +8,18 @@ import type { Limits } from "./http/limits.ts";
 import { type Listening, listen } from "./http/listen.ts";
 import { observeBy } from "./http/observation.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "./ledger/ledger.ts";
+import type { KeptAnswer } from "./live/kept.ts";
 import { type Live, type LiveOptions, openLive } from "./live/live.ts";
 import type { Replica } from "./live/replica.ts";
 import { readStanding } from "./live/standing.ts";
 import { openAccessLog } from "./log/access-line.ts";
 import type { Log } from "./log/log.ts";
-import { type Hits, openHits } from "./tree/hits.ts";
+import { openBounded } from "./memory/bounded.ts";
+import { type Hits, openHits } from "./memory/hits.ts";
+import { openReadings } from "./memory/readings.ts";
 import { openTree } from "./tree/tree.ts";
 
-export type SiteOptions = LiveOptions &
+export type SiteOptions = Omit<LiveOptions, "keeper"> &
   Pick<LedgerOptions, "machine" | "durability" | "now"> & {
     readonly host: string;
     readonly port: number;
@@ -24,7 +27,7 @@ export type SiteOptions = LiveOptions &
     readonly out: string;
     /** Where the ledger is. */
     readonly dataDir: string;
-    /** Megabytes for answers of the tree. */
+    /** Megabytes for answers that are asked for again. */
     readonly memoryCache: number;
     readonly policy: CachePolicy;
     readonly limits: Limits;
@@ -34,13 +37,19 @@ export type SiteOptions = LiveOptions &
   };
 
 const MEGABYTE = 1_000_000;
+/** For what requests mean. */
+const READINGS = 8 * MEGABYTE;
+/** The share of the tree in the memory for answers; the rest is for those of the database. */
+const TREE_SHARE = 0.75;
 
 export async function openSite(database: Database, options: SiteOptions): Promise<Listening> {
   const { host, port, policy, limits, log, metrics } = options;
   const onError = log.error;
   const ledger = await openLedger(database, { ...options, folder: join(options.dataDir, "ledger"), onError });
-  const live = openLive(database, options);
-  const hits = openHits(options.memoryCache * MEGABYTE);
+  const memory = options.memoryCache * MEGABYTE;
+  const keeper = openBounded<KeptAnswer>(memory * (1 - TREE_SHARE));
+  const live = openLive(database, { ...options, keeper });
+  const hits = openHits(memory * TREE_SHARE);
   const close = async () => {
     live.close();
     await ledger.close();
@@ -48,7 +57,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   const replicas = options.replicas ?? [];
   metrics?.watch({ ...gaugesOf(live, ledger, hits), ...connectionsOf([database, ...replicas.map(databaseOf)]) });
   if (replicas.length > 0) metrics?.watchReplicas(() => readingsOf(live, replicas));
-  const sources = { ...openTree(options.out), ...hideKeys(live, log), onError };
+  const sources = { ...openTree(options.out), ...hideKeys(live, log), readings: openReadings(READINGS), onError };
   const observe = observeBy(metrics?.observe ?? null, openAccessLog(log.info));
   const app = createApp({ sources, hits, ledger, policy, observe });
   try {

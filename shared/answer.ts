@@ -17,6 +17,12 @@ export type Coding = "br" | "gzip";
 /** A body and the validator of its bytes. */
 export type Body = { readonly bytes: string | Buffer; readonly etag: string; readonly coding?: Coding };
 
+/** The body of a text. */
+export function bodyOf(text: string): Body & { readonly bytes: Buffer } {
+  const bytes = Buffer.from(text);
+  return { bytes, etag: etagOf(bytes) };
+}
+
 /** How long free answers may be kept: the values of Cache-Control and of CDN-Cache-Control (RFC 9213). */
 export type CachePolicy = { readonly browsers: string; readonly cdns: string };
 

@@ -191,7 +191,7 @@ export const SETTINGS = {
   memoryCache: setting(
     "--memory-cache <megabytes>",
     "PRECAST_MEMORY_CACHE",
-    "memory for answers of the tree that are asked for again, of all workers together, 64 MB by default, 0 for none",
+    "memory for answers that are asked for again, a quarter of it for those of the database, of all workers together, 64 MB by default, 0 for none",
     whole(0, 1_000_000).default(64),
   ),
   ledgerSync: setting(

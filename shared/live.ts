@@ -1,5 +1,6 @@
 /** Answers a plan from the database: rows become a body, or the refusal that the content itself gives. */
 
+import { type Body, bodyOf } from "./answer.ts";
 import { catalogBody, entryBody, listBody, schemaBody } from "./body.ts";
 import { type App, findType } from "./catalog.ts";
 import type { Query, Row, Session } from "./database/database.ts";
@@ -32,8 +33,43 @@ function pageQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
   return plan.kind === "list" ? listQuery(app.key, plan, slots) : searchQuery(app.key, plan, slots);
 }
 
-/** The body as text. */
+type Written = { readonly app: App; readonly slots: Slots; readonly query: Query };
+/** A plan that is answered again has its query still. */
+const written = new WeakMap<Plan, Written>();
+
+function writtenQuery(app: App, plan: EntryPlan | ListPlan | SearchPlan, slots: Slots): Query {
+  const before = written.get(plan);
+  if (before?.app === app && before.slots === slots) return before.query;
+  const query = plan.kind === "entry" ? entryQuery(app.key, plan) : pageQuery(app, plan, slots);
+  written.set(plan, { app, slots, query });
+  return query;
+}
+
+/** The slugs of the types whose entries are in an answer. Null where that is told in other ways. */
+export function typesIn(plan: Plan): readonly string[] | null {
+  switch (plan.kind) {
+    case "catalog":
+    case "schema":
+      return null;
+    case "list":
+    case "search":
+      return [plan.type.slug];
+    case "entry":
+      return [plan.type.slug, ...plan.populate.map(({ target }) => target ?? "")];
+  }
+}
+
 export async function answerLive(
+  session: Pick<Session, "query">,
+  app: App,
+  plan: Plan,
+  book: SlotBook,
+): Promise<Body | Refusal> {
+  const text = await readAnswer(session, app, plan, book);
+  return typeof text === "string" ? bodyOf(text) : text;
+}
+
+async function readAnswer(
   session: Pick<Session, "query">,
   app: App,
   plan: Plan,
@@ -48,7 +84,7 @@ export async function answerLive(
     case "search":
       return answerList(app, plan, await queryPage(session, app, plan, book));
     case "entry":
-      return answerEntry(app, plan, await session.query(entryQuery(app.key, plan)));
+      return answerEntry(app, plan, await session.query(writtenQuery(app, plan, NO_SLOTS)));
   }
 }
 
@@ -64,7 +100,7 @@ async function queryPage(
     const slots = known ?? (await readCurrentSlots(session, app, plan));
     if (slots === null) return [];
     if (slots !== known) remember(book, key, slots);
-    const rows = await session.query(pageQuery(app, plan, slots));
+    const rows = await session.query(writtenQuery(app, plan, slots));
     if (rows.length > 0) return rows;
   }
   throw new DatabaseFault("unavailable", `the slots of "${plan.type.slug}" change faster than they can be read`);

@@ -37,7 +37,8 @@ export type ApiRequest = {
 
 export type RawRequest = { readonly method: string; readonly target: string; readonly appKey: string | undefined };
 
-const METHODS = ["GET", "HEAD"];
+/** Both ask for the same. */
+export const METHODS: readonly string[] = ["GET", "HEAD"];
 const DEFINED: Record<Route["kind"], readonly string[]> = {
   catalog: [],
   schema: [],

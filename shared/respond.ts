@@ -7,17 +7,18 @@ import {
   type Answer,
   type Body,
   bodyAnswer,
+  bodyOf,
   type CachePolicy,
   type Circumstances,
-  etagOf,
   preflightAnswer,
   refusalAnswer,
 } from "./answer.ts";
 import { listBody } from "./body.ts";
-import { APP_KEY, type App, defaultPerPage, findType } from "./catalog.ts";
+import { APP_KEY, type App, defaultPerPage } from "./catalog.ts";
 import { DatabaseFault, type FaultReason } from "./database/fault.ts";
-import { type FreeShape, type Metering, meter } from "./metering.ts";
-import { type Plan, planRequest } from "./plan.ts";
+import type { FreeShape } from "./metering.ts";
+import type { Plan } from "./plan.ts";
+import { type Reading, readFor } from "./reading.ts";
 import {
   databaseUnavailable,
   entryNotFound,
@@ -29,7 +30,6 @@ import {
   unknownAppKey,
 } from "./refusal.ts";
 import { type ApiRequest, type RawRequest, readRequest } from "./request.ts";
-import { savingOf } from "./saving.ts";
 
 /** Is what was read still what the tree has? */
 export type Current = () => boolean;
@@ -59,9 +59,17 @@ export class ClientGone extends Error {
 export type Sources = {
   readonly findTree: (appKey: string) => Promise<AppTree | null>;
   readonly findApp: (appKey: string, gone: AbortSignal) => Promise<App | null>;
-  readonly answer: (app: App, plan: Plan, gone: AbortSignal) => Promise<string | Refusal>;
+  readonly answer: (app: App, plan: Plan, gone: AbortSignal) => Promise<Body | Refusal>;
+  /** What was read before, where that is remembered. */
+  readonly readings?: Readings;
   /** Is told what went wrong behind a 500. */
   readonly onError: (error: unknown) => void;
+};
+
+/** Readings of requests that came before. One is of use as long as its app is what it was: the same object. */
+export type Readings = {
+  readonly find: (raw: RawRequest) => Reading | null;
+  readonly keep: (raw: RawRequest, reading: Reading) => void;
 };
 
 export type Response =
@@ -84,20 +92,20 @@ export type Asking = RawRequest & { readonly gone?: () => AbortSignal };
 /** Throws ClientGone when nobody waits for the answer any more. */
 export async function respond(raw: Asking, sources: Sources): Promise<Response> {
   const { gone = staying } = raw;
-  const request = readRequest(raw);
+  const before = sources.readings?.find(raw) ?? null;
+  const request = before?.request ?? readRequest(raw);
   if (request.kind === "preflight") return request;
   if (isRefusal(request)) return { kind: "refused", refusal: request, circumstances: null };
   const known = await guarded(sources, () => findApp(request.appKey, sources, gone));
   if ("code" in known) return { kind: "refused", refusal: known, circumstances: null };
 
   const { app, tree } = known;
-  const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
-  const metering = meter(request, type);
-  const plan = planRequest(request, type);
+  const reading = before?.app === app ? before : readFor(app, request);
+  if (reading !== before && tree !== null) sources.readings?.keep(raw, reading);
+  const { metering, saving, plan } = reading;
   const { outcome, fromTree, isCurrent } = isRefusal(plan)
     ? { outcome: plan, fromTree: tree !== null, isCurrent: null }
-    : await answerPlan(request, known, plan, metering, { sources, gone });
-  const saving = savingOf(request, type);
+    : await answerPlan(reading, plan, tree, { sources, gone });
   const circumstances = { appKey: app.key, metering, saving, fromTree, likes: request.likes };
   return "kind" in outcome
     ? { kind: "refused", refusal: outcome, circumstances }
@@ -130,10 +138,9 @@ async function findApp(key: string, sources: Sources, gone: () => AbortSignal): 
 }
 
 async function answerPlan(
-  request: ApiRequest,
-  { app, tree }: KnownApp,
+  { app, request, metering }: Reading,
   plan: Plan,
-  metering: Metering,
+  tree: AppTree | null,
   { sources, gone }: { readonly sources: Sources; readonly gone: () => AbortSignal },
 ): Promise<Result> {
   if (!metering.counted && tree !== null) {
@@ -141,11 +148,7 @@ async function answerPlan(
     if (outcome !== null) return { fromTree: true, outcome, isCurrent: currentOf(tree, outcome) };
   }
   const outcome = await guarded(sources, () => sources.answer(app, plan, gone()));
-  return {
-    fromTree: false,
-    isCurrent: null,
-    outcome: typeof outcome === "string" ? { bytes: outcome, etag: etagOf(outcome) } : outcome,
-  };
+  return { fromTree: false, isCurrent: null, outcome };
 }
 
 /** Only what is a file as it stands can be looked at again. */
@@ -173,8 +176,7 @@ async function answerFromTree(
 
 /** A page behind the last, or a filter that nothing matches: no file holds it, and none is needed. */
 function empty(page: bigint, perPage: number, total: number): Body {
-  const bytes = listBody([], { page, perPage, total });
-  return { bytes, etag: etagOf(bytes) };
+  return bodyOf(listBody([], { page, perPage, total }));
 }
 
 function totalOf({ bytes }: Body): number {

@@ -73,6 +73,18 @@ export function totalOf(typeId: string): string {
   return `SELECT coalesce(sum(change), 0) AS total FROM precast.entry_counts WHERE content_type_id = ${typeId}`;
 }
 
+/**
+ * The stamp of published types: one row with a text that is the same only while the entries of all of them are the same
+ * (schema/0015_marks.sql).
+ */
+export function stampQuery(appKey: string, slugs: readonly string[]): Query {
+  const text = `SELECT string_agg(type.id || ':' || (
+  SELECT coalesce(sum(mark), 0) FROM precast.entry_counts WHERE content_type_id = type.id)::text, ' ' ORDER BY type.id)
+FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
+WHERE app.key = $1 AND type.slug = ANY ($2::text[])`;
+  return { text, values: [appKey, slugs], recurs: true };
+}
+
 /** How many entries each published type shows: rows of [slug, count]. */
 export function entryCountsQuery(appKey: string): Query {
   const text = `SELECT type.slug, (${totalOf("type.id")})::text

@@ -7,7 +7,8 @@ import { createApp } from "../../server/app.ts";
 import { listen } from "../../server/http/listen.ts";
 import { type Ledger, openLedger } from "../../server/ledger/ledger.ts";
 import { openLive } from "../../server/live/live.ts";
-import { openHits } from "../../server/tree/hits.ts";
+import { openBounded } from "../../server/memory/bounded.ts";
+import { openHits } from "../../server/memory/hits.ts";
 import { openTree } from "../../server/tree/tree.ts";
 import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
 import { openDatabase } from "../../shared/database/open.ts";
@@ -32,7 +33,11 @@ const database = await openDatabase({ url, dataDir: data, ...limits, connections
 const ledger = counts
   ? await openLedger(database, { folder: join(data, "ledger"), machine: "bench", now: () => new Date(), onError })
   : NONE;
-const live = openLive(database, { mediaBaseUrl: "https://media.example.com", ...limits });
+const live = openLive(database, {
+  mediaBaseUrl: "https://media.example.com",
+  keeper: openBounded(16_000_000),
+  ...limits,
+});
 const sources = { ...openTree(out), ...live, onError };
 const app = createApp({ sources, hits: openHits(1 << 26), ledger, policy: DEFAULT_CACHE_POLICY, observe: null });
 const listening = await listen(app, "127.0.0.1", 0);

@@ -1,7 +1,7 @@
 /** The bound of the memory for answers, whatever is put in and asked for. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { openBounded } from "../../server/tree/bounded.ts";
+import { openBounded } from "../../server/memory/bounded.ts";
 
 const KEYS = ["a", "b", "c", "d", "e", "f"];
 const key = fc.constantFrom(...KEYS);

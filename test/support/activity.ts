@@ -3,8 +3,8 @@ import { Client } from "pg";
 import { until } from "./until.ts";
 
 export type Activity = {
-  /** Holds the table, by default that of the entries, until `unlock`. */
-  readonly lock: (table?: string) => Promise<void>;
+  /** Holds the tables, by default those that every live query reads one of, until `unlock`. */
+  readonly lock: (tables?: string) => Promise<void>;
   readonly unlock: () => Promise<void>;
   /** Queries of the server that run. */
   readonly running: () => Promise<number>;
@@ -26,8 +26,8 @@ export async function observe(url: string): Promise<Activity> {
     Number((await query(`SELECT count(*) FROM pg_stat_activity WHERE ${OURS} AND ${condition}`))[0]?.count);
   const running = () => count("state = 'active'");
   return {
-    lock: async (table = "precast.entries") => {
-      await holder.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+    lock: async (tables = "precast.entries, precast.entry_counts") => {
+      await holder.query(`BEGIN; LOCK TABLE ${tables} IN ACCESS EXCLUSIVE MODE`);
     },
     unlock: async () => void (await holder.query("ROLLBACK")),
     running,

@@ -14,7 +14,9 @@ import type { Observation } from "../../server/http/observation.ts";
 import { openLedger } from "../../server/ledger/ledger.ts";
 import type { LiveState } from "../../server/live/choice.ts";
 import { openLive } from "../../server/live/live.ts";
-import { type Hits, openHits } from "../../server/tree/hits.ts";
+import { openBounded } from "../../server/memory/bounded.ts";
+import { type Hits, openHits } from "../../server/memory/hits.ts";
+import { openReadings } from "../../server/memory/readings.ts";
 import { openTree } from "../../server/tree/tree.ts";
 import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
 import type { Database } from "../../shared/database/database.ts";
@@ -122,8 +124,8 @@ export async function openDoor(
     now: () => new Date(),
     onError,
   });
-  const live = openLive(store.database, { mediaBaseUrl: MEDIA, ...store.limits });
-  const sources = { ...openTree(out), ...live, onError };
+  const live = openLive(store.database, { mediaBaseUrl: MEDIA, keeper: openBounded(memory), ...store.limits });
+  const sources = { ...openTree(out), ...live, readings: openReadings(memory), onError };
   const hits = openHits(memory);
   const app = createApp({ sources, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe });
   const listening = await listen(app, "127.0.0.1", 0, { ...LIMITS, ...limits }, observe);

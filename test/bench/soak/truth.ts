@@ -79,8 +79,8 @@ async function computeLive(database: Database, app: App, target: string): Promis
   );
   if (plan.kind === "refusal") throw new Error(`${target} is refused`);
   const answer = await answerLive(database, app, plan, new Map());
-  if (typeof answer !== "string") throw new Error(`${target} is refused`);
-  return answer;
+  if ("code" in answer) throw new Error(`${target} is refused`);
+  return String(answer.bytes);
 }
 
 function digest(body: string | Buffer): string {

@@ -1,0 +1,30 @@
+/** The requests that were read before, with what they mean to their apps: most that are asked live are asked again. */
+
+import type { Reading } from "../../shared/reading.ts";
+import type { RawRequest } from "../../shared/request.ts";
+import { METHODS } from "../../shared/request.ts";
+import type { Readings } from "../../shared/respond.ts";
+import { openBounded } from "./bounded.ts";
+
+/** Of a plan, its query and bookkeeping, about. */
+const OVERHEAD = 8_000;
+/** A target, what it was decoded to, and what the query has of it. */
+const COPIES = 6;
+
+/** `most` is in bytes. */
+export function openReadings(most: number): Readings {
+  const held = openBounded<Reading>(most);
+
+  return {
+    find: (raw) => (METHODS.includes(raw.method) ? (held.find(nameOf(raw)) ?? null) : null),
+    keep: (raw, reading) => {
+      const name = nameOf(raw);
+      held.hold(name, reading, COPIES * name.length + OVERHEAD);
+    },
+  };
+}
+
+/** No app key has a blank. */
+function nameOf({ appKey, target }: RawRequest): string {
+  return `${appKey} ${target}`;
+}

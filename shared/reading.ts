@@ -1,0 +1,22 @@
+/** Reads what a request means to an app: all that can be known before its answer is. */
+import { type App, findType } from "./catalog.ts";
+import { type Metering, meter } from "./metering.ts";
+import { type Plan, planRequest } from "./plan.ts";
+import type { Refusal } from "./refusal.ts";
+import type { ApiRequest } from "./request.ts";
+import { type Saving, savingOf } from "./saving.ts";
+
+export type Reading = {
+  readonly app: App;
+  readonly request: ApiRequest;
+  readonly metering: Metering;
+  readonly plan: Plan | Refusal;
+  /** How a counted request could have been free. */
+  readonly saving: Saving | null;
+};
+
+export function readFor(app: App, request: ApiRequest): Reading {
+  const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
+  const metering = meter(request, type);
+  return { app, request, metering, plan: planRequest(request, type), saving: savingOf(request, type) };
+}
