@@ -27,8 +27,8 @@ export type Asking = {
   /** The same for the same plan of the same app. */
   readonly key: string;
   readonly readStamp: (slugs: readonly string[]) => Promise<Stamp | Refusal>;
-  /** Answers from the database. */
-  readonly answer: () => Promise<Body | Refusal>;
+  /** Answers from the database. Those who ask with the same stamp, or all without one, may share an answer. */
+  readonly answer: (stamp?: Stamp) => Promise<Body | Refusal>;
 };
 
 /** Of headers and bookkeeping, about. */
@@ -44,11 +44,11 @@ export async function answerKept(keeper: Keeper, asking: Asking): Promise<Body |
     keeper.hold(key, "asked", key.length + OVERHEAD);
     return answer();
   }
-  // Read before the answer: what is written meanwhile makes the answer look older than it is, never newer.
+  // Read before the answer is begun: what is written meanwhile makes it look older than it is, never newer.
   const stamp = await readStamp(slugs);
   if (stamp !== null && typeof stamp !== "string") return stamp;
   if (kept !== "asked" && kept.stamp === stamp && isSame(kept.app, app)) return kept.body;
-  const body = await answer();
+  const body = await answer(stamp);
   if ("bytes" in body && stamp !== null) keeper.hold(key, { app, stamp, body }, sizeOf(key, body));
   return body;
 }

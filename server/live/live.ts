@@ -84,8 +84,8 @@ export function openLive(database: Database, options: LiveOptions): Live {
     if (plan.kind === "schema") return answerLive(database, app, plan, slots);
     const key = `${app.key} ${knownKeyOf(plan)}`;
     const deadline = performance.now() + queryTimeout;
-    const answer = () =>
-      answers(key, app, gone, (controller) => {
+    const answer = (stamp?: Stamp) =>
+      answers(`${key} ${stamp}`, app, gone, (controller) => {
         const left = Math.max(0, deadline - performance.now());
         return ask(controller, (session) => answerLive(session, app, plan, slots), left);
       });

@@ -1,0 +1,236 @@
+/**
+ * Live answers that are asked for again are kept as long as their content: whatever is written, and by however many, nobody is
+ * told what was true before he asked.
+ */
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { type Database, sql } from "../../shared/database/database.ts";
+import { observe } from "../support/activity.ts";
+import { arbitraryEditOrTruncate, arbitraryStart, IDS, type KnownApp, readKnown } from "../support/edits.ts";
+import { newPost, POSTS, post, SHOP } from "../support/posts.ts";
+import { buildSite, type Door, type Engine, openDoor, openStore, type Store } from "../support/site.ts";
+
+type Wanted = { readonly appKey: string; readonly target: string };
+
+/** Counted requests of every shape for what the apps have. */
+function requestsOf(apps: readonly KnownApp[]): Wanted[] {
+  return apps.flatMap(({ key, types }) =>
+    types.flatMap(({ slug, fields, filterable, sortable, entries }) => {
+      const path = `/api/v1/${slug}`;
+      const relations = fields.filter(({ type }) => type === "relation").map(({ name }) => name);
+      const targets = [
+        `${path}?per_page=3`,
+        `${path}?per_page=2&page=2`,
+        `${path}/search?q=long`,
+        ...filterable.slice(0, 3).map((name) => `${path}?filter[${name}][neq]=a&per_page=5`),
+        ...sortable.slice(0, 2).map((name) => `${path}?sort=-${name}&page=1`),
+        ...[...entries.slice(0, 2), IDS[0]].map((id) => `${path}/${id}?populate=${relations}`),
+      ];
+      return targets.map((target) => ({ appKey: key, target }));
+    }),
+  );
+}
+
+describe.each<{ engine: Engine; runs: number }>([
+  { engine: "postgres", runs: 12 },
+  { engine: "embedded", runs: 2 },
+])("on $engine", ({ engine, runs }) => {
+  let store: Store;
+  beforeAll(async () => {
+    store = await openStore(engine);
+  });
+  afterAll(() => store.close());
+
+  test("a server that keeps answers answers as one that keeps none, whatever is written", async () => {
+    const edits = fc.array(arbitraryEditOrTruncate(), { minLength: 4, maxLength: 10, size: "max" });
+    const property = fc.asyncProperty(arbitraryStart(), edits, async (start, edits) => {
+      await store.database.execute("DELETE FROM precast.apps");
+      await store.database.transaction("write", (session) => session.execute(start.script));
+      const keeps = await openDoor(store, join(store.folder, "none"));
+      const forgets = await openDoor(store, join(store.folder, "none"), { memory: 0 });
+      try {
+        for (const edit of [null, ...edits]) {
+          if (edit !== null) await write(edit.write(await readKnown(store.database)));
+          for (const { target, appKey } of requestsOf(await readKnown(store.database))) {
+            const { status, text } = await forgets.get(target, { appKey });
+            for (let time = 0; time < 3; time++) {
+              const kept = await keeps.get(target, { appKey });
+              expect({ target, status: kept.status, text: kept.text }).toEqual({ target, status, text });
+            }
+          }
+        }
+      } finally {
+        await keeps.close();
+        await forgets.close();
+      }
+    });
+    await fc.assert(property, { numRuns: runs });
+  }, 120_000);
+
+  /** What the database refuses changes nothing, which is as good. */
+  async function write(script: string): Promise<void> {
+    if (script !== "") await store.database.transaction("write", (session) => session.execute(script)).catch(() => {});
+  }
+});
+
+type Late = {
+  readonly database: Database;
+  /** Holds back the next answer to such a query: a promise of its arrival, and what lets it go. */
+  readonly hold: (pattern: RegExp) => readonly [arrived: Promise<void>, release: () => void];
+};
+
+function answersLate(database: Database): Late {
+  let held: { readonly pattern: RegExp; readonly arrive: () => void; readonly gate: Promise<void> } | null = null;
+  const query: Database["query"] = async (asked, signal) => {
+    const rows = await database.query(asked, signal);
+    const own = held;
+    if (own === null || !own.pattern.test(asked.text)) return rows;
+    held = null;
+    own.arrive();
+    await own.gate;
+    return rows;
+  };
+  const hold: Late["hold"] = (pattern) => {
+    let [arrive, release] = [() => {}, () => {}];
+    const arrived = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    held = { pattern, arrive, gate };
+    return [arrived, release];
+  };
+  return { database: { ...database, query }, hold };
+}
+
+describe("on postgres, case by case", () => {
+  const LIST = "/api/v1/posts?per_page=5";
+  let store: Store;
+  let door: Door;
+
+  beforeAll(async () => {
+    store = await openStore("postgres", { queryTimeout: 1_000 });
+  });
+  beforeEach(async () => {
+    await store.database.execute("DELETE FROM precast.apps");
+    await store.database.execute(SHOP);
+    await buildSite(store);
+    door = await openDoor(store);
+  });
+  afterEach(() => door.close());
+  afterAll(() => store.close());
+
+  const get = (target: string) => door.get(target, { appKey: "shop" });
+  const titles = async () => (await get(LIST)).json.data.map(({ title }: { title: string }) => title);
+  const run = (script: string) => store.database.execute(script);
+
+  test("an answer that was given twice is given without a look at the entries, one that was not is not", async () => {
+    const before = await get(LIST);
+    await get(LIST);
+    const activity = await observe(store.url as string);
+    onTestFinished(activity.close);
+    await activity.lock("precast.entries");
+    const kept = await get(LIST);
+    expect(kept).toMatchObject({ status: 200, text: before.text });
+    expect(kept.headers).toMatchObject({
+      etag: before.headers.etag,
+      "x-request-counted": "true",
+      "cache-status": "precast; fwd=bypass",
+      "cache-control": "private, no-cache",
+    });
+    expect((await get("/api/v1/posts?per_page=4")).status).toBe(504);
+    await activity.unlock();
+  });
+
+  test("another spelling of the same request is the same answer", async () => {
+    for (const target of [LIST, LIST]) await get(target);
+    const activity = await observe(store.url as string);
+    onTestFinished(activity.close);
+    await activity.lock("precast.entries");
+    expect((await get("/api/v1/posts/?utm_source=x&per_page=05")).status).toBe(200);
+    await activity.unlock();
+  });
+
+  test("what a transaction has written is not shown before it commits, and is when it has", async () => {
+    for (let time = 0; time < 3; time++) expect(await titles()).toContain("posts 6");
+    await store.database.transaction("write", async (session) => {
+      await session.execute(`UPDATE precast.entries SET data = '{"title": "other"}' WHERE ${post(6)}`);
+      expect(await titles()).toContain("posts 6");
+    });
+    expect(await titles()).toContain("other");
+  });
+
+  test("a change of a related entry shows in who names it", async () => {
+    await run(`INSERT INTO precast.fields (content_type_id, name, position, type, target)
+      SELECT id, 'page', 3, 'relation', 'pages' FROM precast.content_types WHERE slug = 'posts'`);
+    await run(
+      `UPDATE precast.entries SET data = data || '{"page": "00000000-0000-4000-8000-000000000001"}' WHERE ${post(1)}`,
+    );
+    await buildSite(store);
+    const target = "/api/v1/posts/00000000-0000-4000-8000-000000000001?populate=page";
+    for (let time = 0; time < 3; time++) expect((await get(target)).json.data.page.title).toBe("pages 1");
+    await run(
+      `UPDATE precast.entries SET data = '{"title": "other"}' WHERE NOT (${POSTS}) AND data ->> 'title' = 'pages 1'`,
+    );
+    expect((await get(target)).json.data.page.title).toBe("other");
+    await run("UPDATE precast.content_types SET published = false WHERE slug = 'pages'");
+    expect((await get(target)).json.data.page).toBeNull();
+  });
+
+  test("a type that was emptied is not what it was when it was empty before", async () => {
+    await run("TRUNCATE precast.entries");
+    for (let time = 0; time < 3; time++) expect(await titles()).toEqual([]);
+    await run(newPost(1));
+    expect(await titles()).toEqual(["late 1"]);
+    await run("TRUNCATE precast.entries");
+    for (let time = 0; time < 3; time++) expect(await titles()).toEqual([]);
+  });
+
+  test("who has written sees it in his next answer, however many ask the same meanwhile", async () => {
+    let stopped = false;
+    const others = Array.from({ length: 6 }, async () => {
+      while (!stopped) await get(LIST);
+    });
+    for (let round = 0; round < 150; round++) {
+      await run(`UPDATE precast.entries SET data = '{"title": "round ${round}"}' WHERE ${post(6)}`);
+      expect(await titles()).toContain(`round ${round}`);
+    }
+    stopped = true;
+    await Promise.all(others);
+    expect(await titles()).toContain("round 149");
+  });
+
+  test.each([
+    ["stamp", /mark/],
+    ["answer", /page\.data/],
+  ])("who has written is not given the %s that another asked for before", async (_, pattern) => {
+    const late = answersLate(store.database);
+    const slow = await openDoor({ ...store, database: late.database });
+    onTestFinished(slow.close);
+    const ask = async () => (await slow.get(LIST, { appKey: "shop" })).json.data[0].title;
+    for (let time = 0; time < 3; time++) await ask();
+    await run(`UPDATE precast.entries SET data = '{"title": "once"}' WHERE ${post(6)}`);
+    const [arrived, release] = late.hold(pattern);
+    const before = ask();
+    await arrived;
+    await run(`UPDATE precast.entries SET data = '{"title": "twice"}' WHERE ${post(6)}`);
+    expect(await ask()).toBe("twice");
+    release();
+    await before;
+    expect(await ask()).toBe("twice");
+  });
+
+  test("statements that add up do not make the sum of others", async () => {
+    const stamp = async () =>
+      (await store.database.query(sql("SELECT sum(mark)::text FROM precast.entry_counts")))[0]?.[0];
+    const seen = new Set([await stamp()]);
+    // More than are folded into one.
+    for (let round = 0; round < 250; round++) {
+      await run(`UPDATE precast.entries SET data = data WHERE ${post(1 + (round % 6))}`);
+      seen.add(await stamp());
+    }
+    expect(seen.size).toBe(251);
+  });
+});
