@@ -18,11 +18,14 @@ export type Read = {
   /** Different requests that were checked, and then asked again and again. */
   readonly requests: number;
   /** Null where Precast answered none in time. */
-  readonly precast: Figures | null;
+  readonly precast: Compared | null;
+  /** The same of a server that keeps no answers. */
+  readonly anew: Compared | null;
   readonly byHand: Figures;
-  /** Of requests a second, round by round. */
-  readonly ratio: Spread | null;
 };
+
+/** Figures beside those by hand: the ratio is of requests a second, round by round. */
+export type Compared = Figures & { readonly ratio: Spread };
 
 /** Anything else that was measured: a name, its figures as text, and what is wanted. */
 export type Noted = {
@@ -57,15 +60,19 @@ const READ_HEAD = [
   "req/s",
   "p50 ms",
   "p99 ms",
+  "anew req/s",
+  "p50 ms",
+  "p99 ms",
   "by hand req/s",
   "p50 ms",
   "p99 ms",
-  "ratio (median, least to most)",
-  "growth",
+  "ratio (least to most)",
+  "ratio anew",
+  "growth anew",
 ];
 
 export function drawReads(reads: readonly Read[]): string {
-  const table = newTable(READ_HEAD, 1, 8);
+  const table = newTable(READ_HEAD, 1, 11);
   const rows = [...new Set(reads.map(({ row }) => row))];
   for (const row of rows) {
     const same = reads.filter((read) => read.row === row);
@@ -75,14 +82,13 @@ export function drawReads(reads: readonly Read[]): string {
 }
 
 function readCells(read: Read, same: readonly Read[]): string[] {
-  const { row, what, size, requests, precast, byHand, ratio } = read;
+  const { row, what, size, requests, precast, anew, byHand } = read;
   return [
     `${row}: ${what}`,
     size.toLocaleString("en"),
     String(requests),
-    ...figureCells(precast),
-    ...figureCells(byHand),
-    ratio === null ? "not answered in time" : spreadText(ratio),
+    ...[precast, anew, byHand].flatMap(figureCells),
+    ...[precast, anew].map((side) => (side === null ? "not answered in time" : spreadText(side.ratio))),
     read === same.at(-1) ? growthText(same) : "",
   ];
 }
@@ -104,14 +110,15 @@ function spreadText({ least, median, most }: Spread): string {
 }
 
 /** For who waits, and for what is left of a bench that was ended. */
-export function readText({ row, size, precast, byHand, ratio }: Read): string {
+export function readText({ row, size, precast, anew, byHand }: Read): string {
   const text = (figures: Figures | null) => {
     if (figures === null || figures.perSecond === 0) return "nothing in time";
     const late = figures.refused === 0 ? "" : `, ${figures.refused} refused`;
     return `${figures.perSecond.toFixed(1)} requests/s, p99 ${milliseconds(figures.p99)} ms${late}`;
   };
-  const compared = ratio === null ? "" : `, ratio ${ratio.median.toFixed(2)}`;
-  return `${row} at ${size.toLocaleString("en")}: ${text(precast)}; by hand ${text(byHand)}${compared}`;
+  const ratios = [precast, anew].flatMap((side) => (side === null ? [] : [side.ratio.median.toFixed(2)]));
+  const compared = ratios.length === 0 ? "" : `, ratios ${ratios.join(" and ")}`;
+  return `${row} at ${size.toLocaleString("en")}: ${text(precast)}; anew ${text(anew)}; by hand ${text(byHand)}${compared}`;
 }
 
 /** How many times as long a request takes with the most entries as with the fewest: what both cost. */
@@ -119,7 +126,7 @@ export function growthOf(same: readonly Read[]): { readonly precast: number; rea
   const [first, last] = [same[0], same.at(-1)];
   if (first === undefined || last === undefined || first === last) return null;
   const growth = (of: (read: Read) => Figures | null) => (of(first)?.perSecond ?? NaN) / (of(last)?.perSecond ?? NaN);
-  return { precast: growth((read) => read.precast), byHand: growth((read) => read.byHand) };
+  return { precast: growth((read) => read.anew), byHand: growth((read) => read.byHand) };
 }
 
 function growthText(same: readonly Read[]): string {

@@ -44,7 +44,10 @@ function asText(work: Work<LiveOptions>, { reads, notes, faults }: Found): strin
   const tables = [
     ...(reads.length === 0
       ? []
-      : [drawReads(reads), "growth: cost of a request with the most entries, of that with the fewest"]),
+      : [
+          drawReads(reads),
+          "anew: by a server that keeps no answers; growth: cost of a request with the most entries, of that with the fewest",
+        ]),
     ...(notes.length === 0 ? [] : [drawNotes(notes)]),
   ];
   const verdict = faults.length === 0 ? "yes" : `no: ${faults.length} not\n${faults.slice(0, SOME).join("\n")}`;

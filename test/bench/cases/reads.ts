@@ -1,7 +1,7 @@
 /** Counted requests at several sizes: Precast against the program by hand. */
 import { checkAgreement } from "../live/agree.ts";
 import { askedOf, ROW_TEXTS, type RowName } from "../live/asked.ts";
-import { compareSides } from "../live/compare.ts";
+import { compareSides, type Measure } from "../live/compare.ts";
 import { openLibrary } from "../live/library.ts";
 import { openSides, type Side, type Sides } from "../live/sides.ts";
 import type { LiveOptions } from "../live-options.ts";
@@ -39,20 +39,21 @@ async function readRow({ options, say }: Work<LiveOptions>, sides: Sides, row: R
   const both = same.length > 0;
   // What Precast is too late for, the program by hand is still asked: is it in time?
   const ran = await compareSides(
-    both ? [sides.precast, sides.byHand] : [sides.byHand],
+    both ? [sides.precast, sides.anew, sides.byHand] : [sides.byHand],
     both ? same : late,
     took,
     options,
   );
   const rounds = (side: Side) => ran.find(({ name }) => name === side.name)?.measures ?? [];
-  const [precast, byHand] = [rounds(sides.precast), rounds(sides.byHand)];
-  const ratios = precast.map(({ perSecond }, index) => perSecond / (byHand[index]?.perSecond ?? Number.NaN));
+  const [precast, anew, byHand] = [rounds(sides.precast), rounds(sides.anew), rounds(sides.byHand)];
+  const ratioOf = (measures: readonly Measure[]) =>
+    spreadOf(measures.map(({ perSecond }, index) => perSecond / (byHand[index]?.perSecond ?? Number.NaN)));
   const read: Read = {
     ...{ row, what: ROW_TEXTS[row], size },
     requests: same.length,
-    precast: both ? figuresOf(precast) : null,
+    precast: both ? { ...figuresOf(precast), ratio: ratioOf(precast) } : null,
+    anew: both ? { ...figuresOf(anew), ratio: ratioOf(anew) } : null,
     byHand: figuresOf(byHand),
-    ratio: both ? spreadOf(ratios) : null,
   };
   say(`reads: ${readText(read)}`);
   return { read, faults: [...different, ...ran.flatMap(({ faults }) => faults)] };

@@ -1,4 +1,4 @@
-/** Do both sides answer the same? Asked before anything is measured. */
+/** Do Precast and the program by hand answer the same? Asked before anything is measured. */
 import { Agent, request } from "node:http";
 import { isDeepStrictEqual } from "node:util";
 import type { Asked } from "./asked.ts";
@@ -39,11 +39,11 @@ export async function checkAgreement(sides: Sides, all: readonly Asked[], second
   const lane = async () => {
     while (next < all.length && goesOn()) {
       const asked = all[next++] as Asked;
-      const ours = await ask(sides.precast, asked, agent);
+      const ours = await ask(sides.anew, asked, agent);
       const theirs = await ask(sides.byHand, asked, agent);
       times.push(ours.took, theirs.took);
-      const lengths = { Precast: ours.length, "by hand": theirs.length };
-      if (isRefusal(ours.status)) late.push({ asked, lengths: { ...lengths, Precast: null } });
+      const lengths = { Precast: ours.length, anew: ours.length, "by hand": theirs.length };
+      if (isRefusal(ours.status)) late.push({ asked, lengths: { ...lengths, Precast: null, anew: null } });
       else if (agree(ours, theirs)) same.push({ asked, lengths });
       else different.push(differenceText(asked, ours, theirs));
     }

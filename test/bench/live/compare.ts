@@ -1,4 +1,4 @@
-/** Asks both sides for the same as fast as they answer, in turn, and notes what each did. */
+/** Asks all sides for the same as fast as they answer, in turn, and notes what each did. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LiveOptions } from "../live-options.ts";
 import { requestBytes } from "../recorded.ts";

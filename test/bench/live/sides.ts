@@ -1,4 +1,7 @@
-/** The two programs that are compared on a library, as processes: `precast serve`, and the one by hand. */
+/**
+ * The programs that are compared on a library, as processes: `precast serve` as it comes, which keeps answers; one that keeps
+ * none and finds each anew; and the one by hand, which does so too.
+ */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { withClient } from "../client.ts";
@@ -12,27 +15,38 @@ import { defineApp } from "./entries.ts";
 import type { Library } from "./library.ts";
 
 export type Side = {
-  readonly name: "Precast" | "by hand";
+  readonly name: "Precast" | "anew" | "by hand";
   readonly served: Served;
   readonly target: (asked: Asked) => string;
 };
 
-export type Sides = { readonly precast: Side; readonly byHand: Side; readonly stop: () => Promise<void> };
+export type Sides = {
+  readonly precast: Side;
+  readonly anew: Side;
+  readonly byHand: Side;
+  readonly stop: () => Promise<void>;
+};
 
 const BY_HAND = fileURLToPath(new URL("../by-hand.ts", import.meta.url));
 
 export async function openSides(work: Work<LiveOptions>, library: Library): Promise<Sides> {
   const { folder } = work.place;
   const out = await buildTree(work, library);
-  const data = join(folder, `live-${library.size}-data`);
-  const args = [...library.source, "--out", out, "--data-dir", data, "--log-level", "warn"];
-  const precast = await startPrecast("precast serve", args, folder);
+  const start = (name: string, ...more: readonly string[]) => {
+    const data = join(folder, `live-${library.size}-${name}`);
+    const args = [...library.source, "--out", out, "--data-dir", data, "--log-level", "warn", ...more];
+    return startPrecast(`precast serve, ${name}`, args, folder);
+  };
+  const precast = await start("kept");
+  const anew = await start("anew", "--memory-cache", "0");
   const byHand = await startSource("by hand", BY_HAND, [library.url], folder);
   return {
     precast: { name: "Precast", served: precast, target: (asked) => asked.precast },
+    anew: { name: "anew", served: anew, target: (asked) => asked.precast },
     byHand: { name: "by hand", served: byHand, target: (asked) => asked.byHand },
     stop: async () => {
       await precast.stop();
+      await anew.stop();
       await byHand.stop();
     },
   };
