@@ -81,7 +81,10 @@ async function computeLive(session: Session, app: App, address: Address, book: S
   const sources: Sources = {
     findTree: async () => null,
     findApp: async () => app,
-    answer: (known, plan) => answerLive(session, known, plan, book),
+    answer: async (known, plan) => {
+      const answered = await answerLive(session, known, plan, book);
+      return "code" in answered ? answered : answered.body;
+    },
     onError: (error) => {
       throw error;
     },

@@ -10,7 +10,7 @@ import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./plan.ts";
 import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
 import { shownOfEntry } from "./shown.ts";
 import { listQuery } from "./sql/list-query.ts";
-import { entryCountsQuery, entryQuery, slotsQuery } from "./sql/query.ts";
+import { entryCountsQuery, entryQuery, slotsQuery, typesOf } from "./sql/query.ts";
 import { searchQuery } from "./sql/search-query.ts";
 import { NO_SLOTS, readSlots, remember, type SlotBook, type Slots } from "./sql/slots.ts";
 
@@ -55,18 +55,23 @@ export function typesIn(plan: Plan): readonly string[] | null {
     case "search":
       return [plan.type.slug];
     case "entry":
-      return [plan.type.slug, ...plan.populate.map(({ target }) => target ?? "")];
+      return typesOf(plan);
   }
 }
+
+/** The answer as it was at one moment, with the edition of what is in it at that moment (editionQuery); null where it has none. */
+export type Answered = { readonly body: Body; readonly edition: string | null };
+
+type Found = { readonly text: string; readonly edition: string | null };
 
 export async function answerLive(
   session: Pick<Session, "query">,
   app: App,
   plan: Plan,
   book: SlotBook,
-): Promise<Body | Refusal> {
-  const text = await readAnswer(session, app, plan, book);
-  return typeof text === "string" ? bodyOf(text) : text;
+): Promise<Answered | Refusal> {
+  const found = await readAnswer(session, app, plan, book);
+  return "code" in found ? found : { body: bodyOf(found.text), edition: found.edition };
 }
 
 async function readAnswer(
@@ -74,12 +79,12 @@ async function readAnswer(
   app: App,
   plan: Plan,
   book: SlotBook,
-): Promise<string | Refusal> {
+): Promise<Found | Refusal> {
   switch (plan.kind) {
     case "catalog":
-      return catalogBody(app, countsOf(await session.query(entryCountsQuery(app.key))));
+      return { text: catalogBody(app, countsOf(await session.query(entryCountsQuery(app.key)))), edition: null };
     case "schema":
-      return schemaBody(plan.type);
+      return { text: schemaBody(plan.type), edition: null };
     case "list":
     case "search":
       return answerList(app, plan, await queryPage(session, app, plan, book));
@@ -129,22 +134,27 @@ export function countsOf(rows: readonly Row[]): Map<string, number> {
   return new Map(rows.map(([slug, count]) => [slug as string, Number(count)]));
 }
 
-function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[]): string | Refusal {
+function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[]): Found | Refusal {
   const first = rows[0];
   if (first === undefined) return typeNotFound();
   const entries = rows.map((row) => readEntryRow(row, 1)).filter((entry) => entry !== null);
   const items = entries.map((entry) => renderEntry(app, plan.shown, entry));
-  const meta = { page: plan.page, perPage: plan.perPage, total: Number(first[0]) };
-  return listBody(items, meta, plan.kind === "search" ? plan.query : undefined);
+  const [total, edition = null] = (first[0] ?? "").split(" ");
+  const meta = { page: plan.page, perPage: plan.perPage, total: Number(total) };
+  return { text: listBody(items, meta, plan.kind === "search" ? plan.query : undefined), edition };
 }
 
-function answerEntry(app: App, plan: EntryPlan, rows: readonly Row[]): string | Refusal {
+/** Where the query of an entry tells it. */
+const EDITION = 7;
+
+function answerEntry(app: App, plan: EntryPlan, rows: readonly Row[]): Found | Refusal {
   const first = rows[0];
   if (first === undefined) return typeNotFound();
   const found = readEntryRow(first, 1);
   if (found === null) return entryNotFound();
   if (plan.refusal !== null) return plan.refusal;
-  return entryBody(renderEntry(app, plan.shown, found, populatedOf(app, plan, rows)));
+  const text = entryBody(renderEntry(app, plan.shown, found, populatedOf(app, plan, rows)));
+  return { text, edition: first[EDITION] ?? null };
 }
 
 /** What stands for the UUIDs of the relations that are to be populated. */

@@ -1,19 +1,19 @@
 /** Answers from the database while the server runs: bounded, shared by those who ask the same, and given up in time. */
 
-import { setImmediate } from "node:timers/promises";
-import type { Body } from "../../shared/answer.ts";
+import { type Body, bodyOf } from "../../shared/answer.ts";
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
+import { schemaBody } from "../../shared/body.ts";
 import type { App, Field } from "../../shared/catalog.ts";
-import type { Database, Session } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import { answerLive } from "../../shared/live.ts";
+import { type Answered, answerLive } from "../../shared/live.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { databaseUnavailable, overloaded, type Refusal } from "../../shared/refusal.ts";
 import type { Sources } from "../../shared/respond.ts";
-import { stampQuery } from "../../shared/sql/query.ts";
 import type { SlotBook } from "../../shared/sql/slots.ts";
 import { type LiveState, openChoice } from "./choice.ts";
-import { answerKept, type Keeper, type Stamp } from "./kept.ts";
+import { type Edition, openEditions } from "./editions.ts";
+import { answerKept, type Keeper } from "./kept.ts";
 import type { Replica } from "./replica.ts";
 import { openSharing } from "./sharing.ts";
 import { type Ask, openSource, type SourceOptions } from "./source.ts";
@@ -39,10 +39,8 @@ export function openLive(database: Database, options: LiveOptions): Live {
     replicas.map((replica) => ({ source: openSource(replica.database, options), standing: replica.standing })),
   );
   const apps = openSharing<App | null>();
-  const answers = openSharing<Body | Refusal>(refuseAtOnce);
-  const stamps = openSharing<Stamp | Refusal>(refuseAtOnce);
-  /** Counts the times at which a stamp was begun to be read. */
-  let turn = 0;
+  const answers = openSharing<Answered | Refusal>(refuseAtOnce);
+  const editions = openEditions({ ask, limit: queryTimeout, instead: refuseAtOnce });
   const slots: SlotBook = new Map();
   /** Keys that no app had when the database was last asked. */
   const strangers = new Set<string>();
@@ -81,24 +79,15 @@ export function openLive(database: Database, options: LiveOptions): Live {
 
   async function answer(app: App, plan: Plan, gone: AbortSignal): Promise<Body | Refusal> {
     // It needs no query, and so no place among those that do.
-    if (plan.kind === "schema") return answerLive(database, app, plan, slots);
+    if (plan.kind === "schema") return bodyOf(schemaBody(plan.type));
     const key = `${app.key} ${knownKeyOf(plan)}`;
     const deadline = performance.now() + queryTimeout;
-    const answer = (stamp?: Stamp) =>
-      answers(`${key} ${stamp}`, app, gone, (controller) => {
+    const answer = (edition?: Edition) =>
+      answers(`${key} ${edition}`, app, gone, (controller) => {
         const left = Math.max(0, deadline - performance.now());
         return ask(controller, (session) => answerLive(session, app, plan, slots), left);
       });
-    return answerKept(keeper, { app, plan, key, answer, readStamp: (slugs) => stampOf(app, slugs, gone) });
-  }
-
-  /** All who ask in one turn of the event loop share a stamp. It is read after they asked: none is older than the question. */
-  function stampOf(app: App, slugs: readonly string[], gone: AbortSignal): Promise<Stamp | Refusal> {
-    return stamps(`${turn} ${app.key} ${slugs.join(" ")}`, null, gone, async (controller) => {
-      await setImmediate();
-      turn++;
-      return ask(controller, (session) => readStamp(session, app.key, slugs));
-    });
+    return answerKept(keeper, { app, plan, key, answer, readEdition: (slugs) => editions(app.key, slugs, gone) });
   }
 
   const { state, answered, close } = sources;
@@ -112,11 +101,6 @@ function knownKeyOf(plan: Plan): string {
   const known = keys.get(plan) ?? keyOf(plan);
   keys.set(plan, known);
   return known;
-}
-
-async function readStamp(session: Pick<Session, "query">, appKey: string, slugs: readonly string[]): Promise<Stamp> {
-  const [row] = await session.query(stampQuery(appKey, slugs));
-  return row?.[0] ?? null;
 }
 
 /** What the plan says, however it was asked for. Types and fields are the app's of that name. */

@@ -5,7 +5,7 @@ import type { ListPlan, SearchPlan } from "../plan.ts";
 import { showsRichText } from "../shown.ts";
 import { entryColumns } from "./column.ts";
 import type { SortKey } from "./order.ts";
-import { collectValues, type Values } from "./query.ts";
+import { collectValues, editionOf, type Values } from "./query.ts";
 import type { Slots } from "./slots.ts";
 
 /** What a statement is written for: its type, its pages, its values, and what it shows of an entry. */
@@ -35,12 +35,12 @@ export type Parts = {
 };
 
 /**
- * Rows of [total, id, data, rich, published_at, created_at, updated_at]; one row without an id when the page is empty. No row
- * when the type is gone, or has other slots by now.
+ * Rows of [standing, id, data, rich, published_at, created_at, updated_at]; one row without an id when the page is empty. The
+ * standing is the total and the edition, with a blank between. No row when the type is gone, or has other slots by now.
  */
 export function pageQuery({ typeId, values }: Statement, { tables, page, order, total }: Parts): Query {
   const text = `${tables.length === 0 ? "" : `WITH ${tables.join(",\n")}\n`}SELECT
-  counted.total::text, page.id, page.data, page.rich, page.published_at, page.created_at, page.updated_at
+  counted.total || ' ' || ${editionOf(typeId)}, page.id, page.data, page.rich, page.published_at, page.created_at, page.updated_at
 FROM precast.content_types AS type
 JOIN precast.apps AS app ON app.id = type.app_id AND app.key = $1
 JOIN precast.slots ON slots.content_type_id = ${typeId} AND slots.map = $3::jsonb

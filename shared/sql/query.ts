@@ -23,18 +23,25 @@ export const KIND = `kind AS MATERIALIZED (
 export const PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'published'";
 
 /**
- * One entry and the entries it names: rows of [field, id, data, rich, …]; the entry itself has the field ''. No row when
- * the type is gone, one row without an id when the entry is.
+ * One entry and the entries it names: rows of [field, id, data, rich, …, edition]; the entry itself comes first, with the field ''
+ * and the edition of all types. No row when the type is gone, one row without an id when the entry is.
  */
 export function entryQuery(appKey: string, plan: EntryPlan): Query {
   const values = collectValues(appKey, plan.type.slug, plan.id);
   const related = plan.populate.map((field, index) => relatedSql(field, index + 1, values));
+  const edition = editionSql(`${values.place(typesOf(plan))}::text[]`);
   const text = `WITH ${KIND},
 main AS MATERIALIZED (SELECT e.* FROM precast.entries AS e WHERE ${PUBLISHED} AND e.id = $3::uuid)
-SELECT field, id, data, rich, published_at, created_at, updated_at FROM (
-  SELECT '' AS field, 0 AS step, 0 AS place, ${entryColumns(true)} FROM kind LEFT JOIN main AS e ON true${related.join("")}
+SELECT field, id, data, rich, published_at, created_at, updated_at, edition FROM (
+  SELECT '' AS field, 0 AS step, 0 AS place, ${entryColumns(true)}, (${edition}) AS edition
+  FROM kind LEFT JOIN main AS e ON true${related.join("")}
 ) AS found ORDER BY step, place`;
   return { text, values: values.all, recurs: true };
+}
+
+/** The slugs of the types whose entries are in the answer. */
+export function typesOf({ type, populate }: EntryPlan): readonly string[] {
+  return [type.slug, ...populate.map(({ target }) => target ?? "")];
 }
 
 function relatedSql(field: Field, step: number, values: Values): string {
@@ -43,7 +50,7 @@ function relatedSql(field: Field, step: number, values: Values): string {
     : `(VALUES (main.data -> '${field.name}', 1))`;
   return `
   UNION ALL
-  SELECT '${field.name}', ${step}, reference.place, ${entryColumns(true)}
+  SELECT '${field.name}', ${step}, reference.place, ${entryColumns(true)}, NULL
   FROM main CROSS JOIN LATERAL ${references} AS reference(id, place)
   CROSS JOIN LATERAL (
     SELECT * FROM precast.entries AS related
@@ -74,15 +81,23 @@ export function totalOf(typeId: string): string {
 }
 
 /**
- * The stamp of published types: one row with a text that is the same only while the entries of all of them are the same
- * (schema/0015_marks.sql).
+ * The edition of an app's published types: one row of a text that is the same only while the entries of all of them are the same
+ * (schema/0015_marks.sql). Queries of entries tell it as well, of the moment at which they see them.
  */
-export function stampQuery(appKey: string, slugs: readonly string[]): Query {
-  const text = `SELECT string_agg(type.id || ':' || (
-  SELECT coalesce(sum(mark), 0) FROM precast.entry_counts WHERE content_type_id = type.id)::text, ' ' ORDER BY type.id)
-FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
-WHERE app.key = $1 AND type.slug = ANY ($2::text[])`;
-  return { text, values: [appKey, slugs], recurs: true };
+export function editionQuery(appKey: string, slugs: readonly string[]): Query {
+  return { text: editionSql("$2::text[]"), values: [appKey, slugs], recurs: true };
+}
+
+function editionSql(slugs: string): string {
+  return `SELECT string_agg(${editionOf("type.id")}, ' ' ORDER BY type.id)
+  FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
+  WHERE app.key = $1 AND type.slug = ANY (${slugs})`;
+}
+
+/** The edition of one type. */
+export function editionOf(typeId: string): string {
+  return `(${typeId} || ':' || (
+    SELECT coalesce(sum(mark), 0) FROM precast.entry_counts WHERE content_type_id = ${typeId}))`;
 }
 
 /** How many entries each published type shows: rows of [slug, count]. */

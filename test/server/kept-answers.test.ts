@@ -54,7 +54,7 @@ describe.each<{ engine: Engine; runs: number }>([
           if (edit !== null) await write(edit.write(await readKnown(store.database)));
           for (const { target, appKey } of requestsOf(await readKnown(store.database))) {
             const { status, text } = await forgets.get(target, { appKey });
-            for (let time = 0; time < 3; time++) {
+            for (let time = 0; time < 2; time++) {
               const kept = await keeps.get(target, { appKey });
               expect({ target, status: kept.status, text: kept.text }).toEqual({ target, status, text });
             }
@@ -126,7 +126,7 @@ describe("on postgres, case by case", () => {
   const titles = async () => (await get(LIST)).json.data.map(({ title }: { title: string }) => title);
   const run = (script: string) => store.database.execute(script);
 
-  test("an answer that was given twice is given without a look at the entries, one that was not is not", async () => {
+  test("an answer that was given before is given without a look at the entries, one that was not is not", async () => {
     const before = await get(LIST);
     await get(LIST);
     const activity = await observe(store.url as string);
@@ -154,7 +154,7 @@ describe("on postgres, case by case", () => {
   });
 
   test("what a transaction has written is not shown before it commits, and is when it has", async () => {
-    for (let time = 0; time < 3; time++) expect(await titles()).toContain("posts 6");
+    for (let time = 0; time < 2; time++) expect(await titles()).toContain("posts 6");
     await store.database.transaction("write", async (session) => {
       await session.execute(`UPDATE precast.entries SET data = '{"title": "other"}' WHERE ${post(6)}`);
       expect(await titles()).toContain("posts 6");
@@ -170,7 +170,7 @@ describe("on postgres, case by case", () => {
     );
     await buildSite(store);
     const target = "/api/v1/posts/00000000-0000-4000-8000-000000000001?populate=page";
-    for (let time = 0; time < 3; time++) expect((await get(target)).json.data.page.title).toBe("pages 1");
+    for (let time = 0; time < 2; time++) expect((await get(target)).json.data.page.title).toBe("pages 1");
     await run(
       `UPDATE precast.entries SET data = '{"title": "other"}' WHERE NOT (${POSTS}) AND data ->> 'title' = 'pages 1'`,
     );
@@ -181,11 +181,11 @@ describe("on postgres, case by case", () => {
 
   test("a type that was emptied is not what it was when it was empty before", async () => {
     await run("TRUNCATE precast.entries");
-    for (let time = 0; time < 3; time++) expect(await titles()).toEqual([]);
+    for (let time = 0; time < 2; time++) expect(await titles()).toEqual([]);
     await run(newPost(1));
     expect(await titles()).toEqual(["late 1"]);
     await run("TRUNCATE precast.entries");
-    for (let time = 0; time < 3; time++) expect(await titles()).toEqual([]);
+    for (let time = 0; time < 2; time++) expect(await titles()).toEqual([]);
   });
 
   test("who has written sees it in his next answer, however many ask the same meanwhile", async () => {
@@ -203,21 +203,24 @@ describe("on postgres, case by case", () => {
   });
 
   test.each([
-    ["stamp", /mark/],
+    ["edition", /mark/],
     ["answer", /page\.data/],
   ])("who has written is not given the %s that another asked for before", async (_, pattern) => {
     const late = answersLate(store.database);
     const slow = await openDoor({ ...store, database: late.database });
     onTestFinished(slow.close);
     const ask = async () => (await slow.get(LIST, { appKey: "shop" })).json.data[0].title;
-    for (let time = 0; time < 3; time++) await ask();
+    for (let time = 0; time < 2; time++) await ask();
     await run(`UPDATE precast.entries SET data = '{"title": "once"}' WHERE ${post(6)}`);
     const [arrived, release] = late.hold(pattern);
     const before = ask();
     await arrived;
     await run(`UPDATE precast.entries SET data = '{"title": "twice"}' WHERE ${post(6)}`);
-    expect(await ask()).toBe("twice");
+    const after = ask();
+    // What is asked behind it is answered: it has reached the server.
+    await slow.get("/api/v1/_schemas", { appKey: "shop" });
     release();
+    expect(await after).toBe("twice");
     await before;
     expect(await ask()).toBe("twice");
   });

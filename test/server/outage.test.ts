@@ -1,4 +1,5 @@
 /** What users see while the database is away, slow or busy: free answers as ever, the rest refused, and a recovery by itself. */
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
@@ -80,7 +81,8 @@ describe("with a database that is slow", () => {
     store = await openStore("postgres", { queryTimeout: 300, connections: 1, queue: 1 });
     await loadBundles(store, [GOODS]);
     await buildSite(store);
-    door = await openDoor(store);
+    // Without memory each request is a query.
+    door = await openDoor(store, join(store.folder, "out"), { memory: 0 });
     activity = await observe(store.url as string);
   });
   afterAll(async () => {
@@ -138,7 +140,7 @@ describe("with connections that break", () => {
     await buildSite(store);
     line = await openLine(store.url as string);
     database = await openDatabase({ url: line.url, dataDir: "", queryTimeout: 500, connections: 4 });
-    door = await openDoor({ ...store, database });
+    door = await openDoor({ ...store, database }, join(store.folder, "out"), { memory: 0 });
     activity = await observe(store.url as string);
   });
   afterAll(async () => {

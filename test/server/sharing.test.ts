@@ -22,8 +22,9 @@ beforeAll(async () => {
   store = await openStore("postgres", { connections: 2, queue: 1, queryTimeout: 20_000 });
   await loadBundles(store, [GOODS]);
   await buildSite(store);
-  door = await openDoor(store);
-  live = await openDoor(store, join(store.folder, "nowhere"));
+  // Without memory each request is a query.
+  door = await openDoor(store, join(store.folder, "out"), { memory: 0 });
+  live = await openDoor(store, join(store.folder, "nowhere"), { memory: 0 });
   activity = await observe(store.url as string);
 });
 afterEach(() => activity.unlock());
@@ -180,7 +181,7 @@ describe("a client that goes away", () => {
         )
       )[0]?.[0];
     expect(await counts()).toBe("0");
-    door = await openDoor(store);
+    door = await openDoor(store, join(store.folder, "out"), { memory: 0 });
     await get(COUNTED[1] as string);
     await door.close();
     expect(await counts()).toBe("1");

@@ -80,7 +80,7 @@ async function computeLive(database: Database, app: App, target: string): Promis
   if (plan.kind === "refusal") throw new Error(`${target} is refused`);
   const answer = await answerLive(database, app, plan, new Map());
   if ("code" in answer) throw new Error(`${target} is refused`);
-  return String(answer.bytes);
+  return String(answer.body.bytes);
 }
 
 function digest(body: string | Buffer): string {

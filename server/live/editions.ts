@@ -1,0 +1,74 @@
+/**
+ * Reads the edition of types: which state of their content the database has. One reading runs at a time for the same types. Who
+ * asks meanwhile gets the next, for the one that runs may have seen what was true before he asked.
+ */
+import type { Session } from "../../shared/database/database.ts";
+import type { Refusal } from "../../shared/refusal.ts";
+import { editionQuery } from "../../shared/sql/query.ts";
+import { openSharing } from "./sharing.ts";
+import type { Ask } from "./source.ts";
+
+/** As editionQuery tells it; null where there are no such types. */
+export type Edition = string | null;
+
+export type Editions = (appKey: string, slugs: readonly string[], gone: AbortSignal) => Promise<Edition | Refusal>;
+
+export type EditionsOptions = {
+  /** Asks the database, for so many milliseconds at most. */
+  readonly ask: <T>(controller: AbortController, run: Ask<T>, left: number) => Promise<T>;
+  /** Milliseconds that a reading may take, its waiting included. */
+  readonly limit: number;
+  /** What is answered where nothing may begin; null where it may. */
+  readonly instead: () => Refusal | null;
+};
+
+/** The readings of the same types. */
+type Line = {
+  /** How many have begun: the number of the one that can be joined. */
+  turn: number;
+  /** Resolves when the last that has begun is over. */
+  running: Promise<unknown>;
+  /** Those that are not over. */
+  open: number;
+};
+
+export function openEditions({ ask, limit, instead }: EditionsOptions): Editions {
+  const readings = openSharing<Edition | Refusal>(instead);
+  const lines = new Map<string, Line>();
+
+  function lineOf(name: string): Line {
+    const line = lines.get(name) ?? { turn: 0, running: Promise.resolve(), open: 0 };
+    lines.set(name, line);
+    return line;
+  }
+
+  async function readInTurn<T>(name: string, line: Line, read: (left: number) => Promise<T>): Promise<T> {
+    const deadline = performance.now() + limit;
+    line.open++;
+    await line.running;
+    line.turn++;
+    const reading = read(Math.max(0, deadline - performance.now()));
+    line.running = reading.catch(() => {});
+    return reading.finally(() => {
+      line.open--;
+      if (line.open === 0) lines.delete(name);
+    });
+  }
+
+  return (appKey, slugs, gone) => {
+    const name = `${appKey} ${slugs.join(" ")}`;
+    const line = lineOf(name);
+    return readings(`${name} ${line.turn}`, null, gone, (controller) =>
+      readInTurn(name, line, (left) => ask(controller, (session) => readEdition(session, appKey, slugs), left)),
+    );
+  };
+}
+
+async function readEdition(
+  session: Pick<Session, "query">,
+  appKey: string,
+  slugs: readonly string[],
+): Promise<Edition> {
+  const [row] = await session.query(editionQuery(appKey, slugs));
+  return row?.[0] ?? null;
+}
