@@ -17,6 +17,7 @@ import {
 import { pruneEntries, writeEntries } from "./entry-rows.ts";
 import { addProblem, ImportProblems, noProblems, type Problems, quote } from "./problem.ts";
 import { addChanges, type Changes, type ImportReport, NO_CHANGES } from "./report.ts";
+import { gatherStatistics } from "./statistics.ts";
 
 /** How far an import is. `total` is null while the entries are still being counted. */
 export type Progress = {
@@ -40,7 +41,7 @@ const NOTHING_PRUNED: Pruned = { types: NO_CHANGES, fields: NO_CHANGES, entries:
 /** Throws ImportProblems when the bundle is not as it must be; then nothing of it is imported. */
 export async function importBundle(database: Database, folder: string, options: ImportOptions): Promise<ImportReport> {
   const { bundle, app, total } = await check(folder, options);
-  return database.transaction("write", async (session) => {
+  const report = await database.transaction("write", async (session) => {
     await session.query(sql(`SELECT pg_advisory_xact_lock(${LOCK}, hashtext($1))::text`, [app.key]));
     await session.execute("SAVEPOINT before_import");
     const report = await write(session, bundle, app, total, options);
@@ -49,6 +50,15 @@ export async function importBundle(database: Database, folder: string, options: 
     if (options.dryRun) await session.execute("ROLLBACK TO SAVEPOINT before_import");
     return report;
   });
+  if (!options.dryRun && writtenIn(report) >= MANY) await gatherStatistics(database);
+  return report;
+}
+
+/** Entries after which the database would plan as if there were none of them. */
+const MANY = 1_000;
+
+function writtenIn({ entries }: ImportReport): number {
+  return entries.created + entries.updated + entries.deleted;
 }
 
 async function check(

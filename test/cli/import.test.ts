@@ -345,6 +345,16 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(await snapshot()).toEqual(before);
   });
 
+  test("has the database know how many there are when there are many", async () => {
+    const idOf = (number: number) => `${ID.slice(0, -4)}${String(number).padStart(4, "0")}`;
+    const entries = Array.from({ length: 1_000 }, (_, number) => entry({ id: idOf(number) }));
+    await run(bundle({ entries }));
+    const [[known] = []] = await rows(
+      "SELECT reltuples::int::text FROM pg_class WHERE oid = 'precast.entries'::regclass",
+    );
+    expect(Number(known)).toBeGreaterThanOrEqual(1_000);
+  });
+
   test("touches only the entries that differ", async () => {
     await run(bundle());
     const before = await rows(`SELECT changed_in::text FROM precast.entries WHERE id = '${OTHER}'`);
