@@ -1,17 +1,38 @@
-/** Starts one PostgreSQL server for the whole run. Test files get at it by `inject("postgresUrl")`. */
-
+/**
+ * What all test files share: one PostgreSQL server, and an embedded database as `migrate` leaves it, which is copied several times
+ * as fast as it is made. They get at both by `inject`.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { TestProject } from "vitest/node";
+import { openDatabase } from "../../shared/database/open.ts";
+import { migrate } from "../../shared/schema/migrate.ts";
 import { startPostgres } from "./postgres.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
     /** The URL of an administrator's connection, for `createDatabase`. */
     postgresUrl: string;
+    /** The folder of an embedded database that is empty and migrated. Nobody opens it. */
+    embeddedTemplate: string;
   }
 }
 
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const server = await startPostgres();
+  const [server, template] = await Promise.all([startPostgres(), makeTemplate()]);
   project.provide("postgresUrl", server.url("postgres"));
-  return () => server.remove();
+  project.provide("embeddedTemplate", template);
+  return async () => {
+    await server.remove();
+    await rm(template, { recursive: true });
+  };
+}
+
+async function makeTemplate(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), "precast-template-"));
+  const database = await openDatabase({ url: null, dataDir, queryTimeout: null, connections: 1 });
+  await migrate(database);
+  await database.close();
+  return dataDir;
 }

@@ -1,5 +1,5 @@
 /** A whole Precast for a test: content in a database, a tree when wanted, and the real server on a real socket. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -63,10 +63,12 @@ export async function openStore(
 ): Promise<Store> {
   const folder = await mkdtemp(join(tmpdir(), "precast-test-"));
   const url = engine === "postgres" ? await createDatabase(server) : null;
+  const dataDir = join(folder, "data");
+  if (url === null) await cp(inject("embeddedTemplate"), dataDir, { recursive: true });
   const bounds = { queryTimeout: 5_000, connections: 4, queue: 100, ...limits };
   const connections = bounds.connections + 1;
   const { queryTimeout = null } = limits;
-  const database = await openDatabase({ url, dataDir: join(folder, "data"), queryTimeout, connections });
+  const database = await openDatabase({ url, dataDir, queryTimeout, connections });
   await migrate(database);
   const close = async () => {
     await database.close();
