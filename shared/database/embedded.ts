@@ -16,7 +16,8 @@ import {
   type Session,
 } from "./database.ts";
 import { DatabaseFault, notBegun } from "./fault.ts";
-import { joinDatabase } from "./guest.ts";
+import { type Guest, joinDatabase } from "./guest.ts";
+import { outlive } from "./heir.ts";
 import { shareDatabase } from "./host.ts";
 import { LockedError, takeLock } from "./lock.ts";
 import { takeTurns } from "./turns.ts";
@@ -41,8 +42,16 @@ type Thread = {
   readonly ready: Promise<unknown>;
 };
 
-/** Opens the database of this folder, or joins the server that has it open and shares it. */
+/**
+ * Opens the database of this folder, or joins the server that has it open and shares it. Who would share it goes on when that
+ * server ends.
+ */
 export async function openEmbedded(options: DatabaseOptions): Promise<Database> {
+  const opened = await openOrJoin(options);
+  return options.share && "hasEnded" in opened ? outlive(opened, () => openOrJoin(options)) : opened;
+}
+
+async function openOrJoin(options: DatabaseOptions): Promise<Database | Guest> {
   mkdirSync(options.dataDir, { recursive: true });
   let unlock: () => void;
   try {

@@ -11,8 +11,11 @@ const GRACE = 1_500;
 
 type Order = Ask extends infer A ? (A extends Ask ? Omit<A, "id"> : never) : never;
 
+/** `hasEnded` says whether the host has: what is asked then is refused. */
+export type Guest = Database & { readonly hasEnded: () => boolean };
+
 /** Null when nobody shares the database of this folder. */
-export async function joinDatabase(dataDir: string): Promise<Database | null> {
+export async function joinDatabase(dataDir: string): Promise<Guest | null> {
   const socket = await reach(socketOf(dataDir));
   return socket === null ? null : guestOf(socket);
 }
@@ -25,7 +28,7 @@ function reach(address: string): Promise<Socket | null> {
   });
 }
 
-function guestOf(socket: Socket): Database {
+function guestOf(socket: Socket): Guest {
   const waiting = new Map<number, { resolve: (rows: Row[]) => void; reject: (error: unknown) => void }>();
   const listeners = new Set<Listener>();
   let last = 0;
@@ -112,6 +115,7 @@ function guestOf(socket: Socket): Database {
     renew: () => {},
     connections: () => ({ open: 1, idle: 0 }),
     close: async () => void socket.destroySoon(),
+    hasEnded: () => !socket.writable,
   };
 }
 

@@ -7,6 +7,7 @@ import { type Database, sql } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { LockedError } from "../../shared/database/lock.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { until } from "../support/until.ts";
 
 const options = (dataDir: string, share: boolean) => ({
   url: null,
@@ -89,6 +90,36 @@ describe("an embedded database that is open and shared", () => {
     const rows = await host.query(sql("SELECT text FROM notes ORDER BY text"));
     expect(rows.flat()).toEqual(["0", "1", "2", "3", "4", "5"]);
   });
+});
+
+describe("a guest that would share the embedded database itself", () => {
+  test("opens it when its host has ended, and lets the next in", async () => {
+    const host = await openDatabase(options(folder, true));
+    await host.execute("DROP TABLE IF EXISTS notes; CREATE TABLE notes (text text)");
+    const heir = await openDatabase(options(folder, true));
+    const second = await openDatabase(options(folder, true));
+    await heir.query(sql("INSERT INTO notes VALUES ('before')"));
+    await host.close();
+    // Both want it: one opens it, and the other joins that one as soon as it is there.
+    const counts = await Promise.all([heir, second].map(untilAnswered));
+    expect(counts).toEqual(["1", "1"]);
+    await second.query(sql("INSERT INTO notes VALUES ('after')"));
+    expect(await count(heir)).toBe("2");
+    await second.close();
+    await heir.close();
+  });
+
+  async function untilAnswered(database: Database): Promise<string | null | undefined> {
+    let answer: string | null | undefined;
+    await until("the database to be there", async () => {
+      answer = await count(database).catch((error) => {
+        if (error instanceof DatabaseFault && error.reason === "unavailable") return undefined;
+        throw error;
+      });
+      return answer !== undefined;
+    });
+    return answer;
+  }
 });
 
 describe("an embedded database that is open and not shared", () => {

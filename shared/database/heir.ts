@@ -1,0 +1,43 @@
+/**
+ * A guest of the embedded database that outlives its host: once that has ended, whatever is asked next joins the process that
+ * has the database open by then, or opens it.
+ */
+import type { Database } from "./database.ts";
+import { DatabaseFault } from "./fault.ts";
+import type { Guest } from "./guest.ts";
+
+/** `open` opens or joins anew. Its failure is a database that is away. */
+export function outlive(guest: Guest, open: () => Promise<Database | Guest>): Database {
+  let current: Database | Guest = guest;
+  let opening: Promise<Database | Guest> | null = null;
+  let closed = false;
+
+  async function living(): Promise<Database> {
+    if (closed || !("hasEnded" in current && current.hasEnded())) return current;
+    opening ??= open().finally(() => {
+      opening = null;
+    });
+    current = await opening.catch(refuse);
+    return current;
+  }
+
+  return {
+    kind: "embedded",
+    query: async (query, signal) => (await living()).query(query, signal),
+    execute: async (script) => (await living()).execute(script),
+    transaction: async (access, run) => (await living()).transaction(access, run),
+    listen: async (listener) => (await living()).listen(listener),
+    probe: async () => (await living()).probe(),
+    renew: () => current.renew(),
+    connections: () => current.connections(),
+    close: async () => {
+      closed = true;
+      await opening?.catch(() => {});
+      await current.close();
+    },
+  };
+}
+
+function refuse(cause: unknown): never {
+  throw new DatabaseFault("unavailable", "nobody shares the embedded database", cause);
+}
