@@ -22,6 +22,8 @@ const MAX_SPELLING = 100;
 export function openCoder(): Coder {
   const known = new Map<string, Coding | null>();
   const making = new Map<string, Promise<Buffer>>();
+  /** What was made of a body, as long as somebody keeps that. */
+  const made = new WeakMap<Body, Partial<Record<Coding, Buffer>>>();
 
   const choose: Coder["choose"] = (acceptEncoding) => {
     if (acceptEncoding === undefined) return null;
@@ -37,14 +39,16 @@ export function openCoder(): Coder {
   const make = (bytes: string | Buffer, coding: Coding, etag: string) => {
     const before = making.get(etag);
     if (before !== undefined) return before;
-    const made = compress(bytes, coding).finally(() => making.delete(etag));
-    making.set(etag, made);
-    return made;
+    const begun = compress(bytes, coding).finally(() => making.delete(etag));
+    making.set(etag, begun);
+    return begun;
   };
   const encode: Coder["encode"] = async (body, coding) => {
     if (coding === null || body.coding !== undefined || Buffer.byteLength(body.bytes) < SMALL) return body;
     const etag = codedEtag(body.etag, coding);
-    return { ...body, bytes: await make(body.bytes, coding, etag), etag, coding };
+    const bytes = made.get(body)?.[coding] ?? (await make(body.bytes, coding, etag));
+    made.set(body, { ...made.get(body), [coding]: bytes });
+    return { ...body, bytes, etag, coding };
   };
   return { choose, encode };
 }

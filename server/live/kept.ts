@@ -30,6 +30,8 @@ export type Asking = {
 
 /** Of headers and bookkeeping, about. */
 const OVERHEAD = 1_000;
+/** Of a body and what is made of it in other codings, about. */
+const CODINGS = 1.5;
 
 export async function answerKept(keeper: Keeper, asking: Asking): Promise<Body | Refusal> {
   const { app, plan, key, readEdition, answer } = asking;
@@ -54,5 +56,5 @@ function isSame(one: App, other: App): boolean {
 }
 
 function sizeOf(key: string, { bytes }: Body): number {
-  return bytes.length + 2 * key.length + OVERHEAD;
+  return CODINGS * bytes.length + 2 * key.length + OVERHEAD;
 }
