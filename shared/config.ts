@@ -49,6 +49,11 @@ const appKeys = z
   .pipe(z.array(appKey));
 const day = z.iso.date("must be a date such as 2026-01-20");
 const webAddress = z.string().regex(/^https?:\/\/[^/\s]+\S*$/, "must be an address such as https://media.example.com");
+/** Requests go there with the path that they came with, so it has none of its own. */
+const originAddress = z
+  .string()
+  .regex(/^https?:\/\/[a-zA-Z0-9.[\]:-]+\/?$/, "must be an address without a path, such as https://api.example.com")
+  .transform((url) => url.replace(/\/$/, ""));
 const header = z.string().regex(/^[\x20-\x7e]+$/, "must be the value of a header");
 
 const POSTGRES_URL = /^postgres(ql)?:\/\//;
@@ -231,6 +236,30 @@ export const SETTINGS = {
     "PRECAST_UNTIL",
     "last day, in UTC",
     day.optional().transform((date) => date ?? null),
+  ),
+  origin: setting(
+    "--origin <url>",
+    "PRECAST_ORIGIN",
+    "where `precast serve` answers what is no file, http://127.0.0.1:3000 by default",
+    originAddress.default("http://127.0.0.1:3000"),
+  ),
+  treeUrl: setting(
+    "--tree-url <url>",
+    "PRECAST_TREE_URL",
+    "where a static host serves the files of the tree, for targets that have no files of their own",
+    webAddress
+      .transform((url) => url.replace(/\/+$/, ""))
+      .optional()
+      .transform((url) => url ?? null),
+  ),
+  write: setting(
+    "--write <dir>",
+    "PRECAST_WRITE",
+    "write the files into this folder instead of printing them",
+    z
+      .string()
+      .optional()
+      .transform((folder) => folder ?? null),
   ),
   csv: setting("--csv", "PRECAST_CSV", "print the rows as CSV on standard output", flag),
 } as const;

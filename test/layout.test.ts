@@ -28,7 +28,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [
     /^cli\/(command|terminal|database|failure|format|machine|tour|nearest|progress|standing|summary|table|verify|watch|watcher)\.ts$/,
   ],
-  [/^cli\/(usage|explain)\//],
+  [/^cli\/(usage|explain|edge)\//],
   [/^cli\/doctor\//],
   [/^cli\/commands\//],
   [/^cli\/main\.ts$/],

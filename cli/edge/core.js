@@ -12,7 +12,7 @@
 function mapRequest(apps, method, target, appKey) {
   if (method === "OPTIONS") return "preflight";
   if (method !== "GET" && method !== "HEAD") return "origin";
-  if (typeof appKey !== "string" || !Object.hasOwn(apps, appKey)) return "origin";
+  if (typeof appKey !== "string" || !Object.prototype.hasOwnProperty.call(apps, appKey)) return "origin";
   var file = fileOfTarget(target);
   return file === null ? "origin" : "/" + apps[appKey] + "/v1/" + file;
 }

@@ -13,8 +13,8 @@ export type EdgeSite = {
   /** The folder of the tree. */
   readonly out: string;
   readonly apps: readonly App[];
-  /** The ids of all requests that have reached the origin so far. */
-  readonly reached: () => Promise<ReadonlySet<string>>;
+  /** The targets of all requests that have reached the origin so far, as its log tells them, by the ids of the requests. */
+  readonly reached: () => Promise<ReadonlyMap<string, string>>;
   readonly close: () => Promise<void>;
 };
 
@@ -31,7 +31,11 @@ export async function openEdgeSite(line = ""): Promise<EdgeSite> {
     const last = `last-${asked}`;
     await origin.get("/api/v1/_schemas", { appKey: EDGE_KEY, headers: { "X-Request-Id": last } });
     await origin.printed(new RegExp(`"id":"${last}"`));
-    return new Set([...origin.output().stderr.matchAll(/"id":"([^"]+)"/g)].map(([, id]) => id as string));
+    const lines = origin
+      .output()
+      .stderr.split("\n")
+      .filter((line) => line.includes('"id":'));
+    return new Map(lines.map((line) => JSON.parse(line)).map(({ id, target }) => [id, target]));
   };
   const close = async () => {
     await place.close();

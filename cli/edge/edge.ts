@@ -1,0 +1,34 @@
+/** What the configuration of an edge is made from: the apps it knows, and where tree and origin are. */
+import { resolve } from "node:path";
+import { folderOf } from "../../shared/address.ts";
+import type { CachePolicy } from "../../shared/answer.ts";
+import type { Settings } from "../../shared/config.ts";
+import { builtApps } from "../build/selection.ts";
+
+export type Edge = {
+  readonly apps: readonly EdgeApp[];
+  /** Scheme and host of `precast serve`, without a slash at the end. */
+  readonly origin: URL;
+  /** The folder of the tree, absolute. */
+  readonly out: string;
+  /** Where a static host serves the tree; null where nobody said. No slash at the end. */
+  readonly treeUrl: string | null;
+  readonly policy: CachePolicy;
+};
+
+/** `folder` is the app's in the tree, without the version. */
+export type EdgeApp = { readonly key: string; readonly folder: string };
+
+export type EdgeFile = { readonly name: string; readonly text: string };
+
+export const EDGE_SETTINGS = ["apps", "origin", "treeUrl", "cacheControl", "cdnCacheControl"] as const;
+
+/** Throws where no app is known: an edge without one would send all to the origin. */
+export function readEdge(settings: Settings<(typeof EDGE_SETTINGS)[number] | "out">): Edge {
+  const keys = settings.apps ?? builtApps(settings.out);
+  if (keys.length === 0)
+    throw new Error(`${settings.out} holds no tree. Build it (precast build), or name the apps: --app KEY.`);
+  const apps = [...new Set(keys)].sort().map((key) => ({ key, folder: folderOf(key).replace(/\/.*/, "") }));
+  const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
+  return { apps, origin: new URL(settings.origin), out: resolve(settings.out), treeUrl: settings.treeUrl, policy };
+}

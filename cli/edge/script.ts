@@ -1,0 +1,33 @@
+/** Puts the scripts of edges together: what is known of the site, what a host wants, and the mapping core as it is. */
+import { readFileSync } from "node:fs";
+import type { Edge } from "./edge.ts";
+
+export type Host = "njs" | "cloudflare" | "cloudfront-request" | "cloudfront-response" | "netlify" | "vercel" | "web";
+
+/** A comment of these lines, one variable for each value, the parts in their order. */
+export function writeScript(
+  head: readonly string[],
+  values: Readonly<Record<string, unknown>>,
+  parts: readonly string[],
+) {
+  const comment = head.map((line) => `// ${line}`.trimEnd());
+  const variables = Object.entries(values).map(([name, value]) => `var ${name} = ${JSON.stringify(value, null, 2)};`);
+  return `${[comment.join("\n"), variables.join("\n"), ...parts].join("\n\n")}\n`;
+}
+
+/** The folders of the apps by key, as the core reads them. */
+export function foldersOf({ apps }: Edge): Record<string, string> {
+  return Object.fromEntries(apps.map(({ key, folder }) => [key, folder]));
+}
+
+export function readCore(): string {
+  return readText("core.js");
+}
+
+export function readHost(host: Host): string {
+  return readText(`hosts/${host}.js`);
+}
+
+function readText(name: string): string {
+  return readFileSync(new URL(name, import.meta.url), "utf8").trim();
+}

@@ -1,0 +1,28 @@
+/** The hosts that an edge can be made for. */
+import type { Edge, EdgeFile } from "./edge.ts";
+import { nginxFiles, nginxNjsFiles } from "./targets/nginx.ts";
+
+export type Target = {
+  readonly name: string;
+  readonly describes: string;
+  /** The first file is the one that says how to put all in place. */
+  readonly files: (edge: Edge) => EdgeFile[];
+};
+
+export const TARGETS: readonly Target[] = [
+  { name: "nginx", describes: "nginx as it is: literal names, the rest from the origin", files: nginxFiles },
+  { name: "nginx-njs", describes: "nginx with the njs module: all files", files: nginxNjsFiles },
+];
+
+/** Throws where there is no such target. */
+export function findTarget(name: string): Target {
+  const target = TARGETS.find((candidate) => candidate.name === name);
+  if (target === undefined) throw new Error(`There is no target '${name}'. Targets:\n${describeTargets()}`);
+  return target;
+}
+
+/** One line each. */
+export function describeTargets(): string {
+  const width = Math.max(...TARGETS.map(({ name }) => name.length));
+  return TARGETS.map(({ name, describes }) => `  ${name.padEnd(width)}  ${describes}`).join("\n");
+}
