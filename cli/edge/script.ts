@@ -1,6 +1,9 @@
 /** Puts the scripts of edges together: what is known of the site, what a host wants, and the mapping core as it is. */
 import { readFileSync } from "node:fs";
+import { refusalAnswer } from "../../shared/answer.ts";
+import { databaseUnavailable, routeNotFound } from "../../shared/refusal.ts";
 import type { Edge } from "./edge.ts";
+import { fileHeaders, preflightHeaders } from "./headers.ts";
 
 export type Host = "njs" | "cloudflare" | "cloudfront-request" | "cloudfront-response" | "netlify" | "vercel" | "web";
 
@@ -18,6 +21,18 @@ export function writeScript(
 /** The folders of the apps by key, as the core reads them. */
 export function foldersOf({ apps }: Edge): Record<string, string> {
   return Object.fromEntries(apps.map(({ key, folder }) => [key, folder]));
+}
+
+/** What the script for hosts with Request and Response is told. */
+export function webValues(edge: Edge): Record<string, unknown> {
+  return {
+    APPS: foldersOf(edge),
+    ORIGIN: edge.origin.origin,
+    FILE_HEADERS: fileHeaders(edge.policy),
+    PREFLIGHT_HEADERS: preflightHeaders(),
+    NOT_FOUND: refusalAnswer(routeNotFound(), null),
+    UNAVAILABLE: refusalAnswer(databaseUnavailable(), null),
+  };
 }
 
 export function readCore(): string {

@@ -1,6 +1,9 @@
 /** The hosts that an edge can be made for. */
 import type { Edge, EdgeFile } from "./edge.ts";
+import { caddyFiles } from "./targets/caddy.ts";
+import { cloudflareFiles } from "./targets/cloudflare.ts";
 import { nginxFiles, nginxNjsFiles } from "./targets/nginx.ts";
+import { varnishFiles } from "./targets/varnish.ts";
 
 export type Target = {
   readonly name: string;
@@ -12,6 +15,13 @@ export type Target = {
 export const TARGETS: readonly Target[] = [
   { name: "nginx", describes: "nginx as it is: literal names, the rest from the origin", files: nginxFiles },
   { name: "nginx-njs", describes: "nginx with the njs module: all files", files: nginxNjsFiles },
+  { name: "varnish", describes: "Varnish in front of a static host with the tree (--tree-url)", files: varnishFiles },
+  { name: "caddy", describes: "Caddy as it is: literal names, the rest from the origin", files: caddyFiles },
+  {
+    name: "cloudflare",
+    describes: "a Cloudflare Worker with the tree as static assets or in R2: all files",
+    files: cloudflareFiles,
+  },
 ];
 
 /** Throws where there is no such target. */

@@ -3,18 +3,16 @@ import type { Edge, EdgeFile } from "../edge.ts";
 import { fileHeaders, type Headers, preflightHeaders, withoutType } from "../headers.ts";
 import { PATTERNS } from "../pattern.ts";
 import { foldersOf, readCore, readHost, writeScript } from "../script.ts";
+import { comment, sections } from "../text.ts";
 
 export function nginxFiles(edge: Edge): EdgeFile[] {
-  return [{ name: "precast.conf", text: join(comment(PLAIN_HEAD), maps(edge), server(edge)) }];
+  return [{ name: "precast.conf", text: sections([comment(PLAIN_HEAD), maps(edge), server(edge)]) }];
 }
 
 export function nginxNjsFiles(edge: Edge): EdgeFile[] {
   const script = writeScript(SCRIPT_HEAD, { APPS: foldersOf(edge) }, [readHost("njs"), readCore()]);
-  const text = join(
-    comment(NJS_HEAD),
-    "js_import precast from precast.js;\njs_set $precast_file precast.file;",
-    server(edge),
-  );
+  const load = "js_import precast from precast.js;\njs_set $precast_file precast.file;";
+  const text = sections([comment(NJS_HEAD), load, server(edge)]);
   return [
     { name: "precast.conf", text },
     { name: "precast.js", text: script },
@@ -130,12 +128,4 @@ function addHeaders(headers: Headers, indent: string): string {
 /** In quotes nginx still reads variables, and has no way to write a dollar: paths and headers have none. */
 function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, "\\$&")}"`;
-}
-
-function comment(lines: readonly string[]): string {
-  return lines.map((line) => `# ${line}`.trimEnd()).join("\n");
-}
-
-function join(...parts: readonly string[]): string {
-  return `${parts.join("\n\n")}\n`;
 }
