@@ -27,6 +27,8 @@ export type SiteOptions = LiveOptions &
     /** Megabytes for answers of the tree. */
     readonly memoryCache: number;
     readonly policy: CachePolicy;
+    /** Whether paths of the tree are answered as the requests that they stand for. */
+    readonly treePaths: boolean;
     readonly limits: Limits;
     readonly log: Log;
     /** Null where nobody asks for them. */
@@ -36,7 +38,7 @@ export type SiteOptions = LiveOptions &
 const MEGABYTE = 1_000_000;
 
 export async function openSite(database: Database, options: SiteOptions): Promise<Listening> {
-  const { host, port, policy, limits, log, metrics } = options;
+  const { host, port, policy, treePaths, limits, log, metrics } = options;
   const onError = log.error;
   const ledger = await openLedger(database, { ...options, folder: join(options.dataDir, "ledger"), onError });
   const live = openLive(database, options);
@@ -50,7 +52,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   if (replicas.length > 0) metrics?.watchReplicas(() => readingsOf(live, replicas));
   const sources = { ...openTree(options.out), ...hideKeys(live, log), onError };
   const observe = observeBy(metrics?.observe ?? null, openAccessLog(log.info));
-  const app = createApp({ sources, hits, ledger, policy, observe });
+  const app = createApp({ sources, hits, ledger, policy, treePaths, observe });
   try {
     const { url, stop } = await listen(app, host, port, limits, observe);
     return { url, stop: () => stop().then(close) };

@@ -217,6 +217,12 @@ export const SETTINGS = {
     "CDN-Cache-Control of free answers",
     header.default(DEFAULT_CACHE_POLICY.cdns),
   ),
+  treePaths: setting(
+    "--tree-paths",
+    "PRECAST_TREE_PATHS",
+    "answer the paths of the tree's files as well, for a CDN that asks this server for what its bucket lacks",
+    flag,
+  ),
   sample: setting(
     "--sample <number>",
     "PRECAST_SAMPLE",

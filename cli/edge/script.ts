@@ -14,7 +14,7 @@ export function writeScript(
   parts: readonly string[],
 ) {
   const comment = head.map((line) => `// ${line}`.trimEnd());
-  const variables = Object.entries(values).map(([name, value]) => `var ${name} = ${JSON.stringify(value, null, 2)};`);
+  const variables = Object.entries(values).map(([name, value]) => `var ${name} = ${JSON.stringify(value)};`);
   return `${[comment.join("\n"), variables.join("\n"), ...parts].join("\n\n")}\n`;
 }
 
@@ -37,6 +37,11 @@ export function webValues(edge: Edge): Record<string, unknown> {
 
 export function readCore(): string {
   return readText("core.js");
+}
+
+/** For hosts that count bytes. */
+export function withoutComments(text: string): string {
+  return text.replace(/^\/\*\*[\s\S]*?\*\/\n+/gm, "");
 }
 
 export function readHost(host: Host): string {

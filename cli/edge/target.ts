@@ -2,6 +2,7 @@
 import type { Edge, EdgeFile } from "./edge.ts";
 import { caddyFiles } from "./targets/caddy.ts";
 import { cloudflareFiles } from "./targets/cloudflare.ts";
+import { cloudfrontFiles } from "./targets/cloudfront.ts";
 import { nginxFiles, nginxNjsFiles } from "./targets/nginx.ts";
 import { varnishFiles } from "./targets/varnish.ts";
 
@@ -21,6 +22,11 @@ export const TARGETS: readonly Target[] = [
     name: "cloudflare",
     describes: "a Cloudflare Worker with the tree as static assets or in R2: all files",
     files: cloudflareFiles,
+  },
+  {
+    name: "cloudfront",
+    describes: "CloudFront functions for a tree in S3, with failover to the server: all files",
+    files: cloudfrontFiles,
   },
 ];
 

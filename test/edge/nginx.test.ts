@@ -1,9 +1,9 @@
 /** `precast edge nginx` and `nginx-njs`, with Debian's nginx and its njs module. */
-import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { holdPort } from "../support/cli.ts";
-import { findNginxModule, findProgram, type Running, startProgram } from "../support/edge-program.ts";
+import { startNginxWith } from "../support/edge-nginx.ts";
+import { findNginxModule, findProgram, type Running } from "../support/edge-program.ts";
 import { proveEdge } from "../support/edge-proof.ts";
 import type { EdgeSite } from "../support/edge-site.ts";
 import type { Vector } from "../support/edge-vectors.ts";
@@ -35,36 +35,13 @@ proveEdge({
 });
 
 function version(nginx: string): number {
-  const { stderr } = { stderr: execFileSync("/bin/sh", ["-c", `${nginx} -v 2>&1`], { encoding: "utf8" }) };
+  const { stderr } = spawnSync(nginx, ["-v"], { encoding: "utf8" });
   return Number(/nginx\/1\.(\d+)/.exec(stderr)?.[1]);
 }
 
-const SCRATCH = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-
 async function startNginx(site: EdgeSite, target: string, first: string): Promise<Running> {
-  const { folder } = site.place;
   await site.place.json(`edge ${target} --origin ${site.origin.url} --write nginx`);
-  const home = join(folder, "nginx");
-  const made = join(home, "precast.conf");
-  const { port, release } = await holdPort();
-  await release();
-  writeFileSync(made, readFileSync(made, "utf8").replace("listen 80;", `listen 127.0.0.1:${port};`));
-  writeFileSync(join(home, "nginx.conf"), mainConfiguration(home, first));
-  return startProgram(NGINX as string, ["-p", home, "-c", join(home, "nginx.conf")], port, home);
-}
-
-function mainConfiguration(home: string, first: string): string {
-  return `${first}
-daemon off;
-${process.getuid?.() === 0 ? "user root;" : ""}
-worker_processes 1;
-pid ${join(home, "pid")};
-error_log stderr;
-events { }
-http {
-  ${SCRATCH.map((name) => `${name}_temp_path ${join(home, name)};`).join("\n  ")}
-  access_log off;
-  include ${join(home, "precast.conf")};
-}
-`;
+  const home = join(site.place.folder, "nginx");
+  const made = readFileSync(join(home, "precast.conf"), "utf8");
+  return startNginxWith(home, made.replace("listen 80;", "listen 127.0.0.1:PORT;"), first, NGINX as string);
 }
