@@ -7,9 +7,10 @@ import { builtApps } from "../build/selection.ts";
 
 export type Edge = {
   readonly apps: readonly EdgeApp[];
-  /** Scheme and host of `precast serve`, without a slash at the end. */
+  /** Where `precast serve` is: scheme and host. */
   readonly origin: URL;
-  /** The folder of the tree, absolute. */
+  /** The folder of the tree as it was named, and its absolute path. */
+  readonly folder: string;
   readonly out: string;
   /** Where a static host serves the tree; null where nobody said. No slash at the end. */
   readonly treeUrl: string | null;
@@ -19,6 +20,7 @@ export type Edge = {
 /** `folder` is the app's in the tree, without the version. */
 export type EdgeApp = { readonly key: string; readonly folder: string };
 
+/** `name` is a path below the folder that they are written into. */
 export type EdgeFile = { readonly name: string; readonly text: string };
 
 export const EDGE_SETTINGS = ["apps", "origin", "treeUrl", "cacheControl", "cdnCacheControl"] as const;
@@ -30,5 +32,12 @@ export function readEdge(settings: Settings<(typeof EDGE_SETTINGS)[number] | "ou
     throw new Error(`${settings.out} holds no tree. Build it (precast build), or name the apps: --app KEY.`);
   const apps = [...new Set(keys)].sort().map((key) => ({ key, folder: folderOf(key).replace(/\/.*/, "") }));
   const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
-  return { apps, origin: new URL(settings.origin), out: resolve(settings.out), treeUrl: settings.treeUrl, policy };
+  return {
+    apps,
+    origin: new URL(settings.origin),
+    folder: settings.out,
+    out: resolve(settings.out),
+    treeUrl: settings.treeUrl,
+    policy,
+  };
 }

@@ -5,7 +5,15 @@ import { databaseUnavailable, routeNotFound } from "../../shared/refusal.ts";
 import type { Edge } from "./edge.ts";
 import { fileHeaders, preflightHeaders } from "./headers.ts";
 
-export type Host = "njs" | "cloudflare" | "cloudfront-request" | "cloudfront-response" | "netlify" | "vercel" | "web";
+export type Host =
+  | "njs"
+  | "cloudflare"
+  | "cloudfront-request"
+  | "cloudfront-response"
+  | "netlify"
+  | "vercel"
+  | "site"
+  | "web";
 
 /** A comment of these lines, one variable for each value, the parts in their order. */
 export function writeScript(

@@ -3,8 +3,11 @@ import type { Edge, EdgeFile } from "./edge.ts";
 import { caddyFiles } from "./targets/caddy.ts";
 import { cloudflareFiles } from "./targets/cloudflare.ts";
 import { cloudfrontFiles } from "./targets/cloudfront.ts";
+import { fastlyFiles } from "./targets/fastly.ts";
+import { netlifyFiles } from "./targets/netlify.ts";
 import { nginxFiles, nginxNjsFiles } from "./targets/nginx.ts";
 import { varnishFiles } from "./targets/varnish.ts";
+import { vercelFiles } from "./targets/vercel.ts";
 
 export type Target = {
   readonly name: string;
@@ -28,6 +31,9 @@ export const TARGETS: readonly Target[] = [
     describes: "CloudFront functions for a tree in S3, with failover to the server: all files",
     files: cloudfrontFiles,
   },
+  { name: "fastly", describes: "Fastly's VCL for a static host with the tree (--tree-url)", files: fastlyFiles },
+  { name: "netlify", describes: "a Netlify edge function beside the tree as a site: all files", files: netlifyFiles },
+  { name: "vercel", describes: "a Vercel middleware beside the tree as static files: all files", files: vercelFiles },
 ];
 
 /** Throws where there is no such target. */

@@ -33,12 +33,16 @@ function targetOf(url) {
   return /^[a-z]+:\/\/[^/?#]*(.*)$/.exec(url)[1] || "/";
 }
 
-/** The origin reads no bodies. No cache may stand between, for most of them know no tenant. */
+/**
+ * The origin reads no bodies. It sends none compressed, for some hosts decode them and keep the headers: each compresses
+ * itself. No cache may stand between, for most of them know no tenant.
+ */
 function askOrigin(request, target) {
   var headers = new Headers(request.headers);
   ["Host", "Connection", "Content-Length", "Transfer-Encoding"].forEach(function (name) {
     headers.delete(name);
   });
+  headers.set("Accept-Encoding", "identity");
   return fetch(ORIGIN + target, { method: request.method, headers: headers, redirect: "manual", cache: "no-store" });
 }
 
