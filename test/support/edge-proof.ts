@@ -1,4 +1,5 @@
 /** The proof that an edge is right: it is asked everything that the origin is asked, and must answer the same. */
+import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { redactTarget } from "../../server/log/redaction.ts";
 import type { Running } from "./edge-program.ts";
@@ -119,6 +120,22 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
       for (const headers of WHOLE) {
         const got = await askOne(edge.url, vector, "whole", headers);
         expect([headers, got.status, got.bytes.equals(bytes)]).toEqual([headers, 200, true]);
+      }
+    });
+
+    test("gives the same to who takes it compressed", async () => {
+      for (const kind of ["plain", "counted", "missing"]) {
+        const vector = vectors.find((candidate) => candidate.class === kind) as Vector;
+        const [plain, got] = [
+          await askOne(edge.url, vector, "compressed"),
+          await askOne(edge.url, vector, "compressed", { "Accept-Encoding": "gzip" }),
+        ];
+        const bytes = got.headers["content-encoding"] === "gzip" ? gunzipSync(got.bytes) : got.bytes;
+        expect([kind, got.status, bytes.toString("latin1")]).toEqual([
+          kind,
+          plain.status,
+          plain.bytes.toString("latin1"),
+        ]);
       }
     });
 
