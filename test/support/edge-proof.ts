@@ -43,6 +43,7 @@ const HEADERS = [
 ];
 
 const VECTORS = edgeVectors();
+
 const told = ({ method, target, keys }: Vector) => `${method} ${target.slice(0, 200)} [${keys}]`;
 
 export function proveEdge({ name, start, passes, skip = false, ...host }: Proof): void {
@@ -50,7 +51,7 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
   describe.skipIf(skip)(name, () => {
     let site: EdgeSite;
     let edge: Running;
-    const vectors = VECTORS.map((vector, index) => ({ ...vector, id: `${name}-${index}` })).filter(
+    const vectors = VECTORS.map((vector, index) => ({ ...vector, id: `${name.replaceAll(" ", "-")}-${index}` })).filter(
       (vector) => !sees(vector),
     );
     const own = vectors.filter((vector) => isFile(vector) && !passes.includes(vector.class as FileClass));
