@@ -43,8 +43,9 @@ export function webValues(edge: Edge): Record<string, unknown> {
   };
 }
 
+/** The mapping core with all that it calls. */
 export function readCore(): string {
-  return readText("core.js");
+  return `${readText("core.js")}\n\n${readText("sha256.js")}`;
 }
 
 /** For hosts that count bytes. */

@@ -2,8 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { holdPort } from "../support/cli.ts";
-import { type Running, startProgram } from "../support/edge-program.ts";
+import { freePort, type Running, startProgram } from "../support/edge-program.ts";
 import { asUri, proveEdge } from "../support/edge-proof.ts";
 import type { EdgeSite } from "../support/edge-site.ts";
 import type { Vector } from "../support/edge-vectors.ts";
@@ -33,8 +32,7 @@ proveEdge({
 async function startWorkerd(site: EdgeSite, binding: string): Promise<Running> {
   const home = join(site.place.folder, "worker");
   await site.place.json(`edge cloudflare --origin ${site.origin.url} --write worker`);
-  const { port, release } = await holdPort();
-  await release();
+  const port = await freePort();
   writeFileSync(join(home, "bucket.js"), BUCKET);
   writeFileSync(join(home, "config.capnp"), configuration(site.out, port, binding));
   return startProgram(WORKERD, ["serve", "config.capnp", "config"], port, home);

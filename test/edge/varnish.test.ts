@@ -1,8 +1,7 @@
 /** `precast edge varnish`, with Debian's Varnish in front of a static host. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { holdPort } from "../support/cli.ts";
-import { findProgram, type Running, startProgram } from "../support/edge-program.ts";
+import { findProgram, freePort, type Running, startProgram } from "../support/edge-program.ts";
 import { proveEdge } from "../support/edge-proof.ts";
 import type { EdgeSite } from "../support/edge-site.ts";
 import { openStatic } from "../support/edge-static.ts";
@@ -21,8 +20,7 @@ async function startVarnish(site: EdgeSite): Promise<Running> {
   const home = join(site.place.folder, "varnish");
   await site.place.json(`edge varnish --origin ${site.origin.url} --tree-url ${tree.url} --write varnish`);
   mkdirSync(join(home, "work"));
-  const { port, release } = await holdPort();
-  await release();
+  const port = await freePort();
   const limits = ["-p", "http_req_hdr_len=32k", "-p", "http_req_size=64k"];
   const where = ["-n", join(home, "work"), "-a", `127.0.0.1:${port}`, "-f", join(home, "precast.vcl")];
   const varnish = await startProgram(VARNISH as string, ["-F", "-j", "none", ...limits, ...where], port, home);

@@ -1,6 +1,6 @@
 /** The mapping core as an edge runs it: its text alone, in a context that has nothing but the language. */
-import { readFileSync } from "node:fs";
 import { createContext, runInContext } from "node:vm";
+import { readCore } from "../../cli/edge/script.ts";
 import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
 import { type App, findType } from "../../shared/catalog.ts";
 import { type FreeShape, meter } from "../../shared/metering.ts";
@@ -10,7 +10,7 @@ import { readRequest } from "../../shared/request.ts";
 
 export type MapRequest = (method: string, target: string, keys: readonly string[]) => string;
 
-const TEXT = readFileSync(new URL("../../cli/edge/core.js", import.meta.url), "utf8");
+const TEXT = readCore();
 
 /** The core for these apps. Several X-App-Key headers reach it joined. */
 export function openCore(apps: readonly App[]): MapRequest {

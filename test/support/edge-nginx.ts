@@ -1,15 +1,13 @@
 /** nginx with a configuration that a test has: one worker, and nothing outside its folder. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { holdPort } from "./cli.ts";
-import { type Running, startProgram } from "./edge-program.ts";
+import { freePort, type Running, startProgram } from "./edge-program.ts";
 
 const SCRATCH = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
 /** `site` is what belongs into the http block, with PORT for the port; `first` what comes before all else. */
 export async function startNginxWith(home: string, site: string, first: string, nginx: string): Promise<Running> {
-  const { port, release } = await holdPort();
-  await release();
+  const port = await freePort();
   writeFileSync(join(home, "site.conf"), site.replaceAll("PORT", String(port)));
   writeFileSync(join(home, "nginx.conf"), mainConfiguration(home, first));
   return startProgram(nginx, ["-p", home, "-c", join(home, "nginx.conf")], port, home);

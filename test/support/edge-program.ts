@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { holdPort } from "./cli.ts";
 import { ask } from "./site.ts";
 import { until } from "./until.ts";
 
@@ -19,6 +20,12 @@ export function findProgram(name: string): string | null {
 export function findNginxModule(file: string): string | null {
   const folders = ["/usr/lib/nginx/modules", "/usr/share/nginx/modules", "/etc/nginx/modules"];
   return folders.map((folder) => join(folder, file)).find((path) => existsSync(path)) ?? null;
+}
+
+export async function freePort(): Promise<number> {
+  const { port, release } = await holdPort();
+  await release();
+  return port;
 }
 
 /** Resolves when it answers. What it says goes into the error if it never does. */

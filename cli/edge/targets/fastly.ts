@@ -1,12 +1,13 @@
 /** Fastly: VCL that names literal values, values that need no decoding and their hashes; files come from a static host. */
 import type { Edge, EdgeFile } from "../edge.ts";
-import { fileHeaders, type Headers, preflightHeaders, secondsOf } from "../headers.ts";
-import { FILTERED, PATTERNS } from "../pattern.ts";
+import { fileHeaders, preflightHeaders, secondsOf } from "../headers.ts";
 import { comment, sections } from "../text.ts";
+import { appRules, rootOf, setHeaders } from "../vcl.ts";
+import { FILES } from "./fastly-names.ts";
 
 export function fastlyFiles(edge: Edge): EdgeFile[] {
   const tree = treeOf(edge);
-  const parts = [comment(HEAD), apps(edge), FILES, receive(tree), RETRIEVE(edge, tree), deliver(edge)];
+  const parts = [comment(HEAD), appRules(edge.apps), FILES, receive(tree), RETRIEVE(edge, tree), deliver(edge)];
   return [{ name: "precast.vcl", text: sections(parts) }];
 }
 
@@ -35,37 +36,7 @@ const HEAD = [
   "This file was never run on Fastly, and no compiler but Fastly's own can check it: try it on a service of its own first.",
 ];
 
-function apps({ apps: known }: Edge): string {
-  const lines = known.map(
-    ({ key, folder }) => `if (req.http.X-App-Key == "${key}") {\n    set req.http.X-Precast-App = "${folder}";\n  }`,
-  );
-  return `# The folder of the app. Two headers are one with a comma, which is no app's.
-sub precast_app {
-  std.collect(req.http.X-App-Key);
-  ${lines.join(" else ")}
-}`;
-}
-
-/** What means itself in a query, but for `%` and `+`. */
-const VALUE = "[A-Za-z0-9_.~!*'(),:;@/?$=-]";
-
-/** In the long strings of VCL nothing is escaped. */
-const FILES = `# The file of a target as it was sent, below the folder of its app.
-sub precast_file {
-  ${PATTERNS.map(({ target, file }) => fileRule(target, file)).join(" else ")} else if (req.url ~ {"^${FILTERED}(${VALUE}{1,64})$"}) {
-    set req.http.X-Precast-File = re.group.1 "/filter/" re.group.2 "/x-" std.tolower(bin.base64_to_hex(digest.base64(re.group.3))) ".json";
-  } else if (req.url ~ {"^${FILTERED}(${VALUE}{65,8000})$"}) {
-    set req.http.X-Precast-File = re.group.1 "/filter/" re.group.2 "/h-" std.tolower(digest.hash_sha256(re.group.3)) ".json";
-  }
-}`;
-
-function fileRule(target: string, file: string): string {
-  const words = file.split(/(\$\d)/).filter((part) => part !== "");
-  const text = words.map((part) => (/^\$\d$/.test(part) ? `re.group.${part.slice(1)}` : `"${part}"`)).join(" ");
-  return `if (req.url ~ {"^${target}$"}) {\n    set req.http.X-Precast-File = ${text};\n  }`;
-}
-
-function receive({ pathname }: URL): string {
+function receive(tree: URL): string {
   return `sub vcl_recv {
   #FASTLY recv
   if (req.restarts > 0) {
@@ -92,7 +63,7 @@ function receive({ pathname }: URL): string {
     return(pass);
   }
   set req.http.X-Precast-Target = req.url;
-  set req.url = "${pathname.replace(/\/$/, "")}/" req.http.X-Precast-App "/v1/" req.http.X-Precast-File;
+  set req.url = "${rootOf(tree)}" req.http.X-Precast-App "/v1/" req.http.X-Precast-File;
   set req.backend = F_precast_tree;
   # The origin knows neither ranges nor dates.
   unset req.http.Range;
@@ -166,10 +137,4 @@ ${setHeaders("obj", preflightHeaders())}
     restart;
   }
 }`;
-}
-
-function setHeaders(where: "resp" | "obj", headers: Headers): string {
-  return Object.entries(headers)
-    .map(([name, value]) => `    set ${where}.http.${name} = {"${value}"};`)
-    .join("\n");
 }

@@ -1,15 +1,16 @@
 /** Varnish: literal names by patterns, names of hex by its blob module; files come from a static host, for it has none. */
 import type { Edge, EdgeFile } from "../edge.ts";
-import { fileHeaders, type Headers, preflightHeaders, secondsOf } from "../headers.ts";
-import { FILTERED, PATTERNS } from "../pattern.ts";
+import { fileHeaders, preflightHeaders, secondsOf } from "../headers.ts";
 import { comment, sections } from "../text.ts";
+import { appRules, rootOf, setHeaders } from "../vcl.ts";
+import { FILES } from "./varnish-names.ts";
 
 export function varnishFiles(edge: Edge): EdgeFile[] {
   const tree = treeOf(edge);
   const parts = [
     comment(HEAD),
     start(edge.origin, tree),
-    apps(edge),
+    appRules(edge.apps),
     FILES,
     receive(tree),
     fetch(edge, tree),
@@ -63,55 +64,7 @@ function backend(name: string, { hostname, port }: URL): string {
 }`;
 }
 
-function apps({ apps: known }: Edge): string {
-  const lines = known.map(
-    ({ key, folder }) => `if (req.http.X-App-Key == "${key}") {\n    set req.http.X-Precast-App = "${folder}";\n  }`,
-  );
-  return `# The folder of the app. Two headers are one with a comma, which is no app's.
-sub precast_app {
-  std.collect(req.http.X-App-Key);
-  ${lines.join(" else ")}
-}`;
-}
-
-const VALUE = "((?:(?![&#%])[!-~]|%[0-9A-Fa-f]{2}){1,64})";
-const TAIL = "[89ab][0-9a-f]";
-/** Well-formed UTF-8 in hex, without U+0000 (RFC 3629 section 4). */
-const UTF8 = [
-  "0[1-9a-f]",
-  "[1-7][0-9a-f]",
-  `(?:c[2-9a-f]|d[0-9a-f])${TAIL}`,
-  `e0[ab][0-9a-f]${TAIL}`,
-  `e[1-9a-cef](?:${TAIL}){2}`,
-  `ed[89][0-9a-f]${TAIL}`,
-  `f0[9ab][0-9a-f](?:${TAIL}){2}`,
-  `f[1-3](?:${TAIL}){3}`,
-  `f48[0-9a-f](?:${TAIL}){2}`,
-].join("|");
-const LITERAL = "2d|3[0-9]|5f|6[1-9a-f]|7[0-9a]";
-
-const FILES = `# The file of a target as it was sent, below the folder of its app.
-sub precast_file {
-  ${PATTERNS.map(({ target, file }) => fileRule(target, file)).join(" else ")} else if (req.url ~ "^${FILTERED}${VALUE}$") {
-    set req.http.X-Precast-Value = regsuball(regsub(req.url, "^${FILTERED}${VALUE}$", "\\3"), "\\+", "%20");
-    set req.http.X-Precast-Hex = blob.transcode(decoding=URL, encoding=HEX, encoded=req.http.X-Precast-Value);
-    if (req.http.X-Precast-Hex ~ "^(?:${LITERAL})+$") {
-      set req.http.X-Precast-Name = "s-" + blob.transcode(decoding=HEX, encoding=IDENTITY, encoded=req.http.X-Precast-Hex);
-    } elseif (req.http.X-Precast-Hex ~ "^(?:${UTF8})+$") {
-      set req.http.X-Precast-Name = "x-" + req.http.X-Precast-Hex;
-    }
-    if (req.http.X-Precast-Name) {
-      set req.http.X-Precast-File = regsub(req.url, "^${FILTERED}.*$", "\\1/filter/\\2/") + req.http.X-Precast-Name + ".json";
-    }
-  }
-}`;
-
-function fileRule(target: string, file: string): string {
-  const text = file.replace(/\$(\d)/g, "\\$1");
-  return `if (req.url ~ "^${target}$") {\n    set req.http.X-Precast-File = regsub(req.url, "^${target}$", "${text}");\n  }`;
-}
-
-function receive({ pathname }: URL): string {
+function receive(tree: URL): string {
   return `sub vcl_recv {
   if (req.method == "OPTIONS") {
     return (synth(204));
@@ -140,7 +93,7 @@ function receive({ pathname }: URL): string {
     return (pass);
   }
   set req.http.X-Precast-Target = req.url;
-  set req.url = "${pathname.replace(/\/$/, "")}/" + req.http.X-Precast-App + "/v1/" + req.http.X-Precast-File;
+  set req.url = "${rootOf(tree)}" + req.http.X-Precast-App + "/v1/" + req.http.X-Precast-File;
   set req.backend_hint = precast_tree;
   # The origin knows neither ranges nor dates.
   unset req.http.Range;
@@ -176,6 +129,10 @@ function fetch({ origin, policy }: Edge, tree: URL): string {
 # As long as --cdn-cache-control says. What is no file is asked for again.
 sub vcl_backend_response {
   if (bereq.http.X-Precast-File) {
+    if (bereq.is_bgfetch && beresp.status >= 500) {
+      # What is kept is better.
+      return (abandon);
+    }
     unset beresp.http.Set-Cookie;
     unset beresp.http.Vary;
     set beresp.ttl = ${kept}s;
@@ -198,7 +155,7 @@ function deliver({ policy }: Edge): string {
   if (req.http.X-Precast-File) {
     unset resp.http.Last-Modified;
     unset resp.http.Accept-Ranges;
-${setHeaders(fileHeaders(policy))}
+${setHeaders("resp", fileHeaders(policy))}
     # Several tags, and any: Varnish itself compares one.
     if (req.http.If-None-Match == "*" || std.strstr(req.http.If-None-Match, regsub(resp.http.ETag, "^W/", ""))) {
       set req.http.If-None-Match = resp.http.ETag;
@@ -208,14 +165,8 @@ ${setHeaders(fileHeaders(policy))}
 
 sub vcl_synth {
   if (req.method == "OPTIONS") {
-${setHeaders(preflightHeaders())}
+${setHeaders("resp", preflightHeaders())}
     return (deliver);
   }
 }`;
-}
-
-function setHeaders(headers: Headers): string {
-  return Object.entries(headers)
-    .map(([name, value]) => `    set resp.http.${name} = {"${value}"};`)
-    .join("\n");
 }
