@@ -5,7 +5,6 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { EDGE_KEYS } from "../support/edge-apps.ts";
 import { openCloudfront, openFunction, requestOf } from "../support/edge-cloudfront.ts";
 import { type MapRequest, openCore } from "../support/edge-core.ts";
 import { startNginxWith } from "../support/edge-nginx.ts";
@@ -74,16 +73,6 @@ describe("the function for the viewer's request", () => {
     } finally {
       await nginx.stop();
     }
-  });
-
-  test("is refused for more apps than it has room for, with the reason", async () => {
-    const keys = Array.from({ length: 200 }, (_, index) => `app-${index}-of-many`);
-    const { code, stderr, stdout } = await site.place.run(`edge cloudfront --app ${keys.join(" ")}`);
-    expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(
-      /^With 200 apps the function for CloudFront has \d{5} bytes, and CloudFront takes 10240\. .*\n$/,
-    );
-    expect((await site.place.run(`edge cloudfront --app ${EDGE_KEYS.join(" ")}`)).code).toBe(0);
   });
 });
 

@@ -70,7 +70,7 @@ describe("our own server", () => {
   const EXPECTED = {
     missing: /: (200|400|404) false precast; hit$/,
     counted: /: (200|400|404) true precast; fwd=bypass$/,
-    refused: /: (401|404|405) undefined undefined$/,
+    refused: /: (401|404|405|414) undefined undefined$/,
     malformed: /: (404 undefined undefined|404 false precast; hit)$/,
     preflight: /: 204 undefined undefined$/,
   };

@@ -30,7 +30,7 @@ export async function openCloudfront(folder: string, out: string, server: string
   const onRequest = openFunction(join(folder, "viewer-request.js"));
   const onResponse = openFunction(join(folder, "viewer-response.js"));
   const bucket = await openStatic(out);
-  const edge = createServer(async (incoming, outgoing) => {
+  const edge = createServer({ maxHeaderSize: 65_536 }, async (incoming, outgoing) => {
     const asked = onRequest({ request: requestOf(incoming) }) as CloudfrontRequest | CloudfrontResponse;
     const made = "statusCode" in asked ? asked : await fetchOrFail(asked, incoming, bucket.url, server);
     const { statusCode, headers, body } = { body: Buffer.alloc(0), ...made };

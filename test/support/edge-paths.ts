@@ -83,6 +83,7 @@ export const ROUNDABOUT = [
   "/_schemas?page=2&filter[title][like]=x",
   "/_schemas/posts?sort=title",
   "/a%2Db_c9",
+  `/posts?page=2&utm_source=${"x".repeat(15_000)}`,
 ];
 
 export const MISSING = [
@@ -178,7 +179,15 @@ export const COUNTED = [
   "/nope/search",
 ];
 
-export const REFUSED = ["", "/", "/posts/nope/nope", `/posts/${edgeId(1)}/x`, "/_schemas/posts/x", "/posts//"];
+export const REFUSED = [
+  `/posts?utm_source=${"x".repeat(17_000)}`,
+  "",
+  "/",
+  "/posts/nope/nope",
+  `/posts/${edgeId(1)}/x`,
+  "/_schemas/posts/x",
+  "/posts//",
+];
 
 /** Whole targets. */
 export const MALFORMED = [

@@ -8,7 +8,7 @@ import { matches } from "../../shared/answer.ts";
 import type { Running } from "./edge-program.ts";
 
 export async function openStatic(folder: string): Promise<Running> {
-  const server = createServer(({ url = "/", headers }, outgoing) => {
+  const server = createServer({ maxHeaderSize: 65_536 }, ({ url = "/", headers }, outgoing) => {
     const bytes = readOrNull(join(folder, new URL(url, "http://static").pathname));
     if (bytes === null) return outgoing.writeHead(404).end("no such file");
     const etag = `"${createHash("sha256").update(bytes).digest("hex")}"`;

@@ -11,7 +11,7 @@ type Handler = (request: Request) => Promise<Response>;
 export async function openWebHost(script: string, out: string): Promise<Running> {
   const { default: handler } = (await import(pathToFileURL(script).href)) as { readonly default: Handler };
   const files = await openStatic(out);
-  const server = createServer(async (incoming, outgoing) => {
+  const server = createServer({ maxHeaderSize: 65_536 }, async (incoming, outgoing) => {
     const { method = "GET", url = "/", rawHeaders } = incoming;
     const headers = new Headers();
     for (let at = 0; at < rawHeaders.length; at += 2)

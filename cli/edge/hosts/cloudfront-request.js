@@ -8,12 +8,20 @@ function handler(event) {
   var query = request.rawQueryString();
   var header = request.headers["x-app-key"];
   var key = header === undefined || header.multiValue !== undefined ? null : header.value;
-  var found = mapRequest(APPS, request.method, request.uri + (query === undefined ? "" : "?" + query), key);
+  var found = mapRequest(foldersFor(key), request.method, request.uri + (query === undefined ? "" : "?" + query), key);
   if (found === "preflight") return { statusCode: 204, statusDescription: "No Content", headers: PREFLIGHT_HEADERS };
   if (found === "origin") return /^\/api\//.test(request.uri) ? request : NOT_FOUND;
   request.uri = found;
   request.querystring = filtersOf(request.querystring, found);
   return request;
+}
+
+/** Where there are more keys than a function has room for, the bucket and the server know them. */
+function foldersFor(key) {
+  var folders = {};
+  if (APPS !== null) return APPS;
+  if (/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(key)) folders[key] = segmentOf(key);
+  return folders;
 }
 
 /** A name that is a hash tells nobody its value. */

@@ -9,39 +9,30 @@ import { sections } from "../text.ts";
 /** Bytes of a function, by CloudFront's quotas. */
 const MAX_FUNCTION = 10_240;
 
-/** Throws where the function would be larger than CloudFront takes. */
 export function cloudfrontFiles(edge: Edge): EdgeFile[] {
-  const values = {
-    APPS: foldersOf(edge),
-    PREFLIGHT_HEADERS: headersOf(preflightHeaders()),
-    NOT_FOUND: responseOf(refusalAnswer(routeNotFound(), null)),
-  };
-  const parts = [readHost("cloudfront-request"), readCore()].map(withoutComments);
-  const request = writeScript(
-    ["Viewer request, cloudfront-js-2.0. Made by `precast edge cloudfront`: see setup.txt."],
-    values,
-    parts,
-  );
-  const response = writeScript(
-    ["Viewer response, cloudfront-js-2.0. Made by `precast edge cloudfront`: see setup.txt."],
-    { FILE_HEADERS: headersOf(fileHeaders(edge.policy)) },
-    [readHost("cloudfront-response")],
-  );
-  needRoom(request, edge.apps.length);
+  const knowing = requestFunction(foldersOf(edge));
+  const fits = Buffer.byteLength(knowing) <= MAX_FUNCTION;
   return [
-    { name: "setup.txt", text: sections([SETUP(edge)]) },
-    { name: "viewer-request.js", text: request },
-    { name: "viewer-response.js", text: response },
+    { name: "setup.txt", text: sections([setup(edge, fits)]) },
+    { name: "viewer-request.js", text: fits ? knowing : requestFunction(null) },
+    { name: "viewer-response.js", text: responseFunction(edge) },
   ];
 }
 
-function needRoom(text: string, apps: number): void {
-  const size = Buffer.byteLength(text);
-  if (size <= MAX_FUNCTION) return;
-  throw new Error(
-    `With ${apps} apps the function for CloudFront has ${size} bytes, and CloudFront takes ${MAX_FUNCTION}. ` +
-      "Name fewer apps with --app, and give each part of them a distribution.",
-  );
+/** `folders` is null for a function that knows no keys: it looks into the folder of whatever key is sent. */
+function requestFunction(folders: Readonly<Record<string, string>> | null): string {
+  const values = {
+    APPS: folders,
+    PREFLIGHT_HEADERS: headersOf(preflightHeaders()),
+    NOT_FOUND: responseOf(refusalAnswer(routeNotFound(), null)),
+  };
+  const head = "Viewer request, cloudfront-js-2.0. Made by `precast edge cloudfront`: see setup.txt.";
+  return writeScript([head], values, [readHost("cloudfront-request"), readCore()].map(withoutComments));
+}
+
+function responseFunction({ policy }: Edge): string {
+  const head = "Viewer response, cloudfront-js-2.0. Made by `precast edge cloudfront`: see setup.txt.";
+  return writeScript([head], { FILE_HEADERS: headersOf(fileHeaders(policy)) }, [readHost("cloudfront-response")]);
 }
 
 function responseOf({ status, headers, body }: Answer): object {
@@ -58,13 +49,11 @@ function headersOf(headers: Headers): Record<string, { value: string }> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), { value }]));
 }
 
-const SETUP = ({
-  origin,
-  apps,
-}: Edge) => `A Precast tree in S3 behind CloudFront, and \`precast serve\` for everything else.
+function setup({ origin, apps }: Edge, fits: boolean): string {
+  return `A Precast tree in S3 behind CloudFront, and \`precast serve\` for everything else.
 
- 1. The bucket holds the tree, its .precast folder left out, with these as the first folders:
-${apps.map(({ folder }) => `      ${folder}/`).join("\n")}
+ 1. The bucket holds the tree, its .precast folder left out, one folder an app:
+${apps.map(({ key, folder }) => `      ${folder}/  is ${key}`).join("\n")}
     It stays private: CloudFront reads it through an origin access control, with s3:GetObject and nothing else.
  2. The server is at ${origin.origin} and runs with --tree-paths (PRECAST_TREE_PATHS=true): what the bucket
     lacks, CloudFront asks it for under the path in the bucket, with the key and the query of the request.
@@ -81,5 +70,9 @@ ${apps.map(({ folder }) => `      ${folder}/`).join("\n")}
 
 CloudFront reads Cache-Control of objects and answers and no CDN-Cache-Control: give the objects the Cache-Control that
 CloudFront is to keep them by, or set the default TTL. Other methods CloudFront refuses itself. ETags of files are the bucket's.
-What is no file of the tree asks the bucket in vain first. When an app is added, make the functions again.
+What is no file of the tree asks the bucket in vain first. When an app is added, make ${fits ? "the functions again" : NO_NEED}.
 Whether CloudFront hands a path to its functions exactly as it was sent is not documented; it is compared as it is handed over.`;
+}
+
+const NO_NEED = `nothing again: a function has no
+room for all these keys, so it looks into the folder of whatever key is sent, and the server refuses those that no app has`;
