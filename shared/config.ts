@@ -246,8 +246,8 @@ export const SETTINGS = {
   origin: setting(
     "--origin <url>",
     "PRECAST_ORIGIN",
-    "where `precast serve` answers what is no file, http://127.0.0.1:3000 by default",
-    originAddress.default("http://127.0.0.1:3000"),
+    "where `precast serve` answers what is no file; on the same machine http://127.0.0.1:3000 by default",
+    originAddress.optional().transform((url) => url ?? null),
   ),
   treeUrl: setting(
     "--tree-url <url>",

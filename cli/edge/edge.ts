@@ -25,8 +25,16 @@ export type EdgeFile = { readonly name: string; readonly text: string };
 
 export const EDGE_SETTINGS = ["apps", "origin", "treeUrl", "cacheControl", "cdnCacheControl"] as const;
 
-/** Throws where no app is known: an edge without one would send all to the origin. */
-export function readEdge(settings: Settings<(typeof EDGE_SETTINGS)[number] | "out">): Edge {
+/** Of an edge on the machine of `precast serve`, which listens there unless told otherwise. */
+const BESIDE = "http://127.0.0.1:3000";
+
+/**
+ * `far` is an edge on machines of its own. Throws where nobody has said how it reaches the origin, and where no app is
+ * known: an edge without one would send all to the origin.
+ */
+export function readEdge(settings: Settings<(typeof EDGE_SETTINGS)[number] | "out">, far: boolean): Edge {
+  if (far && settings.origin === null)
+    throw new Error("This edge is far away. Say where it reaches `precast serve`: --origin URL.");
   const keys = settings.apps ?? builtApps(settings.out);
   if (keys.length === 0)
     throw new Error(`${settings.out} holds no tree. Build it (precast build), or name the apps: --app KEY.`);
@@ -34,7 +42,7 @@ export function readEdge(settings: Settings<(typeof EDGE_SETTINGS)[number] | "ou
   const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
   return {
     apps,
-    origin: new URL(settings.origin),
+    origin: new URL(settings.origin ?? BESIDE),
     folder: settings.out,
     out: resolve(settings.out),
     treeUrl: settings.treeUrl,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openPlace, type Place, readTree, SHOP, shop, smallApp } from "../support/cli.ts";
 
 const TARGETS = ["nginx", "nginx-njs", "varnish", "caddy", "cloudflare", "cloudfront", "fastly", "netlify", "vercel"];
-const TREE_URL = "--tree-url http://tree.example.com/precast/";
+const ADDRESSES = "--origin http://origin.example.com --tree-url http://tree.example.com/precast/";
 
 type Printed = { readonly target: string; readonly files: readonly { readonly name: string; readonly text: string }[] };
 
@@ -24,7 +24,7 @@ afterAll(async () => {
   await nowhere.close();
 });
 
-const edge = (line: string, at = place) => at.json<Printed>(`edge ${line} ${TREE_URL}`);
+const edge = (line: string, at = place) => at.json<Printed>(`edge ${line} ${ADDRESSES}`);
 
 describe("without a target", () => {
   test("it lists the targets, one line each", async () => {
@@ -70,7 +70,7 @@ describe.each(TARGETS)("for %s", (target) => {
 
   test("--write writes the files that it prints otherwise", async () => {
     const { files } = await edge(target);
-    const { code, stdout } = await place.run(`edge ${target} ${TREE_URL} --write ${target}/made`);
+    const { code, stdout } = await place.run(`edge ${target} ${ADDRESSES} --write ${target}/made`);
     const paths = files.map(({ name }) => join(target, "made", name));
     expect(code).toBe(0);
     expect(stdout.trimEnd().split("\n").slice(1)).toEqual(paths);
@@ -79,10 +79,13 @@ describe.each(TARGETS)("for %s", (target) => {
   });
 
   test("it prints them all, with the origin and the headers that it is told", async () => {
-    const { code, stdout } = await place.run(`edge ${target} ${TREE_URL} --origin http://api.example.com:8080/`, {
-      PRECAST_CACHE_CONTROL: "public, max-age=7",
-      PRECAST_CDN_CACHE_CONTROL: "public, max-age=99",
-    });
+    const { code, stdout } = await place.run(
+      `edge ${target} --origin http://api.example.com:8080/ --tree-url http://tree.example.com`,
+      {
+        PRECAST_CACHE_CONTROL: "public, max-age=7",
+        PRECAST_CDN_CACHE_CONTROL: "public, max-age=99",
+      },
+    );
     const { files } = await edge(target);
     expect(code).toBe(0);
     if (files.length > 1) for (const { name } of files) expect(stdout).toContain(`==> ${name} <==\n`);
@@ -111,6 +114,20 @@ test.each([
   expect(stderr).toBe("--origin must be an address without a path, such as https://api.example.com\n");
 });
 
+test.each(["cloudflare", "cloudfront", "netlify", "vercel"])(
+  "%s is far from the origin, and wants to be told",
+  async (target) => {
+    const { code, stdout, stderr } = await place.run(`edge ${target}`);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toBe("This edge is far away. Say where it reaches `precast serve`: --origin URL.\n");
+  },
+);
+
+test("without --origin an edge on the same machine asks the port that serve has by default", async () => {
+  expect((await place.run("edge nginx")).stdout).toContain("server 127.0.0.1:3000;");
+  expect((await place.run("edge caddy")).stdout).toContain("reverse_proxy http://127.0.0.1:3000");
+});
+
 test.each(["varnish", "fastly"])("%s has no files itself, and says so", async (target) => {
   const { code, stderr } = await place.run(`edge ${target}`);
   expect(code).toBe(1);
@@ -118,7 +135,10 @@ test.each(["varnish", "fastly"])("%s has no files itself, and says so", async (t
 });
 
 test("Varnish speaks no TLS to what is behind it, and says so", async () => {
-  for (const line of ["--tree-url https://tree.example.com", `${TREE_URL} --origin https://api.example.com`]) {
+  for (const line of [
+    "--tree-url https://tree.example.com",
+    "--tree-url http://tree.example.com --origin https://api.example.com",
+  ]) {
     const { code, stderr } = await place.run(`edge varnish ${line}`);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^Varnish speaks no TLS .*http:\/\/\.\n$/)]);
   }

@@ -40,7 +40,7 @@ describe("the function for the viewer's request", () => {
   beforeAll(async () => {
     site = await openEdgeSite();
     map = openCore(site.apps);
-    await site.place.json("edge cloudfront --write cloudfront");
+    await site.place.json("edge cloudfront --origin https://api.example.com --write cloudfront");
     folder = join(site.place.folder, "cloudfront");
   });
   afterAll(() => site.close());

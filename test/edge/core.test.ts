@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PATTERNS } from "../../cli/edge/pattern.ts";
 import { EDGE_KEYS, edgeId, HASHED_VALUES, LITERAL_VALUES, NAMED_VALUES } from "../support/edge-apps.ts";
 import { fileOfRequest, type MapRequest, openCore } from "../support/edge-core.ts";
 import { type EdgeSite, openEdgeSite } from "../support/edge-site.ts";
@@ -89,6 +90,22 @@ describe("for any request at all", () => {
     fc.assert(property, { numRuns: 20_000, seed: 6 });
     // It is no proof where nothing is found.
     expect(files).toBeGreaterThan(1_000);
+  });
+
+  test("the file that a pattern names is the one that the core names, and no two patterns apply", () => {
+    const patterns = PATTERNS.map(({ target, file }) => ({ pattern: new RegExp(`^${target}$`), file }));
+    const literal = fc.constantFrom(...edgeVectors().map(({ target }) => target));
+    let named = 0;
+    const property = fc.property(fc.oneof(arbitraryTarget(), literal), (target) => {
+      const found = patterns.filter(({ pattern }) => pattern.test(target));
+      expect(found.length, target).toBeLessThan(2);
+      for (const { pattern, file } of found) {
+        named += 1;
+        expect(`/x-53686f70/v1/${target.replace(pattern, file)}`).toBe(map("GET", target, ["Shop"]));
+      }
+    });
+    fc.assert(property, { numRuns: 20_000, seed: 8 });
+    expect(named).toBeGreaterThan(1_000);
   });
 
   test("what our own code names and percent-encoding leaves no doubt of, the core names too", () => {
