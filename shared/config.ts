@@ -49,11 +49,12 @@ const appKeys = z
   .pipe(z.array(appKey));
 const day = z.iso.date("must be a date such as 2026-01-20");
 const webAddress = z.string().regex(/^https?:\/\/[^/\s]+\S*$/, "must be an address such as https://media.example.com");
+const NO_ORIGIN = "must be an address without a path, such as https://api.example.com";
 /** Requests go there with the path that they came with, so it has none of its own. */
 const originAddress = z
   .string()
-  .regex(/^https?:\/\/[a-zA-Z0-9.[\]:-]+\/?$/, "must be an address without a path, such as https://api.example.com")
-  .transform((url) => url.replace(/\/$/, ""));
+  .regex(/^https?:\/\/[a-zA-Z0-9.[\]:-]+\/?$/, NO_ORIGIN)
+  .refine((url) => URL.canParse(url), NO_ORIGIN);
 const header = z.string().regex(/^[\x20-\x7e]+$/, "must be the value of a header");
 
 const POSTGRES_URL = /^postgres(ql)?:\/\//;
@@ -253,8 +254,10 @@ export const SETTINGS = {
     "--tree-url <url>",
     "PRECAST_TREE_URL",
     "where a static host serves the files of the tree, for targets that have no files of their own",
-    webAddress
-      .transform((url) => url.replace(/\/+$/, ""))
+    z
+      .string()
+      .regex(/^https?:\/\/[^/\s?#]+[^\s?#"]*$/, "must be an address such as https://tree.example.com")
+      .refine((url) => URL.canParse(url), "must be an address such as https://tree.example.com")
       .optional()
       .transform((url) => url ?? null),
   ),

@@ -23,10 +23,15 @@ export function targetOfTreePath(target: string, appKey: string | undefined): st
   return address === null ? target : requestOf(address);
 }
 
-function hashedTarget(target: string, query: string, [, slug, field, name]: RegExpExecArray, appKey: string): string {
-  const asked = `/api/v1/${slug}?${query}`;
-  const request = readRequest({ method: "GET", target: asked, appKey });
-  if (request.kind !== "request") return target;
-  const meant = request.asked.filters.some((filter) => filter.field === field && segment(filter.value) === name);
-  return meant ? asked : target;
+/** The query says what was hashed, and nothing else that it says counts. */
+function hashedTarget(
+  target: string,
+  query: string,
+  [, slug = "", field, name]: RegExpExecArray,
+  appKey: string,
+): string {
+  const request = readRequest({ method: "GET", target: `/api/v1/${slug}?${query}`, appKey });
+  const filters = request.kind === "request" ? request.asked.filters : [];
+  const meant = filters.find((filter) => filter.field === field && segment(filter.value) === name);
+  return meant === undefined ? target : requestOf({ kind: "filter", slug, field: field as string, value: meant.value });
 }

@@ -12,7 +12,7 @@ export type Edge = {
   /** The folder of the tree as it was named, and its absolute path. */
   readonly folder: string;
   readonly out: string;
-  /** Where a static host serves the tree; null where nobody said. No slash at the end. */
+  /** Where a static host serves the tree; null where nobody said. */
   readonly treeUrl: string | null;
   readonly policy: CachePolicy;
 };

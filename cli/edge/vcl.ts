@@ -16,7 +16,7 @@ sub precast_app {
 
 /** The path of the tree at its static host, with the slash at its end. */
 export function rootOf({ pathname }: URL): string {
-  return `${pathname.replace(/\/$/, "")}/`;
+  return `${pathname.replace(/\/+$/, "")}/`;
 }
 
 /** In the long strings of VCL nothing is escaped. */

@@ -108,6 +108,7 @@ test.each([
   "ftp://api.example.com",
   "http://api.example.com?x",
   "http://user@api.example.com",
+  "http://api.example.com:99999",
 ])("an origin is an address without a path: %s", async (origin) => {
   const { code, stdout, stderr } = await place.run(`edge nginx --origin ${origin}`);
   expect([code, stdout]).toEqual([1, ""]);

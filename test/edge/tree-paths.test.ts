@@ -94,4 +94,10 @@ test("no query has one file answered as another", async () => {
   for (const query of ["", "?page=1", "?filter[title]=news", "?sort=title"]) {
     expect((await site.origin.get(`${FOLDER}/posts/page/2.json${query}`, asked)).text).toBe(text);
   }
+  const [value = ""] = HASHED_VALUES;
+  const filtered = await plain.get(`/api/v1/posts?filter[title]=${value}`, asked);
+  for (const more of ["", "&page=2", "&per_page=1", "&filter[price]=0"]) {
+    const target = `${FOLDER}/posts/filter/title/${segment(value)}.json?filter[title]=${value}${more}`;
+    expect((await site.origin.get(target, asked)).text).toBe(filtered.text);
+  }
 });
