@@ -17,7 +17,7 @@ export type Context = {
 export type Command = {
   readonly name: string;
   readonly describes: string;
-  /** As commander spells it: `<folder>`. */
+  /** As commander spells it: `<folder>`, or `[target]` for one that may be left out and then is empty. */
   readonly argument: string | null;
   readonly settings: readonly SettingName[];
   readonly examples: readonly string[];

@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   verify: async () => (await import("./commands/verify.ts")).verifyCommand,
   status: async () => (await import("./commands/status.ts")).statusCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
+  edge: async () => (await import("./commands/edge.ts")).edgeCommand,
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
 };
 
@@ -38,7 +39,7 @@ for (const command of commands) {
   for (const name of names) sub.addOption(optionOf(name));
   sub.addHelpText("after", examplesText(command.examples));
   sub.action(async (...given: unknown[]) => {
-    const argument = command.argument === null ? "" : String(given[0]);
+    const argument = command.argument === null ? "" : String(given[0] ?? "");
     process.exitCode = await runCommand(command, names, sub.opts(), argument);
   });
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, RequestListener } from "node:http";
 import { bodyAnswer, type CachePolicy, type Circumstances, type Coding, refusalAnswer } from "../shared/answer.ts";
 import { databaseUnavailable, internalError } from "../shared/refusal.ts";
 import { answerOf, ClientGone, type Found, type Response, respond, type Sources } from "../shared/respond.ts";
+import { targetOfTreePath } from "../shared/tree-path.ts";
 import { type AskedHttp, readAsked } from "./http/asked.ts";
 import { openCoder } from "./http/coding.ts";
 import { departureOf } from "./http/departure.ts";
@@ -18,6 +19,8 @@ export type AppOptions = {
   readonly hits: Hits;
   readonly ledger: Ledger;
   readonly policy: CachePolicy;
+  /** Whether paths of the tree are answered as the requests that they stand for. */
+  readonly treePaths?: boolean;
   /** Is told of every answer; null where nobody wants to know. */
   readonly observe: Observe | null;
 };
@@ -27,7 +30,7 @@ type Answered = { readonly ready: Ready | null; readonly circumstances: Circumst
 
 const GONE: Answered = { ready: null, circumstances: null };
 
-export function createApp({ sources, hits, ledger, policy, observe }: AppOptions): RequestListener {
+export function createApp({ sources, hits, ledger, policy, treePaths = false, observe }: AppOptions): RequestListener {
   const coder = openCoder();
   const takeTurn = openTurns();
 
@@ -79,7 +82,7 @@ export function createApp({ sources, hits, ledger, policy, observe }: AppOptions
 
   return (incoming, outgoing) => {
     const start = performance.now();
-    const asked = readAsked(incoming);
+    const asked = treePaths ? fromTreePath(readAsked(incoming)) : readAsked(incoming);
     const id = requestIdOf(asked.requestId, asked.appKey);
     const finish = ({ ready, circumstances }: Answered) => {
       const given = incoming.socket.destroyed ? null : ready;
@@ -93,6 +96,10 @@ export function createApp({ sources, hits, ledger, policy, observe }: AppOptions
     if (hit === null) answerAnyway(asked, coding, incoming).then(finish).catch(sources.onError);
     else finish(readyHit(hit, asked));
   };
+}
+
+function fromTreePath(asked: AskedHttp): AskedHttp {
+  return { ...asked, target: targetOfTreePath(asked.target, asked.appKey) };
 }
 
 function findHit(hits: Hits, { method, target, appKey }: AskedHttp, coding: Coding | null): Hit | null {

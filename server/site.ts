@@ -30,6 +30,8 @@ export type SiteOptions = Omit<LiveOptions, "keeper"> &
     /** Megabytes for answers that are asked for again. */
     readonly memoryCache: number;
     readonly policy: CachePolicy;
+    /** Whether paths of the tree are answered as the requests that they stand for. */
+    readonly treePaths: boolean;
     readonly limits: Limits;
     readonly log: Log;
     /** Null where nobody asks for them. */
@@ -43,7 +45,7 @@ const READINGS = 8 * MEGABYTE;
 const TREE_SHARE = 0.75;
 
 export async function openSite(database: Database, options: SiteOptions): Promise<Listening> {
-  const { host, port, policy, limits, log, metrics } = options;
+  const { host, port, policy, treePaths, limits, log, metrics } = options;
   const onError = log.error;
   const ledger = await openLedger(database, { ...options, folder: join(options.dataDir, "ledger"), onError });
   const memory = options.memoryCache * MEGABYTE;
@@ -59,7 +61,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   if (replicas.length > 0) metrics?.watchReplicas(() => readingsOf(live, replicas));
   const sources = { ...openTree(options.out), ...hideKeys(live, log), readings: openReadings(READINGS), onError };
   const observe = observeBy(metrics?.observe ?? null, openAccessLog(log.info));
-  const app = createApp({ sources, hits, ledger, policy, observe });
+  const app = createApp({ sources, hits, ledger, policy, treePaths, observe });
   try {
     const { url, stop } = await listen(app, host, port, limits, observe);
     return { url, stop: () => stop().then(close) };

@@ -49,6 +49,12 @@ const appKeys = z
   .pipe(z.array(appKey));
 const day = z.iso.date("must be a date such as 2026-01-20");
 const webAddress = z.string().regex(/^https?:\/\/[^/\s]+\S*$/, "must be an address such as https://media.example.com");
+const NO_ORIGIN = "must be an address without a path, such as https://api.example.com";
+/** Requests go there with the path that they came with, so it has none of its own. */
+const originAddress = z
+  .string()
+  .regex(/^https?:\/\/[a-zA-Z0-9.[\]:-]+\/?$/, NO_ORIGIN)
+  .refine((url) => URL.canParse(url), NO_ORIGIN);
 const header = z.string().regex(/^[\x20-\x7e]+$/, "must be the value of a header");
 
 const POSTGRES_URL = /^postgres(ql)?:\/\//;
@@ -212,6 +218,12 @@ export const SETTINGS = {
     "CDN-Cache-Control of free answers",
     header.default(DEFAULT_CACHE_POLICY.cdns),
   ),
+  treePaths: setting(
+    "--tree-paths",
+    "PRECAST_TREE_PATHS",
+    "answer the paths of the tree's files as well, for a CDN that asks this server for what its bucket lacks",
+    flag,
+  ),
   sample: setting(
     "--sample <number>",
     "PRECAST_SAMPLE",
@@ -231,6 +243,32 @@ export const SETTINGS = {
     "PRECAST_UNTIL",
     "last day, in UTC",
     day.optional().transform((date) => date ?? null),
+  ),
+  origin: setting(
+    "--origin <url>",
+    "PRECAST_ORIGIN",
+    "where `precast serve` answers what is no file; on the same machine http://127.0.0.1:3000 by default",
+    originAddress.optional().transform((url) => url ?? null),
+  ),
+  treeUrl: setting(
+    "--tree-url <url>",
+    "PRECAST_TREE_URL",
+    "where a static host serves the files of the tree, for targets that have no files of their own",
+    z
+      .string()
+      .regex(/^https?:\/\/[^/\s?#]+[^\s?#"]*$/, "must be an address such as https://tree.example.com")
+      .refine((url) => URL.canParse(url), "must be an address such as https://tree.example.com")
+      .optional()
+      .transform((url) => url ?? null),
+  ),
+  write: setting(
+    "--write <dir>",
+    "PRECAST_WRITE",
+    "write the files into this folder instead of printing them",
+    z
+      .string()
+      .optional()
+      .transform((folder) => folder ?? null),
   ),
   csv: setting("--csv", "PRECAST_CSV", "print the rows as CSV on standard output", flag),
 } as const;

@@ -11,7 +11,7 @@ const FOLDERS = ["shared", "cli", "server"];
 const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(catalog|value|version)\.ts$/],
   [/^shared\/(refusal|operand|facet|raw|sort|shown)\.ts$/],
-  [/^shared\/(request|metering|saving|address|condition|plan|entry|body|answer|state)\.ts$/],
+  [/^shared\/(request|tree-path|metering|saving|address|condition|plan|entry|body|answer|state)\.ts$/],
   [/^shared\/sql\//],
   [/^shared\/(config|apps)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|reading|respond)\.ts$/],
@@ -28,7 +28,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [
     /^cli\/(command|terminal|database|failure|format|machine|tour|nearest|progress|standing|summary|table|verify|watch|watcher)\.ts$/,
   ],
-  [/^cli\/(usage|explain)\//],
+  [/^cli\/(usage|explain|edge)\//],
   [/^cli\/doctor\//],
   [/^cli\/commands\//],
   [/^cli\/main\.ts$/],

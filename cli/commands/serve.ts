@@ -38,6 +38,7 @@ const SETTINGS = [
   "ledgerSync",
   "cacheControl",
   "cdnCacheControl",
+  "treePaths",
   "adminPort",
   "adminHost",
   "logLevel",

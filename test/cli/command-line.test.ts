@@ -9,7 +9,21 @@ import { writeBundle } from "../support/content.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { openStore, type Store } from "../support/site.ts";
 
-const COMMANDS = ["migrate", "import", "build", "watch", "serve", "explain", "verify", "status", "doctor", "usage"];
+const COMMANDS = [
+  "migrate",
+  "import",
+  "build",
+  "watch",
+  "serve",
+  "explain",
+  "verify",
+  "status",
+  "doctor",
+  "edge",
+  "usage",
+];
+/** `edge` reads the tree alone. */
+const WITH_DATABASE = COMMANDS.filter((command) => command !== "edge");
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
   migrate: [],
@@ -31,6 +45,7 @@ const OWN: Record<string, string[]> = {
     "--ledger-sync",
     "--cache-control",
     "--cdn-cache-control",
+    "--tree-paths",
     "--admin-port",
     "--admin-host",
     "--log-level",
@@ -39,6 +54,7 @@ const OWN: Record<string, string[]> = {
   verify: ["--app", "--sample"],
   status: [],
   doctor: ["--fix", "--connections"],
+  edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--write"],
   usage: ["--app", "--since", "--until", "--csv"],
 };
 const VARIABLE = /\((PRECAST_[A-Z_]+|DATABASE_URL)\)$/;
@@ -276,7 +292,7 @@ describe("on a database", () => {
   });
 
   test("--quiet prints results alone", async () => {
-    const results = ["explain", "verify", "status", "doctor", "usage"];
+    const results = ["explain", "verify", "status", "doctor", "edge", "usage"];
     for (const line of lines()) {
       const { code, stdout, stderr } = await place.run(`${line} --quiet`);
       const isResult = results.includes(line.split(" ")[0] ?? "");
@@ -498,7 +514,7 @@ describe("on a database", () => {
     await dropDatabase(url);
   });
 
-  test.each(COMMANDS.filter((command) => command !== "migrate"))(
+  test.each(WITH_DATABASE.filter((command) => command !== "migrate"))(
     "%s asks for precast migrate where the schema is not there",
     async (command) => {
       const url = await createDatabase(inject("postgresUrl"), "empty");
@@ -510,7 +526,7 @@ describe("on a database", () => {
     },
   );
 
-  test.each(COMMANDS.filter((command) => command !== "migrate"))(
+  test.each(WITH_DATABASE.filter((command) => command !== "migrate"))(
     "%s refuses a schema that a newer version has made",
     async (command) => {
       await store.database.execute("INSERT INTO precast.migrations (name) VALUES ('9999_future.sql')");
@@ -537,7 +553,7 @@ describe("without a database that answers", () => {
     refused = `postgres://nobody@127.0.0.1:${port}/none`;
   });
 
-  test.each(COMMANDS.filter((command) => command !== "serve"))("%s says so in one sentence", async (command) => {
+  test.each(WITH_DATABASE.filter((command) => command !== "serve"))("%s says so in one sentence", async (command) => {
     const { code, stdout, stderr } = await nowhere.run(callOf(command, "bundle"), { DATABASE_URL: refused });
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(/^The database did not answer .*ECONNREFUSED.*DATABASE_URL.*\.\n$/);

@@ -1,0 +1,28 @@
+/** The headers that an edge gives in the server's place: exactly those of the server's own answers. Source: contract.md section 7. */
+import { bodyAnswer, type CachePolicy, preflightAnswer } from "../../shared/answer.ts";
+
+export type Headers = Readonly<Record<string, string>>;
+
+/** Those of a file of the tree, but the validator. An edge has each body in one coding, until it compresses it itself. */
+export function fileHeaders(policy: CachePolicy): Headers {
+  const metering = { shape: "page", counted: false, rule: "" } as const;
+  const circumstances = { appKey: "", metering, saving: null, fromTree: true, likes: [] };
+  const { ETag: _, ...headers } = bodyAnswer({ bytes: "", etag: '""' }, circumstances, policy, undefined).headers;
+  const { Vary = "" } = preflightHeaders();
+  return { ...headers, Vary };
+}
+
+/** Those of the answer to OPTIONS: it is 204, for anybody. */
+export function preflightHeaders(): Headers {
+  return preflightAnswer().headers;
+}
+
+/** Without the type of the body, for hosts that give that in a word of their own. */
+export function withoutType(headers: Headers): [name: string, value: string][] {
+  return Object.entries(headers).filter(([name]) => name !== "Content-Type");
+}
+
+/** The seconds of a directive of Cache-Control, for hosts that want the number. Zero where it is not there. */
+export function secondsOf(policy: string, directive: string): number {
+  return Number(new RegExp(`(?:^|[\\s,])${directive}=(\\d+)`).exec(policy)?.[1] ?? 0);
+}

@@ -1,0 +1,10 @@
+/** The viewer response: the server has sent its headers, the bucket knows none of them. */
+function handler(event) {
+  var response = event.response;
+  var fromServer = response.headers["access-control-allow-origin"] !== undefined;
+  if (fromServer || (response.statusCode !== 200 && response.statusCode !== 304)) return response;
+  Object.keys(FILE_HEADERS).forEach(function (name) {
+    if (response.statusCode === 200 || name !== "content-type") response.headers[name] = FILE_HEADERS[name];
+  });
+  return response;
+}

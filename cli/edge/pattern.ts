@@ -1,0 +1,29 @@
+/**
+ * The requests that a pattern alone can map, for hosts without a language: what is spelled in the way that every SDK
+ * spells it, and named by itself. The patterns are for PCRE and RE2, and match the target as it was sent: nothing is decoded.
+ */
+
+/** `file` is below the folder of the app, `$1` and so on what the pattern has captured. */
+export type Pattern = { readonly target: string; readonly file: string };
+
+const SLUG = "[a-z0-9][a-z0-9_-]{0,63}";
+const FIELD = "[a-z][a-z0-9_]{0,62}";
+const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
+const OPEN = "(?:\\[|%5[Bb])";
+const CLOSE = "(?:\\]|%5[Dd])";
+const LIST = `/(${SLUG})/?`;
+const FILTER = `${LIST}\\?filter${OPEN}(${FIELD})${CLOSE}(?:${OPEN}eq${CLOSE})?=`;
+
+/** A filter up to its value. Captures slug and field. */
+export const FILTERED = `/api/v1${FILTER}`;
+
+/** No target meets two of them. */
+export const PATTERNS: readonly Pattern[] = [
+  { target: "/_schemas/?", file: "_schemas.json" },
+  { target: `/_schemas/(${SLUG})/?`, file: "_schemas/$1.json" },
+  { target: LIST, file: "$1/page/1.json" },
+  { target: `${LIST}\\?page=([1-9][0-9]{0,15})`, file: "$1/page/$2.json" },
+  { target: `${LIST}\\?sort=(-?${FIELD})`, file: "$1/sort/$2.json" },
+  { target: `${FILTER}([a-z0-9_-]{1,64})`, file: "$1/filter/$2/s-$3.json" },
+  { target: `/(${SLUG})/(${UUID})/?`, file: "$1/entry/$2.json" },
+].map(({ target, file }) => ({ target: `/api/v1${target}`, file }));

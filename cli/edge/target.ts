@@ -1,0 +1,84 @@
+/** The hosts that an edge can be made for. */
+import type { Edge, EdgeFile } from "./edge.ts";
+import { caddyFiles } from "./targets/caddy.ts";
+import { cloudflareFiles } from "./targets/cloudflare.ts";
+import { cloudfrontFiles } from "./targets/cloudfront.ts";
+import { fastlyFiles } from "./targets/fastly.ts";
+import { netlifyFiles } from "./targets/netlify.ts";
+import { nginxFiles, nginxNjsFiles } from "./targets/nginx.ts";
+import { varnishFiles } from "./targets/varnish.ts";
+import { vercelFiles } from "./targets/vercel.ts";
+
+export type Target = {
+  readonly name: string;
+  readonly describes: string;
+  /** Whether it runs on machines of its own, and is told where the origin is. */
+  readonly far: boolean;
+  /** The first file is the one that says how to put all in place. */
+  readonly files: (edge: Edge) => EdgeFile[];
+};
+
+export const TARGETS: readonly Target[] = [
+  {
+    name: "nginx",
+    far: false,
+    describes: "nginx as it is: literal names, the rest from the origin",
+    files: nginxFiles,
+  },
+  { name: "nginx-njs", far: false, describes: "nginx with the njs module: all files", files: nginxNjsFiles },
+  {
+    name: "varnish",
+    far: false,
+    describes: "Varnish in front of a static host with the tree (--tree-url)",
+    files: varnishFiles,
+  },
+  {
+    name: "caddy",
+    far: false,
+    describes: "Caddy as it is: literal names, the rest from the origin",
+    files: caddyFiles,
+  },
+  {
+    name: "cloudflare",
+    far: true,
+    describes: "a Cloudflare Worker with the tree as static assets or in R2: all files",
+    files: cloudflareFiles,
+  },
+  {
+    name: "cloudfront",
+    far: true,
+    describes: "CloudFront functions for a tree in S3, with failover to the server: all files",
+    files: cloudfrontFiles,
+  },
+  {
+    name: "fastly",
+    far: false,
+    describes: "Fastly's VCL for a static host with the tree (--tree-url)",
+    files: fastlyFiles,
+  },
+  {
+    name: "netlify",
+    far: true,
+    describes: "a Netlify edge function beside the tree as a site: all files",
+    files: netlifyFiles,
+  },
+  {
+    name: "vercel",
+    far: true,
+    describes: "a Vercel middleware beside the tree as static files: all files",
+    files: vercelFiles,
+  },
+];
+
+/** Throws where there is no such target. */
+export function findTarget(name: string): Target {
+  const target = TARGETS.find((candidate) => candidate.name === name);
+  if (target === undefined) throw new Error(`There is no target '${name}'. Targets:\n${describeTargets()}`);
+  return target;
+}
+
+/** One line each. */
+export function describeTargets(): string {
+  const width = Math.max(...TARGETS.map(({ name }) => name.length));
+  return TARGETS.map(({ name, describes }) => `  ${name.padEnd(width)}  ${describes}`).join("\n");
+}

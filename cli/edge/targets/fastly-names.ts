@@ -1,0 +1,21 @@
+/** How Fastly names files: by patterns, and filter values that need no decoding by its functions for hex and hashes. */
+import { FILTERED, PATTERNS } from "../pattern.ts";
+
+/** What means itself in a query, but for `%` and `+`. */
+const VALUE = "[A-Za-z0-9_.~!*'(),:;@/?$=-]";
+
+/** The subroutine `precast_file`: it sets the file of a target as it was sent, below the folder of its app. */
+export const FILES = `# The file of a target as it was sent, below the folder of its app.
+sub precast_file {
+  ${PATTERNS.map(({ target, file }) => fileRule(target, file)).join(" else ")} else if (req.url ~ {"^${FILTERED}(${VALUE}{1,64})$"}) {
+    set req.http.X-Precast-File = re.group.1 "/filter/" re.group.2 "/x-" std.tolower(bin.base64_to_hex(digest.base64(re.group.3))) ".json";
+  } else if (req.url ~ {"^${FILTERED}(${VALUE}{65,8000})$"}) {
+    set req.http.X-Precast-File = re.group.1 "/filter/" re.group.2 "/h-" std.tolower(digest.hash_sha256(re.group.3)) ".json";
+  }
+}`;
+
+function fileRule(target: string, file: string): string {
+  const words = file.split(/(\$\d)/).filter((part) => part !== "");
+  const text = words.map((part) => (/^\$\d$/.test(part) ? `re.group.${part.slice(1)}` : `"${part}"`)).join(" ");
+  return `if (req.url ~ {"^${target}$"}) {\n    set req.http.X-Precast-File = ${text};\n  }`;
+}

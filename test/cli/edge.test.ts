@@ -1,0 +1,156 @@
+/** `precast edge`: what it prints and writes, for which apps, and what it says where it cannot. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openPlace, type Place, readTree, SHOP, shop, smallApp } from "../support/cli.ts";
+
+const TARGETS = ["nginx", "nginx-njs", "varnish", "caddy", "cloudflare", "cloudfront", "fastly", "netlify", "vercel"];
+const ADDRESSES = "--origin http://origin.example.com --tree-url http://tree.example.com/precast/";
+
+type Printed = { readonly target: string; readonly files: readonly { readonly name: string; readonly text: string }[] };
+
+let place: Place;
+let nowhere: Place;
+
+beforeAll(async () => {
+  place = openPlace();
+  nowhere = openPlace();
+  await place.take(shop());
+  await place.take(smallApp("other", ["Ada"]));
+  await place.json("build");
+});
+afterAll(async () => {
+  await place.close();
+  await nowhere.close();
+});
+
+const edge = (line: string, at = place) => at.json<Printed>(`edge ${line} ${ADDRESSES}`);
+
+describe("without a target", () => {
+  test("it lists the targets, one line each", async () => {
+    const { code, stdout } = await nowhere.run("edge");
+    expect(code).toBe(0);
+    expect(stdout.trimEnd().split("\n")).toHaveLength(TARGETS.length);
+    for (const target of TARGETS) expect(stdout).toMatch(new RegExp(`^  ${target} +\\w.{10,}$`, "m"));
+    const { targets } = await nowhere.json<{ targets: { name: string }[] }>("edge");
+    expect(targets.map(({ name }) => name)).toEqual(TARGETS);
+  });
+
+  test("that there is, it lists them as well, and fails", async () => {
+    const { code, stdout, stderr } = await place.run("edge apache");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^There is no target 'apache'\. Targets:\n/);
+    for (const target of TARGETS) expect(stderr).toContain(`\n  ${target} `);
+  });
+});
+
+describe.each(TARGETS)("for %s", (target) => {
+  let files: Printed["files"];
+  beforeAll(async () => {
+    files = (await edge(target)).files;
+  });
+
+  test("it knows the apps of the tree, and needs no database", async () => {
+    const text = files.map((file) => file.text).join("\n");
+    expect(text).toContain("x-53686f70");
+    expect(text).toContain("s-other");
+    expect(await edge(`${target} --database-url postgres://nobody@127.0.0.1:1/none`)).toEqual({ target, files });
+  });
+
+  test("--app names the apps instead, and then no tree is needed", async () => {
+    const text = (await edge(`${target} --app Books ${SHOP}`, nowhere)).files.map((file) => file.text).join("\n");
+    expect(text).toContain("x-426f6f6b73");
+    expect(text).not.toContain("s-other");
+  });
+
+  test("it begins by saying how to put it in place", () => {
+    expect(files[0]?.text.slice(0, 2_000)).toMatch(/^\W* *1\. \w/m);
+    expect(files[0]?.text).toMatch(/When an app is added, make /);
+  });
+
+  test("--write writes the files that it prints otherwise", async () => {
+    const { code, stdout } = await place.run(`edge ${target} ${ADDRESSES} --write ${target}/made`);
+    const paths = files.map(({ name }) => join(target, "made", name));
+    expect(code).toBe(0);
+    expect(stdout.trimEnd().split("\n").slice(1)).toEqual(paths);
+    const written = readTree(join(place.folder, target, "made"));
+    expect([...written]).toEqual(files.map(({ name, text }) => [name, text]).sort());
+  });
+
+  test("it prints them all, with the origin and the headers that it is told", async () => {
+    const { code, stdout } = await place.run(
+      `edge ${target} --origin http://api.example.com:8080/ --tree-url http://tree.example.com`,
+      {
+        PRECAST_CACHE_CONTROL: "public, max-age=7",
+        PRECAST_CDN_CACHE_CONTROL: "public, max-age=99",
+      },
+    );
+    expect(code).toBe(0);
+    if (files.length > 1) for (const { name } of files) expect(stdout).toContain(`==> ${name} <==\n`);
+    expect(stdout).toContain("public, max-age=7");
+    expect(stdout).toContain("public, max-age=99");
+    // The hosts of a service at Fastly are no part of its code.
+    if (target !== "fastly") expect(stdout).toContain("api.example.com");
+  });
+});
+
+test("the order of the apps changes nothing, nor does naming one twice", async () => {
+  const one = await edge(`nginx --app Books ${SHOP}`, nowhere);
+  expect(await edge(`nginx --app ${SHOP} Books Books`, nowhere)).toEqual(one);
+});
+
+test("without a tree and without --app it says so", async () => {
+  const { code, stdout, stderr } = await nowhere.run("edge nginx");
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).toBe("out holds no tree. Build it (precast build), or name the apps: --app KEY.\n");
+});
+
+test.each([
+  "http://api.example.com/api",
+  "api.example.com",
+  "ftp://api.example.com",
+  "http://api.example.com?x",
+  "http://user@api.example.com",
+  "http://api.example.com:99999",
+])("an origin is an address without a path: %s", async (origin) => {
+  const { code, stdout, stderr } = await place.run(`edge nginx --origin ${origin}`);
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).toBe("--origin must be an address without a path, such as https://api.example.com\n");
+});
+
+test.each(["cloudflare", "cloudfront", "netlify", "vercel"])(
+  "%s is far from the origin, and wants to be told",
+  async (target) => {
+    const { code, stdout, stderr } = await place.run(`edge ${target}`);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toBe("This edge is far away. Say where it reaches `precast serve`: --origin URL.\n");
+  },
+);
+
+test("without --origin an edge on the same machine asks the port that serve has by default", async () => {
+  expect((await place.run("edge nginx")).stdout).toContain("server 127.0.0.1:3000;");
+  expect((await place.run("edge caddy")).stdout).toContain("reverse_proxy http://127.0.0.1:3000");
+});
+
+test.each(["varnish", "fastly"])("%s has no files itself, and says so", async (target) => {
+  const { code, stderr } = await place.run(`edge ${target}`);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^\w+ has no files itself\. Say where a static host serves the tree: --tree-url URL\.\n$/);
+});
+
+test("Varnish speaks no TLS to what is behind it, and says so", async () => {
+  for (const line of [
+    "--tree-url https://tree.example.com",
+    "--tree-url http://tree.example.com --origin https://api.example.com",
+  ]) {
+    const { code, stderr } = await place.run(`edge varnish ${line}`);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^Varnish speaks no TLS .*http:\/\/\.\n$/)]);
+  }
+});
+
+test("what it makes for web servers names the folder of the tree, wherever it is run", async () => {
+  await edge("nginx --write nginx-out");
+  expect(readFileSync(join(place.folder, "nginx-out/precast.conf"), "utf8")).toContain(
+    `root "${join(place.folder, "out")}";`,
+  );
+});

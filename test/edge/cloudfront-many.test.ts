@@ -1,0 +1,35 @@
+/** `precast edge cloudfront` for more apps than a function has room for: in the same stand-in, with the same requests. */
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { EDGE_KEYS } from "../support/edge-apps.ts";
+import { openCloudfront } from "../support/edge-cloudfront.ts";
+import { proveEdge } from "../support/edge-proof.ts";
+import type { EdgeSite } from "../support/edge-site.ts";
+
+const MANY = Array.from({ length: 500 }, (_, index) => `app-${index}-of-many`);
+
+let made: { readonly size: number; readonly setup: string } | null = null;
+
+proveEdge({
+  name: "cloudfront with many apps",
+  line: "--tree-paths",
+  start: async (site: EdgeSite) => {
+    const apps = [...EDGE_KEYS, ...MANY].join(" ");
+    await site.place.json(`edge cloudfront --app ${apps} --origin ${site.origin.url} --write cloudfront`);
+    const folder = join(site.place.folder, "cloudfront");
+    made = {
+      size: statSync(join(folder, "viewer-request.js")).size,
+      setup: readFileSync(join(folder, "setup.txt"), "utf8"),
+    };
+    return openCloudfront(folder, site.out, site.origin.url);
+  },
+  passes: [],
+  refuses: ({ target }) => !target.startsWith("/api/"),
+  spells: null,
+});
+
+test("the function is as small as CloudFront wants it, and the setup says that it knows no keys", () => {
+  expect(made?.size).toBeLessThan(10_240);
+  expect(made?.setup).toContain("it looks into the folder of whatever key is sent");
+});

@@ -1,0 +1,101 @@
+/**
+ * `precast edge cloudfront`: CloudFront itself cannot be run here. Its functions run in Node with nothing but the language
+ * and in nginx's njs, and in a stand-in for CloudFront with a bucket and failover.
+ */
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openCloudfront, openFunction, requestOf } from "../support/edge-cloudfront.ts";
+import { type MapRequest, openCore } from "../support/edge-core.ts";
+import { startNginxWith } from "../support/edge-nginx.ts";
+import { findNginxModule, findProgram, type Running } from "../support/edge-program.ts";
+import { proveEdge } from "../support/edge-proof.ts";
+import { type EdgeSite, openEdgeSite } from "../support/edge-site.ts";
+import { edgeVectors, type Vector } from "../support/edge-vectors.ts";
+import { ask } from "../support/site.ts";
+
+proveEdge({
+  name: "cloudfront",
+  line: "--tree-paths",
+  start: async (site) => {
+    await site.place.json(`edge cloudfront --origin ${site.origin.url} --write cloudfront`);
+    return openCloudfront(join(site.place.folder, "cloudfront"), site.out, site.origin.url);
+  },
+  passes: [],
+  // Outside of the API there are the files of the tree: those are nobody's to ask for.
+  refuses: ({ target }) => !target.startsWith("/api/"),
+  // What is not in the bucket is asked for by its path there.
+  spells: null,
+});
+
+const NGINX = findProgram("nginx");
+const NJS = findNginxModule("ngx_http_js_module.so");
+
+describe("the function for the viewer's request", () => {
+  let site: EdgeSite;
+  let map: MapRequest;
+  let folder: string;
+  const vectors = edgeVectors();
+
+  beforeAll(async () => {
+    site = await openEdgeSite();
+    map = openCore(site.apps);
+    await site.place.json("edge cloudfront --origin https://api.example.com --write cloudfront");
+    folder = join(site.place.folder, "cloudfront");
+  });
+  afterAll(() => site.close());
+
+  test("is smaller than CloudFront allows", () => {
+    expect(statSync(join(folder, "viewer-request.js")).size).toBeLessThan(10_240);
+  });
+
+  test("names the file that the core names, and leaves every other path of the API as it is", () => {
+    const handler = openFunction(join(folder, "viewer-request.js"));
+    for (const vector of vectors) {
+      const result = handler({ request: eventOf(vector) }) as { uri?: string; statusCode?: number };
+      const expected = expectedOf(map, vector);
+      expect(`${told(vector)} ${result.statusCode ?? result.uri}`).toBe(`${told(vector)} ${expected}`);
+    }
+  });
+
+  test.skipIf(NGINX === null || NJS === null)("does the same in nginx's njs", async () => {
+    const script = `${readFileSync(join(folder, "viewer-request.js"), "utf8")}\n${RUN}`;
+    writeFileSync(join(folder, "run.js"), script);
+    const conf = "js_import run from run.js;\nserver { listen 127.0.0.1:PORT; location / { js_content run.run; } }";
+    const nginx: Running = await startNginxWith(folder, conf, `load_module ${NJS};`, NGINX as string);
+    try {
+      for (const vector of vectors) {
+        const request = { ...eventOf(vector), query: eventOf(vector).rawQueryString() ?? null };
+        const event = encodeURIComponent(JSON.stringify(request));
+        const { json } = await ask(nginx.url, `/?${event}`);
+        expect(`${told(vector)} ${json}`).toBe(`${told(vector)} ${expectedOf(map, vector)}`);
+      }
+    } finally {
+      await nginx.stop();
+    }
+  });
+});
+
+const RUN = `function run(r) {
+  var request = JSON.parse(decodeURIComponent(r.variables.args));
+  request.rawQueryString = function () {
+    return request.query === null ? undefined : request.query;
+  };
+  var result = handler({ request: request });
+  r.return(200, JSON.stringify(String(result.statusCode === undefined ? result.uri : result.statusCode)));
+}
+export default { run };
+`;
+
+const told = ({ method, target, keys }: Vector) => `${method} ${target} [${keys}]`;
+
+function eventOf({ method, target, keys }: Vector) {
+  return requestOf({ method, url: target, rawHeaders: keys.flatMap((key) => ["X-App-Key", key]) });
+}
+
+function expectedOf(map: MapRequest, { method, target, keys }: Vector): string {
+  const found = map(method, target, keys);
+  if (found === "preflight") return "204";
+  if (found !== "origin") return found;
+  return target.startsWith("/api/") ? (target.split("?")[0] as string) : "404";
+}

@@ -1,0 +1,88 @@
+/**
+ * `precast edge fastly`: Fastly cannot be run here, and no compiler but its own reads its VCL. What can be seen without is
+ * whether its rules name the right files: they are read from the text and followed.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { EDGE_KEY } from "../support/edge-apps.ts";
+import { type MapRequest, openCore } from "../support/edge-core.ts";
+import { type EdgeSite, openEdgeSite } from "../support/edge-site.ts";
+import { edgeVectors } from "../support/edge-vectors.ts";
+
+let site: EdgeSite;
+let map: MapRequest;
+let vcl: string;
+
+beforeAll(async () => {
+  site = await openEdgeSite();
+  map = openCore(site.apps);
+  await site.place.json("edge fastly --tree-url https://tree.example.com/precast/ --write fastly");
+  vcl = readFileSync(join(site.place.folder, "fastly/precast.vcl"), "utf8");
+});
+afterAll(() => site.close());
+
+/** The expressions by their conditions, in the order of the text. */
+function rules(): { pattern: RegExp; expression: string }[] {
+  const found = vcl.matchAll(/if \(req\.url ~ \{"(.*)"\}\) \{\n\s+set req\.http\.X-Precast-File = (.*);/g);
+  return [...found].map(([, pattern = "", expression = ""]) => ({ pattern: new RegExp(pattern), expression }));
+}
+
+/** The file that the first rule names which applies, below the folder of the app. */
+function fileOf(target: string): string | null {
+  for (const { pattern, expression } of rules()) {
+    const groups = pattern.exec(target);
+    if (groups !== null) return textOf(expression, groups);
+  }
+  return null;
+}
+
+const HEX = /std\.tolower\(bin\.base64_to_hex\(digest\.base64\(re\.group\.(\d)\)\)\)/;
+const HASH = /std\.tolower\(digest\.hash_sha256\(re\.group\.(\d)\)\)/;
+
+/** Strings beside each other are one. */
+function textOf(expression: string, groups: RegExpExecArray): string {
+  const group = (number: string) => groups[Number(number)] as string;
+  const word = new RegExp(`${HEX.source}|${HASH.source}|re\\.group\\.(\\d)|"([^"]*)"| +`, "g");
+  const read = (_: string, hex?: string, hash?: string, plain?: string, text?: string) => {
+    if (hex !== undefined) return Buffer.from(group(hex)).toString("hex");
+    if (hash !== undefined) return createHash("sha256").update(group(hash)).digest("hex");
+    return plain === undefined ? (text ?? "") : group(plain);
+  };
+  return expression.replace(word, read);
+}
+
+test("its rules name the file that the core names, or none", () => {
+  let named = 0;
+  for (const { target, keys } of edgeVectors()) {
+    const file = fileOf(target);
+    if (file === null || keys[0] !== EDGE_KEY || keys.length > 1) continue;
+    named += 1;
+    expect([target, `/x-53686f70/v1/${file}`]).toEqual([target, map("GET", target, keys)]);
+  }
+  expect(named).toBeGreaterThan(50);
+});
+
+test("its rules name all files that are spelled in the usual way", () => {
+  const plain = edgeVectors().filter((vector) => vector.class === "plain");
+  expect(plain.filter(({ target }) => fileOf(target) === null)).toEqual([]);
+  expect(fileOf("/api/v1/posts?filter[title]=News")).toBe("posts/filter/title/x-4e657773.json");
+  expect(fileOf(`/api/v1/posts?filter[title]=${"y".repeat(65)}`)).toMatch(
+    /^posts\/filter\/title\/h-[0-9a-f]{64}\.json$/,
+  );
+});
+
+test("knows each app by its key, whatever the case of others", () => {
+  expect(vcl).toContain('if (req.http.X-App-Key == "Shop") {\n    set req.http.X-Precast-App = "x-53686f70";');
+  expect(vcl).toContain('if (req.http.X-App-Key == "shop") {\n    set req.http.X-Precast-App = "s-shop";');
+  expect(vcl).toContain('set req.url = "/precast/" req.http.X-Precast-App "/v1/" req.http.X-Precast-File;');
+});
+
+test("opens and closes the same number of blocks, in strings and outside of them", () => {
+  const plain = vcl.replace(/\{".*?"\}/g, "").replace(/^\s*#(?!FASTLY).*$/gm, "");
+  expect(plain.split("{").length).toBe(plain.split("}").length);
+  expect(
+    plain.split("\n").filter((line) => /^\s*(set|unset|call|error|restart|return)\b/.test(line) && !line.endsWith(";")),
+  ).toEqual([]);
+});

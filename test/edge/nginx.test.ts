@@ -1,0 +1,47 @@
+/** `precast edge nginx` and `nginx-njs`, with Debian's nginx and its njs module. */
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { startNginxWith } from "../support/edge-nginx.ts";
+import { findNginxModule, findProgram, type Running } from "../support/edge-program.ts";
+import { proveEdge } from "../support/edge-proof.ts";
+import type { EdgeSite } from "../support/edge-site.ts";
+import type { Vector } from "../support/edge-vectors.ts";
+
+const NGINX = findProgram("nginx");
+const NJS = findNginxModule("ngx_http_js_module.so");
+
+/** nginx says of a path that is none what it thinks of it. */
+const refuses = ({ target }: Vector) => /^\/api\/v1\/(%zz|posts\/%|posts%|posts%00)$|\.\.\/\.\.\/etc/.test(target);
+
+/** Two headers of one name are one value since nginx 1.23; before, all but the first are out of sight. */
+const sees = ({ keys }: Vector) => keys.length > 1 && NGINX !== null && version(NGINX) < 23;
+
+proveEdge({
+  name: "nginx",
+  start: (site) => startNginx(site, "nginx", ""),
+  passes: ["encoded", "named", "hashed", "roundabout"],
+  refuses,
+  sees,
+  skip: NGINX === null,
+});
+
+proveEdge({
+  name: "nginx-njs",
+  start: (site) => startNginx(site, "nginx-njs", `load_module ${NJS};`),
+  passes: [],
+  refuses,
+  skip: NGINX === null || NJS === null,
+});
+
+function version(nginx: string): number {
+  const { stderr } = spawnSync(nginx, ["-v"], { encoding: "utf8" });
+  return Number(/nginx\/1\.(\d+)/.exec(stderr)?.[1]);
+}
+
+async function startNginx(site: EdgeSite, target: string, first: string): Promise<Running> {
+  await site.place.json(`edge ${target} --origin ${site.origin.url} --write nginx`);
+  const home = join(site.place.folder, "nginx");
+  const made = readFileSync(join(home, "precast.conf"), "utf8");
+  return startNginxWith(home, made.replace("listen 80;", "listen 127.0.0.1:PORT;"), first, NGINX as string);
+}

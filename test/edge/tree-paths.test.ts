@@ -1,0 +1,103 @@
+/** `precast serve --tree-paths`: a CDN that failed over from a bucket asks for the file's path, and gets the same answer. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { segment } from "../../shared/address.ts";
+import type { Served } from "../support/cli.ts";
+import { readTree } from "../support/cli.ts";
+import { EDGE_KEY, EDGE_KEYS, edgeId, HASHED_VALUES } from "../support/edge-apps.ts";
+import { type MapRequest, openCore } from "../support/edge-core.ts";
+import { type EdgeSite, openEdgeSite } from "../support/edge-site.ts";
+import { edgeVectors, isFile } from "../support/edge-vectors.ts";
+
+let site: EdgeSite;
+let plain: Served;
+let map: MapRequest;
+
+beforeAll(async () => {
+  site = await openEdgeSite("--tree-paths");
+  plain = await site.place.serve();
+  map = openCore(site.apps);
+});
+afterAll(() => site.close());
+
+const FOLDER = `/${segment(EDGE_KEY)}/v1`;
+const asked = { appKey: EDGE_KEY };
+
+test("every file of the tree is answered at its path, whatever the app, and is the file", async () => {
+  const values = [...HASHED_VALUES, ...EDGE_KEYS.map((key) => `only ${key}`)];
+  const hashes = Object.fromEntries(values.map((value) => [segment(value), encodeURIComponent(value)]));
+  const files = [...readTree(site.out)];
+  expect(files.length).toBeGreaterThan(200);
+  for (const [path, text] of files) {
+    const appKey = EDGE_KEYS.find((key) => path.startsWith(`${segment(key)}/`)) as string;
+    const [, field, hash = ""] = /filter\/(\w+)\/(.*)\.json$/.exec(path) ?? [];
+    const query = !hash.startsWith("h-") ? "" : `?filter[${field}]=${hashes[hash]}`;
+    const got = await site.origin.get(`/${path}${query}`, { appKey });
+    expect([path, got.status, got.text]).toEqual([path, 200, text]);
+    expect([got.headers["x-request-counted"], got.headers["cache-status"]]).toEqual(["false", "precast; hit"]);
+  }
+});
+
+test("the path that an edge makes of a request, with the query left as it was, gives the answer to the request", async () => {
+  const vectors = edgeVectors().filter((vector) => vector.class !== "preflight" && vector.method === "GET");
+  let paths = 0;
+  for (const { target, keys, ...vector } of vectors) {
+    const file = map("GET", target, keys);
+    if (file === "origin") continue;
+    paths += 1;
+    const query = target.includes("?") ? target.slice(target.indexOf("?")) : "";
+    const sent = { headers: { "X-App-Key": [...keys] } };
+    const [expected, got] = [await plain.get(target, sent), await site.origin.get(file + query, sent)];
+    // Of a value in another spelling than the canonical one there is no file, but an answer all the same.
+    expect([file, got.status, got.text]).toEqual([file, expected.status, expected.text]);
+    expect(got.headers["x-request-counted"]).toBe(
+      isFile(vector as never) ? "false" : expected.headers["x-request-counted"],
+    );
+  }
+  expect(paths).toBeGreaterThan(200);
+});
+
+describe("a path of the tree is not found", () => {
+  test.each([
+    ["with the key of another app", "/posts/page/1.json", { appKey: "shop" }],
+    ["without a key", "/posts/page/1.json", {}],
+    ["when it is not canonical", "/posts/page/01.json", asked],
+    ["when it is no file of an answer", "/posts/nothing/1.json", asked],
+    ["with an entry's id in upper case", `/posts/entry/${edgeId(1).toUpperCase()}.json`, asked],
+    ["when it is a hash and the query does not say of what", `/posts/filter/title/h-${"0".repeat(64)}.json`, asked],
+    [
+      "when it is a hash and the query says something else",
+      `/posts/filter/title/${segment(HASHED_VALUES[0] as string)}.json?filter[title]=news`,
+      asked,
+    ],
+    ["when it climbs", "/../v1/_schemas.json", asked],
+    ["with characters that no file has", "/po%73ts/page/1.json", asked],
+  ])("%s", async (_, path, sent) => {
+    const got = await site.origin.get(FOLDER + path, sent);
+    expect([got.status, got.json.error.code]).toEqual([404, "NOT_FOUND"]);
+  });
+
+  test("where nobody asked for them", async () => {
+    const { status, json } = await plain.get(`${FOLDER}/posts/page/1.json`, asked);
+    expect([status, json.error.code]).toEqual([404, "NOT_FOUND"]);
+  });
+});
+
+test("the state folder of the tree is no answer", async () => {
+  expect((await site.origin.get("/.precast/changes.json", asked)).status).toBe(404);
+  expect(readFileSync(join(site.out, ".precast/changes.json"), "utf8")).not.toBe("");
+});
+
+test("no query has one file answered as another", async () => {
+  const { text } = await plain.get("/api/v1/posts?page=2", asked);
+  for (const query of ["", "?page=1", "?filter[title]=news", "?sort=title"]) {
+    expect((await site.origin.get(`${FOLDER}/posts/page/2.json${query}`, asked)).text).toBe(text);
+  }
+  const [value = ""] = HASHED_VALUES;
+  const filtered = await plain.get(`/api/v1/posts?filter[title]=${value}`, asked);
+  for (const more of ["", "&page=2", "&per_page=1", "&filter[price]=0"]) {
+    const target = `${FOLDER}/posts/filter/title/${segment(value)}.json?filter[title]=${value}${more}`;
+    expect((await site.origin.get(target, asked)).text).toBe(filtered.text);
+  }
+});

@@ -1,0 +1,121 @@
+/**
+ * What of CloudFront can be had on one machine: the functions run with nothing but the language, a static host is the
+ * bucket, and failover asks the server for the same path. It is a stand-in, written from CloudFront's documentation.
+ */
+import { readFileSync } from "node:fs";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createContext, runInContext } from "node:vm";
+import type { Running } from "./edge-program.ts";
+import { openStatic } from "./edge-static.ts";
+import { askBytes, type GotBytes } from "./site.ts";
+
+export type CloudfrontRequest = {
+  readonly method: string;
+  readonly uri: string;
+  readonly querystring: Readonly<Record<string, { readonly value: string; readonly multiValue?: unknown[] }>>;
+  readonly headers: Readonly<Record<string, { readonly value: string; readonly multiValue?: unknown[] }>>;
+};
+type CloudfrontResponse = {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, { readonly value: string }>>;
+  /** Text where a function has made it. */
+  readonly body?: Buffer | { readonly data: string };
+};
+type Handler = (event: object) => object;
+
+/** `folder` has the two functions, as the program has written them. */
+export async function openCloudfront(folder: string, out: string, server: string): Promise<Running> {
+  const onRequest = openFunction(join(folder, "viewer-request.js"));
+  const onResponse = openFunction(join(folder, "viewer-response.js"));
+  const bucket = await openStatic(out);
+  const edge = createServer({ maxHeaderSize: 65_536 }, async (incoming, outgoing) => {
+    const asked = onRequest({ request: requestOf(incoming) }) as CloudfrontRequest | CloudfrontResponse;
+    const made = "statusCode" in asked ? asked : await fetchOrFail(asked, incoming, bucket.url, server);
+    const { statusCode, headers, body } = { body: Buffer.alloc(0), ...made };
+    const answer =
+      "statusCode" in asked ? asked : (onResponse({ response: { statusCode, headers } }) as CloudfrontResponse);
+    for (const [name, { value }] of Object.entries(answer.headers)) outgoing.setHeader(name, value);
+    outgoing.writeHead(answer.statusCode).end("data" in body ? body.data : body);
+  });
+  await new Promise<void>((resolve) => edge.listen(0, "127.0.0.1", resolve));
+  const stop = async () => {
+    edge.closeAllConnections();
+    await new Promise((resolve) => edge.close(resolve));
+    await bucket.stop();
+  };
+  return { url: `http://127.0.0.1:${(edge.address() as AddressInfo).port}`, stop };
+}
+
+export function openFunction(path: string): Handler {
+  const context = createContext({});
+  runInContext(readFileSync(path, "utf8"), context);
+  return runInContext("handler", context) as Handler;
+}
+
+/** Names and values of the query as they stand in the URL, and repeated ones together. */
+export function requestOf({
+  method = "GET",
+  url = "/",
+  rawHeaders,
+}: Pick<IncomingMessage, "method" | "url" | "rawHeaders">) {
+  const [uri = "", query] = url.includes("?")
+    ? [url.slice(0, url.indexOf("?")), url.slice(url.indexOf("?") + 1)]
+    : [url];
+  const pairs = (query ?? "").split("&").filter((part) => part !== "");
+  const parameters = pairs.map((part): [string, string] => {
+    const [name = "", ...rest] = part.split("=");
+    return [name, rest.join("=")];
+  });
+  const headers = rawHeaders.flatMap((name, at): [string, string][] =>
+    at % 2 === 0 ? [[name.toLowerCase(), rawHeaders[at + 1] as string]] : [],
+  );
+  return {
+    method,
+    uri,
+    querystring: together(parameters),
+    headers: together(headers),
+    rawQueryString: () => query,
+  };
+}
+
+function together(pairs: readonly [string, string][]): CloudfrontRequest["headers"] {
+  const names = [...new Set(pairs.map(([name]) => name))];
+  return Object.fromEntries(
+    names.map((name) => {
+      const values = pairs.filter(([other]) => other === name).map(([, value]) => ({ value }));
+      return [name, { ...(values[0] as { value: string }), ...(values.length > 1 ? { multiValue: values } : {}) }];
+    }),
+  );
+}
+
+async function fetchOrFail(asked: CloudfrontRequest, incoming: IncomingMessage, bucket: string, server: string) {
+  const query = Object.entries(asked.querystring).flatMap(([name, { value, multiValue = [{ value }] }]) =>
+    (multiValue as { value: string }[]).map((one) => `${name}=${one.value}`),
+  );
+  const { headers, method = "GET" } = incoming;
+  const keys = incoming.headersDistinct["x-app-key"] ?? [];
+  const kept = { "X-App-Key": keys, "X-Request-Id": String(headers["x-request-id"]) };
+  const validator = headers["if-none-match"] === undefined ? {} : { "If-None-Match": headers["if-none-match"] };
+  const sent = {
+    method,
+    headers: keys.length === 0 ? { "X-Request-Id": kept["X-Request-Id"], ...validator } : { ...kept, ...validator },
+  };
+  const untouched = asked.uri === (incoming.url ?? "").split("?")[0];
+  const target = untouched ? (incoming.url as string) : asked.uri + (query.length === 0 ? "" : `?${query.join("&")}`);
+  const found = await askBytes(bucket, asked.uri, sent).catch(() => null);
+  return told(found !== null && found.status < 400 ? found : await askBytes(server, target, sent).catch(() => GONE));
+}
+
+const GONE: GotBytes = { status: 502, headers: {}, bytes: Buffer.alloc(0) };
+const HOP = ["connection", "keep-alive", "transfer-encoding", "date"];
+
+function told({ status, headers, bytes }: GotBytes): CloudfrontResponse {
+  const kept = Object.entries(headers).filter(([name]) => !HOP.includes(name));
+  return {
+    statusCode: status,
+    headers: Object.fromEntries(kept.map(([name, value]) => [name, { value }])),
+    body: bytes,
+  };
+}

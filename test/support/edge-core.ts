@@ -1,0 +1,38 @@
+/** The mapping core as an edge runs it: its text alone, in a context that has nothing but the language. */
+import { createContext, runInContext } from "node:vm";
+import { readCore } from "../../cli/edge/script.ts";
+import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
+import { type App, findType } from "../../shared/catalog.ts";
+import { type FreeShape, meter } from "../../shared/metering.ts";
+import { planRequest } from "../../shared/plan.ts";
+import { isRefusal } from "../../shared/refusal.ts";
+import { readRequest } from "../../shared/request.ts";
+
+export type MapRequest = (method: string, target: string, keys: readonly string[]) => string;
+
+const TEXT = readCore();
+
+/** The core for these apps. Several X-App-Key headers reach it joined. */
+export function openCore(apps: readonly App[]): MapRequest {
+  const folders = JSON.stringify(Object.fromEntries(apps.map(({ key }) => [key, folderOf(key).replace("/v1", "")])));
+  const context = createContext({});
+  const map = runInContext(`${TEXT}\n(m, t, k) => mapRequest(${folders}, m, t, k)`, context) as (
+    method: string,
+    target: string,
+    appKey: string | undefined,
+  ) => string;
+  return (method, target, keys) => map(method, target, keys.length === 0 ? undefined : keys.join(", "));
+}
+
+/** What our own code says: the file of a request, if it is a free one that is answered with 200 and without a warning. */
+export function fileOfRequest(apps: readonly App[], target: string, keys: readonly string[]): string | null {
+  const request = readRequest({ method: "GET", target, appKey: keys.length === 0 ? undefined : keys.join(", ") });
+  if (request.kind !== "request" || request.likes.length > 0) return null;
+  const app = apps.find(({ key }) => key === request.appKey);
+  if (app === undefined) return null;
+  const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
+  const { shape, counted } = meter(request, type);
+  if (counted || isRefusal(planRequest(request, type))) return null;
+  const address = addressOf(request, shape as FreeShape, type);
+  return address === null ? null : `/${folderOf(app.key)}/${fileOf(address)}`;
+}

@@ -1,0 +1,31 @@
+/** nginx with a configuration that a test has: one worker, and nothing outside its folder. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { freePort, type Running, startProgram } from "./edge-program.ts";
+
+const SCRATCH = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+
+/** `site` is what belongs into the http block, with PORT for the port; `first` what comes before all else. */
+export async function startNginxWith(home: string, site: string, first: string, nginx: string): Promise<Running> {
+  const port = await freePort();
+  writeFileSync(join(home, "site.conf"), site.replaceAll("PORT", String(port)));
+  writeFileSync(join(home, "nginx.conf"), mainConfiguration(home, first));
+  return startProgram(nginx, ["-p", home, "-c", join(home, "nginx.conf")], port, home);
+}
+
+function mainConfiguration(home: string, first: string): string {
+  return `${first}
+daemon off;
+${process.getuid?.() === 0 ? "user root;" : ""}
+worker_processes 1;
+pid ${join(home, "pid")};
+error_log stderr;
+events { }
+http {
+  ${SCRATCH.map((name) => `${name}_temp_path ${join(home, name)};`).join("\n  ")}
+  access_log off;
+  large_client_header_buffers 4 64k;
+  include ${join(home, "site.conf")};
+}
+`;
+}

@@ -1,0 +1,176 @@
+/** The proof that an edge is right: it is asked everything that the origin is asked, and must answer the same. */
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { redactTarget } from "../../server/log/redaction.ts";
+import type { Running } from "./edge-program.ts";
+import { type EdgeSite, openEdgeSite } from "./edge-site.ts";
+import { edgeVectors, type FileClass, isFile, type Vector } from "./edge-vectors.ts";
+import { type Asked, askBytes, type GotBytes } from "./site.ts";
+
+export type Proof = {
+  readonly name: string;
+  /** Starts the edge with the configuration that the program prints for it. */
+  readonly start: (site: EdgeSite) => Promise<Running>;
+  /** The files that it cannot name, and may have from the origin. */
+  readonly passes: readonly FileClass[];
+  /** What the host itself refuses before any configuration is asked: of these it is 400 or 404. */
+  readonly refuses?: (vector: Vector) => boolean;
+  /** What the host shows its configuration otherwise than it was sent. */
+  readonly sees?: (vector: Vector) => boolean;
+  /** How the host spells a target that it sends on, where not as it came; null where it asks for something else. */
+  readonly spells?: ((target: string) => string) | null;
+  /** What `precast serve` is told. */
+  readonly line?: string;
+  /** Not run, for the program is not installed. */
+  readonly skip?: boolean;
+};
+
+/** What of the origin's answer must be there in the edge's, by the lower-case names of headers. */
+const HEADERS = [
+  "content-type",
+  "x-request-counted",
+  "cache-status",
+  "cache-control",
+  "cdn-cache-control",
+  "access-control-allow-origin",
+  "access-control-expose-headers",
+  "access-control-allow-methods",
+  "access-control-allow-headers",
+  "access-control-max-age",
+  "x-request-warning",
+  "retry-after",
+  "allow",
+];
+
+const VECTORS = edgeVectors();
+
+const told = ({ method, target, keys }: Vector) => `${method} ${target.slice(0, 200)} [${keys}]`;
+
+export function proveEdge({ name, start, passes, skip = false, ...host }: Proof): void {
+  const { refuses = () => false, sees = () => false, spells = (target: string) => target, line = "" } = host;
+  describe.skipIf(skip)(name, () => {
+    let site: EdgeSite;
+    let edge: Running;
+    const vectors = VECTORS.map((vector, index) => ({ ...vector, id: `${name.replaceAll(" ", "-")}-${index}` })).filter(
+      (vector) => !sees(vector),
+    );
+    const own = vectors.filter((vector) => isFile(vector) && !passes.includes(vector.class as FileClass));
+    const taken = vectors.filter((vector) => !refuses(vector));
+
+    beforeAll(async () => {
+      site = await openEdgeSite(line);
+      edge = await start(site);
+    });
+    afterAll(async () => {
+      await edge?.stop();
+      await site?.close();
+    });
+
+    test("gives every answer of the origin, byte for byte, with the headers of the contract", async () => {
+      expect(taken.length).toBeGreaterThan(200);
+      for (const vector of taken) {
+        const [expected, got] = [
+          await askOne(site.origin.url, vector, "origin"),
+          await askOne(edge.url, vector, vector.id),
+        ];
+        expect(shown(vector, got)).toEqual(shown(vector, expected));
+        expect(got.headers.vary, told(vector)).toMatch(/\bX-App-Key\b/);
+      }
+    });
+
+    test("lets no request for a file that it can name reach the origin, and sends on all others as they came", async () => {
+      const reached = await site.reached();
+      expect(own.filter(({ id }) => reached.has(id)).map(told)).toEqual([]);
+      const others = taken.filter((vector) => !isFile(vector) && vector.class !== "preflight");
+      expect(others.filter(({ id }) => !reached.has(id)).map(told)).toEqual([]);
+      expect(vectors.filter((vector) => vector.class === "preflight" && reached.has(vector.id))).toEqual([]);
+      if (spells === null) return;
+      for (const { id, target, keys } of others) {
+        expect(reached.get(id)).toBe(redactTarget(spells(target), keys[0] ?? ""));
+      }
+    });
+
+    test("serves nothing that it refuses", async () => {
+      for (const vector of vectors.filter(refuses)) {
+        const { status } = await askOne(edge.url, vector, vector.id);
+        expect([400, 404], told(vector)).toContain(status);
+      }
+    });
+
+    test("says 304 to who has the file already, and the whole file to who has another", async () => {
+      for (const kind of new Set(own.map((vector) => vector.class))) {
+        const vector = own.find((candidate) => candidate.class === kind) as Vector;
+        const { headers, bytes } = await askOne(edge.url, vector, "validator");
+        const etag = headers.etag as string;
+        expect(etag).toMatch(/^(W\/)?"[^"]+"$/);
+        for (const tag of [etag, `"other", ${etag}`, "*", `W/${etag.replace(/^W\//, "")}`]) {
+          const again = await askOne(edge.url, vector, "validator", { "If-None-Match": tag });
+          expect([tag, again.status, again.bytes.length, again.headers.etag]).toEqual([tag, 304, 0, etag]);
+          expect(again.headers["x-request-counted"]).toBe("false");
+          expect(again.headers["access-control-allow-origin"]).toBe("*");
+        }
+        const other = await askOne(edge.url, vector, "validator", { "If-None-Match": '"other"' });
+        expect([other.status, other.bytes.equals(bytes)]).toEqual([200, true]);
+      }
+      expect([...(await site.reached()).keys()]).not.toContain("validator");
+    });
+
+    test("gives the whole file whatever else is asked of it", async () => {
+      const vector = own.find((candidate) => candidate.class === "plain") as Vector;
+      const { bytes } = await askOne(edge.url, vector, "whole");
+      for (const headers of WHOLE) {
+        const got = await askOne(edge.url, vector, "whole", headers);
+        expect([headers, got.status, got.bytes.equals(bytes)]).toEqual([headers, 200, true]);
+      }
+    });
+
+    test("gives the same to who takes it compressed", async () => {
+      for (const kind of ["plain", "counted", "missing"]) {
+        const vector = vectors.find((candidate) => candidate.class === kind) as Vector;
+        const [plain, got] = [
+          await askOne(edge.url, vector, "compressed"),
+          await askOne(edge.url, vector, "compressed", { "Accept-Encoding": "gzip" }),
+        ];
+        const bytes = got.headers["content-encoding"] === "gzip" ? gunzipSync(got.bytes) : got.bytes;
+        expect([kind, got.status, bytes.toString("latin1")]).toEqual([
+          kind,
+          plain.status,
+          plain.bytes.toString("latin1"),
+        ]);
+      }
+    });
+
+    test("answers what it can name when the origin is gone", async () => {
+      const before = new Map<string, GotBytes>();
+      for (const vector of own) before.set(vector.id, await askOne(edge.url, vector, vector.id));
+      await site.origin.stop();
+      for (const vector of own) {
+        const [got, was] = [await askOne(edge.url, vector, vector.id), before.get(vector.id) as GotBytes];
+        expect(shown(vector, got)).toEqual(shown(vector, was));
+      }
+      const preflight = vectors.find((vector) => vector.class === "preflight") as Vector;
+      expect((await askOne(edge.url, preflight, "preflight")).status).toBe(204);
+      const counted = vectors.find((vector) => vector.class === "counted") as Vector;
+      expect((await askOne(edge.url, counted, "counted")).status).toBeGreaterThanOrEqual(500);
+    });
+  });
+}
+
+/** How hosts spell a path that they read as a URI: what none may hold is encoded, and means the same to the origin. */
+export function asUri(target: string): string {
+  return target.replace(/[{}]/g, encodeURIComponent);
+}
+
+/** The server knows neither ranges nor dates. */
+const WHOLE = [{ Range: "bytes=0-3" }, { "If-Modified-Since": "Wed, 01 Jan 2020 00:00:00 GMT" }];
+
+function askOne(url: string, vector: Vector, id: string, more: Asked["headers"] = {}): Promise<GotBytes> {
+  const { method, target, keys } = vector;
+  const key: Record<string, string[]> = keys.length === 0 ? {} : { "X-App-Key": [...keys] };
+  return askBytes(url, target, { method, headers: { ...more, ...key, "X-Request-Id": id } });
+}
+
+function shown(vector: Vector, { status, headers, bytes }: GotBytes): object {
+  const kept = HEADERS.map((name) => [name, headers[name]]);
+  return { asked: told(vector), status, headers: Object.fromEntries(kept), body: bytes.toString("latin1") };
+}
