@@ -92,13 +92,32 @@ export function treeProblems(expected: TreeFiles, got: TreeFiles, out: string): 
   ];
 }
 
-/** Files with the same bytes as before whose modification time has changed. */
+/**
+ * Files with the same bytes as before whose modification time has changed; and others that a web server could not tell from
+ * what they replace, by size and second.
+ */
 export function touchProblems(before: TreeFiles, after: TreeFiles): string[] {
   const touched = [...after].filter(([path, { bytes, mtime }]) => {
     const old = before.get(path);
     return old?.bytes === bytes && old.mtime !== mtime;
   });
-  return few(touched.map(([path]) => `${path} was written though its bytes are the same`));
+  const alike = [...after].filter(([path, { bytes, mtime }]) => {
+    const old = before.get(path);
+    return (
+      old !== undefined &&
+      old.bytes !== bytes &&
+      old.bytes.length === bytes.length &&
+      secondOf(old.mtime) === secondOf(mtime)
+    );
+  });
+  return [
+    ...few(touched.map(([path]) => `${path} was written though its bytes are the same`)),
+    ...few(alike.map(([path]) => `${path} has the size and the second of what it replaces`)),
+  ];
+}
+
+function secondOf(nanoseconds: bigint): bigint {
+  return nanoseconds / 1_000_000_000n;
 }
 
 /** What differs between two trees, as `changes.json` records it, by file. */

@@ -1,5 +1,5 @@
 /** Compares answers with the files of a tree, and writes those that differ into a stage beside it. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { readOrNull } from "./folder.ts";
 
@@ -30,7 +30,10 @@ export function writeLoad({ tree, stage, paths, standing, ends, bytes }: Load, m
   return paths.map((path, index) => {
     const content = bytes.subarray(ends[index - 1] ?? 0, ends[index]);
     const written = compare(content, join(tree, path), standing[index] ?? "unknown");
-    if (written.outcome !== "same" && stage !== null) writeNew(join(stage, path), content, made);
+    if (written.outcome === "same" || stage === null) return written;
+    writeNew(join(stage, path), content, made);
+    if (written.outcome === "changed" && written.before === content.length)
+      makeNewer(join(stage, path), join(tree, path));
     return written;
   });
 }
@@ -40,6 +43,15 @@ function compare(content: Uint8Array, file: string, standing: Standing): Written
   const before = standing === "none" ? null : readOrNull(file);
   if (before === null) return { outcome: "added", before: 0 };
   return { outcome: before.equals(content) ? "same" : "changed", before: before.length };
+}
+
+/**
+ * What web servers make ETags of is the size and the second of the last change: another content of the same size gets a later
+ * second.
+ */
+function makeNewer(file: string, former: string): void {
+  const next = Math.floor((statSync(former, { throwIfNoEntry: false })?.mtimeMs ?? 0) / 1_000) + 1;
+  if (statSync(file).mtimeMs < next * 1_000) utimesSync(file, next, next);
 }
 
 function writeNew(file: string, content: Uint8Array, made: Set<string>): void {
