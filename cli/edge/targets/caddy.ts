@@ -22,8 +22,8 @@ const HEAD = [
   "When an app is added, make it again.",
   "",
   "Caddy makes the ETag of a file of its time and size, the origin of its bytes: a client that meets both is sent a body",
-  "once more, never a wrong one. A build keeps the times of files that it does not change; whoever copies a tree has to",
-  "keep them, too (rsync -t). Two builds in one second may give a file of the same size the same ETag.",
+  "once more, never a wrong one. A build keeps the times of files that it does not change, and gives another content of the",
+  "same size a later second; whoever copies a tree has to keep them, too (rsync -t).",
   "A path that cannot be decoded (`%zz`) Caddy refuses itself, with 400. What no URI may hold (`{`) it sends on encoded.",
 ];
 
