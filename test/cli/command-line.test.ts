@@ -9,7 +9,21 @@ import { writeBundle } from "../support/content.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { openStore, type Store } from "../support/site.ts";
 
-const COMMANDS = ["migrate", "import", "build", "watch", "serve", "explain", "verify", "status", "doctor", "usage"];
+const COMMANDS = [
+  "migrate",
+  "import",
+  "build",
+  "watch",
+  "serve",
+  "deploy",
+  "explain",
+  "verify",
+  "status",
+  "doctor",
+  "usage",
+];
+/** Those that need no database. */
+const WITHOUT = ["deploy"];
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
   migrate: [],
@@ -35,13 +49,26 @@ const OWN: Record<string, string[]> = {
     "--admin-host",
     "--log-level",
   ],
+  deploy: [
+    "--dry-run",
+    "--max-delete",
+    "--force",
+    "--cache-control",
+    "--cdn-cache-control",
+    "--concurrency",
+    "--endpoint",
+    "--region",
+    "--path-style",
+    "--retries",
+    "--timeout",
+  ],
   explain: ["--app"],
   verify: ["--app", "--sample"],
   status: [],
   doctor: ["--fix", "--connections"],
   usage: ["--app", "--since", "--until", "--csv"],
 };
-const VARIABLE = /\((PRECAST_[A-Z_]+|DATABASE_URL)\)$/;
+const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)\)$/;
 const STACK = /\n\s+at .*:\d+/;
 const SENTENCE = /^[^\n]+\.\n$/;
 
@@ -498,7 +525,7 @@ describe("on a database", () => {
     await dropDatabase(url);
   });
 
-  test.each(COMMANDS.filter((command) => command !== "migrate"))(
+  test.each(COMMANDS.filter((command) => command !== "migrate" && !WITHOUT.includes(command)))(
     "%s asks for precast migrate where the schema is not there",
     async (command) => {
       const url = await createDatabase(inject("postgresUrl"), "empty");
@@ -510,7 +537,7 @@ describe("on a database", () => {
     },
   );
 
-  test.each(COMMANDS.filter((command) => command !== "migrate"))(
+  test.each(COMMANDS.filter((command) => command !== "migrate" && !WITHOUT.includes(command)))(
     "%s refuses a schema that a newer version has made",
     async (command) => {
       await store.database.execute("INSERT INTO precast.migrations (name) VALUES ('9999_future.sql')");
@@ -537,11 +564,14 @@ describe("without a database that answers", () => {
     refused = `postgres://nobody@127.0.0.1:${port}/none`;
   });
 
-  test.each(COMMANDS.filter((command) => command !== "serve"))("%s says so in one sentence", async (command) => {
-    const { code, stdout, stderr } = await nowhere.run(callOf(command, "bundle"), { DATABASE_URL: refused });
-    expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(/^The database did not answer .*ECONNREFUSED.*DATABASE_URL.*\.\n$/);
-  });
+  test.each(COMMANDS.filter((command) => command !== "serve" && !WITHOUT.includes(command)))(
+    "%s says so in one sentence",
+    async (command) => {
+      const { code, stdout, stderr } = await nowhere.run(callOf(command, "bundle"), { DATABASE_URL: refused });
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(/^The database did not answer .*ECONNREFUSED.*DATABASE_URL.*\.\n$/);
+    },
+  );
 
   test("tells the stack with --debug", async () => {
     const { code, stderr } = await nowhere.run("status --debug", { DATABASE_URL: refused });
