@@ -1,5 +1,7 @@
 /** What a deploy must leave behind, read out of the store without Precast's own client. */
 import { existsSync } from "node:fs";
+import { type Deployed, type DeployOptions, deployTree } from "../../cli/deploy/deploy.ts";
+import { openTarget } from "../../cli/deploy/target.ts";
 import { readTree } from "./cli.ts";
 import type { S3 } from "./s3.ts";
 
@@ -29,5 +31,18 @@ export function differencesOf(files: ReadonlyMap<string, string>, out: string): 
     if (!files.has(path)) return [`missing: ${path}`];
     if (!tree.has(path)) return [`surplus: ${path}`];
     return files.get(path) === tree.get(path) ? [] : [`differs: ${path}`];
+  });
+}
+
+/** A deploy in this process, which is sooner done than one of its own. */
+export function deployHere(s3: S3, out: string, options: Partial<DeployOptions> = {}): Promise<Deployed> {
+  const { accessKeyId, secretAccessKey } = s3.keys;
+  const patience = { timeout: 30, retries: 2, now: () => new Date() };
+  const reached = { endpoint: s3.url, region: s3.env.AWS_REGION ?? null, pathStyle: true, concurrency: 4 };
+  const settings = { ...patience, ...reached, accessKeyId, secretAccessKey, sessionToken: null, out };
+  return deployTree(openTarget("s3://content/api", settings, patience), {
+    ...{ out, dryRun: false, force: false, maxDelete: 256, concurrency: 4, permit: () => {} },
+    ...{ cacheControl: "max-age=60", cdnCacheControl: "max-age=3600" },
+    ...options,
   });
 }
