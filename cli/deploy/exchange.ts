@@ -42,19 +42,18 @@ export async function exchange<T>(
     const outcome = await attempt(await make(), judge, host, patience);
     if ("done" in outcome) return outcome.done;
     if (!outcome.passing || tries >= patience.retries) throw outcome.fault;
-    const growing = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** tries);
-    await pause(Math.max(growing, outcome.after ?? 0));
+    await pause(pauseBefore(tries, outcome.after ?? null, patience.now()));
   }
 }
 
-/** `after` is how many milliseconds the other side wants to be left alone. */
-type Outcome<T> = Verdict<T> & { readonly after?: number | null };
+/** `after` is a `Retry-After`. */
+type Outcome<T> = Verdict<T> & { readonly after?: string | null };
 
 async function attempt<T>(
   { method, url, headers, body }: Outgoing,
   judge: (sent: Sent) => Verdict<T>,
   host: string,
-  { timeout, now }: Patience,
+  { timeout }: Patience,
 ): Promise<Outcome<T>> {
   const limit = AbortSignal.timeout(Math.ceil((timeout + (body?.length ?? 0) / SLOWEST) * 1_000));
   try {
@@ -64,7 +63,7 @@ async function attempt<T>(
       headers: response.headers,
       body: Buffer.from(await response.arrayBuffer()),
     };
-    return { ...judge(sent), after: retryAfter(sent.headers, now()) };
+    return { ...judge(sent), after: sent.headers.get("retry-after") };
   } catch (error) {
     if (error instanceof RemoteFault) throw error;
     if (limit.aborted) return { fault: new RemoteFault("silent", silence(host, timeout)), passing: true };
@@ -88,12 +87,12 @@ function connectionFault(error: unknown, host: string): { fault: RemoteFault; pa
 
 const LONGEST_WAIT = 60_000;
 
-/** Milliseconds; null where nothing is asked for. */
-function retryAfter(headers: Headers, now: Date): number | null {
-  const text = headers.get("retry-after");
-  if (text === null) return null;
-  const wait = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - now.getTime();
-  return Number.isNaN(wait) ? null : Math.min(LONGEST_WAIT, Math.max(0, wait));
+/** Milliseconds: after so many tries that failed, and what the other side asks for (seconds or a date). */
+export function pauseBefore(tries: number, retryAfter: string | null, now: Date): number {
+  const growing = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** tries);
+  if (retryAfter === null) return growing;
+  const asked = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - now.getTime();
+  return Number.isNaN(asked) ? growing : Math.max(growing, Math.min(LONGEST_WAIT, asked));
 }
 
 /** Statuses behind which another try may be well. */

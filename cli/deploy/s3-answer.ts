@@ -80,15 +80,16 @@ export function isError(body: Buffer): boolean {
 
 export type ListPage = { readonly keys: readonly string[] /** Null on the last page. */; readonly next: string | null };
 
-/** Keys come percent-encoded (`encoding-type=url`). Null for what is no whole list. */
+/** Keys are percent-encoded where the list says so (`encoding-type=url`). Null for what is no whole list. */
 export function readList(body: Buffer): ListPage | null {
   const text = body.toString("utf8").trim();
   if (!/^(<\?xml[^>]*>)?\s*<ListBucketResult\b/.test(text) || !text.endsWith("</ListBucketResult>")) return null;
   const truncated = textIn(text, "IsTruncated");
   const next = textIn(text, "NextContinuationToken");
   if (truncated === null || (truncated === "true" && next === null)) return null;
+  const isEncoded = textIn(text, "EncodingType") === "url";
   const keys = [...text.matchAll(/<Contents>.*?<Key>([^<]*)<\/Key>.*?<\/Contents>/gs)].map(([, key = ""]) =>
-    decodeURIComponent(unescapeXml(key).replaceAll("+", " ")),
+    isEncoded ? decodeURIComponent(unescapeXml(key).replaceAll("+", " ")) : unescapeXml(key),
   );
   return { keys, next: truncated === "true" ? next : null };
 }

@@ -72,12 +72,7 @@ export function openS3Store(options: S3Options): Store {
       return send({ method: "PUT", key: keyOf(key), headers: all, body }, (sent) => judgePut(sent, where), permit);
     },
     remove: async (key, permit) => {
-      const judge = ({ status }: Sent) => ([200, 204].includes(status) ? { done: null } : null);
-      await send(
-        { method: "DELETE", key: keyOf(key) },
-        (sent) => (isMissing(sent) ? { done: null } : judge(sent)),
-        permit,
-      );
+      await send({ method: "DELETE", key: keyOf(key) }, (sent) => judgeRemove(sent, where), permit);
     },
     list: async function* () {
       const below = prefix === "" ? "" : `${prefix}/`;
@@ -145,6 +140,12 @@ function judgePut(sent: Sent, where: Bucket): Verdict<PutOutcome> | null {
   if (sent.status === 501) return { done: { kind: "unsupported" } };
   if (sent.status !== 200) return null;
   return etag === null || isError(sent.body) ? faultOrGarbled(sent, where) : { done: { kind: "put", etag } };
+}
+
+function judgeRemove(sent: Sent, where: Bucket): Verdict<null> | null {
+  if (isMissing(sent) || sent.status === 204) return { done: null };
+  if (sent.status !== 200) return null;
+  return sent.body.length > 0 ? faultOrGarbled(sent, where) : { done: null };
 }
 
 function judgeList(sent: Sent, where: Bucket): Verdict<NonNullable<ReturnType<typeof readList>>> | null {

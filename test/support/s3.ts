@@ -31,6 +31,8 @@ export type Trouble =
   /** The connection ends before anything is done, or when it is done and before it is told. */
   | "cut"
   | "cut when done"
+  /** The answer, and all that it takes, when something else is done. */
+  | { readonly after: Promise<unknown> }
   /** No answer at all. */
   | "silence"
   /** The answer's body, changed. */
@@ -101,10 +103,11 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
       response.writeHead(status, { ...common, ...headers });
       response.end(request.method === "HEAD" ? undefined : bytes);
     };
+    const go = () => send(...decide(asked, { method: asked.method, target, headers: request.headers, body }));
     if (trouble === "cut") request.socket.destroy();
+    else if (typeof trouble === "object" && "after" in trouble) void trouble.after.then(go);
     else if (typeof trouble === "object") send(trouble.status, trouble.headers, trouble.body);
-    else if (trouble !== "silence")
-      send(...decide(asked, { method: asked.method, target, headers: request.headers, body }));
+    else if (trouble !== "silence") go();
   }
 
   function decide(asked: S3Request, signed: Signed): Answer {
@@ -156,7 +159,8 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     const [prefix, delimiter] = [query.get("prefix") ?? "", query.get("delimiter") ?? ""];
     const token = query.get("continuation-token");
     const after = token === null ? (query.get("marker") ?? query.get("start-after") ?? "") : untoken(token);
-    const spell = query.get("encoding-type") === "url" ? (text: string) => encodeURIComponent(text) : escapeXml;
+    const isEncoded = query.get("encoding-type") === "url";
+    const spell = isEncoded ? urlEncoded : escapeXml;
     const most = Math.min(page, Number(query.get("max-keys") ?? page));
     const groups = new Set<string>();
     const found: string[] = [];
@@ -175,7 +179,7 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     const next = more
       ? `<NextContinuationToken>${tokenOf(last)}</NextContinuationToken><NextMarker>${spell(last)}</NextMarker>`
       : "";
-    const head = `<Name>${bucket}</Name><Prefix>${spell(prefix)}</Prefix><KeyCount>${shown.length}</KeyCount><MaxKeys>${most}</MaxKeys>`;
+    const head = `<Name>${bucket}</Name><Prefix>${spell(prefix)}</Prefix><KeyCount>${shown.length}</KeyCount><MaxKeys>${most}</MaxKeys>${isEncoded ? "<EncodingType>url</EncodingType>" : ""}`;
     return xml(
       `<ListBucketResult>${head}<IsTruncated>${more}</IsTruncated>${next}${parts.join("")}</ListBucketResult>`,
     );
@@ -250,6 +254,11 @@ function tokenOf(key: string): string {
 
 function untoken(token: string): string {
   return Buffer.from(token.slice(1), "base64url").toString();
+}
+
+/** A blank is a plus, a slash stays. */
+function urlEncoded(text: string): string {
+  return encodeURIComponent(text).replaceAll("%20", "+").replaceAll("%2F", "/");
 }
 
 function escapeXml(text: string): string {
