@@ -86,7 +86,7 @@ describe("the layout", () => {
   test.each([
     ["pg", ["shared/database/cancel.ts", "shared/database/pool.ts", "shared/database/postgres.ts"]],
     ["@electric-sql/pglite", ["shared/database/embedded-worker.ts"]],
-    ["aws4fetch", ["cli/deploy/s3-store.ts"]],
+    ["aws4fetch", ["cli/deploy/sign.ts"]],
     ["commander", ["cli/main.ts"]],
     ["cli-progress", ["cli/progress.ts"]],
     [

@@ -23,10 +23,10 @@ export type DeployOptions = Wanted & {
   readonly concurrency: number;
   /** Throws when the process is told to stop. */
   readonly permit: () => void;
-  readonly onProgress?: (progress: { files: number; totalFiles: number; bytes: number }) => void;
-  readonly onPlan?: (plan: Plan) => void;
+  readonly onProgress?: ((progress: { files: number; totalFiles: number; bytes: number }) => void) | undefined;
+  readonly onPlan?: ((plan: Plan) => void) | undefined;
   /** Has a CDN forget; left out where there is none. What it was not told of is told to the next deploy's. */
-  readonly purge?: (changed: readonly TreeFile[], generation: number) => Promise<void>;
+  readonly purge?: ((changed: readonly TreeFile[]) => Promise<number>) | undefined;
 };
 
 export type Deployed = {
@@ -39,7 +39,11 @@ export type Deployed = {
   readonly bytes: number;
   /** False where two deploys at once are not kept apart; null in a dry run, which does not try. */
   readonly conditional: boolean | null;
+  /** Requests that it took to have a CDN forget; null where none was told. */
+  readonly purges: number | null;
+  /** What clients may see to have changed. */
   readonly changed: readonly TreeFile[];
+  readonly tree: LocalTree;
 };
 
 /** It failed; the message says how far it came. */
@@ -67,7 +71,8 @@ async function look(store: Store, tree: LocalTree, options: DeployOptions): Prom
   const before = await readBefore(store, options);
   const plan = planDeploy(tree.files, before);
   options.onPlan?.(plan);
-  return { ...reportOf(plan, tree, before, options), generation: before.manifest?.generation ?? 0, conditional: null };
+  const generation = before.manifest?.generation ?? 0;
+  return { ...reportOf(plan, tree, before, options), generation, conditional: null, purges: null };
 }
 
 async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
@@ -79,9 +84,9 @@ async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: De
   const generation = (before.manifest?.generation ?? 0) + (changes ? 1 : 0);
   const work: Work = { store, held, tree, before, plan, generation, options, done: { files: 0, bytes: 0, deleted: 0 } };
   if (changes) await change(work);
-  await purge(work);
+  const purges = await purge(work);
   if (changes || before.journal !== null) await store.remove(JOURNAL, () => permit(work));
-  return { ...reportOf(plan, tree, before, options), generation, conditional: held.conditional };
+  return { ...reportOf(plan, tree, before, options), generation, conditional: held.conditional, purges };
 }
 
 type Work = {
@@ -132,8 +137,8 @@ async function change(work: Work): Promise<void> {
   );
 }
 
-async function inStage(standing: string | (() => string), run: () => Promise<void>): Promise<void> {
-  await run().catch((error: unknown) => {
+async function inStage<T>(standing: string | (() => string), run: () => Promise<T>): Promise<T> {
+  return run().catch((error: unknown) => {
     throw new DeployError(error, typeof standing === "string" ? standing : standing());
   });
 }
@@ -221,12 +226,13 @@ async function removeOld(work: Work): Promise<void> {
   }
 }
 
-async function purge({ tree, before, plan, generation, options }: Work): Promise<void> {
+async function purge({ tree, before, plan, options }: Work): Promise<number | null> {
+  const { purge: forget } = options;
+  if (forget === undefined) return null;
   const changed = changedFiles(plan, tree, before, options);
-  if (options.purge === undefined || changed.length === 0) return;
-  await inStage("All files are deployed. Run the deploy again: it purges what was not purged.", () =>
-    (options.purge as NonNullable<typeof options.purge>)(changed, generation),
-  );
+  if (changed.length === 0) return 0;
+  const standing = "All files are deployed. Run the deploy again: it purges what was not purged.";
+  return inStage(standing, () => forget(changed));
 }
 
 /** What clients may see: of this deploy, and of those before it that purged nothing. */
@@ -246,5 +252,6 @@ function reportOf(plan: Plan, tree: LocalTree, before: Before, options: DeployOp
     deleted: plan.removes.flat().length,
     bytes: writes.reduce((sum, { size }) => sum + size, 0),
     changed: changedFiles(plan, tree, before, options),
+    tree,
   };
 }

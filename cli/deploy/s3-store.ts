@@ -1,15 +1,8 @@
 /** A bucket of Amazon S3 or of what speaks like it. Source: Amazon S3 API Reference. */
-import { AwsV4Signer } from "aws4fetch";
 import { exchange, type Outgoing, type Patience, type Sent, type Verdict } from "./exchange.ts";
 import { type Bucket, faultOf, garbled, isError, readList } from "./s3-answer.ts";
+import { type Credentials, openSigner } from "./sign.ts";
 import type { Condition, FileHeaders, PutOutcome, Store } from "./store.ts";
-
-/** Lent ones have a token. */
-export type Credentials = {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken: string | null;
-};
 
 export type S3Options = {
   readonly bucket: string;
@@ -37,21 +30,13 @@ export function openS3Store(options: S3Options): Store {
   const { bucket, prefix, region, credentials, patience } = options;
   const base = baseOf(options);
   const where: Bucket = { bucket, host: base.host, region };
-  const cache = new Map<string, ArrayBuffer>();
+  const signer = openSigner(credentials, { service: "s3", region });
   const keyOf = (key: string) => (prefix === "" ? key : `${prefix}/${key}`);
 
   const sign = async ({ method, key = "", query = {}, headers = {}, body }: Asked): Promise<Outgoing> => {
     const url = urlOf(base, key, query);
-    const { accessKeyId, secretAccessKey, sessionToken } = credentials;
-    const datetime = patience
-      .now()
-      .toISOString()
-      .replace(/[:-]|\.\d{3}/g, "");
-    const keys = { accessKeyId, secretAccessKey, ...(sessionToken === null ? {} : { sessionToken }) };
     const content = { "x-amz-content-sha256": EMPTY_SHA256, ...headers };
-    const place = { method, url: url.href, headers: content, service: "s3", region, datetime, cache };
-    const signed = await new AwsV4Signer({ ...keys, ...place }).sign();
-    return { method, url: signed.url, headers: signed.headers, body };
+    return signer({ method, url, headers: content, body }, patience.now());
   };
   const send = <T>(asked: Asked, judge: (sent: Sent) => Verdict<T> | null, permit?: () => void) =>
     exchange(

@@ -9,6 +9,7 @@ import { clearParts, openFolderStore } from "./folder-store.ts";
 import { DeployLockedError, type Hold } from "./hold.ts";
 import { takeLease } from "./lease.ts";
 import { openS3Store } from "./s3-store.ts";
+import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials } from "./sign.ts";
 import { STORE_FOLDER, type Store } from "./store.ts";
 
 /** The settings by which stores are reached. */
@@ -19,9 +20,7 @@ export const STORE_SETTINGS = [
   "pathStyle",
   "retries",
   "timeout",
-  "accessKeyId",
-  "secretAccessKey",
-  "sessionToken",
+  ...CREDENTIAL_SETTINGS,
 ] as const;
 export type StoreSettings = Settings<(typeof STORE_SETTINGS)[number] | "out">;
 
@@ -40,18 +39,15 @@ export function openTarget(text: string, settings: StoreSettings, patience: Pati
 
 function openBucket(text: string, settings: StoreSettings, patience: Patience): Target {
   const [, bucket = "", prefix = ""] = /^s3:\/\/([^/]*)\/?(.*)$/.exec(text) ?? [];
-  const { endpoint, region, pathStyle, accessKeyId, secretAccessKey, sessionToken } = settings;
+  const { endpoint, region, pathStyle } = settings;
   const problems = [
     ...(/^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(bucket)
       ? []
       : [`${text} names no bucket: give s3://bucket/prefix.`]),
-    ...(accessKeyId === null
-      ? ["AWS_ACCESS_KEY_ID is missing in the environment: a bucket wants to know who asks."]
-      : []),
-    ...(secretAccessKey === null ? ["AWS_SECRET_ACCESS_KEY is missing in the environment."] : []),
+    ...missingCredentials(settings),
   ];
-  if (accessKeyId === null || secretAccessKey === null || problems.length > 0) throw new ConfigError(problems);
-  const credentials = { accessKeyId, secretAccessKey, sessionToken };
+  if (problems.length > 0) throw new ConfigError(problems);
+  const credentials = credentialsIn(settings);
   const place = {
     bucket,
     prefix: prefix.replace(/^\/+|\/+$/g, ""),
