@@ -18,11 +18,17 @@ export function chooseMode(out: string, app: App, source: string, forced: boolea
   if (text === null) return full("it was not built before");
   const state = readState(text);
   if (state === null) return full("the state of its last build cannot be read");
-  if (state.version !== VERSION) return full(`it was built by Precast ${state.version}`);
-  if (state.source !== source) return full("it was built from another database");
+  const foreign = foreignness(state, source);
+  if (foreign !== null) return full(foreign);
   if (state.app.media_base_url !== app.media_base_url) return full("the address of its media has changed");
   if (!hasFiles(out, state.app)) return full("files of its tree are missing");
   return { mode: "incremental", reason: `since ${state.built_at}`, state };
+}
+
+/** Why nothing can be told of what has changed since; null where it can. */
+export function foreignness(state: TreeState, source: string): string | null {
+  if (state.version !== VERSION) return `it was built by Precast ${state.version}`;
+  return state.source === source ? null : "it was built from another database";
 }
 
 /** Looks at the file of the catalog and at one of each type: enough to see that a folder has been taken away. */
