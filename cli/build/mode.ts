@@ -4,6 +4,7 @@ import { fileOf, folderOf } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
 import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { VERSION } from "../../shared/version.ts";
+import type { Elsewhere } from "./elsewhere.ts";
 import { isFile, readText } from "./stage/folder.ts";
 
 export type BuildMode =
@@ -11,7 +12,13 @@ export type BuildMode =
   | { readonly mode: "incremental"; readonly reason: string; readonly state: TreeState };
 
 /** `source` is the database, as source.ts tells it. */
-export function chooseMode(out: string, app: App, source: string, forced: boolean): BuildMode {
+export function chooseMode(
+  out: string,
+  app: App,
+  source: string,
+  forced: boolean,
+  { isReachable, hasBelow }: Pick<Elsewhere, "isReachable" | "hasBelow">,
+): BuildMode {
   const full = (reason: string) => ({ mode: "full", reason }) as const;
   if (forced) return full("--full asks for it");
   const text = readText(join(out, stateFileOf(app.key)));
@@ -21,6 +28,7 @@ export function chooseMode(out: string, app: App, source: string, forced: boolea
   const foreign = foreignness(state, source);
   if (foreign !== null) return full(foreign);
   if (state.app.media_base_url !== app.media_base_url) return full("the address of its media has changed");
+  if (!isReachable && hasBelow(folderOf(app.key))) return full("most of its tree is where it was deployed");
   if (!hasFiles(out, state.app)) return full("files of its tree are missing");
   return { mode: "incremental", reason: `since ${state.built_at}`, state };
 }

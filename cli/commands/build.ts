@@ -1,7 +1,6 @@
 /** `precast build`: writes the tree. */
 import { ConfigError, type Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
-import type { TreeState } from "../../shared/state.ts";
 import { buildTree } from "../build/build.ts";
 import { foreignness } from "../build/mode.ts";
 import { readSource } from "../build/source.ts";
@@ -29,21 +28,24 @@ export const buildCommand = defineCommand({
   run: async ({ terminal, now }, settings) => {
     const start = now();
     const target = targetOf(settings, now);
-    let restored: Restored | null = null;
-    const apps = await withDatabase(settings, async (database) => {
-      restored = target === null ? null : await restore(database, target, terminal, settings);
+    const { apps, restored } = await withDatabase(settings, async (database) => {
+      const restored = target === null ? null : await restore(database, target, settings);
       const progress = terminal.progress();
-      return buildTree(database, {
+      const apps = await buildTree(database, {
         ...settings,
         now,
         ...(progress === null ? {} : { onProgress: progress.update }),
         ...(settings.dryRun ? { onChange: (change: Change) => sayChange(terminal, change) } : {}),
+        ...(restored?.kind === "begun" ? { elsewhere: restored.elsewhere } : {}),
       }).finally(() => progress?.stop());
+      return { apps, restored };
     });
+    if (target !== null && restored !== null) terminal.say(`${target.name}: ${restoredText(restored)}`);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     if (apps.length === 0) terminal.say("No app in the database: import a bundle first (precast import <folder>).");
     for (const report of apps) terminal.say(summaryOf(report, terminal, settings.dryRun));
-    if (settings.json) terminal.result("", { apps, seconds, ...(restored === null ? {} : { restored }) });
+    if (settings.json)
+      terminal.result("", { apps, seconds, ...(restored === null ? {} : { restored: restoredJson(restored) }) });
     return DONE;
   },
 });
@@ -64,23 +66,20 @@ function targetOf(settings: StateSettings, now: () => Date): Store | null {
   return openTarget(settings.state, settings, { timeout, retries, now }).store;
 }
 
-async function restore(
-  database: Database,
-  store: Store,
-  terminal: Terminal,
-  { out, concurrency, full }: StateSettings,
-): Promise<Restored> {
+async function restore(database: Database, store: Store, { out, concurrency, full }: StateSettings): Promise<Restored> {
+  if (full) return { kind: "nothing", reason: "--full asks for everything anew" };
   const { source } = await database.transaction("read", readSource);
-  const progress = terminal.progress();
-  const problemOf = (state: TreeState) => (full ? "--full asks for it" : foreignness(state, source));
-  const restored = await restoreTree(store, { out, concurrency, problemOf, onProgress: progress?.update }).finally(() =>
-    progress?.stop(),
-  );
-  const { files, bytes, reason } = restored;
-  terminal.say(
-    reason === null
-      ? `${store.name}: fetched ${files} files, ${formatBytes(bytes)}: the tree of the last deploy`
-      : `${store.name}: fetched nothing: ${reason}`,
-  );
-  return restored;
+  return restoreTree(store, { out, concurrency, problemOf: (state) => foreignness(state, source) });
+}
+
+function restoredText(restored: Restored): string {
+  if (restored.kind === "nothing") return `nothing to go on from: ${restored.reason}`;
+  const { files, bytes } = restored.elsewhere.brought();
+  return `went on from what was deployed: fetched ${files} of its ${restored.files} files, ${formatBytes(bytes)}`;
+}
+
+function restoredJson(restored: Restored) {
+  const nothing = { files: 0, bytes: 0 };
+  if (restored.kind === "nothing") return { ...nothing, reason: restored.reason };
+  return { ...restored.elsewhere.brought(), reason: null };
 }

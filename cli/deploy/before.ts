@@ -1,6 +1,7 @@
 /** What a store holds before a deploy: for sure by its manifest, and perhaps by the journal of a deploy that did not end. */
+import type { FileMark } from "../build/elsewhere.ts";
 import { doubtfulIn, JOURNAL, type Journal, readJournal } from "./journal.ts";
-import { type FileMark, MANIFEST, type Manifest, readManifest } from "./manifest.ts";
+import { MANIFEST, type Manifest, readManifest } from "./manifest.ts";
 import type { Store } from "./store.ts";
 import { isTreeFile } from "./tree-file.ts";
 

@@ -78,6 +78,7 @@ async function look(store: Store, tree: LocalTree, options: DeployOptions): Prom
 async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
   const before = await readBefore(store, options);
   const plan = planDeploy(tree.files, before);
+  refuseAbsent(plan, tree, options, store);
   refuseDeletions(plan, options);
   options.onPlan?.(plan);
   const changes = !isEmpty(plan);
@@ -111,6 +112,14 @@ export class TooManyDeletionsError extends Error {
     super(`${what} If that is right, say --max-delete ${count} or --force.`);
     this.name = "TooManyDeletionsError";
   }
+}
+
+/** What is not here can't be uploaded. */
+function refuseAbsent({ writes }: Plan, { elsewhere }: LocalTree, { out }: DeployOptions, store: Store): void {
+  const count = writes.flat().filter(({ path }) => elsewhere.has(path)).length;
+  if (count === 0) return;
+  const what = `${count} files that ${store.name} needs are not in ${out}, but where its tree was fetched from`;
+  throw new UnfinishedTreeError(`${what}: nothing was changed. Run \`precast build --full\`, then deploy.`);
 }
 
 function refuseDeletions({ removes }: Plan, { force, maxDelete }: DeployOptions): void {
@@ -195,7 +204,8 @@ function readPlanned(out: string, path: string, sha256: string): Uint8Array<Arra
 async function replaceManifest(work: Work): Promise<void> {
   const { tree, before, generation, options } = work;
   const { cacheControl, cdnCacheControl } = options;
-  const text = writeManifest({ generation, cacheControl, cdnCacheControl, ...tree });
+  const { apps, files } = tree;
+  const text = writeManifest({ generation, cacheControl, cdnCacheControl, apps, files });
   await replaceNote(work, MANIFEST, text, before.etags.manifest);
 }
 

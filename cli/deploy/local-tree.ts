@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { folderOf } from "../../shared/address.ts";
 import { holderOf } from "../../shared/database/lock.ts";
 import { isStateFile, readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
-import { exists, filesIn, isFolder, readText } from "../build/stage/folder.ts";
-import type { FileMark } from "./manifest.ts";
+import { type FileMark, readElsewhere } from "../build/elsewhere.ts";
+import { exists, filesIn, isFile, isFolder, readText } from "../build/stage/folder.ts";
+
 import { isTreeFile } from "./tree-file.ts";
 
 export type LocalTree = {
@@ -14,6 +15,8 @@ export type LocalTree = {
   readonly files: ReadonlyMap<string, FileMark>;
   /** Keys of the apps, sorted. */
   readonly apps: readonly string[];
+  /** Paths of files that are not here, but where the tree was deployed. */
+  readonly elsewhere: ReadonlySet<string>;
 };
 
 /** There is nothing here that could be deployed. */
@@ -28,17 +31,23 @@ export class UnfinishedTreeError extends Error {
 export function scanTree(out: string): LocalTree {
   refuseUnderWay(out);
   const states = readStates(out);
+  const marks = readElsewhere(out);
   const files = new Map<string, FileMark>();
   for (const state of states) {
     const key = state.app.key;
     const paths = [...filesIn(join(out, folderOf(key)))].map((file) => `${folderOf(key)}/${file}`).filter(isTreeFile);
-    if (paths.length !== state.files) throw notAsBuilt(out, key, paths.length, state.files);
-    for (const path of [...paths, stateFileOf(key)]) files.set(path, markOf(readFileSync(join(out, path))));
+    const absent = [...marks].filter(([path]) => path.startsWith(`${folderOf(key)}/`));
+    for (const [path, mark] of absent) files.set(path, mark);
+    for (const path of paths) files.set(path, markOf(readFileSync(join(out, path))));
+    const found = [...files.keys()].filter((path) => path.startsWith(`${folderOf(key)}/`)).length;
+    if (found !== state.files) throw notAsBuilt(out, key, found, state.files);
+    files.set(stateFileOf(key), markOf(readFileSync(join(out, stateFileOf(key)))));
   }
   refuseUnderWay(out);
   if (JSON.stringify(readStates(out)) !== JSON.stringify(states)) throw underWay(out, null);
   const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
-  return { files: new Map(sorted), apps: states.map(({ app }) => app.key).sort() };
+  const elsewhere = new Set([...marks.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
+  return { files: new Map(sorted), apps: states.map(({ app }) => app.key).sort(), elsewhere };
 }
 
 export function markOf(bytes: Uint8Array): FileMark {

@@ -2,14 +2,12 @@
  * What a store is known to hold: `.precast/manifest.json`, written when all of a deploy is there and before anything is
  * deleted. The same tree gives the same bytes, but for the number of the deploy.
  */
+import type { FileMark } from "../build/elsewhere.ts";
 import { STORE_FOLDER } from "./store.ts";
 
 const FORMAT = 1;
 
 export const MANIFEST = `${STORE_FOLDER}/manifest.json`;
-
-/** SHA-256 in lower-case hex, and size in bytes. */
-export type FileMark = { readonly sha256: string; readonly size: number };
 
 export type Manifest = {
   /** Counts the deploys that changed something. */

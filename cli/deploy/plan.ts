@@ -1,5 +1,6 @@
 /** What to upload and what to delete, and in which order: a reader never follows a link into nothing. */
-import type { FileMark } from "./manifest.ts";
+
+import type { FileMark } from "../build/elsewhere.ts";
 import { isStatePath } from "./tree-file.ts";
 
 export type PlannedFile = FileMark & { readonly path: string; readonly isNew: boolean };

@@ -1,9 +1,9 @@
 /** `build --state`: a runner that has no tree builds what has changed all the same, from the tree that was deployed. */
-import { readdirSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { openPlace, type Place, readTree, SHOP_FOLDER, shop, shopWithout, smallApp } from "../support/cli.ts";
+import { idOf, openPlace, type Place, readTree, SHOP_FOLDER, shop, shopWithout, smallApp } from "../support/cli.ts";
 import { differencesOf, filesOf } from "../support/deployed.ts";
 import { type S3, type S3Object, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
@@ -51,27 +51,43 @@ beforeEach(() => {
   s3.requests.length = 0;
 });
 
-/** The tree is that of a full build, to the byte. */
+/** What is here, and what is listed to be where it was deployed, is the tree of a full build, to the byte. */
 function expectWhole(): void {
-  expect(differencesOf(readTree(inPlace("fresh")), inPlace("whole"))).toEqual([]);
+  const files = readTree(inPlace("fresh"));
+  for (const path of elsewhere()) if (!files.has(path)) files.set(path, String(first.get(`api/${path}`)?.bytes));
+  expect(differencesOf(files, inPlace("whole"))).toEqual([]);
 }
 
-test("a build without a tree builds what has changed, and the deploy after it uploads that alone", async () => {
+function elsewhere(): string[] {
+  const list = inPlace("fresh/.precast/elsewhere.json");
+  if (!existsSync(list)) return [];
+  return (JSON.parse(readFileSync(list, "utf8")) as [string, unknown][]).map(([path]) => path);
+}
+
+test("a build without a tree fetches what it needs, and the deploy after it uploads what has changed", async () => {
   const built = await build();
-  expect(built.restored).toMatchObject({ files: 46 + 11 - 1, reason: null });
+  expect(built.restored.reason).toBe(null);
+  expect(built.restored.files).toBeGreaterThan(10);
+  expect(built.restored.files).toBeLessThan(46);
   expect(modes(built)).toEqual(["Shop incremental", "coming full", "going removal"]);
   expectWhole();
-  s3.requests.length = 0;
-  const { written, unchanged } = await place.json<{ written: number; unchanged: number }>(
-    `deploy ${TARGET} --out fresh`,
-    s3.env,
-  );
-  expect(unchanged).toBeGreaterThan(10);
-  expect(
-    s3.requests.filter(({ method, key }) => method === "PUT" && !key.includes("/.precast/")).length,
-  ).toBeLessThanOrEqual(written);
-  expect(differencesOf(filesOf(s3), inPlace("whole"))).toEqual([]);
+  expect(elsewhere()).toContain(`${SHOP_FOLDER}/authors/entry/${idOf(1)}.json`);
   expect((await place.run("verify --out fresh")).code).toBe(0);
+  const { unchanged } = await place.json<{ unchanged: number }>(`deploy ${TARGET} --out fresh`, s3.env);
+  expect(unchanged).toBeGreaterThan(10);
+  expect(differencesOf(filesOf(s3), inPlace("whole"))).toEqual([]);
+  expect(await place.json(`deploy ${TARGET} --out whole --dry-run`, s3.env)).toMatchObject({ written: 2, deleted: 0 });
+});
+
+test("a build of which nothing has changed fetches little, and leaves the store as it is", async () => {
+  await place.json(`deploy ${TARGET} --out whole`, s3.env);
+  const built = await build();
+  expect(built.restored.files).toBeLessThan(10);
+  expect(await place.json(`deploy ${TARGET} --out fresh`, s3.env)).toMatchObject({
+    written: 0,
+    deleted: 0,
+    generation: 2,
+  });
 });
 
 test("a folder is as good", async () => {
@@ -82,6 +98,56 @@ test("a folder is as good", async () => {
   expectWhole();
 });
 
+describe("a tree of which a part is elsewhere", () => {
+  beforeEach(async () => {
+    await build();
+  });
+
+  test("is none to the server, which answers live", async () => {
+    const server = await place.serve("--out fresh");
+    const { status, headers } = await server.get("/api/v1/authors", { appKey: "Shop" });
+    expect([status, headers["cache-status"]]).toEqual([200, "precast; fwd=miss"]);
+    await server.stop();
+  });
+
+  test("is verified: what is elsewhere by its SHA-256", async () => {
+    const list = inPlace("fresh/.precast/elsewhere.json");
+    const path = `${SHOP_FOLDER}/authors/entry/${idOf(1)}.json`;
+    const marks = new Map(JSON.parse(readFileSync(list, "utf8")) as [string, { sha256: string; size: number }][]);
+    marks.set(`${SHOP_FOLDER}/authors/page/7.json`, marks.get(path) as { sha256: string; size: number });
+    marks.set(path, { sha256: "0".repeat(64), size: 1 });
+    writeFileSync(list, JSON.stringify([...marks]));
+    const { code, stdout } = await place.run("verify --out fresh");
+    expect(code).toBe(2);
+    expect(stdout).toMatch(new RegExp(`^Shop authors/entry/${idOf(1)}\\.json: differs$`, "m"));
+    expect(stdout).toMatch(/^Shop authors\/page\/7\.json: surplus$/m);
+    expect(stdout).toContain("2 differences");
+  });
+
+  test("is built in full by a build that can ask nobody, and is whole then", async () => {
+    const { apps } = await place.json<Built>("build --out fresh");
+    expect(apps[0]).toMatchObject({ key: "Shop", mode: "full", reason: "most of its tree is where it was deployed" });
+    expect(elsewhere()).toEqual([]);
+    expect(differencesOf(readTree(inPlace("fresh")), inPlace("whole"))).toEqual([]);
+  });
+
+  test("is begun again by the next build that can ask", async () => {
+    expect(modes(await build())).toContain("Shop incremental");
+    expectWhole();
+  });
+
+  test("can't be deployed to where the rest is not", async () => {
+    const { code, stderr } = await place.run(`deploy s3://content/other --out fresh`, s3.env);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^\d+ files that s3:\/\/content\/other needs are not in fresh, .*: nothing was changed\. Run `precast build --full`, then deploy\.\n$/,
+      ),
+    ]);
+    expect([...s3.objects.keys()].filter((key) => key.startsWith("other/"))).toEqual([]);
+  });
+});
+
 describe("it says what it did", () => {
   const said = async (line = "") => {
     const { code, stdout, stderr } = await place.run(`build --out fresh --state ${TARGET} ${line}`, s3.env);
@@ -90,39 +156,43 @@ describe("it says what it did", () => {
     return stdout.split("\n")[0];
   };
 
-  test("when it fetched the tree, and when the tree was there", async () => {
-    expect(await said()).toMatch(/^s3:\/\/content\/api: fetched 56 files, [\d.]+ kB: the tree of the last deploy$/);
+  test("when it went on from the tree, and when the tree was there", async () => {
+    expect(await said()).toMatch(
+      /^s3:\/\/content\/api: went on from what was deployed: fetched \d+ of its 56 files, [\d.]+ kB$/,
+    );
+    await place.json("build --out fresh");
     s3.requests.length = 0;
-    expect(await said()).toBe("s3://content/api: fetched nothing: the tree is here");
+    expect(await said()).toBe("s3://content/api: nothing to go on from: the tree is here");
     expect(s3.requests).toEqual([]);
   });
 
   test("when nothing was deployed yet, or nothing that can be used", async () => {
-    const fetchedNothing = async (why: string | RegExp) => {
-      expect(await said()).toMatch(why instanceof RegExp ? why : new RegExp(`: fetched nothing: ${why}$`));
+    const nothing = async (why: string) => {
+      expect(await said()).toMatch(new RegExp(`: nothing to go on from: ${why}$`));
       rmSync(inPlace("fresh"), { recursive: true });
     };
-    s3.objects.set("api/.precast/manifest.json", {
-      ...(first.get("api/.precast/manifest.json") as S3Object),
-      bytes: Buffer.from("{"),
-    });
-    await fetchedNothing("its manifest is broken or of another version of Precast");
+    const manifest = first.get("api/.precast/manifest.json") as S3Object;
+    s3.objects.set("api/.precast/manifest.json", { ...manifest, bytes: Buffer.from("{") });
+    await nothing("its manifest is broken or of another version of Precast");
     s3.objects.clear();
-    await fetchedNothing("nothing is deployed there yet");
+    await nothing("nothing is deployed there yet");
   });
 
   test("when --full asks for everything anew", async () => {
-    expect(await said("--full")).toMatch(/fetched nothing: --full asks for it$/);
+    expect(await said("--full")).toMatch(/nothing to go on from: --full asks for everything anew$/);
   });
+});
 
-  test.each(["changed", "missing"])("when a file of the store was %s meanwhile: it builds in full", async (how) => {
-    const key = `api/${SHOP_FOLDER}/posts/page/1.json`;
+test.each(["changed", "missing"])("a store whose files were %s meanwhile: everything is built", async (how) => {
+  for (const path of ["authors/page/1.json", "posts/sort/price.json"]) {
+    const key = `api/${SHOP_FOLDER}/${path}`;
     if (how === "missing") s3.objects.delete(key);
     else s3.objects.set(key, { ...(s3.objects.get(key) as S3Object), bytes: Buffer.from("{}") });
-    expect(await said()).toMatch(
-      /fetched nothing: x-53686f70\/v1\/posts\/page\/1\.json is not there as its manifest tells: a deploy goes on or has died$/,
-    );
-  });
+    expect(modes(await build())).toContain("Shop full");
+    expect(differencesOf(readTree(inPlace("fresh")), inPlace("whole"))).toEqual([]);
+    rmSync(inPlace("fresh"), { recursive: true });
+    s3.objects.set(key, first.get(key) as S3Object);
+  }
 });
 
 test("another database's tree is not fetched", async () => {
@@ -136,16 +206,17 @@ test("another database's tree is not fetched", async () => {
   await other.close();
 });
 
-test("a store that denies or does not answer is told, and no tree is left behind", async () => {
-  s3.trouble = ({ key }) => (key.endsWith("/page/1.json") ? { status: 403 } : undefined);
+test("a store that denies is told, and the next build does all the same", async () => {
+  s3.trouble = ({ key }) => (key.endsWith("/sort/price.json") ? { status: 403 } : undefined);
   const { code, stderr } = await place.run(`build --out fresh --state ${TARGET}`, s3.env);
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^127\.0\.0\.1:\d+ denies access .*\n$/)]);
-  expect(readdirSync(inPlace("fresh"))).toEqual([".precast"]);
-  expect(readdirSync(inPlace("fresh/.precast"))).toEqual([]);
+  s3.trouble = () => undefined;
+  expect(modes(await build())).toContain("Shop incremental");
+  expectWhole();
 });
 
 test("killed while it fetches, it is done by the next, which finds more in its way", async () => {
-  for (const number of [4, 20, 40]) {
+  for (const number of [4, 8, 14, 20]) {
     const { pid, end } = place.start(`build --out fresh --state ${TARGET}`, s3.env);
     s3.requests.length = 0;
     s3.trouble = (request) => {
