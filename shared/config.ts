@@ -293,7 +293,7 @@ export const SETTINGS = {
   pathStyle: setting(
     "--path-style",
     "PRECAST_PATH_STYLE",
-    "name the bucket in the path (https://host/bucket/key) and not in the host",
+    "name the bucket in the path (https://host/bucket/key) and not in the host; so it is anyway where the host is an IP address",
     flag,
   ),
   accessKeyId: secret("AWS_ACCESS_KEY_ID", "who asks the store"),

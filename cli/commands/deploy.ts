@@ -1,28 +1,32 @@
 /** `precast deploy`: brings the tree to where a CDN reads it. */
+import type { CommonName, Settings } from "../../shared/config.ts";
 import { DONE, defineCommand } from "../command.ts";
-import { deployTree } from "../deploy/deploy.ts";
+import { type Deployed, deployTree } from "../deploy/deploy.ts";
 import type { Plan } from "../deploy/plan.ts";
 import { openPurge, PURGE_SETTINGS } from "../deploy/purge/purge.ts";
-import { openTarget, STORE_SETTINGS } from "../deploy/target.ts";
+import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
 import { waitVisible } from "../deploy/visible.ts";
 import { formatBytes, formatSeconds } from "../format.ts";
 import type { Terminal } from "../terminal.ts";
+
+const SETTINGS = [
+  "dryRun",
+  "maxDelete",
+  "force",
+  "cacheControl",
+  "cdnCacheControl",
+  ...STORE_SETTINGS,
+  ...PURGE_SETTINGS,
+  "waitVisible",
+  "waitLimit",
+] as const;
+type DeploySettings = Settings<(typeof SETTINGS)[number] | CommonName>;
 
 export const deployCommand = defineCommand({
   name: "deploy",
   describes: "upload what of the tree differs to a bucket or a folder, and delete there what is gone",
   argument: "<target>",
-  settings: [
-    "dryRun",
-    "maxDelete",
-    "force",
-    "cacheControl",
-    "cdnCacheControl",
-    ...STORE_SETTINGS,
-    ...PURGE_SETTINGS,
-    "waitVisible",
-    "waitLimit",
-  ],
+  settings: SETTINGS,
   examples: [
     "precast deploy s3://content/api --region eu-central-1",
     "precast deploy s3://content --endpoint https://s3.example.com --path-style --dry-run",
@@ -31,31 +35,58 @@ export const deployCommand = defineCommand({
   ],
   run: async ({ terminal, now, stopped }, settings, text) => {
     const start = now();
-    const { timeout, retries, dryRun, waitVisible: address, waitLimit: limit, out } = settings;
-    const patience = { timeout, retries, now };
-    const target = openTarget(text, settings, patience);
-    const purge = openPurge(settings, patience);
+    const target = openTarget(text, settings, { ...settings, now });
     const permit = untilStopped(stopped());
-    const progress = terminal.progress();
-    const { changed, tree, ...deployed } = await deployTree(target, {
-      ...settings,
-      permit,
-      purge: purge ?? undefined,
-      onProgress: progress?.update,
-      onPlan: dryRun ? (plan: Plan) => sayPlan(terminal, plan) : undefined,
-    }).finally(() => progress?.stop());
-    if (address !== null && !dryRun) await waitVisible(tree, changed, { address, limit, timeout, now, out, permit });
+    const deployed = await deploy(target, settings, terminal, now, permit);
+    if (!settings.dryRun) await waitFor(deployed, settings, now, permit);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
-    const { written, unchanged, deleted, bytes, conditional, purges } = deployed;
-    if (conditional === false) terminal.warn(`${target.store.name} ${UNCONDITIONAL}`);
-    const [write, drop] = dryRun ? ["would upload", "would delete"] : ["uploaded", "deleted"];
-    terminal.result(
-      `${target.store.name}: ${write} ${written} files, ${unchanged} unchanged, ${drop} ${deleted}, ${formatBytes(bytes)} in ${formatSeconds(seconds)}${purges === null ? "" : `, purged by ${purges} requests`}`,
-      { target: target.store.name, dry_run: dryRun, ...deployed, seconds },
-    );
+    tell(terminal, target.store.name, deployed, settings.dryRun, seconds);
     return DONE;
   },
 });
+
+/** What goes wrong with a purge is told before anything is deployed, as far as that can be known. */
+async function deploy(
+  target: Target,
+  settings: DeploySettings,
+  terminal: Terminal,
+  now: () => Date,
+  permit: () => void,
+): Promise<Deployed> {
+  const purge = openPurge(settings, { ...settings, now });
+  const progress = terminal.progress();
+  return deployTree(target, {
+    ...settings,
+    permit,
+    purge: purge ?? undefined,
+    onProgress: progress?.update,
+    onPlan: settings.dryRun ? (plan: Plan) => sayPlan(terminal, plan) : undefined,
+  }).finally(() => progress?.stop());
+}
+
+async function waitFor(
+  { tree, changed }: Deployed,
+  { waitVisible: address, waitLimit: limit, timeout, out }: DeploySettings,
+  now: () => Date,
+  permit: () => void,
+): Promise<void> {
+  if (address !== null) await waitVisible(tree, changed, { address, limit, timeout, now, out, permit });
+}
+
+function tell(terminal: Terminal, name: string, deployed: Deployed, dryRun: boolean, seconds: number): void {
+  const { changed: _, tree: __, ...report } = deployed;
+  const { written, unchanged, deleted, bytes, conditional, purges } = report;
+  if (conditional === false) terminal.warn(`${name} ${UNCONDITIONAL}`);
+  const [upload, drop] = dryRun ? ["would upload", "would delete"] : ["uploaded", "deleted"];
+  const done = `${upload} ${written} files, ${unchanged} unchanged, ${drop} ${deleted}, ${formatBytes(bytes)}`;
+  const purged = purges === null ? "" : `, purged by ${purges} requests`;
+  terminal.result(`${name}: ${done} in ${formatSeconds(seconds)}${purged}`, {
+    target: name,
+    dry_run: dryRun,
+    ...report,
+    seconds,
+  });
+}
 
 const UNCONDITIONAL =
   "does not honour conditional writes (If-Match, If-None-Match): two deploys that begin at the same moment are not kept apart. Run one at a time.";

@@ -1,4 +1,5 @@
 /** A bucket of Amazon S3 or of what speaks like it. Source: Amazon S3 API Reference. */
+import { isIP } from "node:net";
 import { exchange, type Outgoing, type Patience, type Sent, type Verdict } from "./exchange.ts";
 import { type Bucket, faultOf, garbled, isError, readList } from "./s3-answer.ts";
 import { type Credentials, openSigner } from "./sign.ts";
@@ -74,9 +75,16 @@ export function openS3Store(options: S3Options): Store {
 
 function baseOf({ bucket, endpoint, region, pathStyle }: S3Options): URL {
   const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`);
-  if (pathStyle) url.pathname = `${url.pathname.replace(/\/$/, "")}/${encodeURIComponent(bucket)}`;
+  if (pathStyle || !canName(url, bucket))
+    url.pathname = `${url.pathname.replace(/\/$/, "")}/${encodeURIComponent(bucket)}`;
   else url.hostname = `${bucket}.${url.hostname}`;
   return url;
+}
+
+/** An address in numbers takes no name before it, and a name with dots has no certificate. */
+function canName({ hostname, protocol }: URL, bucket: string): boolean {
+  const isNumeric = isIP(hostname) !== 0 || hostname.startsWith("[");
+  return !isNumeric && hostname !== "localhost" && (protocol === "http:" || !bucket.includes("."));
 }
 
 function urlOf(base: URL, key: string, query: Readonly<Record<string, string>>): URL {

@@ -166,6 +166,20 @@ describe("a bucket", () => {
     await lent.close();
   });
 
+  test("is named in the host where the store has a name", async () => {
+    const names = `import dns from "node:dns"; dns.lookup = (name, options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]);`;
+    const { code, stderr } = await place.run(`deploy ${TARGET}`, {
+      ...s3.env,
+      AWS_ENDPOINT_URL: s3.url.replace("127.0.0.1", "s3.test"),
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(names)}`,
+    });
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(new Set(s3.requests.map(({ headers }) => headers.host))).toEqual(
+      new Set([`content.s3.test:${new URL(s3.url).port}`]),
+    );
+    expect(differencesOf(filesOf(s3), out())).toEqual([]);
+  });
+
   test("is told in words", async () => {
     const { code, stdout, stderr } = await place.run(`deploy ${TARGET}`, s3.env);
     expect([code, stderr]).toEqual([0, ""]);

@@ -262,6 +262,19 @@ describe("two deploys", () => {
     expect(s3.objects.has(lock)).toBe(false);
   });
 
+  test("a deploy that was asleep for longer than its lock lasts touches nothing more", async () => {
+    let asleep = 0;
+    s3.trouble = (request) => {
+      if (isFile(request)) asleep = 100_000;
+      return undefined;
+    };
+    const deploying = deployHere(s3, out(), { concurrency: 1 }, () => new Date(Date.now() + asleep));
+    await expect(deploying).rejects.toThrow(
+      /^Another deploy may have taken over s3:\/\/content\/api\.\n1 of \d+ files were uploaded, and nothing was deleted\. Run/,
+    );
+    expect(filesOf(s3).size).toBe(1);
+  });
+
   test("a lock that nobody can read ends too", async () => {
     s3.objects.set(lock, { bytes: Buffer.from("{"), etag: '"left"', modified: new Date(), headers: {} });
     await expect(deployHere(s3, out())).rejects.toThrow(/^Another deploy has/);

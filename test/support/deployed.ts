@@ -35,9 +35,14 @@ export function differencesOf(files: ReadonlyMap<string, string>, out: string): 
 }
 
 /** A deploy in this process, which is sooner done than one of its own. */
-export function deployHere(s3: S3, out: string, options: Partial<DeployOptions> = {}): Promise<Deployed> {
+export function deployHere(
+  s3: S3,
+  out: string,
+  options: Partial<DeployOptions> = {},
+  now: () => Date = () => new Date(),
+): Promise<Deployed> {
   const { accessKeyId, secretAccessKey } = s3.keys;
-  const patience = { timeout: 30, retries: 2, now: () => new Date() };
+  const patience = { timeout: 30, retries: 2, now };
   const reached = { endpoint: s3.url, region: s3.env.AWS_REGION ?? null, pathStyle: true, concurrency: 4 };
   const settings = { ...patience, ...reached, accessKeyId, secretAccessKey, sessionToken: null, out };
   return deployTree(openTarget("s3://content/api", settings, patience), {

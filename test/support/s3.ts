@@ -1,6 +1,6 @@
 /**
  * A stand-in for S3 on a real socket: it checks signatures, keeps what it is given, pages its lists, honours conditions,
- * and fails as it is told to. Buckets are named in the path. Source: Amazon S3 API Reference.
+ * and fails as it is told to. The bucket is named in the path or the host. Source: Amazon S3 API Reference.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -80,10 +80,16 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     request.on("error", () => {});
   });
 
+  /** Whether the host names the bucket. */
+  function isNamed(host = ""): boolean {
+    return host.startsWith(`${bucket}.`);
+  }
+
   function answer(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
     const target = request.url ?? "";
     const url = new URL(target, "http://s3");
-    const [, , ...path] = decodeURIComponent(url.pathname).split("/");
+    const [, ...parts] = decodeURIComponent(url.pathname).split("/");
+    const path = isNamed(request.headers.host) ? parts : parts.slice(1);
     const asked: S3Request = {
       number: requests.length + 1,
       method: request.method ?? "",
@@ -114,7 +120,7 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     const problem = signatureProblem(signed, keys, { region, service: "s3" }, now());
     if (problem !== null) return refusal(problem, `<Region>${region}</Region>`);
     const [, name] = decodeURIComponent(signed.target.split("?")[0] as string).split("/");
-    return name === bucket ? perform(asked, signed.body) : refusal("NoSuchBucket");
+    return name === bucket || isNamed(signed.headers.host) ? perform(asked, signed.body) : refusal("NoSuchBucket");
   }
 
   function perform({ method, key, query, headers }: S3Request, body: Buffer): Answer {
@@ -205,7 +211,6 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     AWS_REGION: region,
     AWS_DEFAULT_REGION: region,
     AWS_ENDPOINT_URL: url,
-    PRECAST_PATH_STYLE: "1",
     ...(sessionToken === undefined ? {} : { AWS_SESSION_TOKEN: sessionToken }),
   };
   const close = async () => {
