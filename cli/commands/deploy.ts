@@ -1,9 +1,9 @@
 /** `precast deploy`: brings the tree to where a CDN reads it. */
-import type { CommonName, Settings } from "../../shared/config.ts";
+import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { type Deployed, deployTree } from "../deploy/deploy.ts";
 import type { Plan } from "../deploy/plan.ts";
-import { openPurge, PURGE_SETTINGS } from "../deploy/purge/purge.ts";
+import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge/purge.ts";
 import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
 import { waitVisible } from "../deploy/visible.ts";
 import { formatBytes, formatSeconds } from "../format.ts";
@@ -35,9 +35,9 @@ export const deployCommand = defineCommand({
   ],
   run: async ({ terminal, now, stopped }, settings, text) => {
     const start = now();
-    const target = openTarget(text, settings, { ...settings, now });
+    const { target, purge } = openEnds(text, settings, now);
     const permit = untilStopped(stopped());
-    const deployed = await deploy(target, settings, terminal, now, permit);
+    const deployed = await deploy(target, purge, settings, terminal, permit);
     if (!settings.dryRun) await waitFor(deployed, settings, now, permit);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     tell(terminal, target.store.name, deployed, settings.dryRun, seconds);
@@ -45,15 +45,34 @@ export const deployCommand = defineCommand({
   },
 });
 
-/** What goes wrong with a purge is told before anything is deployed, as far as that can be known. */
-async function deploy(
+type Ends = { readonly target: Target; readonly purge: Purge | null };
+
+/** Throws ConfigError with all that is wrong of either, before anything is deployed. */
+function openEnds(text: string, settings: DeploySettings, now: () => Date): Ends {
+  const { timeout, retries } = settings;
+  const problems = new Set<string>();
+  const noting = <T>(open: () => T): T | null => {
+    try {
+      return open();
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      for (const problem of error.problems) problems.add(problem);
+      return null;
+    }
+  };
+  const target = noting(() => openTarget(text, settings, { timeout, retries, now }));
+  const purge = noting(() => openPurge(settings, { timeout, retries, now }));
+  if (target === null || problems.size > 0) throw new ConfigError([...problems]);
+  return { target, purge };
+}
+
+function deploy(
   target: Target,
+  purge: Purge | null,
   settings: DeploySettings,
   terminal: Terminal,
-  now: () => Date,
   permit: () => void,
 ): Promise<Deployed> {
-  const purge = openPurge(settings, { ...settings, now });
   const progress = terminal.progress();
   return deployTree(target, {
     ...settings,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { folderOf } from "../../shared/address.ts";
 import { holderOf } from "../../shared/database/lock.ts";
 import { isStateFile, readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
-import { type FileMark, readElsewhere } from "../build/elsewhere.ts";
+import { type FileMark, type FileMarks, readElsewhere } from "../build/elsewhere.ts";
 import { exists, filesIn, isFile, isFolder, readText } from "../build/stage/folder.ts";
 
 import { isTreeFile } from "./tree-file.ts";
@@ -32,22 +32,32 @@ export function scanTree(out: string): LocalTree {
   refuseUnderWay(out);
   const states = readStates(out);
   const marks = readElsewhere(out);
+  const absent = byFolder(marks);
   const files = new Map<string, FileMark>();
   for (const state of states) {
     const key = state.app.key;
     const paths = [...filesIn(join(out, folderOf(key)))].map((file) => `${folderOf(key)}/${file}`).filter(isTreeFile);
-    const absent = [...marks].filter(([path]) => path.startsWith(`${folderOf(key)}/`));
-    for (const [path, mark] of absent) files.set(path, mark);
-    for (const path of paths) files.set(path, markOf(readFileSync(join(out, path))));
-    const found = [...files.keys()].filter((path) => path.startsWith(`${folderOf(key)}/`)).length;
-    if (found !== state.files) throw notAsBuilt(out, key, found, state.files);
-    files.set(stateFileOf(key), markOf(readFileSync(join(out, stateFileOf(key)))));
+    const own = new Map(absent.get(folderOf(key)));
+    for (const path of [...paths, stateFileOf(key)]) own.set(path, markOf(readFileSync(join(out, path))));
+    if (own.size - 1 !== state.files) throw notAsBuilt(out, key, own.size - 1, state.files);
+    for (const [path, mark] of own) files.set(path, mark);
   }
   refuseUnderWay(out);
   if (JSON.stringify(readStates(out)) !== JSON.stringify(states)) throw underWay(out, null);
   const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
   const elsewhere = new Set([...marks.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
   return { files: new Map(sorted), apps: states.map(({ app }) => app.key).sort(), elsewhere };
+}
+
+function byFolder(marks: FileMarks): ReadonlyMap<string, readonly (readonly [string, FileMark])[]> {
+  const folders = new Map<string, (readonly [string, FileMark])[]>();
+  for (const [path, mark] of marks) {
+    const folder = path.split("/", 2).join("/");
+    const some = folders.get(folder) ?? [];
+    some.push([path, mark]);
+    folders.set(folder, some);
+  }
+  return folders;
 }
 
 export function markOf(bytes: Uint8Array): FileMark {

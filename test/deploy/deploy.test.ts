@@ -265,6 +265,9 @@ describe("what is looked at first", () => {
       expect([code, stderr]).toEqual([1, `${target} is no target: give s3://bucket/prefix or file:///folder.\n`]);
     }
     const { stderr } = await place.run("deploy s3://x/y");
+    expect((await place.run("deploy s3://xyz/y --purge cloudfront")).stderr).toMatch(
+      /^AWS_ACCESS_KEY_ID is missing .*\nAWS_SECRET_ACCESS_KEY is missing .*\n--cloudfront-distribution is missing .*\n$/,
+    );
     expect(stderr).toMatch(
       /^s3:\/\/x\/y names no bucket.*\nAWS_ACCESS_KEY_ID is missing.*\nAWS_SECRET_ACCESS_KEY is missing.*\n$/,
     );

@@ -3,11 +3,12 @@ import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { holdPort, openPlace, type Place, type Ran, smallApp } from "../support/cli.ts";
 import { deployHere, differencesOf, filesOf, notesOf } from "../support/deployed.ts";
 import { type S3, type S3Request, startS3, type Trouble } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
 
 const TARGET = "s3://content/api";
 
@@ -273,6 +274,53 @@ describe("two deploys", () => {
       /^Another deploy may have taken over s3:\/\/content\/api\.\n1 of \d+ files were uploaded, and nothing was deleted\. Run/,
     );
     expect(filesOf(s3).size).toBe(1);
+  });
+
+  describe("in a deploy that takes long", () => {
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+      return () => vi.useRealTimers();
+    });
+
+    /** Half a minute passes while the third file is on its way; `meanwhile` happens before the lock is renewed. */
+    function passTime(meanwhile: () => void): void {
+      let files = 0;
+      s3.trouble = (request) => {
+        if (!isFile(request) || ++files !== 3) return undefined;
+        meanwhile();
+        const renewed = until("the lock is looked after", () =>
+          s3.requests.some(({ method, key, number }) => method === "PUT" && key === lock && number > request.number),
+        );
+        vi.advanceTimersByTime(30_000);
+        return {
+          after: renewed.then(() =>
+            until(
+              "that is answered",
+              () => s3.requests.length > request.number + 1 || s3.objects.get(lock)?.etag !== '"left"',
+            ),
+          ),
+        };
+      };
+    }
+
+    test("the lock is renewed", async () => {
+      passTime(() => {});
+      await deployHere(s3, out(), { concurrency: 1 });
+      const conditions = s3.requests
+        .filter(({ method, key }) => method === "PUT" && key === lock)
+        .map(({ headers }) => headers["if-match"] ?? "*");
+      expect(conditions.slice(0, 3)).toEqual(["*", "*", '"00000000000000000000000000000000"']);
+      expect(conditions[3]).toMatch(/^"[0-9a-f]{32}"$/);
+      expect(differencesOf(filesOf(s3), out())).toEqual([]);
+    });
+
+    test("a lock that another has taken over is noticed, and nothing more is touched", async () => {
+      passTime(() => leave(0, {}));
+      await expect(deployHere(s3, out(), { concurrency: 1 })).rejects.toThrow(
+        /^Another deploy may have taken over s3:\/\/content\/api\.\n[34] of/,
+      );
+      expect(String(s3.objects.get(lock)?.bytes)).toContain("elsewhere");
+    });
   });
 
   test("a lock that nobody can read ends too", async () => {

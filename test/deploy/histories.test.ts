@@ -84,7 +84,7 @@ test("what runners deploy is the tree of a full build", async () => {
     }
     rmSync(folder, { recursive: true });
   });
-  await fc.assert(property, { numRuns: 12 });
+  await fc.assert(property, { numRuns: 12, interruptAfterTimeLimit: 25_000 });
   const incremental = modes.filter((mode) => mode === "incremental").length;
   expect(incremental * 2).toBeGreaterThan(modes.length);
 }, 120_000);
