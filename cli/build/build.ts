@@ -59,13 +59,14 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
 
 /** A tree that somebody else has been at is built in full. */
 function stageOrRestage(database: Database, options: BuildOptions): Promise<AppReport[]> {
-  return stageTree(database, options).catch((error: unknown) => {
+  return stageTree(database, options, options.full ? "--full asks for it" : null).catch((error: unknown) => {
     if (!(error instanceof ForeignTreeError)) throw error;
-    return stageTree(database, { ...options, full: true });
+    return stageTree(database, options, error.message);
   });
 }
 
-async function stageTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
+/** `forced` is why everything is built, where it is so. */
+async function stageTree(database: Database, options: BuildOptions, forced: string | null): Promise<AppReport[]> {
   const meter = openMeter(options.onProgress);
   const elsewhere = options.elsewhere ?? openElsewhere(options.out, null);
   const stage = openStage({
@@ -77,7 +78,7 @@ async function stageTree(database: Database, options: BuildOptions): Promise<App
   });
   try {
     const builds = await database.transaction("read", (session) =>
-      buildApps(session, stage, { ...options, elsewhere }, meter),
+      buildApps(session, stage, { ...options, elsewhere, forced }, meter),
     );
     await stage.settle();
     const reports = builds.map((build) => build());
@@ -106,16 +107,16 @@ async function readCounts(session: Session, keys: readonly string[]): Promise<Ma
 async function buildApps(
   session: Session,
   stage: Stage,
-  options: BuildOptions & { readonly elsewhere: Elsewhere },
+  options: BuildOptions & { readonly elsewhere: Elsewhere; readonly forced: string | null },
   meter: Meter,
 ): Promise<Ending[]> {
-  const { out, now, elsewhere } = options;
+  const { out, now, elsewhere, forced } = options;
   const source = await readSource(session);
   const all = await readApps(session, options);
   const count = options.onProgress !== undefined;
   const chosen = chooseApps(all, options.apps).map((app) => ({
     app,
-    choice: chooseMode(out, app, source.source, options.full, elsewhere),
+    choice: chooseMode(out, app, source.source, forced, elsewhere),
   }));
   const counts = await readCounts(
     session,

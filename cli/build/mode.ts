@@ -11,16 +11,16 @@ export type BuildMode =
   | { readonly mode: "full"; readonly reason: string }
   | { readonly mode: "incremental"; readonly reason: string; readonly state: TreeState };
 
-/** `source` is the database, as source.ts tells it. */
+/** `source` is the database, as source.ts tells it; `forced` is why everything is asked for, null where it is not. */
 export function chooseMode(
   out: string,
   app: App,
   source: string,
-  forced: boolean,
+  forced: string | null,
   { isReachable, hasBelow }: Pick<Elsewhere, "isReachable" | "hasBelow">,
 ): BuildMode {
   const full = (reason: string) => ({ mode: "full", reason }) as const;
-  if (forced) return full("--full asks for it");
+  if (forced !== null) return full(forced);
   const text = readText(join(out, stateFileOf(app.key)));
   if (text === null) return full("it was not built before");
   const state = readState(text);
