@@ -14,6 +14,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   build: async () => (await import("./commands/build.ts")).buildCommand,
   watch: async () => (await import("./commands/watch.ts")).watchCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
+  deploy: async () => (await import("./commands/deploy.ts")).deployCommand,
   explain: async () => (await import("./commands/explain.ts")).explainCommand,
   verify: async () => (await import("./commands/verify.ts")).verifyCommand,
   status: async () => (await import("./commands/status.ts")).statusCommand,
@@ -36,8 +37,8 @@ for (const command of commands) {
   const sub = program.command(command.name).description(command.describes).exitOverride();
   if (command.argument !== null) sub.argument(command.argument);
   const names = [...command.settings, ...COMMON];
-  for (const name of names) sub.addOption(optionOf(name));
-  sub.addHelpText("after", examplesText(command.examples));
+  for (const name of names) addOption(sub, name);
+  sub.addHelpText("after", `${secretsText(names)}${examplesText(command.examples)}`);
   sub.action(async (...given: unknown[]) => {
     const argument = command.argument === null ? "" : String(given[0] ?? "");
     process.exitCode = await runCommand(command, names, sub.opts(), argument);
@@ -48,9 +49,17 @@ function examplesText(examples: readonly string[]): string {
   return `\nExamples:\n${examples.map((example) => `  $ ${example}`).join("\n")}`;
 }
 
-function optionOf(name: SettingName): Option {
+/** What can be given in the environment alone. */
+function secretsText(names: readonly SettingName[]): string {
+  const secrets = names.map((name) => SETTINGS[name]).filter(({ flags }) => flags === null);
+  if (secrets.length === 0) return "";
+  const width = Math.max(...secrets.map(({ env }) => env.length));
+  return `\nEnvironment:\n${secrets.map(({ env, describes }) => `  ${env.padEnd(width)}  ${describes}`).join("\n")}\n`;
+}
+
+function addOption(sub: Program, name: SettingName): void {
   const { flags, env, describes } = SETTINGS[name];
-  return new Option(flags, `${describes} (${env})`);
+  if (flags !== null) sub.addOption(new Option(flags, `${describes} (${env})`));
 }
 
 async function runCommand(

@@ -2,6 +2,9 @@
 import { SingleBar } from "cli-progress";
 import type { Progress, Stream } from "./terminal.ts";
 
+/** So few are told one by one: they may be slow. */
+const FEW = 10_000;
+
 export function openProgress(stream: Stream): Progress {
   const bar = new SingleBar({
     format: "{bar} {percentage}% | {value}/{total} files | {megabytes} MB | {rate} files/s | {eta_formatted} left",
@@ -20,7 +23,7 @@ export function openProgress(stream: Stream): Progress {
         bar.start(totalFiles, 0, { megabytes: "0.0", rate: 0 });
       }
       const seconds = Math.max((performance.now() - start) / 1_000, 0.001);
-      if (files % 100 === 0)
+      if (files % 100 === 0 || totalFiles < FEW)
         bar.update(files, { megabytes: (bytes / 1e6).toFixed(1), rate: Math.round(files / seconds) });
     },
     stop: () => bar.stop(),

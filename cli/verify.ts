@@ -1,4 +1,5 @@
 /** Verifies a tree: each file against the live answer to its request, and the folder against what it should hold. */
+import { hash } from "node:crypto";
 import { join } from "node:path";
 import { type Address, fileOf, folderOf, requestOf } from "../shared/address.ts";
 import { DEFAULT_CACHE_POLICY } from "../shared/answer.ts";
@@ -10,7 +11,8 @@ import type { SlotBook } from "../shared/sql/slots.ts";
 import { publishedIdsQuery } from "../shared/sql/tree-query.ts";
 import { freeAnswers } from "./build/answers/answers.ts";
 import { countFiles } from "./build/answers/totals.ts";
-import { filesIn, readText } from "./build/stage/folder.ts";
+import { readElsewhere } from "./build/elsewhere.ts";
+import { filesIn, isFile, readText } from "./build/stage/folder.ts";
 
 export type Difference = {
   readonly app: string;
@@ -45,6 +47,8 @@ export async function verifyApp(
   const totalFiles = await countFiles(session, app);
   const step = sample === null ? 1 : Math.max(1, Math.ceil(totalFiles / sample));
   const published = await readPublished(session, app);
+  const elsewhere = readElsewhere(out);
+  const markOf = (file: string) => elsewhere.get(`${folderOf(app.key)}/${file}`)?.sha256;
   const expected = new Set<string>();
   const book: SlotBook = new Map();
   let computed = 0;
@@ -57,11 +61,18 @@ export async function verifyApp(
       const live = expected.size % step === 0 ? await computeLive(session, app, address, book) : null;
       if (live !== null) computed++;
       expected.add(file);
-      if (content === null) note("missing", file);
+      if (content === null && markOf(file) !== undefined) {
+        if (markOf(file) !== hash("sha256", live ?? body, "hex")) note("differs", file);
+      } else if (content === null) note("missing", file);
       else if (content !== body || (live !== null && content !== live)) note("differs", file);
       bytes += content?.length ?? 0;
       onProgress?.({ files: expected.size, totalFiles, bytes });
     }
+  }
+  const absent = [...elsewhere.keys()].filter((path) => path.startsWith(`${folderOf(app.key)}/`));
+  for (const path of absent) {
+    const file = path.slice(folderOf(app.key).length + 1);
+    if (!expected.has(file) && !isFile(join(out, path))) note("surplus", file);
   }
   for (const file of filesIn(root)) {
     if (!expected.has(file)) note("surplus", file);

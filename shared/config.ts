@@ -7,9 +7,11 @@ import { DEFAULT_CACHE_POLICY } from "./answer.ts";
 import { APP_KEY } from "./catalog.ts";
 
 export type Setting<T> = {
-  /** As commander spells flags: `--out <dir>`. */
-  readonly flags: string;
+  /** As commander spells flags: `--out <dir>`. Null for a secret: others of the machine can read a command line. */
+  readonly flags: string | null;
   readonly env: string;
+  /** A second variable, for where the first is not set. */
+  readonly envToo?: string;
   readonly describes: string;
   readonly schema: z.ZodType<T>;
 };
@@ -24,11 +26,24 @@ export class ConfigError extends Error {
   }
 }
 
+const optionalText = z
+  .string()
+  .optional()
+  .transform((text) => text ?? null);
+
 const setting = <T>(flags: string, env: string, describes: string, schema: z.ZodType<T>): Setting<T> => ({
   flags,
   env,
   describes,
   schema,
+});
+
+/** What proves who somebody is: in the environment alone, and never printed. */
+const secret = (env: string, describes: string): Setting<string | null> => ({
+  flags: null,
+  env,
+  describes,
+  schema: optionalText,
 });
 
 const flag = z
@@ -55,6 +70,8 @@ const originAddress = z
   .string()
   .regex(/^https?:\/\/[a-zA-Z0-9.[\]:-]+\/?$/, NO_ORIGIN)
   .refine((url) => URL.canParse(url), NO_ORIGIN);
+const optionalAddress = webAddress.optional().transform((url) => url ?? null);
+const method = z.string().regex(/^[A-Z]+$/, "must be a method such as POST");
 const header = z.string().regex(/^[\x20-\x7e]+$/, "must be the value of a header");
 
 const POSTGRES_URL = /^postgres(ql)?:\/\//;
@@ -271,6 +288,119 @@ export const SETTINGS = {
       .transform((folder) => folder ?? null),
   ),
   csv: setting("--csv", "PRECAST_CSV", "print the rows as CSV on standard output", flag),
+  concurrency: setting(
+    "--concurrency <number>",
+    "PRECAST_CONCURRENCY",
+    "requests to the store at once, 16 by default",
+    whole(1, 256).default(16),
+  ),
+  maxDelete: setting(
+    "--max-delete <number>",
+    "PRECAST_MAX_DELETE",
+    "refuse to delete more files than this, 256 by default",
+    whole(0, 1_000_000_000).default(256),
+  ),
+  force: setting(
+    "--force",
+    "PRECAST_FORCE",
+    "upload every file, whatever the store is known to have, and delete however many are too many",
+    flag,
+  ),
+  retries: setting(
+    "--retries <number>",
+    "PRECAST_RETRIES",
+    "times that a request is sent again after a fault that may pass, 7 by default",
+    whole(0, 100).default(7),
+  ),
+  timeout: setting(
+    "--timeout <seconds>",
+    "PRECAST_TIMEOUT",
+    "seconds that a request may take, 30 by default; large bodies may take longer",
+    whole(1, 3_600).default(30),
+  ),
+  endpoint: setting(
+    "--endpoint <url>",
+    "AWS_ENDPOINT_URL",
+    "address of an S3-compatible store; without it Amazon's of the region",
+    optionalAddress,
+  ),
+  region: {
+    ...setting("--region <name>", "AWS_REGION", "region of the bucket, us-east-1 by default", optionalText),
+    envToo: "AWS_DEFAULT_REGION",
+  },
+  pathStyle: setting(
+    "--path-style",
+    "PRECAST_PATH_STYLE",
+    "name the bucket in the path (https://host/bucket/key) and not in the host; so it is anyway where the host is an IP address",
+    flag,
+  ),
+  accessKeyId: secret("AWS_ACCESS_KEY_ID", "who asks the store"),
+  secretAccessKey: secret("AWS_SECRET_ACCESS_KEY", "the secret that belongs to AWS_ACCESS_KEY_ID"),
+  sessionToken: secret("AWS_SESSION_TOKEN", "the token of credentials that are lent for a while"),
+  purge: setting(
+    "--purge <how>",
+    "PRECAST_PURGE",
+    "have a CDN forget what has changed: cloudflare, fastly, cloudfront, or an address with {path}, {url} and {key} that is called for each request",
+    z
+      .string()
+      .regex(
+        /^(cloudflare|fastly|cloudfront|https?:\/\/[^/\s]+\S*)$/,
+        "must be cloudflare, fastly, cloudfront or an address",
+      )
+      .optional()
+      .transform((how) => how ?? null),
+  ),
+  purgeMethod: setting(
+    "--purge-method <method>",
+    "PRECAST_PURGE_METHOD",
+    "method with which the address of --purge is called, POST by default",
+    method.default("POST"),
+  ),
+  purgeHeader: secret("PRECAST_PURGE_HEADER", "a header that the address of --purge wants, as `Name: value`"),
+  purgeEndpoint: setting(
+    "--purge-endpoint <url>",
+    "PRECAST_PURGE_ENDPOINT",
+    "address of the CDN's API, where it is not the usual one",
+    optionalAddress,
+  ),
+  cloudflareZone: setting(
+    "--cloudflare-zone <id>",
+    "CLOUDFLARE_ZONE_ID",
+    "zone that --purge cloudflare is for",
+    optionalText,
+  ),
+  cloudflareToken: secret("CLOUDFLARE_API_TOKEN", "may purge the zone's cache"),
+  fastlyService: setting(
+    "--fastly-service <id>",
+    "FASTLY_SERVICE_ID",
+    "service that --purge fastly is for",
+    optionalText,
+  ),
+  fastlyToken: secret("FASTLY_API_TOKEN", "may purge the service by keys"),
+  cloudfrontDistribution: setting(
+    "--cloudfront-distribution <id>",
+    "CLOUDFRONT_DISTRIBUTION_ID",
+    "distribution that --purge cloudfront is for",
+    optionalText,
+  ),
+  waitVisible: setting(
+    "--wait-visible <url>",
+    "PRECAST_WAIT_VISIBLE",
+    "wait until this address shows what was deployed: the start of the API's addresses, or an address with {path} or {file}",
+    optionalAddress,
+  ),
+  waitLimit: setting(
+    "--wait-limit <seconds>",
+    "PRECAST_WAIT_LIMIT",
+    "seconds that --wait-visible waits, 120 by default",
+    whole(1, 86_400).default(120),
+  ),
+  state: setting(
+    "--state <target>",
+    "PRECAST_STATE",
+    "where the tree was deployed to, s3://bucket/prefix or file:///folder: without a tree here, that one is fetched first",
+    optionalText,
+  ),
 } as const;
 
 export type SettingName = keyof typeof SETTINGS;
@@ -301,7 +431,8 @@ export function readSettings<N extends SettingName>(
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
   for (const name of names) {
-    const { env: variable, schema } = SETTINGS[name] as Setting<unknown>;
+    const { env: first, envToo, schema } = SETTINGS[name] as Setting<unknown>;
+    const variable = envToo !== undefined && !env[first] && env[envToo] ? envToo : first;
     const flag = flags[attributeOf(name)];
     const given = flag ?? (env[variable] || undefined);
     const result = schema.safeParse(given);
@@ -326,7 +457,8 @@ function problemOf(error: z.ZodError): string {
 }
 
 function flagOf(name: SettingName): string {
-  return SETTINGS[name].flags.split(" ")[0] as string;
+  const { flags, env } = SETTINGS[name] as Setting<unknown>;
+  return flags?.split(" ")[0] ?? env;
 }
 
 /** `--data-dir <dir>` is `dataDir`. */

@@ -29,6 +29,9 @@ export const STATE_FOLDER = ".precast";
 /** What the last build changed; there is a new one when all else of a build is in place. */
 export const CHANGES_FILE = "changes.json";
 
+/** The files of the tree that are not here but where it was deployed; there is none where the tree is whole. */
+export const ELSEWHERE_FILE = "elsewhere.json";
+
 /** The state file of an app, relative to the tree. */
 export function stateFileOf(appKey: string): string {
   return `${STATE_FOLDER}/${segment(appKey)}.json`;

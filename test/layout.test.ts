@@ -30,6 +30,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   ],
   [/^cli\/(usage|explain|edge)\//],
   [/^cli\/doctor\//],
+  [/^cli\/deploy\//],
   [/^cli\/commands\//],
   [/^cli\/main\.ts$/],
 ];
@@ -85,6 +86,7 @@ describe("the layout", () => {
   test.each([
     ["pg", ["shared/database/cancel.ts", "shared/database/pool.ts", "shared/database/postgres.ts"]],
     ["@electric-sql/pglite", ["shared/database/embedded-worker.ts"]],
+    ["aws4fetch", ["cli/deploy/sign.ts"]],
     ["commander", ["cli/main.ts"]],
     ["cli-progress", ["cli/progress.ts"]],
     [

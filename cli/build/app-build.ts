@@ -7,11 +7,12 @@ import { countQuery } from "../../shared/sql/tree-query.ts";
 import type { TreeState } from "../../shared/state.ts";
 import { overviewAnswers, typeAnswers } from "./answers/answers.ts";
 import { countTypeFiles } from "./answers/totals.ts";
+import type { Elsewhere } from "./elsewhere.ts";
 import type { BuildMode } from "./mode.ts";
 import { filesIn, isFolder } from "./stage/folder.ts";
 import { type Kept, openKept } from "./stage/kept.ts";
 import type { StagedApp } from "./stage/staged-app.ts";
-import { addressIn, openBuilt } from "./update/built.ts";
+import { addressIn, type BuiltTree, openBuilt } from "./update/built.ts";
 import { readDeltas, type TypeDelta } from "./update/delta.ts";
 import { planUpdate } from "./update/update.ts";
 
@@ -36,6 +37,7 @@ export type PlanOptions = {
   readonly out: string;
   /** Counts the files first. */
   readonly count: boolean;
+  readonly elsewhere: Elsewhere;
 };
 
 /** `counts` has the entries of the apps that are built in full, by app and slug. */
@@ -59,8 +61,9 @@ async function planFull(
   session: Session,
   app: App,
   counts: ReadonlyMap<string, number>,
-  { out, count }: PlanOptions,
+  { out, count, elsewhere }: PlanOptions,
 ): Promise<AppPlan> {
+  elsewhere.replace(folderOf(app.key));
   const compare = isFolder(join(out, folderOf(app.key)));
   const jobs: Job[] = [];
   for (const type of app.types) {
@@ -81,17 +84,27 @@ async function planChanges(
   session: Session,
   app: App,
   state: TreeState,
-  { out, count }: PlanOptions,
+  { out, count, elsewhere }: PlanOptions,
 ): Promise<AppPlan> {
+  const root = folderOf(app.key);
   const deltas = await readDeltas(session, app, state);
   const gone = state.app.types.filter(({ slug }) => !app.types.some((type) => type.slug === slug));
   const jobs: Job[] = [];
   for (const type of app.types) {
     const delta = deltas.get(type.slug) as TypeDelta;
-    if (delta.kind === "anew") jobs.push(await planRenewal(session, app, type, { out, count }));
-    if (delta.kind === "entries") jobs.push(await planEdits(session, app, type, delta.ids, state, out));
+    if (delta.kind === "anew") {
+      await elsewhere.bringBelow(`${root}/${type.slug}`);
+      jobs.push(await planRenewal(session, app, type, { out, count }));
+    }
+    if (delta.kind === "entries") {
+      jobs.push(await planEdits(session, app, type, delta.ids, state, openBuilt(out, app.key, elsewhere.bring)));
+    }
   }
+  for (const { slug } of gone) await elsewhere.bringBelow(`${root}/${slug}`);
   const pending = jobs.length > 0 || JSON.stringify(app) !== JSON.stringify(state.app);
+  // Catalog and schemas are compared, those of types that go as well.
+  if (pending) await elsewhere.bring([`${root}/_schemas.json`]);
+  if (pending) await elsewhere.bringBelow(`${root}/_schemas`);
   const run = async (staged: StagedApp) => {
     for (const job of jobs) await job.run(staged, null);
     const totals = new Map(jobs.map(({ type, total }) => [type.slug, total]));
@@ -104,7 +117,12 @@ async function planChanges(
 }
 
 /** A type of which everything is computed, in a tree of which other types may stay as they are. */
-async function planRenewal(session: Session, app: App, type: ContentType, { out, count }: PlanOptions): Promise<Job> {
+async function planRenewal(
+  session: Session,
+  app: App,
+  type: ContentType,
+  { out, count }: Pick<PlanOptions, "out" | "count">,
+): Promise<Job> {
   const total = Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]);
   const compare = isFolder(join(out, folderOf(app.key), type.slug));
   const job = await planAnew(session, app, type, total, { compare, count });
@@ -136,10 +154,10 @@ async function planEdits(
   type: ContentType,
   ids: readonly string[],
   state: TreeState,
-  out: string,
+  built: BuiltTree,
 ): Promise<Job> {
   const before = state.counts[type.slug] ?? 0;
-  const { total, files, rewrites } = await planUpdate(session, app, type, openBuilt(out, app.key), ids, before);
+  const { total, files, rewrites } = await planUpdate(session, app, type, built, ids, before);
   const run = async (staged: StagedApp) => {
     for await (const some of rewrites()) await staged.put(some, true);
   };

@@ -3,6 +3,7 @@
  * becomes the tree.
  */
 import { join } from "node:path";
+import { segment } from "../../shared/address.ts";
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
@@ -10,6 +11,7 @@ import { takeLock } from "../../shared/database/lock.ts";
 import { appCountsQuery } from "../../shared/sql/tree-query.ts";
 import { STATE_FOLDER } from "../../shared/state.ts";
 import { type AppPlan, planApp } from "./app-build.ts";
+import { type Elsewhere, openElsewhere } from "./elsewhere.ts";
 import { type AppReport, type Ending, endApp, removeApp } from "./ending.ts";
 import { type BuildProgress, type Meter, openMeter } from "./meter.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
@@ -32,6 +34,8 @@ export type BuildOptions = AppDefaults & {
   /** Called as files are done; left out where nobody looks, which saves the counting beforehand. */
   readonly onProgress?: (progress: BuildProgress) => void;
   readonly onChange?: (change: Change) => void;
+  /** Where the part of the tree is that is not here; left out where nobody can be asked for it. */
+  readonly elsewhere?: Elsewhere | undefined;
 };
 
 /** It first finishes what an earlier build had left. */
@@ -55,14 +59,16 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
 
 /** A tree that somebody else has been at is built in full. */
 function stageOrRestage(database: Database, options: BuildOptions): Promise<AppReport[]> {
-  return stageTree(database, options).catch((error: unknown) => {
+  return stageTree(database, options, options.full ? "--full asks for it" : null).catch((error: unknown) => {
     if (!(error instanceof ForeignTreeError)) throw error;
-    return stageTree(database, { ...options, full: true });
+    return stageTree(database, options, error.message);
   });
 }
 
-async function stageTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
+/** `forced` is why everything is built, where it is so. */
+async function stageTree(database: Database, options: BuildOptions, forced: string | null): Promise<AppReport[]> {
   const meter = openMeter(options.onProgress);
+  const elsewhere = options.elsewhere ?? openElsewhere(options.out, null);
   const stage = openStage({
     out: options.out,
     dryRun: options.dryRun,
@@ -71,12 +77,16 @@ async function stageTree(database: Database, options: BuildOptions): Promise<App
     onChange: options.onChange ?? (() => {}),
   });
   try {
-    const builds = await database.transaction("read", (session) => buildApps(session, stage, options, meter));
+    const builds = await database.transaction("read", (session) =>
+      buildApps(session, stage, { ...options, elsewhere, forced }, meter),
+    );
     await stage.settle();
     const reports = builds.map((build) => build());
     if (!options.dryRun) {
       if (stage.isPending()) await settleSource(database);
+      elsewhere.saveBrought();
       await stage.commit();
+      elsewhere.saveReplaced();
     }
     return reports;
   } finally {
@@ -94,14 +104,19 @@ async function readCounts(session: Session, keys: readonly string[]): Promise<Ma
   return counts;
 }
 
-async function buildApps(session: Session, stage: Stage, options: BuildOptions, meter: Meter): Promise<Ending[]> {
-  const { out, now } = options;
+async function buildApps(
+  session: Session,
+  stage: Stage,
+  options: BuildOptions & { readonly elsewhere: Elsewhere; readonly forced: string | null },
+  meter: Meter,
+): Promise<Ending[]> {
+  const { out, now, elsewhere, forced } = options;
   const source = await readSource(session);
   const all = await readApps(session, options);
   const count = options.onProgress !== undefined;
   const chosen = chooseApps(all, options.apps).map((app) => ({
     app,
-    choice: chooseMode(out, app, source.source, options.full),
+    choice: chooseMode(out, app, source.source, forced, elsewhere),
   }));
   const counts = await readCounts(
     session,
@@ -110,7 +125,7 @@ async function buildApps(session: Session, stage: Stage, options: BuildOptions, 
   const planned: { app: App; choice: BuildMode; plan: AppPlan; start: Date }[] = [];
   for (const { app, choice } of chosen) {
     const start = now();
-    planned.push({ app, choice, plan: await planApp(session, app, choice, counts, { out, count }), start });
+    planned.push({ app, choice, plan: await planApp(session, app, choice, counts, { out, count, elsewhere }), start });
   }
   meter.expect(planned.reduce((sum, { plan }) => sum + plan.files, 0));
   const endings: Ending[] = [];
@@ -121,5 +136,8 @@ async function buildApps(session: Session, stage: Stage, options: BuildOptions, 
     endings.push(() => endApp(app, choice, plan, staged, counts, { ...source, builtAt: start.toISOString(), seconds }));
   }
   const gone = options.apps === null ? builtApps(out).filter((key) => !all.some((app) => app.key === key)) : [];
+  const known = new Set(all.map((app) => segment(app.key)));
+  const strange = options.apps === null ? elsewhere.tops().filter((top) => !known.has(top)) : [];
+  for (const top of strange) elsewhere.replace(top);
   return [...endings, ...gone.map((key) => removeApp(stage.openApp(key), out, key))];
 }

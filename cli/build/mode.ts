@@ -4,25 +4,39 @@ import { fileOf, folderOf } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
 import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { VERSION } from "../../shared/version.ts";
+import type { Elsewhere } from "./elsewhere.ts";
 import { isFile, readText } from "./stage/folder.ts";
 
 export type BuildMode =
   | { readonly mode: "full"; readonly reason: string }
   | { readonly mode: "incremental"; readonly reason: string; readonly state: TreeState };
 
-/** `source` is the database, as source.ts tells it. */
-export function chooseMode(out: string, app: App, source: string, forced: boolean): BuildMode {
+/** `source` is the database, as source.ts tells it; `forced` is why everything is asked for, null where it is not. */
+export function chooseMode(
+  out: string,
+  app: App,
+  source: string,
+  forced: string | null,
+  { isReachable, hasBelow }: Pick<Elsewhere, "isReachable" | "hasBelow">,
+): BuildMode {
   const full = (reason: string) => ({ mode: "full", reason }) as const;
-  if (forced) return full("--full asks for it");
+  if (forced !== null) return full(forced);
   const text = readText(join(out, stateFileOf(app.key)));
   if (text === null) return full("it was not built before");
   const state = readState(text);
   if (state === null) return full("the state of its last build cannot be read");
-  if (state.version !== VERSION) return full(`it was built by Precast ${state.version}`);
-  if (state.source !== source) return full("it was built from another database");
+  const foreign = foreignness(state, source);
+  if (foreign !== null) return full(foreign);
   if (state.app.media_base_url !== app.media_base_url) return full("the address of its media has changed");
+  if (!isReachable && hasBelow(folderOf(app.key))) return full("most of its tree is where it was deployed");
   if (!hasFiles(out, state.app)) return full("files of its tree are missing");
   return { mode: "incremental", reason: `since ${state.built_at}`, state };
+}
+
+/** Why nothing can be told of what has changed since; null where it can. */
+export function foreignness(state: TreeState, source: string): string | null {
+  if (state.version !== VERSION) return `it was built by Precast ${state.version}`;
+  return state.source === source ? null : "it was built from another database";
 }
 
 /** Looks at the file of the catalog and at one of each type: enough to see that a folder has been taken away. */

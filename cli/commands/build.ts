@@ -1,8 +1,16 @@
 /** `precast build`: writes the tree. */
+import { ConfigError, type Settings } from "../../shared/config.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { buildTree } from "../build/build.ts";
+import { foreignness } from "../build/mode.ts";
+import { readSource } from "../build/source.ts";
 import type { Change } from "../build/stage/changes.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
+import { type Restored, restoreTree } from "../deploy/restore.ts";
+import type { Store } from "../deploy/store.ts";
+import { openTarget, STORE_SETTINGS, type StoreSettings } from "../deploy/target.ts";
+import { formatBytes } from "../format.ts";
 import { summaryOf } from "../summary.ts";
 import type { Terminal } from "../terminal.ts";
 
@@ -10,23 +18,34 @@ export const buildCommand = defineCommand({
   name: "build",
   describes: "write every free answer as a file of the tree; after the first time, what has changed",
   argument: null,
-  settings: ["apps", "full", "dryRun"],
-  examples: ["precast build", "precast build --app atlas --out dist/content", "precast build --dry-run"],
+  settings: ["apps", "full", "dryRun", "state", ...STORE_SETTINGS],
+  examples: [
+    "precast build",
+    "precast build --app atlas --out dist/content",
+    "precast build --dry-run",
+    "precast build --state s3://content/api --region eu-central-1",
+  ],
   run: async ({ terminal, now }, settings) => {
     const start = now();
-    const progress = terminal.progress();
-    const apps = await withDatabase(settings, (database) =>
-      buildTree(database, {
+    const target = targetOf(settings, now);
+    const { apps, restored } = await withDatabase(settings, async (database) => {
+      const restored = target === null ? null : await restore(database, target, settings);
+      const progress = terminal.progress();
+      const apps = await buildTree(database, {
         ...settings,
         now,
         ...(progress === null ? {} : { onProgress: progress.update }),
         ...(settings.dryRun ? { onChange: (change: Change) => sayChange(terminal, change) } : {}),
-      }),
-    ).finally(() => progress?.stop());
+        ...(restored?.kind === "begun" ? { elsewhere: restored.elsewhere } : {}),
+      }).finally(() => progress?.stop());
+      return { apps, restored };
+    });
+    if (target !== null && restored !== null) terminal.say(`${target.name}: ${restoredText(restored)}`);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     if (apps.length === 0) terminal.say("No app in the database: import a bundle first (precast import <folder>).");
     for (const report of apps) terminal.say(summaryOf(report, terminal, settings.dryRun));
-    if (settings.json) terminal.result("", { apps, seconds });
+    if (settings.json)
+      terminal.result("", { apps, seconds, ...(restored === null ? {} : { restored: restoredJson(restored) }) });
     return DONE;
   },
 });
@@ -34,4 +53,33 @@ export const buildCommand = defineCommand({
 function sayChange({ say, colors }: Terminal, { change, app, file }: Change): void {
   const verb = change === "gone" ? colors.red("delete") : colors.green("write");
   say(`${verb} ${app} ${file.replace(/^[^/]+\/v1\//, "")}`);
+}
+
+type StateSettings = StoreSettings & Settings<"state" | "full" | "dryRun">;
+
+/** Where the tree may be brought back from; null where nobody asks for that. */
+function targetOf(settings: StateSettings, now: () => Date): Store | null {
+  if (settings.state === null) return null;
+  if (settings.dryRun)
+    throw new ConfigError(["--dry-run changes nothing, and --state fetches a tree: give one of them."]);
+  const { timeout, retries } = settings;
+  return openTarget(settings.state, settings, { timeout, retries, now }).store;
+}
+
+async function restore(database: Database, store: Store, { out, concurrency, full }: StateSettings): Promise<Restored> {
+  if (full) return { kind: "nothing", reason: "--full asks for everything anew" };
+  const { source } = await database.transaction("read", readSource);
+  return restoreTree(store, { out, concurrency, problemOf: (state) => foreignness(state, source) });
+}
+
+function restoredText(restored: Restored): string {
+  if (restored.kind === "nothing") return `nothing to go on from: ${restored.reason}`;
+  const { files, bytes } = restored.elsewhere.brought();
+  return `went on from what was deployed: fetched ${files} of its ${restored.files} files, ${formatBytes(bytes)}`;
+}
+
+function restoredJson(restored: Restored) {
+  const nothing = { files: 0, bytes: 0 };
+  if (restored.kind === "nothing") return { ...nothing, reason: restored.reason };
+  return { ...restored.elsewhere.brought(), reason: null };
 }

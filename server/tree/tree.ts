@@ -1,11 +1,11 @@
 /** Reads the tree that a build wrote: which apps it has, and the files of their answers. */
-import { close, fstat, open, readFile } from "node:fs";
+import { close, existsSync, fstat, open, readFile } from "node:fs";
 import { join } from "node:path";
 import { fileOf, folderOf } from "../../shared/address.ts";
 import { etagOf } from "../../shared/answer.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { AppTree, Current, TreeBody } from "../../shared/respond.ts";
-import { CHANGES_FILE, readState, STATE_FOLDER, stateFileOf } from "../../shared/state.ts";
+import { CHANGES_FILE, ELSEWHERE_FILE, readState, STATE_FOLDER, stateFileOf } from "../../shared/state.ts";
 import { openStamps, type Stamp, type Stamps, stampOf } from "./stamp.ts";
 
 export type Tree = { readonly findTree: (appKey: string) => Promise<AppTree | null> };
@@ -21,6 +21,7 @@ export function openTree(out: string): Tree {
     const before = known.get(appKey);
     if (before?.isCurrent()) return before;
     known.delete(appKey);
+    if (existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE))) return null;
     const file = await readStamped(join(out, stateFileOf(appKey)), stamps);
     const app = file === null ? null : (readState(file.bytes.toString())?.app ?? null);
     if (file === null || app === null) return null;

@@ -37,6 +37,12 @@ export function takeLock(path: string, onDead: () => void = () => {}): () => voi
   }
 }
 
+/** The live process that holds the lock; null where none does. */
+export function holderOf(path: string): number | null {
+  const holder = readHolder(path);
+  return holder !== null && isAlive(holder) ? holder : null;
+}
+
 function release(path: string): void {
   held.delete(path);
   rmSync(path, { force: true });

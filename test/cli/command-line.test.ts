@@ -15,6 +15,7 @@ const COMMANDS = [
   "build",
   "watch",
   "serve",
+  "deploy",
   "explain",
   "verify",
   "status",
@@ -22,13 +23,24 @@ const COMMANDS = [
   "edge",
   "usage",
 ];
-/** `edge` reads the tree alone. */
-const WITH_DATABASE = COMMANDS.filter((command) => command !== "edge");
+/** `deploy` and `edge` read the tree alone. */
+const WITH_DATABASE = COMMANDS.filter((command) => command !== "deploy" && command !== "edge");
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
   migrate: [],
   import: ["--prune", "--dry-run"],
-  build: ["--app", "--full", "--dry-run"],
+  build: [
+    "--app",
+    "--full",
+    "--dry-run",
+    "--state",
+    "--concurrency",
+    "--endpoint",
+    "--region",
+    "--path-style",
+    "--retries",
+    "--timeout",
+  ],
   watch: ["--app"],
   serve: [
     "--host",
@@ -50,6 +62,27 @@ const OWN: Record<string, string[]> = {
     "--admin-host",
     "--log-level",
   ],
+  deploy: [
+    "--dry-run",
+    "--max-delete",
+    "--force",
+    "--cache-control",
+    "--cdn-cache-control",
+    "--concurrency",
+    "--endpoint",
+    "--region",
+    "--path-style",
+    "--retries",
+    "--timeout",
+    "--purge",
+    "--purge-method",
+    "--purge-endpoint",
+    "--cloudflare-zone",
+    "--fastly-service",
+    "--cloudfront-distribution",
+    "--wait-visible",
+    "--wait-limit",
+  ],
   explain: ["--app"],
   verify: ["--app", "--sample"],
   status: [],
@@ -57,7 +90,7 @@ const OWN: Record<string, string[]> = {
   edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--write"],
   usage: ["--app", "--since", "--until", "--csv"],
 };
-const VARIABLE = /\((PRECAST_[A-Z_]+|DATABASE_URL)\)$/;
+const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)\)$/;
 const STACK = /\n\s+at .*:\d+/;
 const SENTENCE = /^[^\n]+\.\n$/;
 

@@ -9,6 +9,8 @@ export type BuiltTree = {
   readonly read: (address: Address) => string | null;
   /** The bytes of a file, each as a character: cut and joined without decoding. */
   readonly readBinary: (address: Address) => string | null;
+  /** Resolves when those of these files are here that were not. */
+  readonly bring: (addresses: readonly Address[]) => Promise<void>;
 };
 
 /** The tree is not what its state says, somebody else has been at its files: it has to be built in full. */
@@ -19,13 +21,14 @@ export class ForeignTreeError extends Error {
   }
 }
 
-/** The files of an app below `out`. */
-export function openBuilt(out: string, appKey: string): BuiltTree {
+/** The files of an app below `out`; `bring` fetches what of them is elsewhere, by path relative to `out`. */
+export function openBuilt(out: string, appKey: string, bring: (paths: readonly string[]) => Promise<void>): BuiltTree {
   const root = join(out, folderOf(appKey));
   return {
     root,
     read: (address) => readText(join(root, fileOf(address))),
     readBinary: (address) => readOrNull(join(root, fileOf(address)))?.toString("latin1") ?? null,
+    bring: (addresses) => bring(addresses.map((address) => `${folderOf(appKey)}/${fileOf(address)}`)),
   };
 }
 

@@ -42,7 +42,7 @@ export function planHeads(
   items: ReadonlyMap<string, string>,
   totals: Totals,
 ): Rewrites {
-  if (touched.listed.length === 0) return { files: 0, answers: () => [] };
+  if (touched.listed.length === 0) return { files: 0, reads: [], answers: () => [] };
   const away = new Set(touched.listed.map(({ id }) => id));
   const seen = { built, away };
   const filters = [...touched.facets.values()].reduce((sum, values) => sum + values.size, 0);
@@ -60,7 +60,19 @@ export function planHeads(
     }
     yield* askedHeads(session, app, type, open);
   }
-  return { files: countSorts(type) + filters, answers };
+  return { files: countSorts(type) + filters, reads: headAddresses(type, touched.facets), answers };
+}
+
+function headAddresses(type: ContentType, facets: TouchedType["facets"]): Address[] {
+  const { slug } = type;
+  const sorts = sortHeads(type).flatMap(({ spellings }) => spellings);
+  const filters = [...facets].flatMap(([column, values]) =>
+    [...values.keys()].map((value) => [column.name, value] as const),
+  );
+  return [
+    ...sorts.map((sort) => ({ kind: "sort", slug, sort }) as const),
+    ...filters.map(([field, value]) => ({ kind: "filter", slug, field, value }) as const),
+  ];
 }
 
 function take<T>(from: Iterator<T>, most: number): T[] {

@@ -2,6 +2,7 @@
  * Which default pages of a type to write anew when some of its entries have changed. The tree's own pages hold the items
  * of all others in order: the database is asked for the touched entries and their places alone.
  */
+import type { Address } from "../../../shared/address.ts";
 import { lastPage, listBody } from "../../../shared/body.ts";
 import { type App, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
@@ -20,6 +21,8 @@ export type Totals = { readonly before: number; readonly total: number };
 export type Rewrites = {
   /** How many files are looked at. */
   readonly files: number;
+  /** The files of the tree that are read, or replaced. */
+  readonly reads: readonly Address[];
   readonly answers: () => AsyncIterable<Rewrite[]> | Iterable<Rewrite[]>;
 };
 
@@ -55,7 +58,7 @@ export function planPages(
   places: readonly Place[],
   totals: Totals,
 ): Rewrites {
-  if (listed.length === 0) return { files: 0, answers: () => [] };
+  if (listed.length === 0) return { files: 0, reads: [], answers: () => [] };
   const placed = places.map(({ index, item }) => ({ index, item: Buffer.from(item).toString("latin1") }));
   const { column } = defaultSort(type);
   const moved = listed.some(
@@ -63,11 +66,13 @@ export function planPages(
   );
   if (!moved) {
     const pages = groupByPage(placed, defaultPerPage(type));
-    return { files: pages.size, answers: () => editPages(type, built, pages, totals.total) };
+    const reads = [...pages.keys()].map((number) => pageAddress(type, number));
+    return { files: pages.size, reads, answers: () => editPages(type, built, pages, totals.total) };
   }
   const perPage = defaultPerPage(type);
   const files = Math.max(lastPage(totals.total, perPage), lastPage(totals.before, perPage));
-  return { files, answers: () => shiftPages(type, built, listed, placed, totals) };
+  const reads = Array.from({ length: lastPage(totals.before, perPage) }, (_, index) => pageAddress(type, index + 1));
+  return { files, reads, answers: () => shiftPages(type, built, listed, placed, totals) };
 }
 
 function groupByPage(placed: readonly Placed[], perPage: number): Map<number, Placed[]> {
@@ -148,8 +153,12 @@ function* shiftPages(
   }
 }
 
+function pageAddress({ slug }: ContentType, number: number): Address {
+  return { kind: "page", slug, page: BigInt(number) };
+}
+
 function readPage(type: ContentType, built: BuiltTree, number: number): string {
-  const file = built.readBinary({ kind: "page", slug: type.slug, page: BigInt(number) });
+  const file = built.readBinary(pageAddress(type, number));
   if (file === null) throw foreign(type, number);
   return file;
 }

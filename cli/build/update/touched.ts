@@ -49,6 +49,7 @@ export async function findTouched(
   for (let at = 0; at < ids.length; at += BATCH) {
     const batch = ids.slice(at, at + BATCH);
     const entries = await readEntries(session, app, type, batch);
+    await built.bring(batch.map((id) => ({ kind: "entry", slug: type.slug, id })));
     for (const id of batch) {
       const before = built.read({ kind: "entry", slug: type.slug, id });
       const entry = entries.get(id);

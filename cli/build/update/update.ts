@@ -39,6 +39,7 @@ export async function planUpdate(
   const items = new Map(places.map(({ id, item }) => [id, item]));
   const pages = planPages(type, built, touched.listed, places, { before, total });
   const heads = planHeads(session, app, type, built, touched, items, { before, total });
+  await built.bring([...pages.reads, ...heads.reads]);
 
   async function* rewrites(): AsyncGenerator<Rewrite[]> {
     yield* entryAnswers(session, app, type, touched.written);

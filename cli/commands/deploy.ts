@@ -1,0 +1,126 @@
+/** `precast deploy`: brings the tree to where a CDN reads it. */
+import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
+import { DONE, defineCommand } from "../command.ts";
+import { type Deployed, deployTree } from "../deploy/deploy.ts";
+import type { Plan } from "../deploy/plan.ts";
+import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge/purge.ts";
+import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
+import { waitVisible } from "../deploy/visible.ts";
+import { formatBytes, formatSeconds } from "../format.ts";
+import type { Terminal } from "../terminal.ts";
+
+const SETTINGS = [
+  "dryRun",
+  "maxDelete",
+  "force",
+  "cacheControl",
+  "cdnCacheControl",
+  ...STORE_SETTINGS,
+  ...PURGE_SETTINGS,
+  "waitVisible",
+  "waitLimit",
+] as const;
+type DeploySettings = Settings<(typeof SETTINGS)[number] | CommonName>;
+
+export const deployCommand = defineCommand({
+  name: "deploy",
+  describes: "upload what of the tree differs to a bucket or a folder, and delete there what is gone",
+  argument: "<target>",
+  settings: SETTINGS,
+  examples: [
+    "precast deploy s3://content/api --region eu-central-1",
+    "precast deploy s3://content --endpoint https://s3.example.com --path-style --dry-run",
+    "precast deploy file:///srv/content --purge 'http://127.0.0.1:6081{path}' --purge-method PURGE",
+    "precast deploy s3://content --purge cloudflare --wait-visible https://api.example.com",
+  ],
+  run: async ({ terminal, now, stopped }, settings, text) => {
+    const start = now();
+    const { target, purge } = openEnds(text, settings, now);
+    const permit = untilStopped(stopped());
+    const deployed = await deploy(target, purge, settings, terminal, permit);
+    if (!settings.dryRun) await waitFor(deployed, settings, now, permit);
+    const seconds = (now().getTime() - start.getTime()) / 1_000;
+    tell(terminal, target.store.name, deployed, settings.dryRun, seconds);
+    return DONE;
+  },
+});
+
+type Ends = { readonly target: Target; readonly purge: Purge | null };
+
+/** Throws ConfigError with all that is wrong of either, before anything is deployed. */
+function openEnds(text: string, settings: DeploySettings, now: () => Date): Ends {
+  const { timeout, retries } = settings;
+  const problems = new Set<string>();
+  const noting = <T>(open: () => T): T | null => {
+    try {
+      return open();
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      for (const problem of error.problems) problems.add(problem);
+      return null;
+    }
+  };
+  const target = noting(() => openTarget(text, settings, { timeout, retries, now }));
+  const purge = noting(() => openPurge(settings, { timeout, retries, now }));
+  if (target === null || problems.size > 0) throw new ConfigError([...problems]);
+  return { target, purge };
+}
+
+function deploy(
+  target: Target,
+  purge: Purge | null,
+  settings: DeploySettings,
+  terminal: Terminal,
+  permit: () => void,
+): Promise<Deployed> {
+  const progress = terminal.progress();
+  return deployTree(target, {
+    ...settings,
+    permit,
+    purge: purge ?? undefined,
+    onProgress: progress?.update,
+    onPlan: settings.dryRun ? (plan: Plan) => sayPlan(terminal, plan) : undefined,
+  }).finally(() => progress?.stop());
+}
+
+async function waitFor(
+  { tree, changed }: Deployed,
+  { waitVisible: address, waitLimit: limit, timeout, out }: DeploySettings,
+  now: () => Date,
+  permit: () => void,
+): Promise<void> {
+  if (address !== null) await waitVisible(tree, changed, { address, limit, timeout, now, out, permit });
+}
+
+function tell(terminal: Terminal, name: string, deployed: Deployed, dryRun: boolean, seconds: number): void {
+  const { changed: _, tree: __, ...report } = deployed;
+  const { written, unchanged, deleted, bytes, conditional, purges } = report;
+  if (conditional === false) terminal.warn(`${name} ${UNCONDITIONAL}`);
+  const [upload, drop] = dryRun ? ["would upload", "would delete"] : ["uploaded", "deleted"];
+  const done = `${upload} ${written} files, ${unchanged} unchanged, ${drop} ${deleted}, ${formatBytes(bytes)}`;
+  const purged = purges === null ? "" : `, purged by ${purges} requests`;
+  terminal.result(`${name}: ${done} in ${formatSeconds(seconds)}${purged}`, {
+    target: name,
+    dry_run: dryRun,
+    ...report,
+    seconds,
+  });
+}
+
+const UNCONDITIONAL =
+  "does not honour conditional writes (If-Match, If-None-Match): two deploys that begin at the same moment are not kept apart. Run one at a time.";
+
+function untilStopped(stopped: Promise<void>): () => void {
+  let stop = false;
+  void stopped.then(() => {
+    stop = true;
+  });
+  return () => {
+    if (stop) throw new Error("The deploy was told to stop.");
+  };
+}
+
+function sayPlan({ say, colors }: Terminal, { writes, removes }: Plan): void {
+  for (const { path } of writes.flat()) say(`${colors.green("upload")} ${path}`);
+  for (const path of removes.flat()) say(`${colors.red("delete")} ${path}`);
+}

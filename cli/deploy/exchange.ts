@@ -1,0 +1,101 @@
+/**
+ * Sends a request and reads its whole answer, and sends it again when what went wrong may pass: after pauses that double,
+ * or as long as `Retry-After` asks for (RFC 9110 section 10.2.3).
+ */
+import { setTimeout as pause } from "node:timers/promises";
+import { RemoteFault } from "./fault.ts";
+
+export type Outgoing = {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Headers | Readonly<Record<string, string>>;
+  readonly body?: Uint8Array<ArrayBuffer> | string | undefined;
+};
+
+export type Sent = { readonly status: number; readonly headers: Headers; readonly body: Buffer };
+
+/** What an answer means: what was asked for, or a fault, which may pass. */
+export type Verdict<T> = { readonly done: T } | { readonly fault: RemoteFault; readonly passing: boolean };
+
+export type Patience = {
+  /** Seconds that a request may take. */
+  readonly timeout: number;
+  /** How often it is sent again. */
+  readonly retries: number;
+  readonly now: () => Date;
+};
+
+/** Milliseconds. */
+const FIRST_PAUSE = 100;
+const LONGEST_PAUSE = 20_000;
+/** A large body may take longer: bytes a second that any line has. */
+const SLOWEST = 64_000;
+
+/** `make` is called for each try, as signatures tell the time. `host` is for people. Throws RemoteFault. */
+export async function exchange<T>(
+  make: () => Outgoing | Promise<Outgoing>,
+  judge: (sent: Sent) => Verdict<T>,
+  host: string,
+  patience: Patience,
+): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    const outcome = await attempt(await make(), judge, host, patience);
+    if ("done" in outcome) return outcome.done;
+    if (!outcome.passing || tries >= patience.retries) throw outcome.fault;
+    await pause(pauseBefore(tries, outcome.after ?? null, patience.now()));
+  }
+}
+
+/** `after` is a `Retry-After`. */
+type Outcome<T> = Verdict<T> & { readonly after?: string | null };
+
+async function attempt<T>(
+  { method, url, headers, body }: Outgoing,
+  judge: (sent: Sent) => Verdict<T>,
+  host: string,
+  { timeout }: Patience,
+): Promise<Outcome<T>> {
+  const limit = AbortSignal.timeout(Math.ceil((timeout + (body?.length ?? 0) / SLOWEST) * 1_000));
+  try {
+    const response = await fetch(url, { method, headers, body: body ?? null, redirect: "manual", signal: limit });
+    const sent = {
+      status: response.status,
+      headers: response.headers,
+      body: Buffer.from(await response.arrayBuffer()),
+    };
+    return { ...judge(sent), after: sent.headers.get("retry-after") };
+  } catch (error) {
+    if (error instanceof RemoteFault) throw error;
+    if (limit.aborted) return { fault: new RemoteFault("silent", silence(host, timeout)), passing: true };
+    return connectionFault(error, host);
+  }
+}
+
+function silence(host: string, timeout: number): string {
+  return `${host} did not answer within ${timeout} seconds. Try again later, or give it longer with --timeout.`;
+}
+
+/** A name that nobody knows and a certificate that is not right stay so. */
+const LASTING = /^(ENOTFOUND|ERR_INVALID|CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
+
+function connectionFault(error: unknown, host: string): { fault: RemoteFault; passing: boolean } {
+  const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
+  const code = cause.code ?? "";
+  const message = `${host} can't be reached (${code || cause.message}). Check the address, and that it runs.`;
+  return { fault: new RemoteFault("unreachable", message), passing: !LASTING.test(code) };
+}
+
+const LONGEST_WAIT = 60_000;
+
+/** Milliseconds: after so many tries that failed, and what the other side asks for (seconds or a date). */
+export function pauseBefore(tries: number, retryAfter: string | null, now: Date): number {
+  const growing = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** tries);
+  if (retryAfter === null) return growing;
+  const asked = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - now.getTime();
+  return Number.isNaN(asked) ? growing : Math.max(growing, Math.min(LONGEST_WAIT, asked));
+}
+
+/** Statuses behind which another try may be well. */
+export function isPassing(status: number): boolean {
+  return status === 408 || status === 409 || status === 429 || (status >= 500 && status !== 501);
+}

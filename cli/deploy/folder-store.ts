@@ -1,0 +1,55 @@
+/** A folder: of a web server, or one that something else carries on. Files appear whole, and unchanged ones keep their time. */
+import { hash } from "node:crypto";
+import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { filesIn, moveInto, readOrNull, removeFrom } from "../build/stage/folder.ts";
+import { type Condition, STORE_FOLDER, type Store } from "./store.ts";
+
+/** Files on their way to their names: on the same file system. */
+const PARTS = `${STORE_FOLDER}/part`;
+
+export function openFolderStore(folder: string, now: () => Date): Store {
+  const made = new Set<string>();
+  let parts = 0;
+
+  const get: Store["get"] = async (key) => {
+    const bytes = readOrNull(join(folder, key));
+    if (bytes === null) return null;
+    const age = (now().getTime() - statSync(join(folder, key)).mtimeMs) / 1_000;
+    return { bytes, etag: etagOf(bytes), age };
+  };
+  return {
+    name: `file://${folder}`,
+    get,
+    put: async (key, bytes, { condition, permit }) => {
+      permit?.();
+      if (condition !== undefined && !isMet(condition, readOrNull(join(folder, key)))) return { kind: "unmet" };
+      mkdirSync(join(folder, PARTS), { recursive: true });
+      const part = join(folder, PARTS, String(parts++));
+      writeFileSync(part, bytes);
+      moveInto(folder, key, part, made);
+      return { kind: "put", etag: etagOf(bytes) };
+    },
+    list: async function* () {
+      yield* filesIn(folder);
+    },
+    remove: async (key, permit) => {
+      permit?.();
+      removeFrom(folder, key);
+      made.clear();
+    },
+  };
+}
+
+/** Removes what a deploy that died has left half written. */
+export function clearParts(folder: string): void {
+  rmSync(join(folder, PARTS), { recursive: true, force: true });
+}
+
+function isMet(condition: Condition, before: Buffer | null): boolean {
+  return condition.kind === "absent" ? before === null : before !== null && etagOf(before) === condition.etag;
+}
+
+function etagOf(bytes: Uint8Array): string {
+  return `"${hash("sha256", bytes, "hex")}"`;
+}

@@ -1,0 +1,125 @@
+/**
+ * Keeps two deploys to one bucket apart: an object that names its owner, is written when there is none, renewed while the
+ * deploy goes on, and taken over when its owner has died. How old it is tells the store: clocks may differ.
+ */
+import { hash, randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { isAlive } from "../../shared/database/lock.ts";
+import { machineId } from "../machine.ts";
+import { DeployLockedError, type Hold } from "./hold.ts";
+import { type Condition, PRIVATE_HEADERS, type PutOutcome, STORE_FOLDER, type Store, type Stored } from "./store.ts";
+
+export const LEASE = `${STORE_FOLDER}/deploy.lock`;
+
+type Owner = {
+  readonly id: string;
+  readonly host: string;
+  readonly machine: string;
+  readonly pid: number;
+  readonly since: string;
+  /** Seconds without a renewal after which it counts as dead. */
+  readonly expires_after: number;
+};
+
+export type LeaseOptions = {
+  readonly now: () => Date;
+  /** Seconds that a request may take. */
+  readonly timeout: number;
+};
+
+const EXPIRY = 120;
+const MANY_TRIES = 5;
+
+/** Throws DeployLockedError when another deploy has it. */
+export async function takeLease(store: Store, { now, timeout }: LeaseOptions): Promise<Hold> {
+  const expiry = Math.max(EXPIRY, 4 * timeout);
+  const place = { host: hostname(), machine: hash("sha256", machineId(), "hex"), pid: process.pid };
+  const owner: Owner = { id: randomUUID(), ...place, since: now().toISOString(), expires_after: expiry };
+  let renewed = now().getTime();
+  let etag = await acquire(store, owner);
+  let lost = false;
+  const conditional = await honoursConditions(store, owner);
+
+  const renew = async () => {
+    const start = now().getTime();
+    const condition = conditional ? ({ kind: "etag", etag } as const) : undefined;
+    const outcome = await writeOwner(store, owner, condition);
+    if (outcome.kind === "put") etag = outcome.etag;
+    else {
+      // A renewal whose answer was lost may have changed the ETag.
+      const now = await store.get(LEASE);
+      if (now === null || readOwner(now)?.id !== owner.id) lost = true;
+      else etag = now.etag;
+    }
+    if (!lost) renewed = start;
+  };
+  const timer = setInterval(() => void renew().catch(() => {}), (expiry / 6) * 1_000);
+  timer.unref();
+
+  const check = () => {
+    // A request that begins now ends before anybody else may begin.
+    const left = expiry - (now().getTime() - renewed) / 1_000 - timeout;
+    if (lost || left < 0) throw new DeployLockedError(`Another deploy may have taken over ${store.name}.`);
+  };
+  const release = async () => {
+    clearInterval(timer);
+    const stored = await store.get(LEASE);
+    if (stored !== null && readOwner(stored)?.id === owner.id) await store.remove(LEASE);
+  };
+  return { check, conditional, release };
+}
+
+/** Gives the ETag of the object that is ours now. */
+async function acquire(store: Store, owner: Owner): Promise<string> {
+  for (let tries = 0; tries < MANY_TRIES; tries++) {
+    const stored = await store.get(LEASE);
+    if (stored !== null && readOwner(stored)?.id !== owner.id && !isDead(stored)) throw heldBy(store, stored);
+    const condition = stored === null ? { kind: "absent" as const } : { kind: "etag" as const, etag: stored.etag };
+    const outcome = await writeOwner(store, owner, condition);
+    if (outcome.kind === "put") return outcome.etag;
+    if (outcome.kind === "unsupported") return acquireUnconditionally(store, owner);
+  }
+  throw new DeployLockedError(`Other deploys take the lock of ${store.name} again and again. Try again later.`);
+}
+
+async function acquireUnconditionally(store: Store, owner: Owner): Promise<string> {
+  await writeOwner(store, owner, undefined);
+  const stored = await store.get(LEASE);
+  if (stored === null || readOwner(stored)?.id !== owner.id) throw heldBy(store, stored);
+  return stored.etag;
+}
+
+/** Asks for what must be refused: that there is nothing yet, and that what is there has another ETag. */
+async function honoursConditions(store: Store, owner: Owner): Promise<boolean> {
+  const absent = await writeOwner(store, owner, { kind: "absent" });
+  const other = await writeOwner(store, owner, { kind: "etag", etag: '"00000000000000000000000000000000"' });
+  return absent.kind === "unmet" && other.kind === "unmet";
+}
+
+function writeOwner(store: Store, owner: Owner, condition: Condition | undefined): Promise<PutOutcome> {
+  const bytes = new TextEncoder().encode(`${JSON.stringify(owner)}\n`);
+  return store.put(LEASE, bytes, { headers: PRIVATE_HEADERS, sha256: hash("sha256", bytes, "hex"), condition });
+}
+
+function readOwner({ bytes }: Stored): Owner | null {
+  try {
+    return JSON.parse(bytes.toString("utf8")) as Owner;
+  } catch {
+    return null;
+  }
+}
+
+/** One that nobody can read is as old as any. */
+function isDead(stored: Stored): boolean {
+  const owner = readOwner(stored);
+  if (owner?.machine === hash("sha256", machineId(), "hex") && !isAlive(owner.pid)) return true;
+  return stored.age !== null && stored.age >= (owner?.expires_after ?? EXPIRY);
+}
+
+function heldBy(store: Store, stored: Stored | null): DeployLockedError {
+  const owner = stored === null ? null : readOwner(stored);
+  const who = owner === null ? "Another deploy" : `Another deploy (${owner.host}, process ${owner.pid})`;
+  const left = Math.max(1, Math.ceil((owner?.expires_after ?? EXPIRY) - (stored?.age ?? 0)));
+  const message = `${who} has ${store.name}. Wait for it to end, then deploy again.`;
+  return new DeployLockedError(`${message} If it died, its lock ends in ${left} seconds.`);
+}

@@ -1,0 +1,103 @@
+/** The tree that is deployed: finished, whole, and each file by its SHA-256. */
+import { hash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { folderOf } from "../../shared/address.ts";
+import { holderOf } from "../../shared/database/lock.ts";
+import { isStateFile, readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
+import { type FileMark, type FileMarks, readElsewhere } from "../build/elsewhere.ts";
+import { exists, filesIn, isFile, isFolder, readText } from "../build/stage/folder.ts";
+
+import { isTreeFile } from "./tree-file.ts";
+
+export type LocalTree = {
+  /** By path relative to the tree, sorted; the states of the apps among them. */
+  readonly files: ReadonlyMap<string, FileMark>;
+  /** Keys of the apps, sorted. */
+  readonly apps: readonly string[];
+  /** Paths of files that are not here, but where the tree was deployed. */
+  readonly elsewhere: ReadonlySet<string>;
+};
+
+/** There is nothing here that could be deployed. */
+export class UnfinishedTreeError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "UnfinishedTreeError";
+  }
+}
+
+/** Throws UnfinishedTreeError when the tree is being built, was never built or is not as it was built. */
+export function scanTree(out: string): LocalTree {
+  refuseUnderWay(out);
+  const states = readStates(out);
+  const marks = readElsewhere(out);
+  const absent = byFolder(marks);
+  const files = new Map<string, FileMark>();
+  for (const state of states) {
+    const key = state.app.key;
+    const paths = [...filesIn(join(out, folderOf(key)))].map((file) => `${folderOf(key)}/${file}`).filter(isTreeFile);
+    const own = new Map(absent.get(folderOf(key)));
+    for (const path of [...paths, stateFileOf(key)]) own.set(path, markOf(readFileSync(join(out, path))));
+    if (own.size - 1 !== state.files) throw notAsBuilt(out, key, own.size - 1, state.files);
+    for (const [path, mark] of own) files.set(path, mark);
+  }
+  refuseUnderWay(out);
+  if (JSON.stringify(readStates(out)) !== JSON.stringify(states)) throw underWay(out, null);
+  const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
+  const elsewhere = new Set([...marks.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
+  return { files: new Map(sorted), apps: states.map(({ app }) => app.key).sort(), elsewhere };
+}
+
+function byFolder(marks: FileMarks): ReadonlyMap<string, readonly (readonly [string, FileMark])[]> {
+  const folders = new Map<string, (readonly [string, FileMark])[]>();
+  for (const [path, mark] of marks) {
+    const folder = path.split("/", 2).join("/");
+    const some = folders.get(folder) ?? [];
+    some.push([path, mark]);
+    folders.set(folder, some);
+  }
+  return folders;
+}
+
+export function markOf(bytes: Uint8Array): FileMark {
+  return { sha256: hash("sha256", bytes, "hex"), size: bytes.length };
+}
+
+function refuseUnderWay(out: string): void {
+  const holder = holderOf(join(out, STATE_FOLDER, "build.lock"));
+  if (holder !== null) throw underWay(out, holder);
+  if (exists(join(out, STATE_FOLDER, "ready"))) {
+    throw new UnfinishedTreeError(`A build of ${out} did not end. Run \`precast build\`: it finishes that.`);
+  }
+}
+
+function underWay(out: string, holder: number | null): UnfinishedTreeError {
+  const who = holder === null ? "A build" : `A build (process ${holder})`;
+  return new UnfinishedTreeError(`${who} is changing ${out}. Wait for it to end, then deploy.`);
+}
+
+function readStates(out: string): TreeState[] {
+  const folder = join(out, STATE_FOLDER);
+  const names = isFolder(folder) ? readdirSync(folder).filter(isStateFile).sort() : [];
+  const states = names.map((name) => readState(readText(join(folder, name)) ?? ""));
+  const known = states.filter((state) => state !== null);
+  if (known.length === 0 || known.length < states.length || strangers(out, known).length > 0) throw notBuilt(out);
+  return known;
+}
+
+/** Folders of apps that no finished build tells of. */
+function strangers(out: string, states: readonly TreeState[]): string[] {
+  const known = new Set(states.map(({ app }) => folderOf(app.key).split("/")[0]));
+  const folders = readdirSync(out).filter((name) => isFolder(join(out, name, "v1")));
+  return folders.filter((name) => /^[shx]-/.test(name) && !known.has(name));
+}
+
+function notBuilt(out: string): UnfinishedTreeError {
+  return new UnfinishedTreeError(`${out} has no finished build of all that is in it. Run \`precast build\` first.`);
+}
+
+function notAsBuilt(out: string, key: string, found: number, built: number): UnfinishedTreeError {
+  const message = `${out} is not as it was built: ${key} has ${found} files, and its build left ${built}.`;
+  return new UnfinishedTreeError(`${message} Run \`precast build --full\`.`);
+}

@@ -1,0 +1,67 @@
+/** What to upload and what to delete, and in which order: a reader never follows a link into nothing. */
+
+import type { FileMark } from "../build/elsewhere.ts";
+import { isStatePath } from "./tree-file.ts";
+
+export type PlannedFile = FileMark & { readonly path: string; readonly isNew: boolean };
+
+export type Plan = {
+  /** Each step begins when the one before it is done. */
+  readonly writes: readonly (readonly PlannedFile[])[];
+  readonly removes: readonly (readonly string[])[];
+  readonly unchanged: number;
+};
+
+export type Before = {
+  /** What the store has for sure. */
+  readonly known: ReadonlyMap<string, FileMark>;
+  /** What it may have, in any form. */
+  readonly doubtful: Iterable<string>;
+};
+
+export function planDeploy(files: ReadonlyMap<string, FileMark>, { known, doubtful }: Before): Plan {
+  const writes: PlannedFile[] = [];
+  for (const [path, mark] of files) {
+    const before = known.get(path);
+    if (before?.sha256 !== mark.sha256) writes.push({ path, ...mark, isNew: before === undefined });
+  }
+  const removes = [...new Set([...known.keys(), ...doubtful])].filter((path) => !files.has(path)).sort();
+  return {
+    writes: inSteps(writes, WRITES, ({ path, isNew }) => writeStep(path, isNew)),
+    removes: inSteps(removes, REMOVES, removeStep),
+    unchanged: files.size - writes.length,
+  };
+}
+
+export function isEmpty({ writes, removes }: Plan): boolean {
+  return writes.length === 0 && removes.length === 0;
+}
+
+/** As a build does it: new pages come before those that tell the last one, and the first page of a type is one of those. */
+const WRITES = ["entry", "new list", "list", "schema", "catalog", "state"] as const;
+const REMOVES = ["state", "catalog", "schema", "first page", "list", "entry"] as const;
+
+function inSteps<T, S extends string>(all: readonly T[], steps: readonly S[], stepOf: (one: T) => S): T[][] {
+  return steps.map((step) => all.filter((one) => stepOf(one) === step)).filter((some) => some.length > 0);
+}
+
+function kindOf(path: string): "state" | "catalog" | "schema" | "entry" | "list" {
+  if (isStatePath(path)) return "state";
+  if (path.endsWith("/v1/_schemas.json")) return "catalog";
+  if (path.includes("/v1/_schemas/")) return "schema";
+  return /^[^/]+\/v1\/[^/]+\/entry\//.test(path) ? "entry" : "list";
+}
+
+function writeStep(path: string, isNew: boolean): (typeof WRITES)[number] {
+  const kind = kindOf(path);
+  return kind === "list" && isNew && !isFirstPage(path) ? "new list" : kind;
+}
+
+function removeStep(path: string): (typeof REMOVES)[number] {
+  const kind = kindOf(path);
+  return kind === "list" && isFirstPage(path) ? "first page" : kind;
+}
+
+function isFirstPage(path: string): boolean {
+  return path.endsWith("/page/1.json");
+}

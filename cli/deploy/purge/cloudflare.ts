@@ -1,0 +1,32 @@
+/** Purges Cloudflare's cache by tags. Source: Cloudflare API, "Purge cached content". */
+import type { TreeFile } from "../tree-file.ts";
+import { type Api, callApi, chunksOf, isJson } from "./api.ts";
+import { changedTags } from "./changed-tags.ts";
+
+/** Tags of one request. */
+const MOST = 100;
+
+export type CloudflareOptions = { readonly endpoint: string | null; readonly zone: string; readonly token: string };
+
+/** Gives the number of requests. */
+export async function purgeCloudflare(
+  changed: readonly TreeFile[],
+  { endpoint, zone, token }: CloudflareOptions,
+  patience: Api["patience"],
+): Promise<number> {
+  const base = endpoint ?? "https://api.cloudflare.com/client/v4";
+  const url = new URL(`${base}/zones/${encodeURIComponent(zone)}/purge_cache`);
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const api = { name: "Cloudflare", proof: "CLOUDFLARE_API_TOKEN", place: "--cloudflare-zone", patience };
+  const batches = chunksOf(changedTags(changed), MOST);
+  for (const tags of batches) {
+    const request = { method: "POST", url, headers, body: JSON.stringify({ tags }) };
+    const isDone = (value: Readonly<Record<string, unknown>>) => value.success === true;
+    await callApi(
+      api,
+      () => request,
+      ({ status, body }) => status === 200 && isJson(body, isDone),
+    );
+  }
+  return batches.length;
+}

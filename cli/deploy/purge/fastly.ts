@@ -1,0 +1,30 @@
+/** Purges Fastly's cache by surrogate keys. Source: Fastly API, "Purge multiple surrogate key tags". */
+import type { TreeFile } from "../tree-file.ts";
+import { type Api, callApi, chunksOf, isJson } from "./api.ts";
+import { changedTags } from "./changed-tags.ts";
+
+/** Keys of one request. */
+const MOST = 256;
+
+export type FastlyOptions = { readonly endpoint: string | null; readonly service: string; readonly token: string };
+
+/** Gives the number of requests. */
+export async function purgeFastly(
+  changed: readonly TreeFile[],
+  { endpoint, service, token }: FastlyOptions,
+  patience: Api["patience"],
+): Promise<number> {
+  const url = new URL(`${endpoint ?? "https://api.fastly.com"}/service/${encodeURIComponent(service)}/purge`);
+  const headers = { "fastly-key": token, "content-type": "application/json", accept: "application/json" };
+  const api = { name: "Fastly", proof: "FASTLY_API_TOKEN", place: "--fastly-service", patience };
+  const batches = chunksOf(changedTags(changed), MOST);
+  for (const keys of batches) {
+    const request = { method: "POST", url, headers, body: JSON.stringify({ surrogate_keys: keys }) };
+    await callApi(
+      api,
+      () => request,
+      ({ status, body }) => status === 200 && isJson(body, () => true),
+    );
+  }
+  return batches.length;
+}

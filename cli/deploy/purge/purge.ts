@@ -1,0 +1,95 @@
+/** Has a CDN forget what has changed, in the sizes that it takes. */
+import { ConfigError, type Settings } from "../../../shared/config.ts";
+import type { Patience } from "../exchange.ts";
+import { type CREDENTIAL_SETTINGS, credentialsIn, missingCredentials } from "../sign.ts";
+import type { TreeFile } from "../tree-file.ts";
+import { purgeCloudflare } from "./cloudflare.ts";
+import { purgeCloudfront } from "./cloudfront.ts";
+import { purgeFastly } from "./fastly.ts";
+import { purgeByTemplate } from "./template.ts";
+
+export const PURGE_SETTINGS = [
+  "purge",
+  "purgeMethod",
+  "purgeHeader",
+  "purgeEndpoint",
+  "cloudflareZone",
+  "cloudflareToken",
+  "fastlyService",
+  "fastlyToken",
+  "cloudfrontDistribution",
+] as const;
+export type PurgeSettings = Settings<
+  (typeof PURGE_SETTINGS)[number] | (typeof CREDENTIAL_SETTINGS)[number] | "concurrency"
+>;
+
+/** Gives the number of requests that it took. Throws RemoteFault. */
+export type Purge = (changed: readonly TreeFile[]) => Promise<number>;
+
+/** Null where no CDN is to be told. Throws ConfigError, before anything is deployed. */
+export function openPurge(settings: PurgeSettings, patience: Patience): Purge | null {
+  switch (settings.purge) {
+    case null:
+      return null;
+    case "cloudflare":
+      return openCloudflare(settings, patience);
+    case "fastly":
+      return openFastly(settings, patience);
+    case "cloudfront":
+      return openCloudfront(settings, patience);
+    default:
+      return openTemplate(settings.purge, settings, patience);
+  }
+}
+
+function openCloudflare(
+  { purgeEndpoint: endpoint, cloudflareZone, cloudflareToken }: PurgeSettings,
+  patience: Patience,
+): Purge {
+  const zone = need(cloudflareZone, "--cloudflare-zone is missing (or CLOUDFLARE_ZONE_ID in the environment)");
+  const token = need(cloudflareToken, "CLOUDFLARE_API_TOKEN is missing in the environment");
+  refuse(zone, token);
+  const options = { endpoint, zone: zone.value, token: token.value };
+  return (changed) => purgeCloudflare(changed, options, patience);
+}
+
+function openFastly({ purgeEndpoint: endpoint, fastlyService, fastlyToken }: PurgeSettings, patience: Patience): Purge {
+  const service = need(fastlyService, "--fastly-service is missing (or FASTLY_SERVICE_ID in the environment)");
+  const token = need(fastlyToken, "FASTLY_API_TOKEN is missing in the environment");
+  refuse(service, token);
+  const options = { endpoint, service: service.value, token: token.value };
+  return (changed) => purgeFastly(changed, options, patience);
+}
+
+function openCloudfront(settings: PurgeSettings, patience: Patience): Purge {
+  const missing = "--cloudfront-distribution is missing (or CLOUDFRONT_DISTRIBUTION_ID in the environment)";
+  const distribution = need(settings.cloudfrontDistribution, missing);
+  refuse(distribution, { value: "", problems: missingCredentials(settings) });
+  const credentials = credentialsIn(settings);
+  const options = { endpoint: settings.purgeEndpoint, distribution: distribution.value, credentials };
+  return (changed) => purgeCloudfront(changed, options, patience);
+}
+
+function openTemplate(template: string, settings: PurgeSettings, patience: Patience): Purge {
+  const { purgeMethod: method, purgeHeader, concurrency } = settings;
+  const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*([\x20-\x7e]+)$/.exec(purgeHeader ?? "") ?? [];
+  if (purgeHeader !== null && (name === undefined || value === undefined)) {
+    throw new ConfigError(["PRECAST_PURGE_HEADER must be a header such as `AccessKey: …`."]);
+  }
+  if (!/\{(path|url)\}/.test(template)) {
+    throw new ConfigError(["--purge must have {path} or {url} in its address: it is called for each request."]);
+  }
+  const header = name === undefined || value === undefined ? null : ([name, value] as const);
+  return (changed) => purgeByTemplate(changed, { template, method, header, concurrency }, patience);
+}
+
+type Needed = { readonly value: string; readonly problems: readonly string[] };
+
+function need(value: string | null, problem: string): Needed {
+  return value === null ? { value: "", problems: [problem] } : { value, problems: [] };
+}
+
+function refuse(...needed: readonly Needed[]): void {
+  const problems = needed.flatMap((one) => one.problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+}

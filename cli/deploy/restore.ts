@@ -1,0 +1,116 @@
+/**
+ * Begins a tree from where it was deployed, for a build that has none here: the states of its apps are fetched, and of the
+ * files those that the build asks for, each compared with the manifest. With them the build is incremental.
+ */
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileOf, folderOf, segment } from "../../shared/address.ts";
+import { takeLock } from "../../shared/database/lock.ts";
+import { readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
+import {
+  type Elsewhere,
+  type Fetch,
+  type FileMark,
+  openElsewhere,
+  readElsewhere,
+  writeElsewhere,
+} from "../build/elsewhere.ts";
+import { builtApps } from "../build/selection.ts";
+import { ForeignTreeError } from "../build/update/built.ts";
+import { markOf } from "./local-tree.ts";
+import { MANIFEST, readManifest } from "./manifest.ts";
+import { sideBySide } from "./side-by-side.ts";
+import type { Store } from "./store.ts";
+import { isStatePath } from "./tree-file.ts";
+
+export type RestoreOptions = {
+  readonly out: string;
+  readonly concurrency: number;
+  /** Null for a state from which a build can go on, else why not. */
+  readonly problemOf: (state: TreeState) => string | null;
+};
+
+/** A tree to go on from, or why there is none. */
+export type Restored =
+  | { readonly kind: "begun"; readonly elsewhere: Elsewhere; readonly files: number }
+  | { readonly kind: "nothing"; readonly reason: string };
+
+/** Throws RemoteFault when the store can't be read. What it has and can't be used is a reason. */
+export async function restoreTree(store: Store, options: RestoreOptions): Promise<Restored> {
+  const { out } = options;
+  if (builtApps(out).length > 0 && readElsewhere(out).size === 0) return nothing("the tree is here");
+  const stored = await store.get(MANIFEST);
+  if (stored === null) return nothing("nothing is deployed there yet");
+  const manifest = readManifest(stored.bytes.toString("utf8"));
+  if (manifest === null) return nothing("its manifest is broken or of another version of Precast");
+  const unlock = takeLock(join(out, STATE_FOLDER, "build.lock"));
+  try {
+    return await beginTree(store, manifest.files, options);
+  } catch (error) {
+    if (!(error instanceof ForeignTreeError)) throw error;
+    return nothing(`${error.message}: a deploy goes on or has died`);
+  } finally {
+    unlock();
+  }
+}
+
+function nothing(reason: string): Restored {
+  return { kind: "nothing", reason };
+}
+
+async function beginTree(
+  store: Store,
+  files: ReadonlyMap<string, FileMark>,
+  { out, concurrency, problemOf }: RestoreOptions,
+): Promise<Restored> {
+  const states = await fetchStates(store, files);
+  const usable = states.filter(({ state }) => problemOf(state) === null);
+  if (usable.length === 0)
+    return nothing(states[0] === undefined ? "it has no app" : (problemOf(states[0].state) ?? ""));
+  const tops = new Set(usable.map(({ state }) => segment(state.app.key)));
+  const parts = [...files].filter(([path]) => tops.has(path.slice(0, path.indexOf("/"))));
+  forget(out, tops);
+  writeElsewhere(out, new Map(parts));
+  // With its state an app that goes is found, and one whose files do not come is built in full.
+  for (const { path, content } of usable) writeInto(out, path, content);
+  const elsewhere = openElsewhere(out, fetchFrom(store, concurrency));
+  await elsewhere.bring(usable.flatMap(({ state }) => firstFiles(state)));
+  return { kind: "begun", elsewhere, files: parts.length };
+}
+
+/** What is left of a tree that was begun before. */
+function forget(out: string, tops: ReadonlySet<string>): void {
+  const begun = builtApps(out);
+  for (const key of begun) rmSync(join(out, stateFileOf(key)), { force: true });
+  for (const top of [...tops, ...begun.map(segment)]) rmSync(join(out, top), { recursive: true, force: true });
+}
+
+/** By these a build sees that a tree is there. */
+function firstFiles({ app }: TreeState): string[] {
+  const pages = app.types.map(({ slug }) => ({ kind: "page", slug, page: 1n }) as const);
+  return [{ kind: "catalog" } as const, ...pages].map((address) => `${folderOf(app.key)}/${fileOf(address)}`);
+}
+
+function fetchFrom(store: Store, concurrency: number): Fetch {
+  return (paths, take) =>
+    sideBySide(paths, concurrency, async (path) => take(path, (await store.get(path))?.bytes ?? null));
+}
+
+type FetchedState = { readonly path: string; readonly content: Buffer; readonly state: TreeState };
+
+async function fetchStates(store: Store, files: ReadonlyMap<string, FileMark>): Promise<FetchedState[]> {
+  const states: FetchedState[] = [];
+  for (const [path, { sha256 }] of files) {
+    if (!isStatePath(path)) continue;
+    const content = (await store.get(path))?.bytes;
+    if (content === undefined || markOf(content).sha256 !== sha256) throw new ForeignTreeError(path);
+    const state = readState(content.toString("utf8"));
+    if (state !== null) states.push({ path, content, state });
+  }
+  return states;
+}
+
+function writeInto(out: string, path: string, bytes: Buffer): void {
+  mkdirSync(dirname(join(out, path)), { recursive: true });
+  writeFileSync(join(out, path), bytes);
+}

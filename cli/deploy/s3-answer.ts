@@ -1,0 +1,109 @@
+/** Reads what S3 answers: XML lists, and errors as what they mean. Source: Amazon S3 API Reference. */
+import { isPassing, type Sent } from "./exchange.ts";
+import { RemoteFault } from "./fault.ts";
+
+export type S3Fault = { readonly fault: RemoteFault; readonly passing: boolean };
+
+/** What the messages name. */
+export type Bucket = { readonly bucket: string; readonly host: string; readonly region: string };
+
+/** An answer that is none of those that were hoped for. */
+export function faultOf(sent: Sent, where: Bucket): S3Fault {
+  const text = sent.body.toString("utf8", 0, 4_096);
+  const code = textIn(text, "Code");
+  const region = sent.headers.get("x-amz-bucket-region") ?? textIn(text, "Region");
+  const known = knownFault(sent, code, region, where);
+  if (known !== null) return { fault: known, passing: false };
+  if (sent.status >= 500 || isPassing(sent.status) || PASSING_CODES.has(code ?? "")) {
+    const message = `${where.host} is busy or broken (${told(sent.status, code)}). Try again later.`;
+    return {
+      fault: new RemoteFault("busy", message),
+      passing: isPassing(sent.status) || PASSING_CODES.has(code ?? ""),
+    };
+  }
+  if (code === null) return garbled(sent, where);
+  const why = textIn(text, "Message") ?? "";
+  const message = `${where.host} refused a request (${told(sent.status, code)}${why === "" ? "" : `: ${why}`}).`;
+  return { fault: new RemoteFault("refused", message), passing: false };
+}
+
+const PASSING_CODES = new Set([
+  "RequestTimeout",
+  "SlowDown",
+  "InternalError",
+  "ServiceUnavailable",
+  "OperationAborted",
+]);
+
+function knownFault(
+  { status }: Sent,
+  code: string | null,
+  region: string | null,
+  { bucket, host, region: asked }: Bucket,
+): RemoteFault | null {
+  if (code === "NoSuchBucket") {
+    return new RemoteFault(
+      "missing",
+      `There is no bucket ${bucket} at ${host}. Make it, or check name and --endpoint.`,
+    );
+  }
+  if (code === "RequestTimeTooSkewed") {
+    return new RemoteFault("clock", `The clock here differs too much from that of ${host}. Set it right (NTP).`);
+  }
+  if ([301, 302, 307, 308].includes(status) || code === "AuthorizationHeaderMalformed") {
+    const there = region !== null && region !== asked;
+    const advice = there ? `It is in ${region}: use --region ${region}.` : "Check --endpoint and --region.";
+    return new RemoteFault("elsewhere", `The bucket ${bucket} is not at ${host} in ${asked}. ${advice}`);
+  }
+  if (status === 401 || (status === 403 && code !== "SlowDown")) {
+    const message = `${host} denies access to the bucket ${bucket} (${told(status, code)}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do: read, write, list and delete.`;
+    return new RemoteFault("denied", message);
+  }
+  return null;
+}
+
+function told(status: number, code: string | null): string {
+  return code === null ? String(status) : `${status} ${code}`;
+}
+
+/** A portal, a proxy or a web server answers, or the answer broke off. */
+export function garbled({ status, headers }: Sent, { host }: Pick<Bucket, "host">): S3Fault {
+  const type = headers.get("content-type")?.split(";")[0] ?? "no content type";
+  const message = `${host} does not answer as S3 does (${status}, ${type}). Check --endpoint, and what stands between.`;
+  return { fault: new RemoteFault("garbled", message), passing: true };
+}
+
+/** Whether a body is an error in spite of its status. */
+export function isError(body: Buffer): boolean {
+  return /^\s*(<\?xml[^>]*>)?\s*<(Error|!doctype|html)\b/i.test(body.toString("utf8", 0, 512));
+}
+
+export type ListPage = { readonly keys: readonly string[] /** Null on the last page. */; readonly next: string | null };
+
+/** Keys are percent-encoded where the list says so (`encoding-type=url`). Null for what is no whole list. */
+export function readList(body: Buffer): ListPage | null {
+  const text = body.toString("utf8").trim();
+  if (!/^(<\?xml[^>]*>)?\s*<ListBucketResult\b/.test(text) || !text.endsWith("</ListBucketResult>")) return null;
+  const truncated = textIn(text, "IsTruncated");
+  const next = textIn(text, "NextContinuationToken");
+  if (truncated === null || (truncated === "true" && next === null)) return null;
+  const isEncoded = textIn(text, "EncodingType") === "url";
+  const keys = [...text.matchAll(/<Contents>.*?<Key>([^<]*)<\/Key>.*?<\/Contents>/gs)].map(([, key = ""]) =>
+    isEncoded ? decodeURIComponent(unescapeXml(key).replaceAll("+", " ")) : unescapeXml(key),
+  );
+  return { keys, next: truncated === "true" ? next : null };
+}
+
+function textIn(xml: string, name: string): string | null {
+  const found = new RegExp(`<${name}>([^<]*)</${name}>`).exec(xml)?.[1];
+  return found === undefined ? null : unescapeXml(found);
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+
+function unescapeXml(text: string): string {
+  return text.replace(/&(?:#(\d+)|#x([0-9a-f]+)|(\w+));/gi, (whole, decimal, hex, name) => {
+    if (decimal !== undefined) return String.fromCodePoint(Number(decimal));
+    return hex !== undefined ? String.fromCodePoint(Number.parseInt(hex, 16)) : (ENTITIES[name] ?? whole);
+  });
+}

@@ -1,0 +1,162 @@
+/** A bucket of Amazon S3 or of what speaks like it. Source: Amazon S3 API Reference. */
+import { isIP } from "node:net";
+import { exchange, type Outgoing, type Patience, type Sent, type Verdict } from "./exchange.ts";
+import { type Bucket, faultOf, garbled, isError, readList } from "./s3-answer.ts";
+import { type Credentials, openSigner } from "./sign.ts";
+import type { Condition, FileHeaders, PutOutcome, Store } from "./store.ts";
+
+export type S3Options = {
+  readonly bucket: string;
+  /** Without slashes at its ends; may be empty. */
+  readonly prefix: string;
+  /** Null for Amazon's. */
+  readonly endpoint: string | null;
+  readonly region: string;
+  readonly pathStyle: boolean;
+  readonly credentials: Credentials;
+  readonly patience: Patience;
+};
+
+type Asked = {
+  readonly method: string;
+  readonly key?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array<ArrayBuffer>;
+};
+
+const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+export function openS3Store(options: S3Options): Store {
+  const { bucket, prefix, region, credentials, patience } = options;
+  const base = baseOf(options);
+  const where: Bucket = { bucket, host: base.host, region };
+  const signer = openSigner(credentials, { service: "s3", region });
+  const keyOf = (key: string) => (prefix === "" ? key : `${prefix}/${key}`);
+
+  const sign = async ({ method, key = "", query = {}, headers = {}, body }: Asked): Promise<Outgoing> => {
+    const url = urlOf(base, key, query);
+    const content = { "x-amz-content-sha256": EMPTY_SHA256, ...headers };
+    return signer({ method, url, headers: content, body }, patience.now());
+  };
+  const send = <T>(asked: Asked, judge: (sent: Sent) => Verdict<T> | null, permit?: () => void) =>
+    exchange(
+      () => {
+        permit?.();
+        return sign(asked);
+      },
+      (sent) => judge(sent) ?? faultOf(sent, where),
+      base.host,
+      patience,
+    );
+
+  return {
+    name: `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`,
+    get: (key) => send({ method: "GET", key: keyOf(key) }, (sent) => judgeGet(sent, where)),
+    put: (key, body, { headers, sha256, condition, permit }) => {
+      const all = { ...headersOf(headers, sha256), ...conditionHeaders(condition) };
+      return send({ method: "PUT", key: keyOf(key), headers: all, body }, (sent) => judgePut(sent, where), permit);
+    },
+    remove: async (key, permit) => {
+      await send({ method: "DELETE", key: keyOf(key) }, (sent) => judgeRemove(sent, where), permit);
+    },
+    list: async function* () {
+      const below = prefix === "" ? "" : `${prefix}/`;
+      const query = { "list-type": "2", "encoding-type": "url", ...(below === "" ? {} : { prefix: below }) };
+      for (let next: string | null = "start"; next !== null; ) {
+        const token: Record<string, string> = next === "start" ? {} : { "continuation-token": next };
+        const page = await send({ method: "GET", query: { ...query, ...token } }, (sent) => judgeList(sent, where));
+        for (const key of page.keys) yield key.slice(below.length);
+        next = page.next;
+      }
+    },
+  };
+}
+
+function baseOf({ bucket, endpoint, region, pathStyle }: S3Options): URL {
+  const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`);
+  if (pathStyle || !canName(url, bucket))
+    url.pathname = `${url.pathname.replace(/\/$/, "")}/${encodeURIComponent(bucket)}`;
+  else url.hostname = `${bucket}.${url.hostname}`;
+  return url;
+}
+
+/** An address in numbers takes no name before it, and a name with dots has no certificate. */
+function canName({ hostname, protocol }: URL, bucket: string): boolean {
+  const isNumeric = isIP(hostname) !== 0 || hostname.startsWith("[");
+  return !isNumeric && hostname !== "localhost" && (protocol === "http:" || !bucket.includes("."));
+}
+
+function urlOf(base: URL, key: string, query: Readonly<Record<string, string>>): URL {
+  const url = new URL(base);
+  url.pathname = `${url.pathname.replace(/\/$/, "")}/${key.split("/").map(encodeURIComponent).join("/")}`;
+  // Signed is what the parser makes of it; a blank must not become a plus.
+  url.search = Object.entries(query)
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
+    .join("&");
+  return url;
+}
+
+function headersOf({ cacheControl, cdnCacheControl, tags }: FileHeaders, sha256: string): Record<string, string> {
+  return {
+    "x-amz-content-sha256": sha256,
+    "content-type": "application/json; charset=utf-8",
+    "cache-control": cacheControl,
+    ...(cdnCacheControl === null ? {} : { "x-amz-meta-cdn-cache-control": cdnCacheControl }),
+    ...(tags.length === 0 ? {} : { "x-amz-meta-cache-tag": tags.join(",") }),
+  };
+}
+
+function conditionHeaders(condition: Condition | undefined): Record<string, string> {
+  if (condition === undefined) return {};
+  return condition.kind === "absent" ? { "if-none-match": "*" } : { "if-match": condition.etag };
+}
+
+function isMissing({ status, body }: Sent): boolean {
+  return status === 404 && !body.includes("<Code>NoSuchBucket<");
+}
+
+function judgeGet(sent: Sent, where: Bucket): Verdict<Awaited<ReturnType<Store["get"]>>> | null {
+  const { status, headers, body } = sent;
+  if (isMissing(sent)) return body.includes("<Code>") || body.length === 0 ? { done: null } : garbled(sent, where);
+  if (status !== 200) return null;
+  const etag = headers.get("etag");
+  if (etag === null || isError(body)) return faultOrGarbled(sent, where);
+  return { done: { bytes: body, etag, age: ageIn(headers) } };
+}
+
+function judgePut(sent: Sent, where: Bucket): Verdict<PutOutcome> | null {
+  const etag = sent.headers.get("etag");
+  // A condition on the ETag of what is gone meanwhile is a 404.
+  if (sent.status === 412 || (sent.status === 404 && sent.body.includes("<Code>NoSuchKey<")))
+    return { done: { kind: "unmet" } };
+  if (sent.status === 501) return { done: { kind: "unsupported" } };
+  if (sent.status !== 200) return null;
+  return etag === null || isError(sent.body) ? faultOrGarbled(sent, where) : { done: { kind: "put", etag } };
+}
+
+function judgeRemove(sent: Sent, where: Bucket): Verdict<null> | null {
+  if (isMissing(sent) || sent.status === 204) return { done: null };
+  if (sent.status !== 200) return null;
+  return sent.body.length > 0 ? faultOrGarbled(sent, where) : { done: null };
+}
+
+function judgeList(sent: Sent, where: Bucket): Verdict<NonNullable<ReturnType<typeof readList>>> | null {
+  if (sent.status !== 200) return null;
+  const page = readList(sent.body);
+  return page === null ? faultOrGarbled(sent, where) : { done: page };
+}
+
+/** A 200 that is not what it says: an error document of S3's own, or something else's. */
+function faultOrGarbled(sent: Sent, where: Bucket): { fault: ReturnType<typeof garbled>["fault"]; passing: boolean } {
+  return sent.body.includes("<Error>") ? faultOf({ ...sent, status: 500 }, where) : garbled(sent, where);
+}
+
+function ageIn(headers: Headers): number | null {
+  const [now, written] = ["date", "last-modified"].map((name) => Date.parse(headers.get(name) ?? "")) as [
+    number,
+    number,
+  ];
+  const age = (now - written) / 1_000;
+  return Number.isNaN(age) ? null : age;
+}

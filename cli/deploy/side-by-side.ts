@@ -1,0 +1,14 @@
+/** Does a job for each of many things, so many at a time. */
+
+/** After a failure none is begun, those that run are awaited, and the first failure is thrown. */
+export async function sideBySide<T>(all: Iterable<T>, atOnce: number, job: (one: T) => Promise<void>): Promise<void> {
+  const rest = all[Symbol.iterator]();
+  const failures: unknown[] = [];
+  const work = async () => {
+    for (let next = rest.next(); !next.done && failures.length === 0; next = rest.next()) {
+      await job(next.value).catch((error: unknown) => failures.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  if (failures.length > 0) throw failures[0];
+}

@@ -1,0 +1,48 @@
+/** Signs requests to Amazon and to what speaks like it (AWS Signature Version 4). */
+import { AwsV4Signer } from "aws4fetch";
+import { ConfigError, type Settings } from "../../shared/config.ts";
+import type { Outgoing } from "./exchange.ts";
+
+export type Credentials = {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Of credentials that are lent. */
+  readonly sessionToken: string | null;
+};
+
+export const CREDENTIAL_SETTINGS = ["accessKeyId", "secretAccessKey", "sessionToken"] as const;
+type CredentialSettings = Settings<(typeof CREDENTIAL_SETTINGS)[number]>;
+
+/** What to say of those that are not there. */
+export function missingCredentials({ accessKeyId, secretAccessKey }: CredentialSettings): string[] {
+  return [
+    ...(accessKeyId === null
+      ? ["AWS_ACCESS_KEY_ID is missing in the environment: Amazon wants to know who asks."]
+      : []),
+    ...(secretAccessKey === null ? ["AWS_SECRET_ACCESS_KEY is missing in the environment."] : []),
+  ];
+}
+
+/** Throws ConfigError when they are missing. */
+export function credentialsIn(settings: CredentialSettings): Credentials {
+  const { accessKeyId, secretAccessKey, sessionToken } = settings;
+  if (accessKeyId === null || secretAccessKey === null) throw new ConfigError(missingCredentials(settings));
+  return { accessKeyId, secretAccessKey, sessionToken };
+}
+
+export type Signer = (request: Outgoing, now: Date) => Promise<Outgoing>;
+
+export function openSigner(
+  { accessKeyId, secretAccessKey, sessionToken }: Credentials,
+  scope: { readonly service: string; readonly region: string },
+): Signer {
+  const keys = { accessKeyId, secretAccessKey, ...(sessionToken === null ? {} : { sessionToken }) };
+  /** Of derived keys, one a day. */
+  const cache = new Map<string, ArrayBuffer>();
+  return async ({ method, url, headers, body }, now) => {
+    const datetime = now.toISOString().replace(/[:-]|\.\d{3}/g, "");
+    const request = { method, url: url.href, headers, ...(body === undefined ? {} : { body }) };
+    const signed = await new AwsV4Signer({ ...keys, ...scope, ...request, datetime, cache }).sign();
+    return { method, url: signed.url, headers: signed.headers, body };
+  };
+}

@@ -1,0 +1,102 @@
+/** The target of a deploy, as it is written: `s3://bucket/prefix` or `file:///folder`. */
+import { existsSync, realpathSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ConfigError, type Settings } from "../../shared/config.ts";
+import { LockedError, takeLock } from "../../shared/database/lock.ts";
+import type { Patience } from "./exchange.ts";
+import { clearParts, openFolderStore } from "./folder-store.ts";
+import { DeployLockedError, type Hold } from "./hold.ts";
+import { takeLease } from "./lease.ts";
+import { openS3Store } from "./s3-store.ts";
+import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials } from "./sign.ts";
+import { STORE_FOLDER, type Store } from "./store.ts";
+
+/** The settings by which stores are reached. */
+export const STORE_SETTINGS = [
+  "concurrency",
+  "endpoint",
+  "region",
+  "pathStyle",
+  "retries",
+  "timeout",
+  ...CREDENTIAL_SETTINGS,
+] as const;
+export type StoreSettings = Settings<(typeof STORE_SETTINGS)[number] | "out">;
+
+export type Target = {
+  readonly store: Store;
+  /** Takes the lock. Throws DeployLockedError when another deploy has it. */
+  readonly hold: () => Promise<Hold>;
+};
+
+/** Throws ConfigError for what can't be a target. */
+export function openTarget(text: string, settings: StoreSettings, patience: Patience): Target {
+  if (text.startsWith("s3://")) return openBucket(text, settings, patience);
+  if (text.startsWith("file:")) return openFolder(folderIn(text, settings.out), patience.now);
+  throw new ConfigError([`${text} is no target: give s3://bucket/prefix or file:///folder.`]);
+}
+
+function openBucket(text: string, settings: StoreSettings, patience: Patience): Target {
+  const [, bucket = "", prefix = ""] = /^s3:\/\/([^/]*)\/?(.*)$/.exec(text) ?? [];
+  const { endpoint, region, pathStyle } = settings;
+  const problems = [
+    ...(/^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(bucket)
+      ? []
+      : [`${text} names no bucket: give s3://bucket/prefix.`]),
+    ...missingCredentials(settings),
+  ];
+  if (problems.length > 0) throw new ConfigError(problems);
+  const credentials = credentialsIn(settings);
+  const place = {
+    bucket,
+    prefix: prefix.replace(/^\/+|\/+$/g, ""),
+    endpoint,
+    region: region ?? "us-east-1",
+    pathStyle,
+  };
+  const store = openS3Store({ ...place, credentials, patience });
+  return { store, hold: () => takeLease(store, { now: patience.now, timeout: settings.timeout }) };
+}
+
+function folderIn(text: string, out: string): string {
+  const problem = (why: string) => new ConfigError([`${text} is no target: ${why}`]);
+  let folder: string;
+  try {
+    folder = fileURLToPath(text);
+  } catch {
+    throw problem("give file:///folder, with three slashes.");
+  }
+  const [here, there] = [`${realOf(out)}${sep}`, `${realOf(folder)}${sep}`];
+  if (here.startsWith(there) || there.startsWith(here))
+    throw problem("the tree itself lies there. Give another folder.");
+  return folder;
+}
+
+/** What of a path exists, without links. */
+function realOf(path: string): string {
+  const whole = resolve(path);
+  return existsSync(whole) || dirname(whole) === whole
+    ? realpathSync(whole)
+    : join(realOf(dirname(whole)), whole.slice(dirname(whole).length));
+}
+
+function openFolder(folder: string, now: () => Date): Target {
+  const store = openFolderStore(folder, now);
+  const hold = async (): Promise<Hold> => {
+    const release = takeFolderLock(folder, store.name);
+    clearParts(folder);
+    return { check: () => {}, conditional: true, release: async () => release() };
+  };
+  return { store, hold };
+}
+
+function takeFolderLock(folder: string, name: string): () => void {
+  try {
+    return takeLock(join(folder, STORE_FOLDER, "deploy.lock"));
+  } catch (error) {
+    if (!(error instanceof LockedError)) throw error;
+    const message = `Another deploy (process ${error.holder}) has ${name}. Wait for it to end, then deploy again.`;
+    throw new DeployLockedError(message);
+  }
+}

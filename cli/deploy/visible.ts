@@ -1,0 +1,92 @@
+/** Waits until clients see what was deployed: through the CDN, with the keys of the apps. */
+import { setTimeout as pause } from "node:timers/promises";
+import { folderOf } from "../../shared/address.ts";
+import { RemoteFault } from "./fault.ts";
+import { type LocalTree, markOf } from "./local-tree.ts";
+import { byFolder, describeTreeFile, type TreeFile } from "./tree-file.ts";
+
+export type VisibleOptions = {
+  /** With `{path}` (path and query of the API) or `{file}`, or what stands before the path. */
+  readonly address: string;
+  /** Seconds. */
+  readonly limit: number;
+  readonly timeout: number;
+  readonly now: () => Date;
+  readonly out: string;
+  /** Throws when the process is told to stop. */
+  readonly permit: () => void;
+};
+
+/** Milliseconds. */
+const FIRST_PAUSE = 250;
+const LONGEST_PAUSE = 5_000;
+
+/** Throws RemoteFault when the time is over. */
+export async function waitVisible(
+  tree: LocalTree,
+  changed: readonly TreeFile[],
+  options: VisibleOptions,
+): Promise<number> {
+  const start = options.now().getTime();
+  const files = probes(tree, changed, options.out);
+  for (const file of files) {
+    const sha256 = tree.files.get(file.path)?.sha256 ?? "";
+    let seen = "";
+    for (let wait = FIRST_PAUSE; ; wait = Math.min(LONGEST_PAUSE, 2 * wait)) {
+      options.permit();
+      const left = options.limit - (options.now().getTime() - start) / 1_000;
+      if (left <= 0) throw notSeen(addressOf(options.address, file), seen, options.limit);
+      seen = await look(file, sha256, options, left);
+      if (seen === SEEN) break;
+      await pause(Math.min(wait, left * 1_000));
+    }
+  }
+  return files.length;
+}
+
+/** The catalog of each app, and of each one file more that has changed. */
+function probes(tree: LocalTree, changed: readonly TreeFile[], out: string): TreeFile[] {
+  const apps = byFolder(tree.apps);
+  return tree.apps.flatMap((app) => {
+    const catalog = describeTreeFile(out, `${folderOf(app)}/_schemas.json`, apps);
+    const other = changed.find((file) => file.app === app && file.type !== null && isThere(tree, file));
+    return other === undefined ? [catalog] : [other, catalog];
+  });
+}
+
+function isThere(tree: LocalTree, { path, request }: TreeFile): boolean {
+  return request !== null && tree.files.has(path);
+}
+
+const SEEN = "seen";
+
+/** What it shows instead, in words. */
+async function look(
+  file: TreeFile,
+  sha256: string,
+  { address, timeout }: VisibleOptions,
+  left: number,
+): Promise<string> {
+  const signal = AbortSignal.timeout(Math.ceil(Math.min(timeout, left) * 1_000));
+  try {
+    const headers = { "x-app-key": file.app ?? "", accept: "application/json" };
+    const response = await fetch(addressOf(address, file), { headers, signal });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    if (response.status !== 200) return `it answers ${response.status}`;
+    return markOf(bytes).sha256 === sha256 ? SEEN : "it shows something else";
+  } catch (error) {
+    if (signal.aborted) return "it does not answer in time";
+    const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
+    return `it can't be reached (${cause.code ?? cause.message})`;
+  }
+}
+
+function addressOf(address: string, { path, request }: TreeFile): string {
+  const filled = address.replaceAll("{path}", request ?? "").replaceAll("{file}", path);
+  return filled === address ? `${address.replace(/\/$/, "")}${request}` : filled;
+}
+
+function notSeen(url: string, seen: string, limit: number): RemoteFault {
+  const what = `${url} does not show what was deployed after ${limit} seconds: ${seen}.`;
+  return new RemoteFault("silent", `${what} All files are deployed; purge the CDN, or wait longer with --wait-limit.`);
+}

@@ -1,0 +1,329 @@
+/** `precast deploy`: a bucket or a folder becomes the tree, with as little as it takes, in an order that breaks no link. */
+import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import {
+  idOf,
+  openPlace,
+  type Place,
+  readTree,
+  SHOP_FOLDER,
+  shop,
+  shopWith,
+  shopWithout,
+  smallApp,
+} from "../support/cli.ts";
+import { differencesOf, filesOf, notesOf } from "../support/deployed.ts";
+import type { Bundle, BundleEntry } from "../support/model-bundle.ts";
+import { type S3, type S3Object, startS3 } from "../support/s3.ts";
+import { openStore, type Store } from "../support/site.ts";
+
+type Report = {
+  readonly target: string;
+  readonly dry_run: boolean;
+  readonly generation: number;
+  readonly written: number;
+  readonly unchanged: number;
+  readonly deleted: number;
+  readonly bytes: number;
+  readonly conditional: boolean | null;
+};
+
+/** The tree's, and one state. */
+const SHOP_FILES = 46 + 1;
+const TARGET = "s3://content/api";
+const NOTES = ["api/.precast/manifest.json", "api/.precast/x-53686f70.json"];
+
+let store: Store;
+let place: Place;
+let s3: S3;
+const out = () => join(place.folder, "out");
+const deploy = (line = TARGET) => place.json<Report>(`deploy ${line}`, s3.env);
+/** Keys that were written or deleted, in order, without the prefix. */
+const touched = (method: string) =>
+  s3.requests.filter((request) => request.method === method).map(({ key }) => key.replace(/^api\//, ""));
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  place = openPlace({ DATABASE_URL: store.url ?? "" });
+  await place.take(shop());
+  await place.run("build --out built");
+});
+afterAll(async () => {
+  await place.close();
+  await store.close();
+});
+beforeEach(async () => {
+  for (const folder of ["out", "web"]) rmSync(join(place.folder, folder), { recursive: true, force: true });
+  cpSync(join(place.folder, "built"), out(), { recursive: true, preserveTimestamps: true });
+  s3 = await startS3();
+  return () => s3.close();
+});
+
+/** Brings the tree to what the shop is now, and after the test the database to what it was. */
+async function rebuild(...bundles: readonly Bundle[]): Promise<void> {
+  for (const bundle of bundles) await place.take(bundle);
+  await place.run("build");
+  onTestFinished(async () => {
+    await store.database.execute("DELETE FROM precast.apps");
+    await place.take(shop());
+  });
+}
+
+describe("a bucket", () => {
+  test("becomes the tree, and after an edit with what differs alone", async () => {
+    expect(await deploy()).toMatchObject({
+      target: TARGET,
+      generation: 1,
+      written: SHOP_FILES,
+      deleted: 0,
+      conditional: true,
+    });
+    expect(differencesOf(filesOf(s3), out())).toEqual([]);
+    expect(notesOf(s3)).toEqual(NOTES);
+    await rebuild(shopWith((posts) => posts.map((post) => (post.id === idOf(1) ? edited(post) : post))));
+    s3.requests.length = 0;
+    const { generation, written, unchanged, deleted } = await deploy();
+    expect([generation, written + unchanged, deleted]).toEqual([2, SHOP_FILES, 0]);
+    expect(differencesOf(filesOf(s3), out())).toEqual([]);
+    expect(touched("PUT").filter((key) => !key.startsWith(".precast/"))).toHaveLength(written - 1);
+  });
+
+  test("that is the tree already is not touched", async () => {
+    await deploy();
+    s3.requests.length = 0;
+    expect(await deploy()).toMatchObject({ generation: 1, written: 0, unchanged: SHOP_FILES, deleted: 0, bytes: 0 });
+    expect(new Set([...touched("PUT"), ...touched("DELETE")])).toEqual(new Set([".precast/deploy.lock"]));
+  });
+
+  test("takes entries first, then new lists, other lists, schemas, the catalog and the manifest, and deletions last", async () => {
+    await deploy();
+    s3.requests.length = 0;
+    await rebuild(shopWithout(1), smallApp("other", ["A", "B"]));
+    await deploy(`${TARGET} --concurrency 4`);
+    const all = s3.requests.filter(({ method }) => method === "PUT" || method === "DELETE");
+    const steps = all.map(({ method, key }) => `${method === "PUT" ? "write" : "delete"} ${kindOf(key)}`);
+    expect(steps.filter((step, index) => step !== steps[index - 1])).toEqual([
+      "write lock",
+      "write journal",
+      "write entry",
+      "write list",
+      "write schema",
+      "write catalog",
+      "write state",
+      "write manifest",
+      "delete list",
+      "delete entry",
+      "delete journal",
+      "delete lock",
+    ]);
+  });
+
+  test("has files with their type, how long they may be kept, and the tags of their answers", async () => {
+    await deploy(`${TARGET} --cdn-cache-control max-age=9`);
+    const headersOf = (path: string) => s3.objects.get(`api/${SHOP_FOLDER}/${path}`)?.headers;
+    expect(headersOf("posts/page/1.json")).toEqual({
+      "content-type": "application/json; charset=utf-8",
+      "cache-control": "public, max-age=60",
+      "x-amz-meta-cdn-cache-control": "max-age=9",
+      "x-amz-meta-cache-tag": "Shop,Shop/posts",
+    });
+    expect(headersOf("_schemas/posts.json")).toMatchObject({ "x-amz-meta-cache-tag": "Shop,Shop/posts" });
+    expect(headersOf("_schemas.json")).toMatchObject({ "x-amz-meta-cache-tag": "Shop,Shop/_schemas" });
+    expect(s3.objects.get(NOTES[0] as string)?.headers).toMatchObject({ "cache-control": "no-store" });
+  });
+
+  test("gets every file again when they are to be kept for another time", async () => {
+    await deploy();
+    expect(await deploy(`${TARGET} --cache-control max-age=1`)).toMatchObject({ written: SHOP_FILES, deleted: 0 });
+    const times = [...s3.objects.values()].map(({ headers }) => headers["cache-control"]);
+    expect(new Set(times)).toEqual(new Set(["max-age=1", "no-store"]));
+  });
+
+  test("without a prefix holds the tree at its root, and what others keep there is left alone", async () => {
+    const others = ["index.html", "s-other/readme.txt", "s-other/v1/image.png"];
+    const stray = `${SHOP_FOLDER}/posts/page/9.json`;
+    const object = { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} };
+    for (const key of [...others, stray]) s3.objects.set(key, object);
+    expect(await deploy("s3://content")).toMatchObject({ written: SHOP_FILES, deleted: 1 });
+    const files = new Map(
+      [...s3.objects].filter(([key]) => !key.startsWith(".precast/")).map(([key, { bytes }]) => [key, String(bytes)]),
+    );
+    expect(differencesOf(files, out())).toEqual(others.map((key) => `surplus: ${key}`).sort());
+  });
+
+  test("with odd names is found all the same", async () => {
+    expect(await deploy("s3://content/a+b/ü%20(1)/")).toMatchObject({ target: "s3://content/a+b/ü%20(1)", deleted: 0 });
+    expect(differencesOf(filesOf(s3, "a+b/ü%20(1)"), out())).toEqual([]);
+    s3.objects.delete("a+b/ü%20(1)/.precast/manifest.json");
+    expect(await deploy("s3://content/a+b/ü%20(1)")).toMatchObject({ written: SHOP_FILES, deleted: 0 });
+  });
+
+  test("is reached with credentials that are lent", async () => {
+    const lent = await startS3({ sessionToken: "token/1" });
+    expect(await place.json<Report>(`deploy ${TARGET}`, lent.env)).toMatchObject({ written: SHOP_FILES });
+    await lent.close();
+  });
+
+  test("is named in the host where the store has a name", async () => {
+    const names = `import dns from "node:dns"; dns.lookup = (name, options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]);`;
+    const { code, stderr } = await place.run(`deploy ${TARGET}`, {
+      ...s3.env,
+      AWS_ENDPOINT_URL: s3.url.replace("127.0.0.1", "s3.test"),
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(names)}`,
+    });
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(new Set(s3.requests.map(({ headers }) => headers.host))).toEqual(
+      new Set([`content.s3.test:${new URL(s3.url).port}`]),
+    );
+    expect(differencesOf(filesOf(s3), out())).toEqual([]);
+  });
+
+  test("is told in words", async () => {
+    const { code, stdout, stderr } = await place.run(`deploy ${TARGET}`, s3.env);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toMatch(/^s3:\/\/content\/api: uploaded 47 files, 0 unchanged, deleted 0, [\d.]+ kB in [\d.]+ s\n$/);
+  });
+});
+
+describe("a folder", () => {
+  const target = () => pathToFileURL(join(place.folder, "web")).href;
+
+  test("becomes the tree, and what stays the same keeps its time", async () => {
+    await deploy(target());
+    expect(differencesOf(readTree(join(place.folder, "web")), out())).toEqual([]);
+    const file = join(place.folder, "web", SHOP_FOLDER, "authors/page/1.json");
+    const before = statSync(file).mtimeMs;
+    await rebuild(shopWithout(1));
+    expect(await deploy(target())).toMatchObject({ generation: 2 });
+    expect(differencesOf(readTree(join(place.folder, "web")), out())).toEqual([]);
+    expect(statSync(file).mtimeMs).toBe(before);
+  });
+
+  test("that holds the tree itself, or lies in it, is refused", async () => {
+    for (const folder of ["out", "out/web", "."]) {
+      const { code, stderr } = await place.run(`deploy ${pathToFileURL(join(place.folder, folder)).href}`);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/the tree itself lies there/)]);
+    }
+  });
+});
+
+describe("what is looked at first", () => {
+  test("--dry-run tells what would be done, and asks for nothing but what is there", async () => {
+    await deploy();
+    await rebuild(shopWithout(1));
+    s3.requests.length = 0;
+    const { code, stdout } = await place.run(`deploy ${TARGET} --dry-run`, s3.env);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`upload ${SHOP_FOLDER}/posts/page/1.json\n`);
+    expect(stdout).toContain(`delete ${SHOP_FOLDER}/posts/entry/${idOf(1)}.json\n`);
+    expect(new Set(s3.requests.map(({ method }) => method))).toEqual(new Set(["GET"]));
+    const dry = await deploy(`${TARGET} --dry-run`);
+    const done = await deploy();
+    expect({ ...dry, dry_run: false, generation: 2, conditional: true, seconds: 0 }).toEqual({ ...done, seconds: 0 });
+  });
+
+  test("more deletions than --max-delete are refused before anything is touched, and --force goes on", async () => {
+    await deploy();
+    await rebuild(shopWithout(1));
+    const before = new Map(s3.objects);
+    const { code, stdout, stderr } = await place.run(`deploy ${TARGET} --max-delete 3`, s3.env);
+    expect([code, stdout]).toEqual([1, ""]);
+    const [, count] = /^This would delete (\d+) files, and --max-delete is 3: nothing was changed\./.exec(stderr) ?? [];
+    expect(Number(count)).toBeGreaterThan(3);
+    expect(s3.objects).toEqual(before);
+    expect(await deploy(`${TARGET} --max-delete 3 --force`)).toMatchObject({
+      deleted: Number(count),
+      written: expect.any(Number),
+    });
+    expect(differencesOf(filesOf(s3), out())).toEqual([]);
+  });
+
+  test("a tree that was never built, is being built, or is not as it was built is refused", async () => {
+    const refused = async (line = TARGET) => {
+      const { code, stdout, stderr } = await place.run(`deploy ${line}`, s3.env);
+      expect([code, stdout, s3.objects.size]).toEqual([1, "", 0]);
+      return stderr;
+    };
+    expect(await refused(`${TARGET} --out nowhere`)).toMatch(/^nowhere has no finished build .*`precast build`.*\n$/);
+    const lock = join(out(), ".precast/build.lock");
+    writeFileSync(lock, `${process.pid}\n`);
+    expect(await refused()).toMatch(new RegExp(`^A build \\(process ${process.pid}\\) is changing out\\..*\\n$`));
+    rmSync(lock);
+    rmSync(join(out(), SHOP_FOLDER, "posts/page/2.json"));
+    expect(await refused()).toMatch(
+      /^out is not as it was built: Shop has 45 files, and its build left 46\..*--full.*\n$/,
+    );
+    rmSync(join(out(), ".precast/x-53686f70.json"));
+    expect(await refused()).toMatch(/no finished build/);
+  });
+
+  test("a target that is none, and credentials that are missing, are told at once", async () => {
+    for (const target of ["content", "ftp://x/y", "https://content.s3.amazonaws.com"]) {
+      const { code, stderr } = await place.run(`deploy ${target}`);
+      expect([code, stderr]).toEqual([1, `${target} is no target: give s3://bucket/prefix or file:///folder.\n`]);
+    }
+    const { stderr } = await place.run("deploy s3://x/y");
+    expect((await place.run("deploy s3://xyz/y --purge cloudfront")).stderr).toMatch(
+      /^AWS_ACCESS_KEY_ID is missing .*\nAWS_SECRET_ACCESS_KEY is missing .*\n--cloudfront-distribution is missing .*\n$/,
+    );
+    expect(stderr).toMatch(
+      /^s3:\/\/x\/y names no bucket.*\nAWS_ACCESS_KEY_ID is missing.*\nAWS_SECRET_ACCESS_KEY is missing.*\n$/,
+    );
+    expect((await place.run("deploy file://host/x")).stderr).toMatch(/three slashes/);
+  });
+
+  test("notes of the store that are broken or newer are refused, and --force writes all anew", async () => {
+    await deploy();
+    const manifest = s3.objects.get(NOTES[0] as string);
+    const stray = `api/${SHOP_FOLDER}/posts/page/9.json`;
+    for (const text of [
+      "",
+      "{",
+      '{"format":2,"generation":1,"apps":[],"files":{}}',
+      '{"format":1,"generation":1,"apps":[],"files":{"a":["b",1]}}',
+    ]) {
+      s3.objects.set(NOTES[0] as string, {
+        ...(manifest as S3Object),
+        bytes: Buffer.from(text),
+      });
+      s3.objects.set(stray, { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} });
+      const { code, stderr } = await place.run(`deploy ${TARGET}`, s3.env);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^\.precast\/manifest\.json in s3:\/\/content\/api is broken or .*--force.*\n$/),
+      ]);
+      expect(await deploy(`${TARGET} --force`)).toMatchObject({ written: SHOP_FILES, deleted: 1 });
+      expect(differencesOf(filesOf(s3), out())).toEqual([]);
+    }
+  });
+});
+
+test("the manifest tells each file by its SHA-256 and size, the same for the same tree", async () => {
+  await deploy();
+  const text = String(s3.objects.get(NOTES[0] as string)?.bytes);
+  const { files, ...head } = JSON.parse(text) as { files: Record<string, [string, number]> };
+  expect(head).toMatchObject({ format: 1, generation: 1, apps: ["Shop"] });
+  expect(Object.keys(files)).toEqual([...Object.keys(files)].sort());
+  expect(Object.keys(files)).toHaveLength(SHOP_FILES);
+  const page = readFileSync(join(out(), SHOP_FOLDER, "posts/page/1.json"));
+  expect(files[`${SHOP_FOLDER}/posts/page/1.json`]?.[1]).toBe(page.length);
+  const other = await startS3();
+  await place.json(`deploy ${TARGET}`, other.env);
+  expect(String(other.objects.get(NOTES[0] as string)?.bytes)).toBe(text);
+  await other.close();
+});
+
+function edited(post: BundleEntry): BundleEntry {
+  return { ...post, data: { ...post.data, title: "Edited" } };
+}
+
+function kindOf(key: string): string {
+  const note = /^api\/\.precast\/(manifest|journal|deploy)\./.exec(key)?.[1];
+  if (note !== undefined) return note === "deploy" ? "lock" : note;
+  if (key.startsWith("api/.precast/")) return "state";
+  if (key.endsWith("/_schemas.json")) return "catalog";
+  if (key.includes("/_schemas/")) return "schema";
+  return key.includes("/entry/") ? "entry" : "list";
+}

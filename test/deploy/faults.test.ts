@@ -1,0 +1,359 @@
+/** A store that fails: what passes is tried again, what stays is told clearly, and nothing is half said. */
+import { rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { holdPort, openPlace, type Place, type Ran, smallApp } from "../support/cli.ts";
+import { deployHere, differencesOf, filesOf, notesOf } from "../support/deployed.ts";
+import { type S3, type S3Request, startS3, type Trouble } from "../support/s3.ts";
+import { openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
+
+const TARGET = "s3://content/api";
+
+let store: Store;
+let place: Place;
+let s3: S3;
+const out = () => join(place.folder, "out");
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  place = openPlace({ DATABASE_URL: store.url ?? "" });
+  await place.take(smallApp("shop", ["Ada", "Bob"]));
+  await place.json("build");
+});
+afterAll(async () => {
+  await place.close();
+  await store.close();
+});
+beforeEach(async () => {
+  s3 = await startS3();
+  return () => s3.close();
+});
+
+const deploy = (line = "", env: Record<string, string> = {}) =>
+  place.run(`deploy ${TARGET} --retries 1 ${line}`, { ...s3.env, ...env });
+const isFile = ({ key }: S3Request) => key !== "" && !key.includes("/.precast/");
+const isNote =
+  (name: string) =>
+  ({ key, method }: S3Request) =>
+    key === `api/.precast/${name}` && method === "PUT";
+const xml = (status: number, code: string, more = ""): Trouble => ({
+  status,
+  headers: { "Content-Type": "application/xml" },
+  body: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>No.</Message>${more}</Error>`,
+});
+
+/** The trouble comes once with each request that is meant. */
+function once(trouble: Trouble, meant: (request: S3Request) => boolean = () => true): void {
+  const had = new Set<string>();
+  s3.trouble = (request) => {
+    const name = `${request.method} ${request.key} ${request.query}`;
+    if (!meant(request) || had.has(name)) return undefined;
+    had.add(name);
+    return trouble;
+  };
+}
+
+describe("what passes is tried again", () => {
+  test.each<[string, Trouble]>([
+    ["500", xml(500, "InternalError")],
+    ["503 SlowDown", xml(503, "SlowDown")],
+    ["429 without a body", { status: 429 }],
+    ["409 of two conditional writes at once", xml(409, "ConditionalRequestConflict")],
+    ["400 RequestTimeout", xml(400, "RequestTimeout")],
+    ["a connection that breaks", "cut"],
+    ["a connection that breaks when all is done", "cut when done"],
+    ["a 200 that is an error", xml(200, "InternalError")],
+    [
+      "a 200 that is a web page",
+      { status: 200, headers: { "Content-Type": "text/html" }, body: "<!doctype html><p>Hello" },
+    ],
+  ])("%s, once with every request", async (_, trouble) => {
+    once(trouble);
+    const { written } = await deployHere(s3, out());
+    expect(written).toBeGreaterThan(10);
+    expect(differencesOf(filesOf(s3), out())).toEqual([]);
+    expect(notesOf(s3)).toEqual(["api/.precast/manifest.json", "api/.precast/s-shop.json"]);
+  });
+
+  test("a list that breaks off", async () => {
+    await deployHere(s3, out());
+    s3.objects.delete("api/.precast/manifest.json");
+    once(
+      (body) => body.slice(0, body.length / 2),
+      ({ query }) => query.has("list-type"),
+    );
+    expect(await deployHere(s3, out())).toMatchObject({ deleted: 0 });
+    expect(differencesOf(filesOf(s3), out())).toEqual([]);
+    expect(s3.requests.filter(({ query }) => query.has("list-type")).length).toBeGreaterThan(4);
+  });
+});
+
+/** Exit code 1, nothing on standard output, nothing of the secret. */
+function failed({ code, stdout, stderr }: Ran): string {
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).not.toContain(s3.keys.secretAccessKey);
+  return stderr;
+}
+
+describe("what stays is told, with what to do", () => {
+  test.each<[string, Trouble, RegExp]>([
+    ["no bucket", xml(404, "NoSuchBucket"), /^There is no bucket content at 127\.0\.0\.1:\d+\. Make it, .*\.\n$/],
+    [
+      "403",
+      xml(403, "AccessDenied"),
+      /^127\.0\.0\.1:\d+ denies access to the bucket content \(403 AccessDenied\)\. Check AWS_ACCESS_KEY_ID.*\n$/,
+    ],
+    [
+      "a redirect",
+      xml(301, "PermanentRedirect", "<Region>us-west-2</Region>"),
+      /is not at .* in eu-test-1\. It is in us-west-2: use --region us-west-2\.\n$/,
+    ],
+    [
+      "a redirect without a region",
+      { status: 307, headers: { Location: "https://elsewhere" } },
+      /Check --endpoint and --region\.\n$/,
+    ],
+    [
+      "a clock that differs",
+      xml(403, "RequestTimeTooSkewed"),
+      /^The clock here differs too much from that of .*NTP.*\n$/,
+    ],
+    ["500", xml(500, "InternalError"), /is busy or broken \(500 InternalError\)\. Try again later\.\n$/],
+    ["503 without a body", { status: 503 }, /is busy or broken \(503\)/],
+    [
+      "a web page",
+      { status: 200, headers: { "Content-Type": "text/html" }, body: "<html><p>Hello" },
+      /does not answer as S3 does \(200, text\/html\)\. Check --endpoint.*\n$/,
+    ],
+    [
+      "a 404 that is a web page",
+      { status: 404, headers: { "Content-Type": "text/html" }, body: "<html><p>Where?" },
+      /does not answer as S3 does \(404, text\/html\)/,
+    ],
+    ["400 of some kind", xml(400, "InvalidRequest"), /refused a request \(400 InvalidRequest: No\.\)\.\n$/],
+    ["a connection that always breaks", "cut", /can't be reached \(UND_ERR_SOCKET\)\. Check the address.*\n$/],
+  ])("%s", async (_, trouble, message) => {
+    s3.trouble = () => trouble;
+    expect(failed(await deploy())).toMatch(message);
+  });
+
+  test("silence", async () => {
+    s3.trouble = () => "silence";
+    expect(failed(await deploy("--timeout 1"))).toMatch(
+      /^127\.0\.0\.1:\d+ did not answer within 1 seconds\..*--timeout.*\n$/,
+    );
+  });
+
+  test("an answer that never ends", async () => {
+    const endless = createServer((_, response) => void response.writeHead(200, { ETag: '"x"' }).write("{"));
+    await new Promise<void>((resolve) => endless.listen(0, "127.0.0.1", resolve));
+    const url = `http://127.0.0.1:${(endless.address() as AddressInfo).port}`;
+    expect(failed(await deploy("--timeout 1", { AWS_ENDPOINT_URL: url }))).toMatch(/did not answer within 1 seconds/);
+    endless.closeAllConnections();
+    endless.close();
+  });
+
+  test("nobody at the address", async () => {
+    const { port, release } = await holdPort();
+    await release();
+    expect(failed(await deploy("", { AWS_ENDPOINT_URL: `http://127.0.0.1:${port}` }))).toMatch(
+      /can't be reached \(ECONNREFUSED\)/,
+    );
+  });
+
+  test("keys, secrets, regions and clocks that are wrong, as the stand-in finds them", async () => {
+    expect(failed(await deploy("", { AWS_SECRET_ACCESS_KEY: "wrong" }))).toMatch(
+      /denies access .*SignatureDoesNotMatch/,
+    );
+    expect(failed(await deploy("", { AWS_ACCESS_KEY_ID: "nobody" }))).toMatch(/denies access .*InvalidAccessKeyId/);
+    expect(failed(await deploy("--region us-east-1"))).toMatch(/It is in eu-test-1: use --region eu-test-1\.\n$/);
+    s3.ahead = 20 * 60_000;
+    expect(failed(await deploy())).toMatch(/^The clock here differs/);
+  });
+});
+
+describe("how far it came is told, and the next deploy ends it", () => {
+  const forbidden = xml(403, "AccessDenied");
+
+  test.each<[string, (request: S3Request) => boolean, RegExp]>([
+    [
+      "at the journal",
+      isNote("journal.json"),
+      /\nNothing was changed\. Run the deploy again: it goes on from there\.\n$/,
+    ],
+    [
+      "at a file",
+      ({ key, method }) => key.endsWith("/page/1.json") && method === "PUT",
+      /\n\d+ of \d+ files were uploaded, and nothing was deleted\. Run/,
+    ],
+    [
+      "at the manifest",
+      isNote("manifest.json"),
+      /\nAll \d+ files were uploaded; the manifest was not replaced, and nothing was deleted\. Run/,
+    ],
+    [
+      "at a deletion",
+      (request) => isFile(request) && request.method === "DELETE",
+      /\nAll \d+ files were uploaded; 0 of 1 were deleted\. Run/,
+    ],
+  ])("%s", async (_, meant, message) => {
+    await deployHere(s3, out());
+    s3.objects.set("api/s-shop/v1/authors/page/9.json", {
+      bytes: Buffer.from("{}"),
+      etag: '"x"',
+      modified: new Date(),
+      headers: {},
+    });
+    s3.trouble = (request) => (meant(request) ? forbidden : undefined);
+    expect(failed(await deploy("--force"))).toMatch(message);
+    s3.trouble = () => undefined;
+    expect(notesOf(s3)).not.toContain("api/.precast/deploy.lock");
+    await deployHere(s3, out(), { force: true });
+    expect(differencesOf(filesOf(s3), out())).toEqual([]);
+  });
+
+  test("a build that changes the tree meanwhile", async () => {
+    s3.trouble = ({ key }) => {
+      if (key.includes("/_schemas/")) rmSync(join(out(), "s-shop/v1/_schemas.json"), { force: true });
+      return undefined;
+    };
+    expect(failed(await deploy())).toMatch(/^A build has changed out meanwhile\.\n\d+ of \d+ files were uploaded/);
+    s3.trouble = () => undefined;
+    await place.json("build --full");
+    await deployHere(s3, out());
+    expect(differencesOf(filesOf(s3), out())).toEqual([]);
+  });
+});
+
+describe("two deploys", () => {
+  test("at once: one is done, the other is told by whom", async () => {
+    let second: Promise<Ran> | null = null;
+    s3.trouble = (request) => {
+      if (second !== null || !isFile(request)) return undefined;
+      second = deploy();
+      return { after: second };
+    };
+    await deployHere(s3, out());
+    const other = `^Another deploy \\(.+, process ${process.pid}\\) has s3://content/api\\. Wait .* its lock ends in \\d+ seconds\\.\\n$`;
+    expect(failed(await (second as never as Promise<Ran>))).toMatch(new RegExp(other));
+    expect(differencesOf(filesOf(s3), out())).toEqual([]);
+  });
+
+  const lock = "api/.precast/deploy.lock";
+  const leave = (age: number, owner: object) =>
+    s3.objects.set(lock, {
+      bytes: Buffer.from(
+        JSON.stringify({ id: "x", host: "elsewhere", machine: "m", pid: 7, since: "", expires_after: 120, ...owner }),
+      ),
+      etag: '"left"',
+      modified: new Date(Date.now() - age * 1_000),
+      headers: {},
+    });
+
+  test("a lock is kept until it ends, told by the store's clock", async () => {
+    leave(110, {});
+    await expect(deployHere(s3, out())).rejects.toThrow(
+      /^Another deploy \(elsewhere, process 7\) has s3:\/\/content\/api\. .* its lock ends in (9|10) seconds\.$/,
+    );
+    leave(121, {});
+    expect(await deployHere(s3, out())).toMatchObject({ generation: 1 });
+    expect(s3.objects.has(lock)).toBe(false);
+  });
+
+  test("a deploy that was asleep for longer than its lock lasts touches nothing more", async () => {
+    let asleep = 0;
+    s3.trouble = (request) => {
+      if (isFile(request)) asleep = 100_000;
+      return undefined;
+    };
+    const deploying = deployHere(s3, out(), { concurrency: 1 }, () => new Date(Date.now() + asleep));
+    await expect(deploying).rejects.toThrow(
+      /^Another deploy may have taken over s3:\/\/content\/api\.\n1 of \d+ files were uploaded, and nothing was deleted\. Run/,
+    );
+    expect(filesOf(s3).size).toBe(1);
+  });
+
+  describe("in a deploy that takes long", () => {
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+      return () => vi.useRealTimers();
+    });
+
+    /** Half a minute passes while the third file is on its way; `meanwhile` happens before the lock is renewed. */
+    function passTime(meanwhile: () => void): void {
+      let files = 0;
+      s3.trouble = (request) => {
+        if (!isFile(request) || ++files !== 3) return undefined;
+        meanwhile();
+        const renewed = until("the lock is looked after", () =>
+          s3.requests.some(({ method, key, number }) => method === "PUT" && key === lock && number > request.number),
+        );
+        vi.advanceTimersByTime(30_000);
+        return {
+          after: renewed.then(() =>
+            until(
+              "that is answered",
+              () => s3.requests.length > request.number + 1 || s3.objects.get(lock)?.etag !== '"left"',
+            ),
+          ),
+        };
+      };
+    }
+
+    test("the lock is renewed", async () => {
+      passTime(() => {});
+      await deployHere(s3, out(), { concurrency: 1 });
+      const conditions = s3.requests
+        .filter(({ method, key }) => method === "PUT" && key === lock)
+        .map(({ headers }) => headers["if-match"] ?? "*");
+      expect(conditions.slice(0, 3)).toEqual(["*", "*", '"00000000000000000000000000000000"']);
+      expect(conditions[3]).toMatch(/^"[0-9a-f]{32}"$/);
+      expect(differencesOf(filesOf(s3), out())).toEqual([]);
+    });
+
+    test("a lock that another has taken over is noticed, and nothing more is touched", async () => {
+      passTime(() => leave(0, {}));
+      await expect(deployHere(s3, out(), { concurrency: 1 })).rejects.toThrow(
+        /^Another deploy may have taken over s3:\/\/content\/api\.\n[34] of/,
+      );
+      expect(String(s3.objects.get(lock)?.bytes)).toContain("elsewhere");
+    });
+  });
+
+  test("a lock that nobody can read ends too", async () => {
+    s3.objects.set(lock, { bytes: Buffer.from("{"), etag: '"left"', modified: new Date(), headers: {} });
+    await expect(deployHere(s3, out())).rejects.toThrow(/^Another deploy has/);
+    s3.objects.set(lock, { bytes: Buffer.from("{"), etag: '"left"', modified: new Date(0), headers: {} });
+    expect(await deployHere(s3, out())).toMatchObject({ generation: 1 });
+  });
+
+  test("a deploy whose manifest was replaced by another stops before it deletes", async () => {
+    await deployHere(s3, out());
+    s3.trouble = (request) => {
+      if (isNote("journal.json")(request)) {
+        const manifest = s3.objects.get("api/.precast/manifest.json");
+        if (manifest !== undefined) s3.objects.set("api/.precast/manifest.json", { ...manifest, etag: '"another"' });
+      }
+      return undefined;
+    };
+    expect(failed(await deploy("--force"))).toMatch(
+      /^Another deploy has replaced \.precast\/manifest\.json in s3:\/\/content\/api meanwhile\.\nAll \d+ files were uploaded/,
+    );
+  });
+
+  test.each(["ignored", "refused"] as const)(
+    "a store whose conditions are %s is deployed to, and that is told plainly",
+    async (conditions) => {
+      const plain = await startS3({ conditions });
+      const { code, stdout, stderr } = await place.run(`deploy ${TARGET}`, plain.env);
+      expect([code, stdout]).toEqual([0, expect.stringContaining("uploaded")]);
+      expect(stderr).toMatch(/^s3:\/\/content\/api does not honour conditional writes .* Run one at a time\.\n$/);
+      expect(differencesOf(filesOf(plain), out())).toEqual([]);
+      expect(await place.json(`deploy ${TARGET}`, plain.env)).toMatchObject({ written: 0, conditional: false });
+      await plain.close();
+    },
+  );
+});

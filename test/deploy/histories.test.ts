@@ -1,0 +1,90 @@
+/**
+ * Runners without a tree, one after the other, through random histories of content: what they deploy is each time the tree
+ * of a full build, to the byte, and they build what has changed.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buildTree } from "../../cli/build/build.ts";
+import { foreignness } from "../../cli/build/mode.ts";
+import { readSource } from "../../cli/build/source.ts";
+import { deployTree } from "../../cli/deploy/deploy.ts";
+import { restoreTree } from "../../cli/deploy/restore.ts";
+import { openTarget } from "../../cli/deploy/target.ts";
+import type { TreeState } from "../../shared/state.ts";
+import { readTree } from "../support/cli.ts";
+import { differencesOf } from "../support/deployed.ts";
+import { arbitraryEdit, arbitraryStart, type Edit, readKnown } from "../support/edits.ts";
+import { openStore, type Store } from "../support/site.ts";
+
+const MEDIA = "https://media.test";
+const PATIENCE = { timeout: 5, retries: 0, now: () => new Date() };
+const HEADERS = { cacheControl: "max-age=60", cdnCacheControl: "max-age=60" };
+const PLAIN = { endpoint: null, region: null, pathStyle: false, accessKeyId: null, secretAccessKey: null };
+
+let store: Store;
+beforeAll(async () => {
+  store = await openStore("postgres");
+});
+afterAll(() => store.close());
+
+/** What the database refuses has not happened. */
+async function edit(some: readonly Edit[]): Promise<void> {
+  for (const one of some) {
+    await store.database
+      .transaction("write", async (session) => {
+        const script = one.write(await readKnown(session));
+        if (script !== "") await session.execute(script);
+      })
+      .catch((error: { code?: string }) => {
+        if (!["55P03", "40P01", "23505", "23514"].includes(error.code ?? "")) throw error;
+      });
+  }
+}
+
+async function build(out: string, target: ReturnType<typeof openTarget> | null) {
+  const { source } = await store.database.transaction("read", readSource);
+  const problemOf = (state: TreeState) => foreignness(state, source);
+  const restored = target === null ? null : await restoreTree(target.store, { out, concurrency: 4, problemOf });
+  const elsewhere = restored?.kind === "begun" ? restored.elsewhere : undefined;
+  const options = { out, apps: null, full: false, dryRun: false, mediaBaseUrl: MEDIA, now: PATIENCE.now, elsewhere };
+  return buildTree(store.database, options);
+}
+
+/** A runner: it begins with nothing, builds, deploys and is gone. Gives how its apps were built. */
+async function run(web: string): Promise<string[]> {
+  const out = join(mkdtempSync(join(store.folder, "runner-")), "out");
+  const settings = { ...PATIENCE, ...PLAIN, sessionToken: null, concurrency: 4, out };
+  const target = openTarget(pathToFileURL(web).href, settings, PATIENCE);
+  const reports = await build(out, target);
+  const options = { out, dryRun: false, force: false, maxDelete: 1e6, concurrency: 4, permit: () => {} };
+  await deployTree(target, { ...options, ...HEADERS });
+  rmSync(out, { recursive: true });
+  return reports.map(({ mode }) => mode);
+}
+
+test("what runners deploy is the tree of a full build", async () => {
+  const modes: string[] = [];
+  const rounds = fc.array(fc.array(arbitraryEdit(), { minLength: 1, maxLength: 3 }), { minLength: 5, maxLength: 8 });
+  const property = fc.asyncProperty(arbitraryStart(), rounds, async (start, edits) => {
+    const folder = mkdtempSync(join(store.folder, "history-"));
+    const [web, whole] = [join(folder, "web"), join(folder, "whole")];
+    await store.database.execute("DELETE FROM precast.apps");
+    await store.database.transaction("write", (session) => session.execute(start.script));
+    for (const some of [[], ...edits]) {
+      await edit(some);
+      const known = await readKnown(store.database);
+      if (known.length === 0) return;
+      modes.push(...(await run(web)));
+      rmSync(whole, { recursive: true, force: true });
+      await build(whole, null);
+      expect(differencesOf(readTree(web), whole)).toEqual([]);
+    }
+    rmSync(folder, { recursive: true });
+  });
+  await fc.assert(property, { numRuns: 12, interruptAfterTimeLimit: 25_000 });
+  const incremental = modes.filter((mode) => mode === "incremental").length;
+  expect(incremental * 2).toBeGreaterThan(modes.length);
+}, 120_000);

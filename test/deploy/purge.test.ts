@@ -1,0 +1,230 @@
+/** `--purge` and `--wait-visible`: a CDN forgets what a deploy has changed, and it is waited until clients see it. */
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { purgeCloudflare } from "../../cli/deploy/purge/cloudflare.ts";
+import { invalidationPaths } from "../../cli/deploy/purge/cloudfront.ts";
+import { purgeFastly } from "../../cli/deploy/purge/fastly.ts";
+import type { TreeFile } from "../../cli/deploy/tree-file.ts";
+import { type Cdn, startCdn } from "../support/cdn.ts";
+import { idOf, LONG, openPlace, type Place, SHOP_FOLDER, shop, shopWithout } from "../support/cli.ts";
+import { differencesOf, filesOf } from "../support/deployed.ts";
+import { type S3, type S3Object, startS3 } from "../support/s3.ts";
+import { signatureProblem } from "../support/sigv4.ts";
+import { openStore, type Store } from "../support/site.ts";
+
+const TARGET = "s3://content/api";
+const CLOUDFLARE = { CLOUDFLARE_ZONE_ID: "zone", CLOUDFLARE_API_TOKEN: "cf-token" };
+const FASTLY = { FASTLY_SERVICE_ID: "service", FASTLY_API_TOKEN: "fastly-token" };
+const PATIENCE = { timeout: 5, retries: 0, now: () => new Date() };
+
+let store: Store;
+let place: Place;
+let s3: S3;
+let cdn: Cdn;
+let first: Map<string, S3Object>;
+
+/** The shop, deployed, and then without one of its posts: what the deploys of these tests have to do. */
+beforeAll(async () => {
+  store = await openStore("postgres");
+  place = openPlace({ DATABASE_URL: store.url ?? "" });
+  await place.take(shop());
+  await place.json("build");
+  s3 = await startS3();
+  await place.json(`deploy ${TARGET}`, s3.env);
+  first = new Map(s3.objects);
+  await place.take(shopWithout(1));
+  await place.json("build");
+});
+afterAll(async () => {
+  await s3.close();
+  await place.close();
+  await store.close();
+});
+beforeEach(async () => {
+  s3.objects.clear();
+  s3.trouble = () => undefined;
+  for (const [key, object] of first) s3.objects.set(key, object);
+  cdn = await startCdn(() => ({ status: 200, body: '{"success":true}' }));
+  return () => cdn.close();
+});
+
+const run = (line: string, env: Record<string, string> = {}) =>
+  place.run(`deploy ${TARGET} --retries 1 ${line}`, { ...s3.env, PRECAST_PURGE_ENDPOINT: cdn.url, ...env });
+
+async function deploy(line: string, env: Record<string, string> = {}): Promise<{ purges: number; written: number }> {
+  const { code, stdout, stderr } = await run(`${line} --json`, env);
+  expect([code, stderr]).toEqual([0, ""]);
+  return JSON.parse(stdout) as { purges: number; written: number };
+}
+
+describe("--purge", () => {
+  test("cloudflare forgets by tags", async () => {
+    expect(await deploy("--purge cloudflare", CLOUDFLARE)).toMatchObject({ purges: 1 });
+    expect(cdn.requests).toMatchObject([{ method: "POST", target: "/zones/zone/purge_cache" }]);
+    expect(cdn.requests[0]?.headers.authorization).toBe("Bearer cf-token");
+    expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["Shop/_schemas", "Shop/posts"] });
+  });
+
+  test("fastly forgets by keys", async () => {
+    expect(await deploy("--purge fastly", FASTLY)).toMatchObject({ purges: 1 });
+    expect(cdn.requests).toMatchObject([{ method: "POST", target: "/service/service/purge" }]);
+    expect(cdn.requests[0]?.headers["fastly-key"]).toBe("fastly-token");
+    expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ surrogate_keys: ["Shop/_schemas", "Shop/posts"] });
+  });
+
+  test("cloudfront forgets by paths, asked with a signature", async () => {
+    cdn.answer = () => ({ status: 201 });
+    expect(await deploy("--purge cloudfront", { CLOUDFRONT_DISTRIBUTION_ID: "E1" })).toMatchObject({ purges: 1 });
+    const [request] = cdn.requests;
+    expect(request).toMatchObject({ method: "POST", target: "/2020-05-31/distribution/E1/invalidation" });
+    const scope = { region: "us-east-1", service: "cloudfront" };
+    expect(signatureProblem(request as never, s3.keys, scope, new Date())).toBe(null);
+    const body = String(request?.body);
+    const paths = [...body.matchAll(/<Path>([^<]*)<\/Path>/g)].map(([, path]) => path);
+    expect(paths).toContain(`/${SHOP_FOLDER}/_schemas.json`);
+    expect(paths).toContain("/api/v1/posts*");
+    expect(body).toContain(`<Quantity>${paths.length}</Quantity>`);
+    expect(body).toMatch(/<CallerReference>precast-\S+<\/CallerReference>/);
+  });
+
+  test("an address is called once for each request that has changed", async () => {
+    const { purges, written } = await deploy(`--purge ${cdn.url}/purge/{key}?url={url} --purge-method PURGE`, {
+      PRECAST_PURGE_HEADER: "AccessKey: s3cret",
+    });
+    const targets = cdn.requests.map(({ target }) => target);
+    expect(new Set(targets).size).toBe(purges);
+    expect(purges).toBeGreaterThan(written - 1);
+    expect(targets).toContain(`/purge/Shop?url=${encodeURIComponent(`/api/v1/posts/${idOf(1)}`)}`);
+    expect(targets).toContain(`/purge/Shop?url=${encodeURIComponent("/api/v1/posts?filter[tags]=a")}`);
+    expect(targets).toContain(`/purge/Shop?url=${encodeURIComponent("/api/v1/_schemas")}`);
+    for (const { method, headers } of cdn.requests) {
+      expect([method, headers.accesskey, headers["x-app-key"]]).toEqual(["PURGE", "s3cret", "Shop"]);
+    }
+  });
+
+  test("is for what clients see: a deploy that changes nothing calls nobody", async () => {
+    await deploy("--purge cloudflare", CLOUDFLARE);
+    cdn.requests.length = 0;
+    expect(await deploy("--purge cloudflare", CLOUDFLARE)).toMatchObject({ purges: 0, written: 0 });
+    expect(cdn.requests).toEqual([]);
+  });
+
+  test("that failed is made up for by the next deploy, which has nothing else to do", async () => {
+    cdn.answer = () => ({ status: 403, body: '{"success":false,"errors":[{"message":"no such token"}]}' });
+    const { code, stdout, stderr } = await run("--purge cloudflare", CLOUDFLARE);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(
+      /^Cloudflare denies access \(403: no such token\)\. Check CLOUDFLARE_API_TOKEN\.\nAll files are deployed\. Run the deploy again: it purges what was not purged\.\n$/,
+    );
+    expect(differencesOf(filesOf(s3), join(place.folder, "out"))).toEqual([]);
+    cdn.answer = () => ({ status: 200, body: '{"success":true}' });
+    cdn.requests.length = 0;
+    expect(await deploy("--purge cloudflare", CLOUDFLARE)).toMatchObject({ purges: 1, written: 0 });
+    expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["Shop/_schemas", "Shop/posts"] });
+    expect([...s3.objects.keys()].filter((key) => key.includes("journal"))).toEqual([]);
+  });
+
+  test("is asked for again where the CDN is busy, and refusals are told as they are", async () => {
+    cdn.answer = () => (cdn.requests.length === 1 ? { status: 429 } : { status: 200, body: "{}" });
+    expect(await deploy("--purge fastly", FASTLY)).toMatchObject({ purges: 1 });
+    const told = async (answer: ReturnType<Cdn["answer"]>) => {
+      cdn.answer = () => answer;
+      return (await run("--purge fastly --force", FASTLY)).stderr;
+    };
+    expect(await told({ status: 404, body: '{"msg":"Record not found"}' })).toMatch(
+      /^Fastly knows nothing of that \(404: Record not found\)\. Check --fastly-service\.\n/,
+    );
+    expect(await told({ status: 200, body: "<html>" })).toMatch(/^Fastly refused the purge \(200\)\.\n/);
+    expect(await told({ status: 500 })).toMatch(/^Fastly is busy or broken \(500\)\./);
+  });
+
+  test.each([
+    ["cloudflare", /^--cloudflare-zone is missing .*\nCLOUDFLARE_API_TOKEN is missing in the environment\n$/],
+    ["fastly", /^--fastly-service is missing .*\nFASTLY_API_TOKEN is missing in the environment\n$/],
+    ["cloudfront", /^--cloudfront-distribution is missing/],
+    ["http://127.0.0.1/purge", /^--purge must have \{path\} or \{url\} in its address/],
+    ["akamai", /^--purge must be cloudflare, fastly, cloudfront or an address\n$/],
+  ])("%s without what it needs is refused before anything is deployed", async (how, message) => {
+    const { code, stderr } = await run(`--purge ${how}`);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+    expect(s3.objects).toEqual(first);
+  });
+});
+
+describe("the sizes that CDNs take", () => {
+  const files = (types: number, each: number): TreeFile[] =>
+    Array.from({ length: types * each }, (_, index) => {
+      const type = `t${Math.floor(index / each)}`;
+      return { app: "a", type, request: `/api/v1/${type}`, path: `s-a/v1/${type}/page/${index % each}.json` };
+    });
+
+  test("Cloudflare takes 100 tags at once, Fastly 256 keys", async () => {
+    const cloudflare = { endpoint: cdn.url, zone: "z", token: "t" };
+    expect(await purgeCloudflare(files(250, 1), cloudflare, PATIENCE)).toBe(3);
+    expect(await purgeFastly(files(257, 2), { endpoint: cdn.url, service: "s", token: "t" }, PATIENCE)).toBe(2);
+    const sizes = cdn.requests.map(
+      ({ body }) => (Object.values(JSON.parse(String(body)) as object)[0] as string[]).length,
+    );
+    expect(sizes).toEqual([100, 100, 50, 256, 1]);
+  });
+
+  test("CloudFront is told few files by name, many by their type, and many types at once", () => {
+    expect(invalidationPaths(files(1, 2))).toEqual(["/api/v1/t0*", "/s-a/v1/t0/page/0.json", "/s-a/v1/t0/page/1.json"]);
+    expect(invalidationPaths(files(2, 21))).toEqual(["/api/v1/t0*", "/api/v1/t1*", "/s-a/v1/t0*", "/s-a/v1/t1*"]);
+    expect(invalidationPaths(files(15, 20))).toHaveLength(15 * 21);
+    expect(invalidationPaths(files(16, 1))).toEqual(["/*"]);
+  });
+});
+
+describe("--wait-visible", () => {
+  /** A CDN that shows what the bucket has, as the edge would map it. */
+  const show = (target: string): string | undefined =>
+    target === "/api/v1/_schemas"
+      ? filesOf(s3).get(`${SHOP_FOLDER}/_schemas.json`)
+      : filesOf(s3).get(`${SHOP_FOLDER}/${fileOf(target)}`);
+  const fileOf = (target: string) => {
+    const [, type, id] = /^\/api\/v1\/([^/?]+)\/([^/?]+)$/.exec(target) ?? [];
+    if (id !== undefined) return `${type}/entry/${id}.json`;
+    const [, list, sort] = /^\/api\/v1\/([^/?]+)\?sort=(.+)$/.exec(target) ?? [];
+    return sort === undefined ? `${target.slice("/api/v1/".length)}/page/1.json` : `${list}/sort/${sort}.json`;
+  };
+
+  test("ends when the CDN shows what was deployed, asked with the key of the app", async () => {
+    const old = String(first.get(`api/${SHOP_FOLDER}/_schemas.json`)?.bytes);
+    let asked = 0;
+    cdn.answer = ({ target, headers }) => {
+      if (headers["x-app-key"] !== "Shop") return { status: 401 };
+      if (target === "/api/v1/_schemas" && ++asked < 3) return { status: 200, body: old };
+      return { status: 200, body: show(target) ?? "" };
+    };
+    await deploy(`--wait-visible ${cdn.url}`);
+    expect(asked).toBe(3);
+    expect(new Set(cdn.requests.map(({ target }) => target)).size).toBe(2);
+  });
+
+  test("ends when the process is told to stop", async () => {
+    const { pid, end } = place.start(`deploy ${TARGET} --wait-visible ${cdn.url}`, s3.env);
+    cdn.answer = () => {
+      process.kill(pid, "SIGTERM");
+      return { status: 404 };
+    };
+    const { code, stderr } = await end();
+    expect([code, stderr]).toEqual([1, "The deploy was told to stop.\n"]);
+  });
+
+  test("ends in an error that says what is shown instead", async () => {
+    cdn.answer = () => ({ status: 200, body: "{}" });
+    const { code, stderr } = await run(`--wait-visible ${cdn.url}/{file} --wait-limit 1`);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^http:\/\/127\.0\.0\.1:\d+\/x-53686f70\/v1\/\S+\.json does not show what was deployed after 1 seconds: it shows something else\. All files are deployed; .*--wait-limit\.\n$/,
+    );
+    cdn.answer = () => ({ status: 503 });
+    expect((await run(`--wait-visible ${cdn.url} --wait-limit 1`)).stderr).toMatch(/it answers 503/);
+  });
+});
+
+test("a value too long for the name of a file is purged by address, as long as the file tells it", async () => {
+  await deploy(`--purge ${cdn.url}{path} --force`);
+  expect(cdn.requests.filter(({ target }) => target.includes(LONG))).toHaveLength(1);
+});

@@ -1,0 +1,242 @@
+/** `build --state`: a runner that has no tree builds what has changed all the same, from the tree that was deployed. */
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { idOf, openPlace, type Place, readTree, SHOP_FOLDER, shop, shopWithout, smallApp } from "../support/cli.ts";
+import { differencesOf, filesOf } from "../support/deployed.ts";
+import { type S3, type S3Object, startS3 } from "../support/s3.ts";
+import { openStore, type Store } from "../support/site.ts";
+
+const TARGET = "s3://content/api";
+
+type Built = {
+  readonly apps: readonly { key: string; mode: string; reason: string; written: number }[];
+  readonly restored: { readonly files: number; readonly bytes: number; readonly reason: string | null };
+};
+
+let store: Store;
+let place: Place;
+let s3: S3;
+let first: Map<string, S3Object>;
+const inPlace = (name: string) => join(place.folder, name);
+const build = (line = "") => place.json<Built>(`build --out fresh --state ${TARGET} ${line}`, s3.env);
+const modes = ({ apps }: Built) => apps.map(({ key, mode }) => `${key} ${mode}`);
+
+/** Deployed was the shop and an app that goes; then a post goes, and an app comes. */
+beforeAll(async () => {
+  store = await openStore("postgres");
+  place = openPlace({ DATABASE_URL: store.url ?? "" });
+  s3 = await startS3();
+  await place.take(shop());
+  await place.take(smallApp("going", ["A"]));
+  await place.json("build --out before");
+  await place.json(`deploy ${TARGET} --out before`, s3.env);
+  first = new Map(s3.objects);
+  await place.take(shopWithout(1));
+  await place.take(smallApp("coming", ["A"]));
+  await store.database.execute("DELETE FROM precast.apps WHERE key = 'going'");
+  await place.json("build --out whole");
+});
+afterAll(async () => {
+  await s3.close();
+  await place.close();
+  await store.close();
+});
+beforeEach(() => {
+  rmSync(inPlace("fresh"), { recursive: true, force: true });
+  s3.objects.clear();
+  for (const [key, object] of first) s3.objects.set(key, object);
+  s3.trouble = () => undefined;
+  s3.requests.length = 0;
+});
+
+/** What is here, and what is listed to be where it was deployed, is the tree of a full build, to the byte. */
+function expectWhole(): void {
+  const files = readTree(inPlace("fresh"));
+  for (const path of elsewhere()) if (!files.has(path)) files.set(path, String(first.get(`api/${path}`)?.bytes));
+  expect(differencesOf(files, inPlace("whole"))).toEqual([]);
+}
+
+function elsewhere(): string[] {
+  const list = inPlace("fresh/.precast/elsewhere.json");
+  if (!existsSync(list)) return [];
+  return (JSON.parse(readFileSync(list, "utf8")) as [string, unknown][]).map(([path]) => path);
+}
+
+test("a build without a tree fetches what it needs, and the deploy after it uploads what has changed", async () => {
+  const built = await build();
+  expect(built.restored.reason).toBe(null);
+  expect(built.restored.files).toBeGreaterThan(10);
+  expect(built.restored.files).toBeLessThan(46);
+  expect(modes(built)).toEqual(["Shop incremental", "coming full", "going removal"]);
+  expectWhole();
+  expect(elsewhere()).toContain(`${SHOP_FOLDER}/authors/entry/${idOf(1)}.json`);
+  expect((await place.run("verify --out fresh")).code).toBe(0);
+  const { unchanged } = await place.json<{ unchanged: number }>(`deploy ${TARGET} --out fresh`, s3.env);
+  expect(unchanged).toBeGreaterThan(10);
+  expect(differencesOf(filesOf(s3), inPlace("whole"))).toEqual([]);
+  expect(await place.json(`deploy ${TARGET} --out whole --dry-run`, s3.env)).toMatchObject({ written: 2, deleted: 0 });
+});
+
+test("a build of which nothing has changed fetches little, and leaves the store as it is", async () => {
+  await place.json(`deploy ${TARGET} --out whole`, s3.env);
+  const built = await build();
+  expect(built.restored.files).toBeLessThan(10);
+  expect(await place.json(`deploy ${TARGET} --out fresh`, s3.env)).toMatchObject({
+    written: 0,
+    deleted: 0,
+    generation: 2,
+  });
+});
+
+test("a folder is as good", async () => {
+  const folder = pathToFileURL(inPlace("web")).href;
+  await place.json(`deploy ${folder} --out before`);
+  const built = await place.json<Built>(`build --out fresh --state ${folder}`);
+  expect(modes(built)).toContain("Shop incremental");
+  expectWhole();
+});
+
+describe("a tree of which a part is elsewhere", () => {
+  beforeEach(async () => {
+    await build();
+  });
+
+  test("is none to the server, which answers live", async () => {
+    const server = await place.serve("--out fresh");
+    const { status, headers } = await server.get("/api/v1/authors", { appKey: "Shop" });
+    expect([status, headers["cache-status"]]).toEqual([200, "precast; fwd=miss"]);
+    await server.stop();
+  });
+
+  test("is verified: what is elsewhere by its SHA-256", async () => {
+    const list = inPlace("fresh/.precast/elsewhere.json");
+    const path = `${SHOP_FOLDER}/authors/entry/${idOf(1)}.json`;
+    const marks = new Map(JSON.parse(readFileSync(list, "utf8")) as [string, { sha256: string; size: number }][]);
+    marks.set(`${SHOP_FOLDER}/authors/page/7.json`, marks.get(path) as { sha256: string; size: number });
+    marks.set(path, { sha256: "0".repeat(64), size: 1 });
+    writeFileSync(list, JSON.stringify([...marks]));
+    const { code, stdout } = await place.run("verify --out fresh");
+    expect(code).toBe(2);
+    expect(stdout).toMatch(new RegExp(`^Shop authors/entry/${idOf(1)}\\.json: differs$`, "m"));
+    expect(stdout).toMatch(/^Shop authors\/page\/7\.json: surplus$/m);
+    expect(stdout).toContain("2 differences");
+  });
+
+  test("is built in full by a build that can ask nobody, and is whole then", async () => {
+    const { apps } = await place.json<Built>("build --out fresh");
+    expect(apps[0]).toMatchObject({ key: "Shop", mode: "full", reason: "most of its tree is where it was deployed" });
+    expect(elsewhere()).toEqual([]);
+    expect(differencesOf(readTree(inPlace("fresh")), inPlace("whole"))).toEqual([]);
+  });
+
+  test("is begun again by the next build that can ask", async () => {
+    expect(modes(await build())).toContain("Shop incremental");
+    expectWhole();
+  });
+
+  test("can't be deployed to where the rest is not", async () => {
+    const { code, stderr } = await place.run(`deploy s3://content/other --out fresh`, s3.env);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^\d+ files that s3:\/\/content\/other needs are not in fresh, .*: nothing was changed\. Run `precast build --full`, then deploy\.\n$/,
+      ),
+    ]);
+    expect([...s3.objects.keys()].filter((key) => key.startsWith("other/"))).toEqual([]);
+  });
+});
+
+describe("it says what it did", () => {
+  const said = async (line = "") => {
+    const { code, stdout, stderr } = await place.run(`build --out fresh --state ${TARGET} ${line}`, s3.env);
+    expect([code, stderr]).toEqual([0, ""]);
+    expectWhole();
+    return stdout.split("\n")[0];
+  };
+
+  test("when it went on from the tree, and when the tree was there", async () => {
+    expect(await said()).toMatch(
+      /^s3:\/\/content\/api: went on from what was deployed: fetched \d+ of its 56 files, [\d.]+ kB$/,
+    );
+    await place.json("build --out fresh");
+    s3.requests.length = 0;
+    expect(await said()).toBe("s3://content/api: nothing to go on from: the tree is here");
+    expect(s3.requests).toEqual([]);
+  });
+
+  test("when nothing was deployed yet, or nothing that can be used", async () => {
+    const nothing = async (why: string) => {
+      expect(await said()).toMatch(new RegExp(`: nothing to go on from: ${why}$`));
+      rmSync(inPlace("fresh"), { recursive: true });
+    };
+    const manifest = first.get("api/.precast/manifest.json") as S3Object;
+    s3.objects.set("api/.precast/manifest.json", { ...manifest, bytes: Buffer.from("{") });
+    await nothing("its manifest is broken or of another version of Precast");
+    s3.objects.clear();
+    await nothing("nothing is deployed there yet");
+  });
+
+  test("when --full asks for everything anew", async () => {
+    expect(await said("--full")).toMatch(/nothing to go on from: --full asks for everything anew$/);
+  });
+});
+
+test.each(["changed", "missing"])("a store whose files were %s meanwhile: everything is built", async (how) => {
+  for (const path of ["authors/page/1.json", "posts/sort/price.json"]) {
+    const key = `api/${SHOP_FOLDER}/${path}`;
+    if (how === "missing") s3.objects.delete(key);
+    else s3.objects.set(key, { ...(s3.objects.get(key) as S3Object), bytes: Buffer.from("{}") });
+    const { apps } = await build();
+    expect(apps[0]).toMatchObject({
+      key: "Shop",
+      mode: "full",
+      reason: expect.stringMatching(/is not as it was built$|where it was deployed$/),
+    });
+    expect(differencesOf(readTree(inPlace("fresh")), inPlace("whole"))).toEqual([]);
+    rmSync(inPlace("fresh"), { recursive: true });
+    s3.objects.set(key, first.get(key) as S3Object);
+  }
+});
+
+test("another database's tree is not fetched", async () => {
+  const other = await openStore("postgres");
+  const elsewhere = openPlace({ DATABASE_URL: other.url ?? "" });
+  await elsewhere.take(shop());
+  const built = await elsewhere.json<Built>(`build --state ${TARGET}`, s3.env);
+  expect(built.restored).toEqual({ files: 0, bytes: 0, reason: "it was built from another database" });
+  expect(modes(built)).toEqual(["Shop full"]);
+  await elsewhere.close();
+  await other.close();
+});
+
+test("a store that denies is told, and the next build does all the same", async () => {
+  s3.trouble = ({ key }) => (key.endsWith("/sort/price.json") ? { status: 403 } : undefined);
+  const { code, stderr } = await place.run(`build --out fresh --state ${TARGET}`, s3.env);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^127\.0\.0\.1:\d+ denies access .*\n$/)]);
+  s3.trouble = () => undefined;
+  expect(modes(await build())).toContain("Shop incremental");
+  expectWhole();
+});
+
+test("killed while it fetches, it is done by the next, which finds more in its way", async () => {
+  for (const number of [4, 14]) {
+    const { pid, end } = place.start(`build --out fresh --state ${TARGET}`, s3.env);
+    s3.requests.length = 0;
+    s3.trouble = (request) => {
+      if (request.number === number) process.kill(pid, "SIGKILL");
+      return undefined;
+    };
+    expect((await end()).code).toBe(null);
+    s3.trouble = () => undefined;
+    expect(modes(await build())).toContain("Shop incremental");
+    expectWhole();
+    rmSync(inPlace("fresh"), { recursive: true });
+  }
+});
+
+test("--dry-run goes without it", async () => {
+  const { code, stderr } = await place.run(`build --dry-run --state ${TARGET}`, s3.env);
+  expect([code, stderr]).toEqual([1, "--dry-run changes nothing, and --state fetches a tree: give one of them.\n"]);
+});

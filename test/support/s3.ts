@@ -1,0 +1,271 @@
+/**
+ * A stand-in for S3 on a real socket: it checks signatures, keeps what it is given, pages its lists, honours conditions,
+ * and fails as it is told to. The bucket is named in the path or the host. Source: Amazon S3 API Reference.
+ */
+import { createHash } from "node:crypto";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Keys, type Signed, signatureProblem } from "./sigv4.ts";
+
+export type S3Object = {
+  readonly bytes: Buffer;
+  readonly etag: string;
+  readonly modified: Date;
+  /** Content-Type, Cache-Control and `x-amz-meta-…`. */
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+export type S3Request = {
+  /** From 1. */
+  readonly number: number;
+  readonly method: string;
+  readonly key: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingMessage["headers"];
+};
+
+/** What happens instead of an answer, or to it. */
+export type Trouble =
+  /** This answer, and nothing is done. */
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
+  /** The connection ends before anything is done, or when it is done and before it is told. */
+  | "cut"
+  | "cut when done"
+  /** The answer, and all that it takes, when something else is done. */
+  | { readonly after: Promise<unknown> }
+  /** No answer at all. */
+  | "silence"
+  /** The answer's body, changed. */
+  | ((body: string) => string);
+
+export type S3 = {
+  readonly url: string;
+  readonly keys: Keys;
+  readonly objects: Map<string, S3Object>;
+  readonly requests: S3Request[];
+  /** Asked before each request is done. */
+  trouble: (request: S3Request) => Trouble | undefined;
+  /** So far ahead of ours is its clock, in milliseconds. */
+  ahead: number;
+  /** What the environment of a client must have. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly close: () => Promise<void>;
+};
+
+export type S3Options = {
+  readonly bucket?: string;
+  readonly region?: string;
+  /** Keys on a page of a list. */
+  readonly page?: number;
+  /** Without conditions it writes whatever the headers say; "refused" are 501. */
+  readonly conditions?: "honoured" | "ignored" | "refused";
+  readonly sessionToken?: string;
+};
+
+export async function startS3(options: S3Options = {}): Promise<S3> {
+  const { bucket = "content", region = "eu-test-1", page = 7, conditions = "honoured", sessionToken } = options;
+  const keys: Keys = {
+    accessKeyId: "AKIATEST",
+    secretAccessKey: "secret/with+signs=",
+    ...(sessionToken === undefined ? {} : { sessionToken }),
+  };
+  const objects = new Map<string, S3Object>();
+  const requests: S3Request[] = [];
+  const now = () => new Date(Date.now() + s3.ahead);
+
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => answer(request, response, Buffer.concat(chunks)));
+    request.on("error", () => {});
+  });
+
+  /** Whether the host names the bucket. */
+  function isNamed(host = ""): boolean {
+    return host.startsWith(`${bucket}.`);
+  }
+
+  function answer(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
+    const target = request.url ?? "";
+    const url = new URL(target, "http://s3");
+    const [, ...parts] = decodeURIComponent(url.pathname).split("/");
+    const path = isNamed(request.headers.host) ? parts : parts.slice(1);
+    const asked: S3Request = {
+      number: requests.length + 1,
+      method: request.method ?? "",
+      key: path.join("/"),
+      query: url.searchParams,
+      headers: request.headers,
+    };
+    requests.push(asked);
+    const trouble = s3.trouble(asked);
+    const send = (status: number, headers: Record<string, string> = {}, text: string | Buffer = "") => {
+      if (trouble === "cut when done") {
+        request.socket.destroy();
+        return;
+      }
+      const bytes = Buffer.from(typeof trouble === "function" ? trouble(String(text)) : text);
+      const common = { Date: now().toUTCString(), "Content-Length": String(bytes.length) };
+      response.writeHead(status, { ...common, ...headers });
+      response.end(request.method === "HEAD" ? undefined : bytes);
+    };
+    const go = () => send(...decide(asked, { method: asked.method, target, headers: request.headers, body }));
+    if (trouble === "cut") request.socket.destroy();
+    else if (typeof trouble === "object" && "after" in trouble) void trouble.after.then(go);
+    else if (typeof trouble === "object") send(trouble.status, trouble.headers, trouble.body);
+    else if (trouble !== "silence") go();
+  }
+
+  function decide(asked: S3Request, signed: Signed): Answer {
+    const problem = signatureProblem(signed, keys, { region, service: "s3" }, now());
+    if (problem !== null) return refusal(problem, `<Region>${region}</Region>`);
+    const [, name] = decodeURIComponent(signed.target.split("?")[0] as string).split("/");
+    return name === bucket || isNamed(signed.headers.host) ? perform(asked, signed.body) : refusal("NoSuchBucket");
+  }
+
+  function perform({ method, key, query, headers }: S3Request, body: Buffer): Answer {
+    if (key === "") {
+      if (method === "POST" && query.has("delete")) return removeMany(body);
+      if (query.has("location")) return xml(`<LocationConstraint>${region}</LocationConstraint>`);
+      return method === "HEAD" ? [200, { "x-amz-bucket-region": region }, ""] : list(query);
+    }
+    if (method === "PUT") return put(key, headers, body);
+    if (method === "DELETE") {
+      objects.delete(key);
+      return [204, {}, ""];
+    }
+    return get(key);
+  }
+
+  function put(key: string, headers: IncomingMessage["headers"], bytes: Buffer): Answer {
+    const before = objects.get(key);
+    const { "if-none-match": absent, "if-match": same } = headers;
+    if (conditions === "refused" && (absent ?? same) !== undefined) return refusal("NotImplemented");
+    if (conditions === "honoured") {
+      if (absent !== undefined && absent !== "*") return refusal("NotImplemented");
+      if (absent === "*" && before !== undefined) return refusal("PreconditionFailed");
+      if (same !== undefined && before === undefined) return refusal("NoSuchKey");
+      if (same !== undefined && same !== before?.etag) return refusal("PreconditionFailed");
+    }
+    const etag = `"${createHash("md5").update(bytes).digest("hex")}"`;
+    const kept = Object.entries(headers).filter(([name]) => KEPT.test(name));
+    objects.set(key, { bytes, etag, modified: now(), headers: Object.fromEntries(kept) as Record<string, string> });
+    return [200, { ETag: etag }, ""];
+  }
+
+  function get(key: string): Answer {
+    const object = objects.get(key);
+    if (object === undefined) return refusal("NoSuchKey");
+    const { bytes, etag, modified, headers } = object;
+    return [200, { ...headers, ETag: etag, "Last-Modified": modified.toUTCString(), "Accept-Ranges": "bytes" }, bytes];
+  }
+
+  /** Both versions of the list; groups of a delimiter as well. */
+  function list(query: URLSearchParams): Answer {
+    const [prefix, delimiter] = [query.get("prefix") ?? "", query.get("delimiter") ?? ""];
+    const token = query.get("continuation-token");
+    const after = token === null ? (query.get("marker") ?? query.get("start-after") ?? "") : untoken(token);
+    const isEncoded = query.get("encoding-type") === "url";
+    const spell = isEncoded ? urlEncoded : escapeXml;
+    const most = Math.min(page, Number(query.get("max-keys") ?? page));
+    const groups = new Set<string>();
+    const found: string[] = [];
+    for (const key of [...objects.keys()].sort()) {
+      if (!key.startsWith(prefix)) continue;
+      const end = delimiter === "" ? -1 : key.indexOf(delimiter, prefix.length);
+      const shown = end < 0 ? key : key.slice(0, end + delimiter.length);
+      if (shown <= after || groups.has(shown)) continue;
+      if (end >= 0) groups.add(shown);
+      found.push(shown);
+    }
+    const shown = found.slice(0, most);
+    const last = shown.at(-1) ?? "";
+    const parts = shown.map((name) => (groups.has(name) ? groupXml(spell(name)) : contentsXml(spell(name), name)));
+    const more = found.length > most;
+    const next = more
+      ? `<NextContinuationToken>${tokenOf(last)}</NextContinuationToken><NextMarker>${spell(last)}</NextMarker>`
+      : "";
+    const head = `<Name>${bucket}</Name><Prefix>${spell(prefix)}</Prefix><KeyCount>${shown.length}</KeyCount><MaxKeys>${most}</MaxKeys>${isEncoded ? "<EncodingType>url</EncodingType>" : ""}`;
+    return xml(
+      `<ListBucketResult>${head}<IsTruncated>${more}</IsTruncated>${next}${parts.join("")}</ListBucketResult>`,
+    );
+  }
+
+  function contentsXml(spelled: string, key: string): string {
+    const { etag, bytes, modified } = objects.get(key) as S3Object;
+    const date = modified.toISOString();
+    return `<Contents><Key>${spelled}</Key><LastModified>${date}</LastModified><ETag>${escapeXml(etag)}</ETag><Size>${bytes.length}</Size><StorageClass>STANDARD</StorageClass></Contents>`;
+  }
+
+  function removeMany(body: Buffer): Answer {
+    const names = [...String(body).matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = ""]) => key);
+    for (const key of names) objects.delete(key);
+    return xml(`<DeleteResult>${names.map((key) => `<Deleted><Key>${key}</Key></Deleted>`).join("")}</DeleteResult>`);
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const env = {
+    AWS_ACCESS_KEY_ID: keys.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: keys.secretAccessKey,
+    AWS_REGION: region,
+    AWS_DEFAULT_REGION: region,
+    AWS_ENDPOINT_URL: url,
+    ...(sessionToken === undefined ? {} : { AWS_SESSION_TOKEN: sessionToken }),
+  };
+  const close = async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  const s3: S3 = { url, keys, objects, requests, trouble: () => undefined, ahead: 0, env, close };
+  return s3;
+}
+
+type Answer = readonly [status: number, headers: Record<string, string>, body: string | Buffer];
+
+const KEPT = /^(content-type|cache-control|content-encoding|x-amz-meta-.*)$/;
+
+const STATUS: Readonly<Record<string, number>> = {
+  NoSuchBucket: 404,
+  NoSuchKey: 404,
+  PreconditionFailed: 412,
+  NotImplemented: 501,
+  AuthorizationHeaderMalformed: 400,
+  XAmzContentSHA256Mismatch: 400,
+  InvalidToken: 400,
+};
+
+function refusal(code: string, more = ""): Answer {
+  const text = `<Error><Code>${code}</Code><Message>As the stand-in sees it.</Message>${more}</Error>`;
+  return [
+    STATUS[code] ?? 403,
+    { "Content-Type": "application/xml" },
+    `<?xml version="1.0" encoding="UTF-8"?>\n${text}`,
+  ];
+}
+
+function xml(text: string): Answer {
+  return [200, { "Content-Type": "application/xml" }, `<?xml version="1.0" encoding="UTF-8"?>\n${text}`];
+}
+
+function groupXml(spelled: string): string {
+  return `<CommonPrefixes><Prefix>${spelled}</Prefix></CommonPrefixes>`;
+}
+
+/** With a character that XML has to escape. */
+function tokenOf(key: string): string {
+  return escapeXml(`&${Buffer.from(key).toString("base64url")}`);
+}
+
+function untoken(token: string): string {
+  return Buffer.from(token.slice(1), "base64url").toString();
+}
+
+/** A blank is a plus, a slash stays. */
+function urlEncoded(text: string): string {
+  return encodeURIComponent(text).replaceAll("%20", "+").replaceAll("%2F", "/");
+}
+
+function escapeXml(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
+}
