@@ -88,8 +88,11 @@ const STEPS = [
   "old entry",
 ] as const;
 
+/** A type may be called so, too. */
+const ENTRY = /^[^/]+\/v1\/[^/]+\/entry\//;
+
 function stepOf({ change, type, file }: Change): (typeof STEPS)[number] {
-  const isEntry = file.includes("/entry/");
+  const isEntry = ENTRY.test(file);
   if (change === "added") return isEntry ? "new entry" : "new list";
   if (change === "changed") return "changed";
   if (isEntry) return "old entry";

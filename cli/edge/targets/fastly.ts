@@ -106,6 +106,11 @@ sub vcl_fetch {
     restart;
   }
   unset beresp.http.Set-Cookie;
+  # The tags by which \`precast deploy --purge fastly\` purges: it uploads them as metadata.
+  if (beresp.http.x-amz-meta-cache-tag) {
+    set beresp.http.Surrogate-Key = regsuball(beresp.http.x-amz-meta-cache-tag, ",", " ");
+    unset beresp.http.x-amz-meta-cache-tag;
+  }
   unset beresp.http.Vary;
   set beresp.ttl = ${secondsOf(policy.cdns, "max-age")}s;
   set beresp.stale_while_revalidate = ${secondsOf(policy.cdns, "stale-while-revalidate")}s;
