@@ -13,6 +13,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(refusal|operand|facet|raw|sort|shown)\.ts$/],
   [/^shared\/(request|tree-path|metering|saving|address|condition|plan|entry|body|answer|state)\.ts$/],
   [/^shared\/sql\//],
+  [/^shared\/settings\//],
   [/^shared\/(config|apps)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|reading|respond)\.ts$/],
   [/^server\/log\/redaction\.ts$/],

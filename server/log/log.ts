@@ -1,6 +1,6 @@
 /** The log on standard error: JSON lines for machines, sentences where a person looks. */
 import { type DestinationStream, pino } from "pino";
-import type { LogLevel } from "../../shared/config.ts";
+import type { LogLevel } from "../../shared/settings/serving.ts";
 import { redactText } from "./redaction.ts";
 import { openLogSink } from "./sink.ts";
 

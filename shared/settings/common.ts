@@ -1,0 +1,37 @@
+/** What every command is told: where content, tree and media are, and how to print. */
+import { z } from "zod";
+import { flag, NO_POSTGRES_URL, POSTGRES_URL, setting, webAddress } from "./setting.ts";
+
+export const COMMON = {
+  databaseUrl: setting(
+    "--database-url <url>",
+    "DATABASE_URL",
+    "PostgreSQL to read; without it the embedded database",
+    z
+      .string()
+      .regex(POSTGRES_URL, NO_POSTGRES_URL)
+      .optional()
+      .transform((url) => url ?? null),
+  ),
+  dataDir: setting(
+    "--data-dir <dir>",
+    "PRECAST_DATA_DIR",
+    "folder of the embedded database and of the ledger, .precast by default",
+    z.string().default(".precast"),
+  ),
+  out: setting("--out <dir>", "PRECAST_OUT", "folder of the tree, out by default", z.string().default("out")),
+  mediaBaseUrl: setting(
+    "--media-base-url <url>",
+    "PRECAST_MEDIA_BASE_URL",
+    "where media of apps that set no address are, http://localhost:3000 by default",
+    webAddress.default("http://localhost:3000"),
+  ),
+  json: setting(
+    "--json",
+    "PRECAST_JSON",
+    "print one JSON value on standard output, everything else on standard error",
+    flag,
+  ),
+  quiet: setting("--quiet", "PRECAST_QUIET", "print results and errors alone", flag),
+  debug: setting("--debug", "PRECAST_DEBUG", "print the stack of an error", flag),
+} as const;

@@ -1,0 +1,119 @@
+/** What a deploy is told: the store, its limits, who asks, and which CDN is to forget. */
+import { z } from "zod";
+import { flag, method, optionalAddress, optionalText, secret, setting, whole } from "./setting.ts";
+
+export const DEPLOYING = {
+  concurrency: setting(
+    "--concurrency <number>",
+    "PRECAST_CONCURRENCY",
+    "requests to the store at once, 16 by default",
+    whole(1, 256).default(16),
+  ),
+  maxDelete: setting(
+    "--max-delete <number>",
+    "PRECAST_MAX_DELETE",
+    "refuse to delete more files than this, 256 by default",
+    whole(0, 1_000_000_000).default(256),
+  ),
+  force: setting(
+    "--force",
+    "PRECAST_FORCE",
+    "upload every file, whatever the store is known to have, and delete however many are too many",
+    flag,
+  ),
+  retries: setting(
+    "--retries <number>",
+    "PRECAST_RETRIES",
+    "times that a request is sent again after a fault that may pass, 7 by default",
+    whole(0, 100).default(7),
+  ),
+  timeout: setting(
+    "--timeout <seconds>",
+    "PRECAST_TIMEOUT",
+    "seconds that a request may take, 30 by default; large bodies may take longer",
+    whole(1, 3_600).default(30),
+  ),
+  endpoint: setting(
+    "--endpoint <url>",
+    "AWS_ENDPOINT_URL",
+    "address of an S3-compatible store; without it Amazon's of the region",
+    optionalAddress,
+  ),
+  region: {
+    ...setting("--region <name>", "AWS_REGION", "region of the bucket, us-east-1 by default", optionalText),
+    envToo: "AWS_DEFAULT_REGION",
+  },
+  pathStyle: setting(
+    "--path-style",
+    "PRECAST_PATH_STYLE",
+    "name the bucket in the path (https://host/bucket/key) and not in the host; so it is anyway where the host is an IP address",
+    flag,
+  ),
+  accessKeyId: secret("AWS_ACCESS_KEY_ID", "who asks the store"),
+  secretAccessKey: secret("AWS_SECRET_ACCESS_KEY", "the secret that belongs to AWS_ACCESS_KEY_ID"),
+  sessionToken: secret("AWS_SESSION_TOKEN", "the token of credentials that are lent for a while"),
+  purge: setting(
+    "--purge <how>",
+    "PRECAST_PURGE",
+    "have a CDN forget what has changed: cloudflare, fastly, cloudfront, or an address with {path}, {url} and {key} that is called for each request",
+    z
+      .string()
+      .regex(
+        /^(cloudflare|fastly|cloudfront|https?:\/\/[^/\s]+\S*)$/,
+        "must be cloudflare, fastly, cloudfront or an address",
+      )
+      .optional()
+      .transform((how) => how ?? null),
+  ),
+  purgeMethod: setting(
+    "--purge-method <method>",
+    "PRECAST_PURGE_METHOD",
+    "method with which the address of --purge is called, POST by default",
+    method.default("POST"),
+  ),
+  purgeHeader: secret("PRECAST_PURGE_HEADER", "a header that the address of --purge wants, as `Name: value`"),
+  purgeEndpoint: setting(
+    "--purge-endpoint <url>",
+    "PRECAST_PURGE_ENDPOINT",
+    "address of the CDN's API, where it is not the usual one",
+    optionalAddress,
+  ),
+  cloudflareZone: setting(
+    "--cloudflare-zone <id>",
+    "CLOUDFLARE_ZONE_ID",
+    "zone that --purge cloudflare is for",
+    optionalText,
+  ),
+  cloudflareToken: secret("CLOUDFLARE_API_TOKEN", "may purge the zone's cache"),
+  fastlyService: setting(
+    "--fastly-service <id>",
+    "FASTLY_SERVICE_ID",
+    "service that --purge fastly is for",
+    optionalText,
+  ),
+  fastlyToken: secret("FASTLY_API_TOKEN", "may purge the service by keys"),
+  cloudfrontDistribution: setting(
+    "--cloudfront-distribution <id>",
+    "CLOUDFRONT_DISTRIBUTION_ID",
+    "distribution that --purge cloudfront is for",
+    optionalText,
+  ),
+  waitVisible: setting(
+    "--wait-visible <url>",
+    "PRECAST_WAIT_VISIBLE",
+    "wait until this address shows what was deployed: the start of the API's addresses, or an address with {path} or {file}",
+    optionalAddress,
+  ),
+  waitLimit: setting(
+    "--wait-limit <seconds>",
+    "PRECAST_WAIT_LIMIT",
+    "seconds that --wait-visible waits, 120 by default",
+    whole(1, 86_400).default(120),
+  ),
+  state: setting(
+    "--state <target>",
+    "PRECAST_STATE",
+    "where the tree was deployed to, s3://bucket/prefix or file:///folder: without a tree here, that one is fetched first",
+    optionalText,
+  ),
+} as const;
