@@ -65,6 +65,8 @@ const SETTINGS: Record<string, string> = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   fsync: "off",
+  // Its library takes a second to be loaded from a cold disk, and a query that loads it cannot be cancelled meanwhile.
+  jit: "off",
   max_connections: "100",
   timezone: "Asia/Kathmandu",
   // In the data folder and not in /dev/shm: containers have little of it, and a killed server leaves its part behind.
