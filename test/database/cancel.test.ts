@@ -47,14 +47,14 @@ describe("on PostgreSQL", () => {
     await activity.runs(1);
     giveUp.abort();
     expect(await asked).toBe("timeout");
-    expect(await activity.running()).toBe(0);
+    await activity.runs(0);
     expect(await outcomeOf(database, ONE)).toEqual([["one"]]);
     expect(await activity.connections()).toBe(1);
   });
 
   test("a query that is given up before it began does not run", async () => {
     expect(await outcomeOf(database, ENDLESS, AbortSignal.abort())).toBe("overloaded");
-    expect(await activity.running()).toBe(0);
+    await activity.runs(0);
   });
 
   test("thousands of short queries, half of them given up at a random moment: no other is hit", async () => {
@@ -85,7 +85,7 @@ describe("on PostgreSQL", () => {
     expect(outcomes.kept).toBeGreaterThan(10);
     expect(outcomes.givenUp).toBeGreaterThan(100);
     expect(await activity.connections()).toBeLessThanOrEqual(4);
-    expect(await activity.running()).toBe(0);
+    await activity.runs(0);
   });
 
   test("a query that an administrator cancels is no time-out, and one past its limit is", async () => {
