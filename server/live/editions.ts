@@ -24,8 +24,8 @@ export type EditionsOptions = {
 
 /** The readings of the same types. */
 type Line = {
-  /** How many have begun: the number of the one that can be joined. */
-  turn: number;
+  /** The one that can be joined: it has not begun. No other reading ever has its number. */
+  next: number;
   /** Resolves when the last that has begun is over. */
   running: Promise<unknown>;
   /** Those that are not over. */
@@ -35,18 +35,15 @@ type Line = {
 export function openEditions({ ask, limit, instead }: EditionsOptions): Editions {
   const readings = openSharing<Edition | Refusal>(instead);
   const lines = new Map<string, Line>();
+  let last = 0;
 
-  function lineOf(name: string): Line {
-    const line = lines.get(name) ?? { turn: 0, running: Promise.resolve(), open: 0 };
-    lines.set(name, line);
-    return line;
-  }
-
-  async function readInTurn<T>(name: string, line: Line, read: (left: number) => Promise<T>): Promise<T> {
+  async function readInTurn<T>(name: string, number: number, read: (left: number) => Promise<T>): Promise<T> {
     const deadline = performance.now() + limit;
+    const line = lines.get(name) ?? { next: number, running: Promise.resolve(), open: 0 };
+    lines.set(name, line);
     line.open++;
     await line.running;
-    line.turn++;
+    line.next = ++last;
     const reading = read(Math.max(0, deadline - performance.now()));
     line.running = reading.catch(() => {});
     return reading.finally(() => {
@@ -57,9 +54,9 @@ export function openEditions({ ask, limit, instead }: EditionsOptions): Editions
 
   return (appKey, slugs, gone) => {
     const name = `${appKey} ${slugs.join(" ")}`;
-    const line = lineOf(name);
-    return readings(`${name} ${line.turn}`, null, gone, (controller) =>
-      readInTurn(name, line, (left) => ask(controller, (session) => readEdition(session, appKey, slugs), left)),
+    const number = lines.get(name)?.next ?? ++last;
+    return readings(`${name} ${number}`, null, gone, (controller) =>
+      readInTurn(name, number, (left) => ask(controller, (session) => readEdition(session, appKey, slugs), left)),
     );
   };
 }
