@@ -46,8 +46,9 @@ export function openCoder(): Coder {
   const encode: Coder["encode"] = async (body, coding) => {
     if (coding === null || body.coding !== undefined || Buffer.byteLength(body.bytes) < SMALL) return body;
     const etag = codedEtag(body.etag, coding);
-    const bytes = made.get(body)?.[coding] ?? (await make(body.bytes, coding, etag));
-    made.set(body, { ...made.get(body), [coding]: bytes });
+    const before = made.get(body)?.[coding];
+    const bytes = before ?? (await make(body.bytes, coding, etag));
+    if (before === undefined) made.set(body, { ...made.get(body), [coding]: bytes });
     return { ...body, bytes, etag, coding };
   };
   return { choose, encode };

@@ -98,9 +98,11 @@ const keys = new WeakMap<Plan, string>();
 
 /** A plan that is answered again has its key still. */
 function knownKeyOf(plan: Plan): string {
-  const known = keys.get(plan) ?? keyOf(plan);
-  keys.set(plan, known);
-  return known;
+  const known = keys.get(plan);
+  if (known !== undefined) return known;
+  const key = keyOf(plan);
+  keys.set(plan, key);
+  return key;
 }
 
 /** What the plan says, however it was asked for. Types and fields are the app's of that name. */

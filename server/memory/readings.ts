@@ -1,8 +1,7 @@
 /** The requests that were read before, with what they mean to their apps: most that are asked live are asked again. */
 
 import type { Reading } from "../../shared/reading.ts";
-import type { RawRequest } from "../../shared/request.ts";
-import { METHODS } from "../../shared/request.ts";
+import { METHODS, type RawRequest } from "../../shared/request.ts";
 import type { Readings } from "../../shared/respond.ts";
 import { openBounded } from "./bounded.ts";
 
