@@ -66,7 +66,7 @@ describe.each<{ engine: Engine; runs: number }>([
       }
     });
     await fc.assert(property, { numRuns: runs });
-  }, 120_000);
+  }, 300_000);
 
   /** What the database refuses changes nothing, which is as good. */
   async function write(script: string): Promise<void> {
