@@ -1,14 +1,14 @@
 /** The way of a request through the server: what is counted is counted before its answer leaves. */
 import type { IncomingMessage, RequestListener } from "node:http";
-import { bodyAnswer, type CachePolicy, type Circumstances, type Coding, refusalAnswer } from "../shared/answer.ts";
-import { databaseUnavailable, internalError } from "../shared/refusal.ts";
+import { bodyAnswer, type CachePolicy, type Circumstances, type Coding } from "../shared/answer.ts";
+import { DATABASE_UNAVAILABLE, INTERNAL_ERROR } from "../shared/refusal.ts";
 import { answerOf, ClientGone, type Found, type Response, respond, type Sources } from "../shared/respond.ts";
 import { targetOfTreePath } from "../shared/tree-path.ts";
 import { type AskedHttp, readAsked } from "./http/asked.ts";
 import { openCoder } from "./http/coding.ts";
 import { departureOf } from "./http/departure.ts";
 import { type Observe, observationOf } from "./http/observation.ts";
-import { type Ready, readyOf, send } from "./http/ready.ts";
+import { type Ready, readyOf, readyRefusal, send } from "./http/ready.ts";
 import { requestIdOf } from "./http/request-id.ts";
 import { openTurns } from "./http/turns.ts";
 import type { Ledger } from "./ledger/ledger.ts";
@@ -43,10 +43,13 @@ export function createApp({ sources, hits, ledger, policy, treePaths = false, ob
     const hit = response.kind === "found" ? keepHit({ ...asked, coding }, response) : null;
     if (hit !== null) return readyHit(hit, asked);
     const circumstances = response.kind === "preflight" ? null : response.circumstances;
-    const ready = readyOf(answerOf(response, policy, asked.ifNoneMatch));
+    const ready =
+      response.kind === "refused"
+        ? readyRefusal(response.refusal, circumstances)
+        : readyOf(answerOf(response, policy, asked.ifNoneMatch));
     if (await isCounted(circumstances, ready.status)) return { ready, circumstances };
     // What cannot be counted is not given: without circumstances, for nothing was counted.
-    return { ready: readyOf(refusalAnswer(databaseUnavailable(), null)), circumstances };
+    return { ready: readyRefusal(DATABASE_UNAVAILABLE, null), circumstances };
   }
 
   async function encode(found: Found, coding: Coding | null): Promise<Response> {
@@ -76,7 +79,7 @@ export function createApp({ sources, hits, ledger, policy, treePaths = false, ob
     } catch (error) {
       if (error instanceof ClientGone) return GONE;
       sources.onError(error);
-      return { ready: readyOf(refusalAnswer(internalError(), null)), circumstances: null };
+      return { ready: readyRefusal(INTERNAL_ERROR, null), circumstances: null };
     }
   }
 

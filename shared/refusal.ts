@@ -57,6 +57,11 @@ export function statusOf(refusal: Refusal): number {
   return STATUS[refusal.code];
 }
 
+/** Whether it says nothing of the request, and another time it is answered. */
+export function isPassing(refusal: Refusal): boolean {
+  return statusOf(refusal) >= 500;
+}
+
 /** Seconds after which to try again, for what passes by itself. */
 export function retryAfter(refusal: Refusal): number | null {
   return refusal.code === "OVERLOADED" || refusal.code === "DATABASE_UNAVAILABLE" ? 1 : null;
@@ -151,11 +156,13 @@ export const badQuery = () =>
     "q",
   );
 
-export const internalError = () => refuse("INTERNAL_ERROR", "Something went wrong on our side. It has been logged.");
+export const INTERNAL_ERROR = refuse("INTERNAL_ERROR", "Something went wrong on our side. It has been logged.");
 
-export const overloaded = () => refuse("OVERLOADED", "Too many live requests at once. Try again shortly.");
+export const OVERLOADED = refuse("OVERLOADED", "Too many live requests at once. Try again shortly.");
 
-export const databaseUnavailable = () =>
-  refuse("DATABASE_UNAVAILABLE", "Live data is not available at the moment. Try again shortly.");
+export const DATABASE_UNAVAILABLE = refuse(
+  "DATABASE_UNAVAILABLE",
+  "Live data is not available at the moment. Try again shortly.",
+);
 
-export const queryTimeout = () => refuse("QUERY_TIMEOUT", "The query took longer than 5 seconds and was cancelled.");
+export const QUERY_TIMEOUT = refuse("QUERY_TIMEOUT", "The query took longer than 5 seconds and was cancelled.");

@@ -20,12 +20,13 @@ import type { FreeShape } from "./metering.ts";
 import type { Plan } from "./plan.ts";
 import { type Reading, readFor } from "./reading.ts";
 import {
-  databaseUnavailable,
+  DATABASE_UNAVAILABLE,
   entryNotFound,
-  internalError,
+  INTERNAL_ERROR,
+  isPassing,
   isRefusal,
-  overloaded,
-  queryTimeout,
+  OVERLOADED,
+  QUERY_TIMEOUT,
   type Refusal,
   unknownAppKey,
 } from "./refusal.ts";
@@ -101,11 +102,16 @@ export async function respond(raw: Asking, sources: Sources): Promise<Response> 
 
   const { app, tree } = known;
   const reading = before?.app === app ? before : readFor(app, request);
-  if (reading !== before && tree !== null) sources.readings?.keep(raw, reading);
   const { metering, saving, plan } = reading;
   const { outcome, fromTree, isCurrent } = isRefusal(plan)
     ? { outcome: plan, fromTree: tree !== null, isCurrent: null }
     : await answerPlan(reading, plan, tree, { sources, gone });
+  // A crowd that is turned away must not take the room of those who are not.
+  if (reading !== before && tree !== null && !("kind" in outcome && isPassing(outcome)))
+    sources.readings?.keep(raw, reading);
+  // A crowd that is turned away must not take the room of those who are not.
+  if (reading !== before && tree !== null && !("kind" in outcome && isPassing(outcome)))
+    sources.readings?.keep(raw, reading);
   const circumstances = { appKey: app.key, metering, saving, fromTree, likes: request.likes };
   return "kind" in outcome
     ? { kind: "refused", refusal: outcome, circumstances }
@@ -189,14 +195,14 @@ async function guarded<T>(sources: Sources, effect: () => Promise<T>): Promise<T
     return await effect();
   } catch (error) {
     if (error instanceof ClientGone) throw error;
-    if (error instanceof DatabaseFault) return FAULTS[error.reason]();
+    if (error instanceof DatabaseFault) return FAULTS[error.reason];
     sources.onError(error);
-    return internalError();
+    return INTERNAL_ERROR;
   }
 }
 
-const FAULTS: Record<FaultReason, () => Refusal> = {
-  unavailable: databaseUnavailable,
-  timeout: queryTimeout,
-  overloaded,
+const FAULTS: Record<FaultReason, Refusal> = {
+  unavailable: DATABASE_UNAVAILABLE,
+  timeout: QUERY_TIMEOUT,
+  overloaded: OVERLOADED,
 };

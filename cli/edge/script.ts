@@ -1,7 +1,7 @@
 /** Puts the scripts of edges together: what is known of the site, what a host wants, and the mapping core as it is. */
 import { readFileSync } from "node:fs";
 import { refusalAnswer } from "../../shared/answer.ts";
-import { databaseUnavailable, routeNotFound } from "../../shared/refusal.ts";
+import { DATABASE_UNAVAILABLE, routeNotFound } from "../../shared/refusal.ts";
 import type { Edge } from "./edge.ts";
 import { fileHeaders, preflightHeaders } from "./headers.ts";
 
@@ -39,7 +39,7 @@ export function webValues(edge: Edge): Record<string, unknown> {
     FILE_HEADERS: fileHeaders(edge.policy),
     PREFLIGHT_HEADERS: preflightHeaders(),
     NOT_FOUND: refusalAnswer(routeNotFound(), null),
-    UNAVAILABLE: refusalAnswer(databaseUnavailable(), null),
+    UNAVAILABLE: refusalAnswer(DATABASE_UNAVAILABLE, null),
   };
 }
 

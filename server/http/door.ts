@@ -1,7 +1,6 @@
 /** The door of a server: who may come in, and in which words everybody else is refused. */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { refusalAnswer } from "../../shared/answer.ts";
 import { methodNotAllowed, type Refusal } from "../../shared/refusal.ts";
 import { type AskedHttp, readAsked } from "./asked.ts";
 import {
@@ -16,7 +15,7 @@ import {
 import { faultOf, inspect, type ParseError } from "./fault.ts";
 import type { Limits } from "./limits.ts";
 import { type Observe, observationOf } from "./observation.ts";
-import { readyOf, send } from "./ready.ts";
+import { readyRefusal, send } from "./ready.ts";
 import { requestIdOf } from "./request-id.ts";
 
 /** Of a request that cannot be read nothing is known. */
@@ -90,7 +89,7 @@ export function openDoor(server: Server, { app, limits, observe }: DoorOptions):
     const start = performance.now();
     const id = requestIdOf(asked.requestId, asked.appKey);
     const client = outgoing.req.socket.remoteAddress;
-    const ready = readyOf(refusalAnswer(refusal, null));
+    const ready = readyRefusal(refusal, null);
     send(outgoing, ready, id);
     observe?.(observationOf({ id, client, start }, asked, ready, null));
   }

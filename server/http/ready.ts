@@ -1,6 +1,7 @@
 /** An answer that is finished to its last header, and how it leaves. */
 import type { ServerResponse } from "node:http";
-import type { Answer } from "../../shared/answer.ts";
+import { type Answer, type Circumstances, refusalAnswer } from "../../shared/answer.ts";
+import { isPassing, type Refusal } from "../../shared/refusal.ts";
 
 export type Ready = {
   readonly status: number;
@@ -13,6 +14,19 @@ export function readyOf({ status, headers, body }: Answer): Ready {
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
   const raw = Object.entries(headers).flat();
   return { status, headers: bytes === null ? raw : [...raw, "Content-Length", String(bytes.length)], body: bytes };
+}
+
+const refusals = new WeakMap<Refusal, Map<string, Ready>>();
+
+/** A refusal that crowds are told is finished once, for each way in which it is told. */
+export function readyRefusal(refusal: Refusal, circumstances: Circumstances | null): Ready {
+  const isSpecial = circumstances === null || circumstances.likes.length > 0;
+  if (isSpecial || !isPassing(refusal)) return readyOf(refusalAnswer(refusal, circumstances));
+  const ways = refusals.get(refusal) ?? new Map<string, Ready>();
+  const way = `${circumstances.metering.counted} ${circumstances.fromTree}`;
+  const ready = ways.get(way) ?? readyOf(refusalAnswer(refusal, circumstances));
+  refusals.set(refusal, ways.set(way, ready));
+  return ready;
 }
 
 /** Node leaves the body of an answer to HEAD away by itself. */

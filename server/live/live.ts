@@ -8,7 +8,7 @@ import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { type Answered, answerLive } from "../../shared/live.ts";
 import type { Plan } from "../../shared/plan.ts";
-import { databaseUnavailable, overloaded, type Refusal } from "../../shared/refusal.ts";
+import { DATABASE_UNAVAILABLE, OVERLOADED, type Refusal } from "../../shared/refusal.ts";
 import type { Sources } from "../../shared/respond.ts";
 import type { SlotBook } from "../../shared/sql/slots.ts";
 import { type LiveState, openChoice } from "./choice.ts";
@@ -48,8 +48,8 @@ export function openLive(database: Database, options: LiveOptions): Live {
   /** Crowds are refused so: it costs far less than to begin something for each and to give it up. */
   function refuseAtOnce(): Refusal | null {
     const source = sources.choose();
-    if (source.isAway()) return databaseUnavailable();
-    return source.isFull() ? overloaded() : null;
+    if (source.isAway()) return DATABASE_UNAVAILABLE;
+    return source.isFull() ? OVERLOADED : null;
   }
 
   /** `left` is in milliseconds. */
