@@ -6,7 +6,7 @@ export type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: 
 
 export type Connection = {
   readonly socket: Socket;
-  /** The answer that was begun last. */
+  /** The answer that was begun last; null when it is known to have left. */
   answer: ServerResponse | null;
   /** Requests that the client has sent ahead of it, in their order. */
   readonly ahead: Exchange[];
@@ -44,6 +44,12 @@ export function inTurn(connection: Connection, exchange: Exchange, begin: Begin,
     if (ahead.length === 1) startNext(connection, answer, begin);
     if (ahead.length >= most) finish(connection);
   }
+}
+
+/** What has left is held no longer: thousands of connections that rest would each hold a request, its answer and their text. */
+export function release(outgoing: ServerResponse): void {
+  const connection = (outgoing.req.socket as Known)[CONNECTION];
+  if (connection?.answer === outgoing && outgoing.writableFinished) connection.answer = null;
 }
 
 function start(connection: Connection, exchange: Exchange, begin: Begin): void {

@@ -2,6 +2,7 @@
 import type { ServerResponse } from "node:http";
 import { type Answer, type Circumstances, refusalAnswer } from "../../shared/answer.ts";
 import { isPassing, type Refusal } from "../../shared/refusal.ts";
+import { release } from "./connection.ts";
 
 export type Ready = {
   readonly status: number;
@@ -32,4 +33,5 @@ export function readyRefusal(refusal: Refusal, circumstances: Circumstances | nu
 /** Node leaves the body of an answer to HEAD away by itself. */
 export function send(outgoing: ServerResponse, { status, headers, body }: Ready, requestId: string): void {
   outgoing.writeHead(status, [...headers, "X-Request-Id", requestId]).end(body ?? undefined);
+  release(outgoing);
 }
