@@ -1,14 +1,17 @@
 /**
- * Clients that want what they do not get, and ask again. They run in a process of their own, or what they cost would be
- * measured where others wait.
+ * Clients that want what they do not get, and ask again. They run in a process of their own that gives way to all others, or
+ * what they cost would be measured where others wait: real ones have processors of their own.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
+import { constants, setPriority } from "node:os";
 import { fileURLToPath } from "node:url";
 import { randomFrom } from "./random.ts";
 import { inTurn, openLoop, type Seen, type Shot, type Traffic } from "./traffic.ts";
 
 export type Crowd = {
+  /** Resolves when all have come. */
+  readonly here: Promise<unknown>;
   readonly begin: () => void;
   readonly end: () => Promise<Seen>;
   /** Resolves when each has the answer that it waits for. */
@@ -29,8 +32,10 @@ const ARRIVAL = 1_000;
 export function openCrowd(wanted: Wanted): Crowd {
   const child = fork(THIS, { execArgv: ["--import", import.meta.resolve("tsx")], serialization: "advanced" });
   const order = (what: Order) => void child.send(what);
+  const here = once(child, "message");
   order(wanted);
   return {
+    here,
     begin: () => order("begin"),
     end: async () => {
       order("end");
@@ -61,8 +66,10 @@ function come({ url, clients, shots }: Wanted): Traffic {
 let crowd: Traffic | null = null;
 
 async function obey(order: Order): Promise<void> {
-  if (typeof order === "object") crowd = come(order);
-  else if (order === "begin") crowd?.begin();
+  if (typeof order === "object") {
+    crowd = come(order);
+    setTimeout(() => process.send?.("here"), ARRIVAL);
+  } else if (order === "begin") crowd?.begin();
   else if (order === "end") process.send?.(crowd?.end());
   else {
     await crowd?.stop();
@@ -70,4 +77,7 @@ async function obey(order: Order): Promise<void> {
   }
 }
 
-if (process.argv[1] === THIS) process.on("message", obey);
+if (process.argv[1] === THIS) {
+  setPriority(constants.priority.PRIORITY_LOW);
+  process.on("message", obey);
+}

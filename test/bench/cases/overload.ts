@@ -72,6 +72,7 @@ async function runOurs(work: Work<ServeOptions>, site: Site, { ours, refused, fa
     async (stream, seconds) => {
       await whileHanging(site, async (release) => {
         const crowd = openCrowd({ url: ours.served.url, clients: CLIENTS, shots: crowdShots(site) });
+        await crowd.here;
         crowd.begin();
         await watch(ours, stream, seconds, faults);
         const seen = await crowd.end();
@@ -93,6 +94,7 @@ async function runBare(work: Work<ServeOptions>, site: Site, { bare, faults }: S
     bare,
     async (stream, seconds) => {
       const crowd = openCrowd({ url: bare.served.url, clients: CLIENTS, shots: crowdShots(site) });
+      await crowd.here;
       await watch(bare, stream, seconds, faults);
       await crowd.stop();
     },
