@@ -95,7 +95,8 @@ function storedType(column: Column): string {
   return column.type === "boolean" ? "float8" : sqlType(column);
 }
 
-function storedOperand(column: Column, value: string): string {
+/** A value as the column that stores it has it, in text. */
+export function storedOperand(column: Column, value: string): string {
   if (column.type === "timestamp") return timestampOperand(value);
   if (column.type === "boolean") return value === "true" ? "1" : "0";
   return value;

@@ -2,7 +2,9 @@
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
 import { isFindable, isNegated, storedIn, testOf } from "./indexed.ts";
-import { keysSql, NEWEST_FIRST, sortKeys } from "./order.ts";
+import { keptTotal, keptValued } from "./kept-total.ts";
+import { type List, nearerEndSql } from "./nearer-end.ts";
+import { keysSql, NEWEST_FIRST, type SortKey, sortKeys } from "./order.ts";
 import {
   gatheredSql,
   limitSql,
@@ -28,35 +30,50 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
   const parts: Parts =
     stored === null
       ? searchedSql(statement, matching, plan)
-      : { ...cutSql(statement, matching, plan, stored), total: totalSql(statement, matching, plan, slots) };
+      : { ...cutSql(statement, matching, { plan, slots, stored }), total: totalSql(statement, matching, plan, slots) };
   const recurs = plan.conditions.every((condition) => condition.kind !== "match" || isFindable(condition.text));
   return { ...pageQuery(statement, parts), recurs };
 }
 
 function searchedSql(statement: Statement, matching: readonly string[], { sort }: ListPlan): Parts {
-  const from = `FROM precast.entries AS e\n  WHERE ${where(statement, matching)}`;
-  return gatheredSql(statement, from, "e.id", sortKeys(sort));
+  return gatheredSql(statement, fromSql(statement, matching), "e.id", sortKeys(sort));
 }
 
 type Cut = Omit<Parts, "total">;
+/** `stored` is the column that the list is sorted by. */
+type Cutting = { readonly plan: ListPlan; readonly slots: Slots; readonly stored: string };
 
 /** A page that an index gives in its order. */
-function cutSql(statement: Statement, matching: readonly string[], plan: ListPlan, stored: string): Cut {
+function cutSql(statement: Statement, matching: readonly string[], { plan, slots, stored }: Cutting): Cut {
   const { sort, conditions } = plan;
   if (isRead(plan)) return { tables: [], ...readSql(statement, matching) };
-  const key = keysSql([{ value: stored, direction: sort.descending ? "DESC" : "ASC" }]);
-  const order = sort.column.name === "published_at" ? NEWEST : `${key}, ${NEWEST}`;
-  const placesOf = (tests: readonly string[]) => placesSql(idsSql(statement, tests, order, limitSql(statement)));
-  if (sort.column.type === "timestamp") return { tables: [], ...placedSql(statement, placesOf(matching)) };
+  const key: SortKey = { value: stored, direction: sort.descending ? "DESC" : "ASC" };
+  const keys = sort.column.name === "published_at" ? NEWEST_FIRST : [key, ...NEWEST_FIRST];
+  // From the first page no end is nearer.
+  const known = (total: () => string | null) => (statement.offset === 0n ? null : total());
+  const total = () => keptTotal(conditions, slots, statement.values.place);
+  const placesOf = (tests: readonly string[], length: string | null) => idsSql(statement, tests, { keys, length });
+  if (sort.column.type === "timestamp")
+    return { tables: [], ...placedSql(statement, placesOf(matching, known(total))) };
   const valued = [...matching, `${stored} IS NOT NULL`];
   // What a filter lets pass has a value.
   if (conditions.some((condition) => condition.column.name === sort.column.name && !isNegated(condition)))
-    return { tables: [], ...placedSql(statement, placesOf(valued)) };
+    return { tables: [], ...placedSql(statement, placesOf(valued, known(total))) };
+  const length = conditions.length === 0 ? keptValued(sort.column, slots) : null;
+  const before = length ?? countSql(statement, valued);
   const ids = `
   SELECT id, place FROM valued
   UNION ALL
-  SELECT id, ${statement.perPage} + place FROM (${behindSql(statement, matching, valued, stored)}) AS behind`;
-  return { tables: [`valued AS MATERIALIZED (${placesOf(valued)})`], ...placedSql(statement, ids) };
+  SELECT id, ${statement.perPage} + place FROM (${behindSql(statement, [...matching, `${stored} IS NULL`], before)}) AS behind`;
+  return {
+    tables: [
+      `valued AS MATERIALIZED (${placesOf(
+        valued,
+        known(() => length),
+      )})`,
+    ],
+    ...placedSql(statement, ids),
+  };
 }
 
 /** Whether an index holds the first page and nothing before it: then its rows are read as they are found. */
@@ -69,49 +86,53 @@ function isRead({ page, sort, conditions }: ListPlan): boolean {
 function readSql(statement: Statement, matching: readonly string[]): Omit<Cut, "tables"> {
   const page = `
   SELECT ${statement.columns}, e.published_at AS instant, e.id AS uuid
-  FROM precast.entries AS e WHERE ${where(statement, matching)}
+  ${fromSql(statement, matching)}
   ORDER BY ${NEWEST} ${limitSql(statement)}`;
   return { page, order: "page.instant DESC, page.uuid" };
 }
 
 /**
  * Entries without a value come behind all others: the index of a slot does not have them, so they are asked for apart, and only
- * by a page that reaches so far.
+ * by a page that reaches so far. `before` is SQL of one row `total`: how many have one.
  */
-function behindSql(
-  statement: Statement,
-  matching: readonly string[],
-  valued: readonly string[],
-  stored: string,
-): string {
+function behindSql(statement: Statement, valueless: readonly string[], before: string): string {
   const found = "(SELECT count(*) FROM valued)";
   const isShort = `${found} < ${statement.perPage}`;
-  const before = `greatest(0, ${offsetSql(statement)} - (${countSql(statement, valued)}))`;
-  const limit = `LIMIT ${statement.perPage} - ${found} OFFSET CASE WHEN ${isShort} THEN ${before} END`;
-  return placesSql(idsSql(statement, [...matching, `${stored} IS NULL`, isShort], NEWEST, limit));
+  const first = `greatest(0, ${offsetSql(statement)} - (${before}))`;
+  const limit = `LIMIT ${statement.perPage} - ${found} OFFSET CASE WHEN ${isShort} THEN ${first} END`;
+  return placesSql(`SELECT e.id ${fromSql(statement, [...valueless, isShort])}
+    ORDER BY ${NEWEST} ${limit}`);
 }
 
 /** What the database counts as it goes; and where all but some are asked for, those some are counted. */
-function totalSql(statement: Statement, matching: readonly string[], plan: ListPlan, slots: Slots): string {
-  const [only, ...others] = plan.conditions;
-  const all = totalOf(statement.typeId);
-  if (only === undefined) return all;
-  if (only.kind !== "equals" || !only.negated || others.length > 0) return countSql(statement, matching);
-  const { sql } = testOf({ ...only, negated: false }, slots, statement.values.place);
+function totalSql(statement: Statement, matching: readonly string[], { conditions }: ListPlan, slots: Slots): string {
+  const { place } = statement.values;
+  const [only, ...others] = conditions;
+  const kept = keptTotal(conditions, slots, place);
+  if (kept !== null) return kept;
+  if (only?.kind !== "equals" || !only.negated || others.length > 0) return countSql(statement, matching);
+  const { sql } = testOf({ ...only, negated: false }, slots, place);
   return `SELECT all_of_them.total - excluded.total AS total
-  FROM (${all}) AS all_of_them, (${countSql(statement, [sql])}) AS excluded`;
+  FROM (${totalOf(statement.typeId)}) AS all_of_them, (${countSql(statement, [sql])}) AS excluded`;
 }
 
 function countSql(statement: Statement, matching: readonly string[]): string {
-  return `SELECT count(*) AS total FROM precast.entries AS e WHERE ${where(statement, matching)}`;
+  return `SELECT count(*) AS total ${fromSql(statement, matching)}`;
 }
 
-function idsSql(statement: Statement, matching: readonly string[], order: string, limit: string): string {
-  return `SELECT e.id FROM precast.entries AS e WHERE ${where(statement, matching)}
-    ORDER BY ${order} ${limit}`;
+/** Ids of a page in their order, with their places; `length` is null where it is not known. */
+function idsSql(
+  statement: Statement,
+  matching: readonly string[],
+  { keys, length }: Pick<List, "keys"> & { readonly length: string | null },
+): string {
+  const from = fromSql(statement, matching);
+  if (length !== null) return nearerEndSql(statement, { from, keys, length });
+  return placesSql(`SELECT e.id ${from}
+    ORDER BY ${keysSql(keys)} ${limitSql(statement)}`);
 }
 
-function where({ typeId }: Statement, matching: readonly string[]): string {
+function fromSql({ typeId }: Statement, matching: readonly string[]): string {
   const published = `e.content_type_id = ${typeId} AND e.status = 'published'`;
-  return [published, ...matching].join("\n    AND ");
+  return `FROM precast.entries AS e WHERE ${[published, ...matching].join("\n    AND ")}`;
 }

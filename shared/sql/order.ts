@@ -28,3 +28,8 @@ export function orderSql(sort: Sort): string {
 export function keysSql(keys: readonly SortKey[]): string {
   return keys.map(({ value, direction }) => `${value} ${direction}`).join(", ");
 }
+
+/** The order from its end, of keys that are never null. */
+export function reversed(keys: readonly SortKey[]): readonly SortKey[] {
+  return keys.map(({ value, direction }) => ({ value, direction: direction.startsWith("ASC") ? "DESC" : "ASC" }));
+}
