@@ -27,7 +27,7 @@ export function serviceOf({ root, ran }: QueryPlan, plan: Plan, entries: number 
 type Scan = { readonly node: PlanNode; readonly indexes: readonly string[]; readonly sorted: boolean };
 
 /** They say which entries are asked for, and are a few rows. */
-const DEFINITIONS = ["apps", "content_types", "fields", "slots", "entry_counts"];
+const DEFINITIONS = ["apps", "content_types", "fields", "slots", "entry_counts", "value_counts"];
 
 /** Where entries are read. `sorted` says that all of them are put in order before a part of them is taken. */
 function scansOf(node: PlanNode, sorted: boolean): Scan[] {
