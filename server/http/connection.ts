@@ -91,7 +91,9 @@ export function finishWith(connection: Connection, linger: number, send: (outgoi
     send(outgoing);
   };
   const last = lastOf(connection);
-  if (last === null || last.closed) end();
+  // What has left a moment ago still has the socket, until node:http has heard of it.
+  if (last === null) setImmediate(end);
+  else if (last.closed) end();
   else last.once("close", end);
 }
 

@@ -308,6 +308,22 @@ describe("a client that sends ahead", () => {
     wire.socket.destroy();
   });
 
+  test.each([
+    ["what is no HTTP", "\u0001\r\n\r\n", 400],
+    ["a request for a proxy", "CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n", 405],
+    ["more headers than are read", `GET / HTTP/1.1\r\n${many(200, () => "A: b\r\n")}\r\n`, 431],
+  ])(
+    "%s, in one piece with a request that is answered from memory, has that answered first",
+    async (_, bytes, status) => {
+      const wire = await openWire(door.url);
+      wire.send(`${GET}\r\n`);
+      await wire.answers(1);
+      wire.send(`${GET}\r\n${bytes}`);
+      expect(readAnswers(await wire.closed).map((answer) => answer.status)).toEqual([200, 200, status]);
+      await stillServes();
+    },
+  );
+
   test("too far is answered as far as is promised, and told that the connection ends there", async () => {
     const answers = await refused(many(2_000, () => `${GET}\r\n`));
     expect(answers.length).toBeGreaterThanOrEqual(100);
