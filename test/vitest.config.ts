@@ -10,6 +10,8 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     globalSetup: "test/support/global.ts",
     pool: "forks",
+    // As the program does in tests: see START in support/cli.ts.
+    execArgv: ["--liftoff-only"],
     maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 120_000,

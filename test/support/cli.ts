@@ -13,6 +13,11 @@ import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundl
 import { type Asked, ask, type Got } from "./site.ts";
 
 export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+/**
+ * What node is given to run it. The embedded database lives for a second or two here: to optimise its WebAssembly as it runs
+ * takes more of the processor than it ever gives back.
+ */
+export const START: readonly string[] = ["--liftoff-only", MAIN];
 /** A process that has not ended by then hangs. */
 const DEADLINE = 50_000;
 
@@ -84,7 +89,7 @@ export function openPlace(env: Env = {}): Place {
     await Promise.all(left.map(({ ended }) => ended));
   }
 
-  const startCommand = (line: string, more?: Env) => start(process.execPath, [MAIN, ...wordsOf(line)], more);
+  const startCommand = (line: string, more?: Env) => start(process.execPath, [...START, ...wordsOf(line)], more);
 
   return {
     folder,
