@@ -1,8 +1,10 @@
-/** The one place that opens a database: PostgreSQL by its address, or the embedded one. */
+/**
+ * The one place that opens a database: PostgreSQL by its address, or the embedded one. Each is loaded when it is opened, for a
+ * command needs one of them, and what is refused before needs none.
+ */
 import type { Database, DatabaseOptions } from "./database.ts";
-import { openEmbedded } from "./embedded.ts";
-import { openPostgres } from "./postgres.ts";
 
-export function openDatabase(options: DatabaseOptions): Promise<Database> {
-  return options.url === null ? openEmbedded(options) : openPostgres(options.url, options);
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  if (options.url === null) return (await import("./embedded.ts")).openEmbedded(options);
+  return (await import("./postgres.ts")).openPostgres(options.url, options);
 }
