@@ -201,49 +201,70 @@ const CHECKED: Bad[] = [
   ["usage", "--since", "PRECAST_SINCE", "yesterday", "2026-01-20"],
   ["usage", "--until", "PRECAST_UNTIL", "2026-02-30", "2026-01-20"],
 ];
-const FLAGS: [string, string][] = [
-  ["status", "PRECAST_JSON"],
-  ["status", "PRECAST_QUIET"],
-  ["status", "PRECAST_DEBUG"],
-  ["import x", "PRECAST_PRUNE"],
-  ["import x", "PRECAST_DRY_RUN"],
-  ["build", "PRECAST_DRY_RUN"],
-  ["build", "PRECAST_FULL"],
-  ["serve", "PRECAST_WATCH"],
-  ["doctor", "PRECAST_FIX"],
+const FLAGS: [command: string, variables: string[]][] = [
+  ["status", ["PRECAST_JSON", "PRECAST_QUIET", "PRECAST_DEBUG"]],
+  ["import x", ["PRECAST_PRUNE", "PRECAST_DRY_RUN"]],
+  ["build", ["PRECAST_DRY_RUN", "PRECAST_FULL"]],
+  ["serve", ["PRECAST_WATCH"]],
+  ["doctor", ["PRECAST_FIX"]],
 ];
+
+/** The options of each command; a second bad value of an option has a turn of its own. */
+function turnsOf(all: readonly Bad[]): [command: string, options: Bad[]][] {
+  const turns: [command: string, options: Bad[]][] = [];
+  for (const option of all) {
+    const lacks = (others: readonly Bad[]) => others.every(([, flag]) => flag !== option[1]);
+    const turn = turns.find(([command, others]) => command === option[0] && lacks(others));
+    if (turn === undefined) turns.push([option[0], [option]]);
+    else turn[1].push(option);
+  }
+  return turns;
+}
 
 describe("the configuration", () => {
   const BAD_URL = { DATABASE_URL: "mysql://x" };
   const BAD_URL_LINE = "DATABASE_URL must begin with postgres:// or postgresql://\n";
 
-  test.each(CHECKED)("%s %s: a bad value is told of the flag or of %s, and a flag goes before it", async (...given) => {
-    const [command, flag, variable, bad, good] = given;
-    const withFlag = (value: string, env: Record<string, string> = {}) =>
-      nowhere.spawn(process.execPath, [MAIN, ...command.split(" "), flag, value], { ...BAD_URL, ...env });
-    const asked = [
-      { ran: await withFlag(bad), says: `${flag} must be` },
-      { ran: await nowhere.run(command, { ...BAD_URL, [variable]: bad }), says: `${variable} must be` },
-      { ran: await withFlag(bad, { [variable]: good }), says: `${flag} must be` },
-    ];
-    for (const { ran, says } of asked) {
-      expect([ran.code, ran.stdout]).toEqual([1, ""]);
-      expect(ran.stderr.split("\n")).toContainEqual(expect.stringContaining(says));
-    }
-    expect(await withFlag(good, { [variable]: bad })).toEqual({ code: 1, stdout: "", stderr: BAD_URL_LINE });
-  });
+  // One run tells the problems of all options of a command.
+  test.each(turnsOf(CHECKED))(
+    "%s: a bad value is told of the flag or of the variable, and a flag goes before it",
+    async (...given) => {
+      const [command, options] = given;
+      const flags = (value: (option: Bad) => string) => options.flatMap((option) => [option[1], value(option)]);
+      const env = (value: (option: Bad) => string) =>
+        Object.fromEntries(options.map((option) => [option[2], value(option)]));
+      const bad = (option: Bad) => option[3];
+      const good = (option: Bad) => option[4];
+      const run = (words: string[], more: Record<string, string>) =>
+        nowhere.spawn(process.execPath, [MAIN, ...command.split(" "), ...words], { ...BAD_URL, ...more });
+      const asked = [
+        { ran: await run(flags(bad), {}), name: ([, flag]: Bad) => flag },
+        { ran: await run([], env(bad)), name: ([, , variable]: Bad) => variable },
+        { ran: await run(flags(bad), env(good)), name: ([, flag]: Bad) => flag },
+      ];
+      for (const { ran, name } of asked) {
+        expect([ran.code, ran.stdout]).toEqual([1, ""]);
+        const told = ran.stderr.trimEnd().split("\n");
+        const expected = [...options.map((option) => `${name(option)} must be`), "DATABASE_URL must be"];
+        expect(told.map((line) => /^\S+ must be/.exec(line)?.[0]).sort()).toEqual(expected.sort());
+      }
+      expect(await run(flags(good), env(bad))).toEqual({ code: 1, stdout: "", stderr: BAD_URL_LINE });
+    },
+  );
 
   test("an empty variable counts as not set", async () => {
     const empty = Object.fromEntries([...CHECKED.map(([, , variable]) => [variable, ""]), ["PRECAST_JSON", ""]]);
     expect((await nowhere.run("serve", { ...empty, ...BAD_URL })).stderr).toBe(BAD_URL_LINE);
   });
 
-  test.each(FLAGS)("%s: %s is true or false, and nothing else", async (command, variable) => {
+  test.each(FLAGS)("%s: %s are true or false, and nothing else", async (command, variables) => {
+    const env = (value: string) => Object.fromEntries(variables.map((variable) => [variable, value]));
     for (const value of ["true", "1", "false", "0"]) {
-      expect((await nowhere.run(command, { ...BAD_URL, [variable]: value })).stderr).toContain(BAD_URL_LINE.trim());
+      expect((await nowhere.run(command, { ...BAD_URL, ...env(value) })).stderr).toContain(BAD_URL_LINE.trim());
     }
-    const { code, stderr } = await nowhere.run(command, { [variable]: "maybe" });
-    expect([code, stderr]).toEqual([1, `${variable} must be true or false\n`]);
+    const { code, stderr } = await nowhere.run(command, env("maybe"));
+    const told = variables.map((variable) => `${variable} must be true or false`);
+    expect([code, stderr.trimEnd().split("\n").sort()]).toEqual([1, told.sort()]);
   });
 
   test("all problems are told at once", async () => {
