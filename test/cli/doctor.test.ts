@@ -9,7 +9,7 @@ import { importBundle } from "../../cli/import/write.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
-import { openPlace, type Place, SHOP, shop } from "../support/cli.ts";
+import { openEmbeddedPlace, openPlace, type Place, SHOP, shop } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -284,7 +284,7 @@ describe("on the embedded database", () => {
   let place: Place;
 
   beforeAll(async () => {
-    place = openPlace();
+    place = await openEmbeddedPlace();
     const bundle = join(place.folder, "bundle");
     await writeBundle(bundle, shop());
     await change(async (database) => {

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openPlace, type Place, readTree, SHOP, shop, smallApp } from "../support/cli.ts";
+import { openEmbeddedPlace, openPlace, type Place, readTree, SHOP, shop, smallApp } from "../support/cli.ts";
 
 const TARGETS = ["nginx", "nginx-njs", "varnish", "caddy", "cloudflare", "cloudfront", "fastly", "netlify", "vercel"];
 const ADDRESSES = "--origin http://origin.example.com --tree-url http://tree.example.com/precast/";
@@ -13,7 +13,7 @@ let place: Place;
 let nowhere: Place;
 
 beforeAll(async () => {
-  place = openPlace();
+  place = await openEmbeddedPlace();
   nowhere = openPlace();
   await place.take(shop());
   await place.take(smallApp("other", ["Ada"]));

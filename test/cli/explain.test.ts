@@ -6,7 +6,16 @@ import { importBundle } from "../../cli/import/write.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
-import { idOf, openPlace, type Place, type Served, SHOP, SHOP_FOLDER, shop } from "../support/cli.ts";
+import {
+  idOf,
+  openEmbeddedPlace,
+  openPlace,
+  type Place,
+  type Served,
+  SHOP,
+  SHOP_FOLDER,
+  shop,
+} from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 
@@ -240,7 +249,7 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
 
   beforeAll(async () => {
     own = engine === "postgres" ? await openStore("postgres") : null;
-    place = openPlace(own === null ? {} : { DATABASE_URL: own.url ?? "" });
+    place = own === null ? await openEmbeddedPlace() : openPlace({ DATABASE_URL: own.url ?? "" });
     const bundle = join(place.folder, "bundle");
     await writeBundle(bundle, shop());
     await change(async (database) => {

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import {
   holdPort,
   idOf,
+  openEmbeddedPlace,
   openPlace,
   type Place,
   type Served,
@@ -75,7 +76,7 @@ describe("the start", () => {
 
   test.each(["postgres", "embedded"])("says that the port is in use, and ends (%s)", async (engine) => {
     const held = await holdPort();
-    const elsewhere = openPlace(engine === "postgres" ? { DATABASE_URL: store.url ?? "" } : {});
+    const elsewhere = engine === "postgres" ? openPlace({ DATABASE_URL: store.url ?? "" }) : await openEmbeddedPlace();
     try {
       const { code, stdout, stderr } = await elsewhere.run(`serve --port ${held.port}`);
       expect([code, stdout]).toEqual([1, ""]);

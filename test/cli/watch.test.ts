@@ -9,6 +9,7 @@ import { openDatabase } from "../../shared/database/open.ts";
 import {
   holdPort,
   idOf,
+  openEmbeddedPlace,
   openPlace,
   type Place,
   readTree,
@@ -37,8 +38,8 @@ let url: string | null;
 /** A place with the shop in a database of its own. */
 async function settle(engine: Engine, server = inject("postgresUrl")): Promise<void> {
   url = engine === "postgres" ? await createDatabase(server) : null;
-  place = openPlace(url === null ? {} : { DATABASE_URL: url });
-  await place.run("migrate");
+  place = url === null ? await openEmbeddedPlace() : openPlace({ DATABASE_URL: url });
+  if (url !== null) await place.run("migrate");
   await place.take(shop());
 }
 async function leave(): Promise<void> {

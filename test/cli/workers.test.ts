@@ -7,7 +7,17 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text as readText } from "node:stream/consumers";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { holdPort, MAIN, openPlace, type Place, type Served, SHOP, shop, shopWithout } from "../support/cli.ts";
+import {
+  holdPort,
+  MAIN,
+  openEmbeddedPlace,
+  openPlace,
+  type Place,
+  type Served,
+  SHOP,
+  shop,
+  shopWithout,
+} from "../support/cli.ts";
 import { ask, ENGINES, type Engine, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 import { openWire } from "../support/wire.ts";
@@ -47,7 +57,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
 
   beforeAll(async () => {
     store = engine === "postgres" ? await openStore("postgres") : null;
-    place = openPlace(store?.url ? { DATABASE_URL: store.url } : {});
+    place = store?.url ? openPlace({ DATABASE_URL: store.url }) : await openEmbeddedPlace();
     await place.take(shop());
     await place.run("build");
   });
@@ -196,7 +206,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
 describe("workers and signals", () => {
   let place: Place;
   beforeAll(async () => {
-    place = openPlace();
+    place = await openEmbeddedPlace();
     await place.take(shop());
     await place.run("build");
   });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { holdPort, openPlace, type Place, type Served, SHOP, shop } from "../support/cli.ts";
+import { holdPort, openEmbeddedPlace, openPlace, type Place, type Served, SHOP, shop } from "../support/cli.ts";
 import { ask, ENGINES, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
@@ -64,7 +64,7 @@ describe("readiness", () => {
   });
 
   test.each(ENGINES)("is degraded without a tree, and ok as soon as there is one (%s)", async (engine) => {
-    const elsewhere = engine === "postgres" ? place : openPlace();
+    const elsewhere = engine === "postgres" ? place : await openEmbeddedPlace();
     if (elsewhere !== place) await elsewhere.take(shop());
     const { get, server } = await start("--out new", {}, elsewhere);
     const { status, json } = await get("/readyz");

@@ -11,7 +11,7 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { randomFrom } from "../bench/random.ts";
-import { idOf, openPlace, type Place, type Served, SHOP, shop } from "../support/cli.ts";
+import { idOf, openEmbeddedPlace, openPlace, type Place, type Served, SHOP, shop } from "../support/cli.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -259,7 +259,7 @@ describe("on PostgreSQL", () => {
 });
 
 test("on the embedded database: servers that are killed, and the last one that sends it all", async () => {
-  const place = openPlace();
+  const place = await openEmbeddedPlace();
   try {
     await place.take(shop());
     await place.run("build");

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { writeBundle } from "./content.ts";
+import { copyEmbedded } from "./embedded.ts";
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
 import { type Asked, ask, type Got } from "./site.ts";
 
@@ -110,6 +111,16 @@ export function openPlace(env: Env = {}): Place {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/**
+ * A place whose embedded database is there and migrated, as a copy of one that is, for tests of what comes later. That commands
+ * make and migrate it is tested where they are: in a place without.
+ */
+export async function openEmbeddedPlace(env: Env = {}): Promise<Place> {
+  const place = openPlace(env);
+  await copyEmbedded(join(place.folder, ".precast"));
+  return place;
 }
 
 function wordsOf(line: string): string[] {

@@ -1,5 +1,5 @@
 /** A whole Precast for a test: content in a database, a tree when wanted, and the real server on a real socket. */
-import { cp, mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,6 +23,7 @@ import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import { writeBundle } from "./content.ts";
+import { copyEmbedded } from "./embedded.ts";
 import type { Bundle } from "./model.ts";
 import { createDatabase, dropDatabase } from "./postgres.ts";
 
@@ -64,7 +65,7 @@ export async function openStore(
   const folder = await mkdtemp(join(tmpdir(), "precast-test-"));
   const url = engine === "postgres" ? await createDatabase(server) : null;
   const dataDir = join(folder, "data");
-  if (url === null) await cp(inject("embeddedTemplate"), dataDir, { recursive: true });
+  if (url === null) await copyEmbedded(dataDir);
   const bounds = { queryTimeout: 5_000, connections: 4, queue: 100, ...limits };
   const connections = bounds.connections + 1;
   const { queryTimeout = null } = limits;
