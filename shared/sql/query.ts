@@ -16,25 +16,23 @@ export function collectValues(...first: Value[]): Values {
   return { all, place: (value) => `$${all.push(value)}` };
 }
 
-/** The published type `$2` of the app `$1`; no row when there is none, and then no entry either. */
-export const KIND = `kind AS MATERIALIZED (
-  SELECT type.id, type.app_id FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
-  WHERE app.key = $1 AND type.slug = $2 AND type.published)`;
-export const PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'published'";
+/** The published types of the app `$1`. */
+const TYPES_OF_APP = `precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
+  WHERE app.key = $1`;
 
 /**
  * One entry and the entries it names: rows of [field, id, data, rich, …, edition]; the entry itself comes first, with the field ''
  * and the edition of all types. No row when the type is gone, one row without an id when the entry is.
  */
 export function entryQuery(appKey: string, plan: EntryPlan): Query {
-  const values = collectValues(appKey, plan.type.slug, plan.id);
+  const values = collectValues(appKey, plan.type.slug, plan.id, typesOf(plan));
   const related = plan.populate.map((field, index) => relatedSql(field, index + 1, values));
-  const edition = editionSql(`${values.place(typesOf(plan))}::text[]`);
-  const text = `WITH ${KIND},
-main AS MATERIALIZED (SELECT e.* FROM precast.entries AS e WHERE ${PUBLISHED} AND e.id = $3::uuid)
+  const text = `WITH types AS MATERIALIZED (
+  SELECT type.id, type.slug FROM ${TYPES_OF_APP} AND type.slug = ANY ($4::text[])),
+main AS MATERIALIZED (SELECT e.* FROM precast.entries AS e WHERE ${publishedIn("$2")} AND e.id = $3::uuid)
 SELECT field, id, data, rich, published_at, created_at, updated_at, edition FROM (
-  SELECT '' AS field, 0 AS step, 0 AS place, ${entryColumns(true)}, (${edition}) AS edition
-  FROM kind LEFT JOIN main AS e ON true${related.join("")}
+  SELECT '' AS field, 0 AS step, 0 AS place, ${entryColumns(true)}, (SELECT ${EDITION} FROM types AS type) AS edition
+  FROM types LEFT JOIN main AS e ON true WHERE types.slug = $2${related.join("")}
 ) AS found ORDER BY step, place`;
   return { text, values: values.all, recurs: true };
 }
@@ -53,12 +51,13 @@ function relatedSql(field: Field, step: number, values: Values): string {
   SELECT '${field.name}', ${step}, reference.place, ${entryColumns(true)}, NULL
   FROM main CROSS JOIN LATERAL ${references} AS reference(id, place)
   CROSS JOIN LATERAL (
-    SELECT * FROM precast.entries AS related
-    WHERE related.status = 'published' AND related.content_type_id = (
-        SELECT type.id FROM kind JOIN precast.content_types AS type
-        ON type.app_id = kind.app_id AND type.slug = ${values.place(field.target)} AND type.published)
-      AND related.id = CASE WHEN reference.id #>> '{}' ~ '^[0-9a-f-]{36}$' THEN (reference.id #>> '{}')::uuid END
+    SELECT * FROM precast.entries AS e WHERE ${publishedIn(values.place(field.target))}
+      AND e.id = CASE WHEN reference.id #>> '{}' ~ '^[0-9a-f-]{36}$' THEN (reference.id #>> '{}')::uuid END
     LIMIT 1) AS e`;
+}
+
+function publishedIn(slug: string): string {
+  return `e.content_type_id = (SELECT id FROM types WHERE types.slug = ${slug}) AND e.status = 'published'`;
 }
 
 /** Not by precast.strings: here one call would take longer than all the rest. */
@@ -85,13 +84,8 @@ export function totalOf(typeId: string): string {
  * (schema/0015_marks.sql). Queries of entries tell it as well, of the moment at which they see them.
  */
 export function editionQuery(appKey: string, slugs: readonly string[]): Query {
-  return { text: editionSql("$2::text[]"), values: [appKey, slugs], recurs: true };
-}
-
-function editionSql(slugs: string): string {
-  return `SELECT string_agg(${editionOf("type.id")}, ' ' ORDER BY type.id)
-  FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
-  WHERE app.key = $1 AND type.slug = ANY (${slugs})`;
+  const text = `SELECT ${EDITION} FROM ${TYPES_OF_APP} AND type.slug = ANY ($2::text[])`;
+  return { text, values: [appKey, slugs], recurs: true };
 }
 
 /** The edition of one type. */
@@ -100,10 +94,12 @@ export function editionOf(typeId: string): string {
     SELECT coalesce(sum(mark), 0) FROM precast.entry_counts WHERE content_type_id = ${typeId}))`;
 }
 
+/** The editions of some types, joined. */
+const EDITION = `string_agg(${editionOf("type.id")}, ' ' ORDER BY type.id)`;
+
 /** How many entries each published type shows: rows of [slug, count]. */
 export function entryCountsQuery(appKey: string): Query {
   const text = `SELECT type.slug, (${totalOf("type.id")})::text
-FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
-WHERE app.key = $1`;
+FROM ${TYPES_OF_APP}`;
   return { text, values: [appKey], recurs: true };
 }

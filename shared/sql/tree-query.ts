@@ -7,7 +7,12 @@ import type { Query } from "../database/database.ts";
 import { defaultSort, type Sort } from "../sort.ts";
 import { elementsSql, entryColumns, isContainable, sqlType, textSql, valueSql } from "./column.ts";
 import { orderSql } from "./order.ts";
-import { KIND, PUBLISHED } from "./query.ts";
+
+/** The published type `$2` of the app `$1`; no row when there is none, and then no entry either. */
+export const KIND = `kind AS MATERIALIZED (
+  SELECT type.id, type.app_id FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
+  WHERE app.key = $1 AND type.slug = $2 AND type.published)`;
+export const PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'published'";
 
 /** Every published entry of a type in the order of its default pages: rows of [id, data, rich, …]. */
 export function entriesQuery(appKey: string, type: ContentType): Query {

@@ -1,8 +1,7 @@
 /** Filterable fields with a value of its own for nearly every entry: each value is a file of the tree, for one entry. */
 import { type Column, defaultPerPage, findColumn } from "../../../shared/catalog.ts";
 import { sql } from "../../../shared/database/database.ts";
-import { KIND, PUBLISHED } from "../../../shared/sql/query.ts";
-import { keySql } from "../../../shared/sql/tree-query.ts";
+import { KIND, keySql, PUBLISHED } from "../../../shared/sql/tree-query.ts";
 import { formatCount } from "../../format.ts";
 import { defineCheck, type Patient, type TypeSize } from "../check.ts";
 import { estimateDistinct } from "../distinct.ts";
