@@ -109,9 +109,6 @@ export async function respond(raw: Asking, sources: Sources): Promise<Response> 
   // A crowd that is turned away must not take the room of those who are not.
   if (reading !== before && tree !== null && !("kind" in outcome && isPassing(outcome)))
     sources.readings?.keep(raw, reading);
-  // A crowd that is turned away must not take the room of those who are not.
-  if (reading !== before && tree !== null && !("kind" in outcome && isPassing(outcome)))
-    sources.readings?.keep(raw, reading);
   const circumstances = { appKey: app.key, metering, saving, fromTree, likes: request.likes };
   return "kind" in outcome
     ? { kind: "refused", refusal: outcome, circumstances }
