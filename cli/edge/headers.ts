@@ -3,11 +3,16 @@ import { bodyAnswer, type CachePolicy, preflightAnswer } from "../../shared/answ
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** Those of a file of the tree, but the validator. An edge has each body in one coding, until it compresses it itself. */
+/** Those of every file of the tree: no validator, no tags. An edge has each body in one coding, until it compresses it itself. */
 export function fileHeaders(policy: CachePolicy): Headers {
   const metering = { shape: "page", counted: false, rule: "" } as const;
-  const circumstances = { appKey: "", metering, saving: null, fromTree: true, likes: [] };
-  const { ETag: _, ...headers } = bodyAnswer({ bytes: "", etag: '""' }, circumstances, policy, undefined).headers;
+  const circumstances = { appKey: "", type: null, metering, saving: null, fromTree: true, likes: [] };
+  const { ETag: _, ...headers } = bodyAnswer(
+    { bytes: "", etag: '""' },
+    circumstances,
+    { ...policy, tagged: false },
+    undefined,
+  ).headers;
   const { Vary = "" } = preflightHeaders();
   return { ...headers, Vary };
 }

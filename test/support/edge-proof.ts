@@ -40,6 +40,7 @@ const HEADERS = [
   "x-request-warning",
   "retry-after",
   "allow",
+  "cache-tag",
 ];
 
 const VECTORS = edgeVectors();
