@@ -116,8 +116,8 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
       expect([...(await site.reached()).keys()]).not.toContain("validator");
     });
 
-    test("gives the whole file whatever else is asked of it", async () => {
-      const vector = own.find((candidate) => candidate.class === "plain") as Vector;
+    test.each(["plain", "counted"])("gives the whole answer whatever else is asked of it (%s)", async (kind) => {
+      const vector = vectors.find((candidate) => candidate.class === kind) as Vector;
       const { bytes } = await askOne(edge.url, vector, "whole");
       for (const headers of WHOLE) {
         const got = await askOne(edge.url, vector, "whole", headers);
@@ -163,7 +163,12 @@ export function asUri(target: string): string {
 }
 
 /** The server knows neither ranges nor dates. */
-const WHOLE = [{ Range: "bytes=0-3" }, { "If-Modified-Since": "Wed, 01 Jan 2020 00:00:00 GMT" }];
+const WHOLE = [
+  { Range: "bytes=0-3" },
+  { "If-Modified-Since": "Wed, 01 Jan 2020 00:00:00 GMT" },
+  { "If-Unmodified-Since": "Wed, 01 Jan 2020 00:00:00 GMT" },
+  { "If-Match": '"other"' },
+];
 
 function askOne(url: string, vector: Vector, id: string, more: Asked["headers"] = {}): Promise<GotBytes> {
   const { method, target, keys } = vector;

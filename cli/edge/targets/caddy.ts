@@ -56,9 +56,11 @@ ${setHeaders(preflightHeaders())}
 	handle @precast_file {
 		root * ${quoted(out)}
 		rewrite * {precast_file}
-		# The origin knows neither ranges nor dates.
+		# The origin knows neither ranges nor dates, and no condition but If-None-Match.
 		request_header -Range
 		request_header -If-Modified-Since
+		request_header -If-Unmodified-Since
+		request_header -If-Match
 		header -Last-Modified
 		header -Accept-Ranges
 ${setHeaders(fileHeaders(policy))}

@@ -83,7 +83,13 @@ map "$request_method $precast_app $precast_answer" $precast_file {
 
 function server({ origin, out, policy }: Edge): string {
   const headers = fileHeaders(policy);
-  return `upstream precast_origin {
+  return `# nginx says 412 where the origin does not mind: what asks so goes there.
+map "$http_if_match$http_if_unmodified_since" $precast_asked {
+  default "/-";
+  "" $precast_file;
+}
+
+upstream precast_origin {
   server ${origin.hostname}:${origin.port || (origin.protocol === "https:" ? 443 : 80)};
   keepalive 32;
 }
@@ -105,7 +111,7 @@ ${addHeaders(headers, "    ")}
     # The origin has neither: a client that knows no date asks by ETag.
     add_header Last-Modified "";
     max_ranges 0;
-    try_files $precast_file @precast_origin;
+    try_files $precast_asked @precast_origin;
   }
 
   # Without a path, proxy_pass sends the target on as it came.

@@ -82,6 +82,8 @@ function receive(tree: URL): string {
   unset req.http.X-Precast-Hex;
   unset req.http.X-Precast-Name;
   unset req.http.X-Precast-Target;
+  # The origin knows no ranges.
+  unset req.http.Range;
   if (req.method == "GET" || req.method == "HEAD") {
     call precast_app;
   }
@@ -95,8 +97,7 @@ function receive(tree: URL): string {
   set req.http.X-Precast-Target = req.url;
   set req.url = "${rootOf(tree)}" + req.http.X-Precast-App + "/v1/" + req.http.X-Precast-File;
   set req.backend_hint = precast_tree;
-  # The origin knows neither ranges nor dates.
-  unset req.http.Range;
+  # The origin knows no dates.
   unset req.http.If-Modified-Since;
   unset req.http.Cookie;
   unset req.http.Authorization;
