@@ -13,6 +13,8 @@ export function openProgress(stream: Stream): Progress {
     barIncompleteChar: "░",
     clearOnComplete: true,
     hideCursor: true,
+    // The pace of the last ten alone, as is usual, tells little of the rest.
+    etaBuffer: 1_000,
     fps: 10,
   });
   let start: number | null = null;
@@ -23,7 +25,7 @@ export function openProgress(stream: Stream): Progress {
         bar.start(totalFiles, 0, { megabytes: "0.0", rate: 0 });
       }
       const seconds = Math.max((performance.now() - start) / 1_000, 0.001);
-      if (files % 100 === 0 || totalFiles < FEW)
+      if (files % 100 === 0 || totalFiles < FEW || files === totalFiles)
         bar.update(files, { megabytes: (bytes / 1e6).toFixed(1), rate: Math.round(files / seconds) });
     },
     stop: () => bar.stop(),

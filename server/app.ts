@@ -45,7 +45,7 @@ export function createApp({ sources, hits, ledger, policy, treePaths = false, ob
     const circumstances = response.kind === "preflight" ? null : response.circumstances;
     const ready =
       response.kind === "refused"
-        ? readyRefusal(response.refusal, circumstances)
+        ? readyRefusal(response.refusal, circumstances, policy.tagged)
         : readyOf(answerOf(response, policy, asked.ifNoneMatch));
     if (await isCounted(circumstances, ready.status)) return { ready, circumstances };
     // What cannot be counted is not given: without circumstances, for nothing was counted.

@@ -4,6 +4,7 @@ import { errorBody } from "./body.ts";
 import type { Metering } from "./metering.ts";
 import { type Refusal, retryAfter, statusOf } from "./refusal.ts";
 import type { Saving } from "./saving.ts";
+import { tagList, tagsOf } from "./tags.ts";
 
 export type Answer = {
   readonly status: number;
@@ -23,17 +24,26 @@ export function bodyOf(text: string): Body & { readonly bytes: Buffer } {
   return { bytes, etag: etagOf(bytes) };
 }
 
-/** How long free answers may be kept: the values of Cache-Control and of CDN-Cache-Control (RFC 9213). */
-export type CachePolicy = { readonly browsers: string; readonly cdns: string };
+/** What caches are told of free answers. */
+export type CachePolicy = {
+  /** How long they may be kept: the values of Cache-Control and of CDN-Cache-Control (RFC 9213). */
+  readonly browsers: string;
+  readonly cdns: string;
+  /** Whether they have the tags by which a CDN forgets them. */
+  readonly tagged: boolean;
+};
 
 export const DEFAULT_CACHE_POLICY: CachePolicy = {
   browsers: "public, max-age=60",
   cdns: "public, max-age=3600, stale-while-revalidate=60, stale-if-error=86400",
+  tagged: false,
 };
 
 /** What is known of a request, once its app is. */
 export type Circumstances = {
   readonly appKey: string;
+  /** The content type that was asked for, whether there is one or not; null for the catalog. */
+  readonly type: string | null;
   readonly metering: Metering;
   /** How a counted request could have been free. */
   readonly saving: Saving | null;
@@ -92,8 +102,8 @@ export function bodyAnswer(
   return { status: 200, headers: { ...headers, ...JSON_TYPE, ...coded }, body: bytes };
 }
 
-/** `circumstances` is null where the app is not known. */
-export function refusalAnswer(refusal: Refusal, circumstances: Circumstances | null): Answer {
+/** `circumstances` is null where the app is not known. What may be kept is tagged as CachePolicy says. */
+export function refusalAnswer(refusal: Refusal, circumstances: Circumstances | null, tagged = false): Answer {
   const status = statusOf(refusal);
   const seconds = retryAfter(refusal);
   const brief = status === 404 && circumstances?.metering.counted === false;
@@ -102,6 +112,7 @@ export function refusalAnswer(refusal: Refusal, circumstances: Circumstances | n
     ...JSON_TYPE,
     ...(circumstances === null ? {} : circumstanceHeaders(circumstances)),
     "Cache-Control": brief ? "public, max-age=10" : "no-store",
+    ...(brief && tagged ? tagsFor(circumstances) : {}),
     ...(seconds === null ? {} : { "Retry-After": String(seconds) }),
     ...(status === 405 ? { Allow: "GET, HEAD, OPTIONS" } : {}),
   };
@@ -122,9 +133,16 @@ function cacheStatus(counted: boolean, fromTree: boolean): string {
   return fromTree ? "precast; hit" : "precast; fwd=miss";
 }
 
-function freshness({ metering }: Circumstances, policy: CachePolicy): Record<string, string> {
-  if (!metering.counted) return { "Cache-Control": policy.browsers, "CDN-Cache-Control": policy.cdns };
-  return { "Cache-Control": metering.shape === "search" ? "no-cache, no-store" : "private, no-cache" };
+function freshness(circumstances: Circumstances, { browsers, cdns, tagged }: CachePolicy): Record<string, string> {
+  const { counted, shape } = circumstances.metering;
+  if (counted) return { "Cache-Control": shape === "search" ? "no-cache, no-store" : "private, no-cache" };
+  const kept = { "Cache-Control": browsers, "CDN-Cache-Control": cdns };
+  return tagged ? { ...kept, ...tagsFor(circumstances) } : kept;
+}
+
+function tagsFor({ appKey, type }: Circumstances): Record<string, string> {
+  const tags = tagsOf(appKey, type);
+  return tags.length === 0 ? {} : { "Cache-Tag": tagList(tags) };
 }
 
 function warning(likes: readonly string[]): string {

@@ -109,10 +109,9 @@ export async function respond(raw: Asking, sources: Sources): Promise<Response> 
   // A crowd that is turned away must not take the room of those who are not.
   if (reading !== before && tree !== null && !("kind" in outcome && isPassing(outcome)))
     sources.readings?.keep(raw, reading);
-  // A crowd that is turned away must not take the room of those who are not.
-  if (reading !== before && tree !== null && !("kind" in outcome && isPassing(outcome)))
-    sources.readings?.keep(raw, reading);
-  const circumstances = { appKey: app.key, metering, saving, fromTree, likes: request.likes };
+  const { route, likes } = request;
+  const type = route.kind === "catalog" ? null : route.slug;
+  const circumstances = { appKey: app.key, type, metering, saving, fromTree, likes };
   return "kind" in outcome
     ? { kind: "refused", refusal: outcome, circumstances }
     : { kind: "found", body: outcome, circumstances, isCurrent };
@@ -124,7 +123,7 @@ export function answerOf(response: Response, policy: CachePolicy, ifNoneMatch: s
     case "preflight":
       return preflightAnswer();
     case "refused":
-      return refusalAnswer(response.refusal, response.circumstances);
+      return refusalAnswer(response.refusal, response.circumstances, policy.tagged);
     case "found":
       return bodyAnswer(response.body, response.circumstances, policy, ifNoneMatch);
   }

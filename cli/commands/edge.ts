@@ -22,7 +22,7 @@ export const edgeCommand = defineCommand({
       return DONE;
     }
     const target = findTarget(argument);
-    const files = target.files(readEdge(settings, target.far));
+    const files = target.files(readEdge(settings, target));
     if (settings.write === null) {
       terminal.result(printed(files).trimEnd(), { target: target.name, files });
       return DONE;

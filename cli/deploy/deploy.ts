@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { tagsOf } from "../../shared/tags.ts";
 import { type Before, readBefore, type Wanted } from "./before.ts";
 import type { Hold } from "./hold.ts";
 import { JOURNAL, type Journal, unpurgedIn, writeJournal } from "./journal.ts";
@@ -13,7 +14,7 @@ import { isEmpty, type Plan, type PlannedFile, planDeploy } from "./plan.ts";
 import { sideBySide } from "./side-by-side.ts";
 import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store.ts";
 import type { Target } from "./target.ts";
-import { byFolder, describeTreeFile, isStatePath, ownerOf, type TreeFile, tagsOf } from "./tree-file.ts";
+import { byFolder, describeTreeFile, isStatePath, ownerOf, type TreeFile } from "./tree-file.ts";
 
 export type DeployOptions = Wanted & {
   readonly out: string;
@@ -182,7 +183,8 @@ function headersOf(
   apps: ReadonlyMap<string, string>,
   { cacheControl, cdnCacheControl }: Wanted,
 ): FileHeaders {
-  return { cacheControl, cdnCacheControl, tags: tagsOf(ownerOf(path, apps)) };
+  const { app, type } = ownerOf(path, apps);
+  return { cacheControl, cdnCacheControl, tags: app === null ? [] : tagsOf(app, type) };
 }
 
 async function uploadFile(work: Work, { path, sha256 }: PlannedFile, headers: FileHeaders): Promise<void> {

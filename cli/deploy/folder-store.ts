@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { filesIn, moveInto, readOrNull, removeFrom } from "../build/stage/folder.ts";
+import { filesIn, makeNewer, moveInto, readOrNull, removeFrom, sizeOf } from "../build/stage/folder.ts";
 import { type Condition, STORE_FOLDER, type Store } from "./store.ts";
 
 /** Files on their way to their names: on the same file system. */
@@ -27,6 +27,7 @@ export function openFolderStore(folder: string, now: () => Date): Store {
       mkdirSync(join(folder, PARTS), { recursive: true });
       const part = join(folder, PARTS, String(parts++));
       writeFileSync(part, bytes);
+      if (sizeOf(join(folder, key)) === bytes.length) makeNewer(part, join(folder, key));
       moveInto(folder, key, part, made);
       return { kind: "put", etag: etagOf(bytes) };
     },

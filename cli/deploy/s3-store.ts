@@ -1,5 +1,6 @@
 /** A bucket of Amazon S3 or of what speaks like it. Source: Amazon S3 API Reference. */
 import { isIP } from "node:net";
+import { tagList } from "../../shared/tags.ts";
 import { exchange, type Outgoing, type Patience, type Sent, type Verdict } from "./exchange.ts";
 import { type Bucket, faultOf, garbled, isError, readList } from "./s3-answer.ts";
 import { type Credentials, openSigner } from "./sign.ts";
@@ -103,7 +104,7 @@ function headersOf({ cacheControl, cdnCacheControl, tags }: FileHeaders, sha256:
     "content-type": "application/json; charset=utf-8",
     "cache-control": cacheControl,
     ...(cdnCacheControl === null ? {} : { "x-amz-meta-cdn-cache-control": cdnCacheControl }),
-    ...(tags.length === 0 ? {} : { "x-amz-meta-cache-tag": tags.join(",") }),
+    ...(tags.length === 0 ? {} : { "x-amz-meta-cache-tag": tagList(tags) }),
   };
 }
 

@@ -1,9 +1,8 @@
-/** What a path of a tree names: which app, type and request its file is for, and its tags. */
+/** What a path of a tree names: which app, type and request its file is for. */
 import { join } from "node:path";
 import { requestOf, segment } from "../../shared/address.ts";
 import { isStateFile, STATE_FOLDER } from "../../shared/state.ts";
 import { addressIn } from "../build/update/built.ts";
-import type { FileHeaders } from "./store.ts";
 
 export type TreeFile = {
   /** Null where only a hash of the key is known. */
@@ -51,14 +50,4 @@ function typeOf(file: string): string | null {
   if (file === "_schemas.json") return null;
   const [first = "", second = ""] = file.split("/", 2);
   return first === "_schemas" ? second.slice(0, -".json".length) : first;
-}
-
-/** The catalog of an app has a tag of its own: it changes more often than all the rest. */
-export function tagsOf({ app, type }: Pick<TreeFile, "app" | "type">): FileHeaders["tags"] {
-  return app === null ? [] : [app, ownTag(app, type)];
-}
-
-/** The narrowest tag that an answer has. */
-export function ownTag(app: string, type: string | null): string {
-  return `${app}/${type ?? "_schemas"}`;
 }

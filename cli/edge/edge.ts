@@ -23,23 +23,28 @@ export type EdgeApp = { readonly key: string; readonly folder: string };
 /** `name` is a path below the folder that they are written into. */
 export type EdgeFile = { readonly name: string; readonly text: string };
 
-export const EDGE_SETTINGS = ["apps", "origin", "treeUrl", "cacheControl", "cdnCacheControl"] as const;
+export const EDGE_SETTINGS = ["apps", "origin", "treeUrl", "cacheControl", "cdnCacheControl", "cacheTags"] as const;
 
 /** Of an edge on the machine of `precast serve`, which listens there unless told otherwise. */
 const BESIDE = "http://127.0.0.1:3000";
 
 /**
- * `far` is an edge on machines of its own. Throws where nobody has said how it reaches the origin, and where no app is
- * known: an edge without one would send all to the origin.
+ * `far` is an edge on machines of its own. Throws where nobody has said how it reaches the origin, where it is to send
+ * tags and can't, and where no app is known: an edge without one would send all to the origin.
  */
-export function readEdge(settings: Settings<(typeof EDGE_SETTINGS)[number] | "out">, far: boolean): Edge {
+export function readEdge(
+  settings: Settings<(typeof EDGE_SETTINGS)[number] | "out">,
+  { far, tags = false }: { readonly far: boolean; readonly tags?: boolean },
+): Edge {
   if (far && settings.origin === null)
     throw new Error("This edge is far away. Say where it reaches `precast serve`: --origin URL.");
+  if (settings.cacheTags && !tags)
+    throw new Error("This edge sends no tags with files. Leave --cache-tags (PRECAST_CACHE_TAGS) out.");
   const keys = settings.apps ?? builtApps(settings.out);
   if (keys.length === 0)
     throw new Error(`${settings.out} holds no tree. Build it (precast build), or name the apps: --app KEY.`);
   const apps = [...new Set(keys)].sort().map((key) => ({ key, folder: folderOf(key).replace(/\/.*/, "") }));
-  const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl };
+  const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl, tagged: settings.cacheTags };
   return {
     apps,
     origin: new URL(settings.origin ?? BESIDE),

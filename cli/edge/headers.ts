@@ -1,13 +1,19 @@
 /** The headers that an edge gives in the server's place: exactly those of the server's own answers. Source: contract.md section 7. */
-import { bodyAnswer, type CachePolicy, preflightAnswer } from "../../shared/answer.ts";
+import { bodyAnswer, type CachePolicy, preflightAnswer, refusalAnswer } from "../../shared/answer.ts";
+import { DATABASE_UNAVAILABLE } from "../../shared/refusal.ts";
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** Those of a file of the tree, but the validator. An edge has each body in one coding, until it compresses it itself. */
+/** Those of every file of the tree: no validator, no tags. An edge has each body in one coding, until it compresses it itself. */
 export function fileHeaders(policy: CachePolicy): Headers {
   const metering = { shape: "page", counted: false, rule: "" } as const;
-  const circumstances = { appKey: "", metering, saving: null, fromTree: true, likes: [] };
-  const { ETag: _, ...headers } = bodyAnswer({ bytes: "", etag: '""' }, circumstances, policy, undefined).headers;
+  const circumstances = { appKey: "", type: null, metering, saving: null, fromTree: true, likes: [] };
+  const { ETag: _, ...headers } = bodyAnswer(
+    { bytes: "", etag: '""' },
+    circumstances,
+    { ...policy, tagged: false },
+    undefined,
+  ).headers;
   const { Vary = "" } = preflightHeaders();
   return { ...headers, Vary };
 }
@@ -15,6 +21,12 @@ export function fileHeaders(policy: CachePolicy): Headers {
 /** Those of the answer to OPTIONS: it is 204, for anybody. */
 export function preflightHeaders(): Headers {
   return preflightAnswer().headers;
+}
+
+/** What is said when the server is away, as the server says it when the database is. */
+export function awayAnswer(): { readonly headers: Headers; readonly body: string } {
+  const { headers, body } = refusalAnswer(DATABASE_UNAVAILABLE, null);
+  return { headers, body: String(body) };
 }
 
 /** Without the type of the body, for hosts that give that in a word of their own. */

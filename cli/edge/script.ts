@@ -8,6 +8,8 @@ import { fileHeaders, preflightHeaders } from "./headers.ts";
 export type Host =
   | "njs"
   | "cloudflare"
+  | "cloudflare-plain"
+  | "cloudflare-tagged"
   | "cloudfront-request"
   | "cloudfront-response"
   | "netlify"

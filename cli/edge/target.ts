@@ -14,6 +14,8 @@ export type Target = {
   readonly describes: string;
   /** Whether it runs on machines of its own, and is told where the origin is. */
   readonly far: boolean;
+  /** Whether its answers can have tags. */
+  readonly tags?: boolean;
   /** The first file is the one that says how to put all in place. */
   readonly files: (edge: Edge) => EdgeFile[];
 };
@@ -41,6 +43,7 @@ export const TARGETS: readonly Target[] = [
   {
     name: "cloudflare",
     far: true,
+    tags: true,
     describes: "a Cloudflare Worker with the tree as static assets or in R2: all files",
     files: cloudflareFiles,
   },

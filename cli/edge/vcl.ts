@@ -20,7 +20,7 @@ export function rootOf({ pathname }: URL): string {
 }
 
 /** In the long strings of VCL nothing is escaped. */
-export function setHeaders(object: "resp" | "obj", headers: Headers): string {
+export function setHeaders(object: "resp" | "obj" | "beresp", headers: Headers): string {
   return Object.entries(headers)
     .map(([name, value]) => `    set ${object}.http.${name} = {"${value}"};`)
     .join("\n");

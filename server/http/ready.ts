@@ -20,9 +20,9 @@ export function readyOf({ status, headers, body }: Answer): Ready {
 const refusals = new WeakMap<Refusal, Map<string, Ready>>();
 
 /** A refusal that crowds are told is finished once, for each way in which it is told. */
-export function readyRefusal(refusal: Refusal, circumstances: Circumstances | null): Ready {
+export function readyRefusal(refusal: Refusal, circumstances: Circumstances | null, tagged = false): Ready {
   const isSpecial = circumstances === null || circumstances.likes.length > 0;
-  if (isSpecial || !isPassing(refusal)) return readyOf(refusalAnswer(refusal, circumstances));
+  if (isSpecial || !isPassing(refusal)) return readyOf(refusalAnswer(refusal, circumstances, tagged));
   const ways = refusals.get(refusal) ?? new Map<string, Ready>();
   const way = `${circumstances.metering.counted} ${circumstances.fromTree}`;
   const ready = ways.get(way) ?? readyOf(refusalAnswer(refusal, circumstances));

@@ -119,4 +119,10 @@ export const SERVING = {
     "CDN-Cache-Control of free answers",
     header.default(DEFAULT_CACHE_POLICY.cdns),
   ),
+  cacheTags: setting(
+    "--cache-tags",
+    "PRECAST_CACHE_TAGS",
+    "send free answers with the tags (Cache-Tag) that `precast deploy --purge cloudflare` purges",
+    flag,
+  ),
 } as const;

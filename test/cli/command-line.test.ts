@@ -57,6 +57,7 @@ const OWN: Record<string, string[]> = {
     "--ledger-sync",
     "--cache-control",
     "--cdn-cache-control",
+    "--cache-tags",
     "--tree-paths",
     "--admin-port",
     "--admin-host",
@@ -87,7 +88,7 @@ const OWN: Record<string, string[]> = {
   verify: ["--app", "--sample"],
   status: [],
   doctor: ["--fix", "--connections"],
-  edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--write"],
+  edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--cache-tags", "--write"],
   usage: ["--app", "--since", "--until", "--csv"],
 };
 const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)\)$/;

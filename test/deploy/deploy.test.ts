@@ -1,5 +1,5 @@
 /** `precast deploy`: a bucket or a folder becomes the tree, with as little as it takes, in an order that breaks no link. */
-import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -188,6 +188,17 @@ describe("a bucket", () => {
 });
 
 describe("a folder", () => {
+  test("gets another content of the same size a later second, for web servers tell files apart by that", async () => {
+    await place.json(`deploy ${target()}`);
+    const [here, there] = ["out", "web"].map((name) => join(place.folder, name, SHOP_FOLDER, "posts/page/1.json"));
+    const second = Math.floor(Date.now() / 1_000) + 60;
+    utimesSync(there as string, second, second + 0.25);
+    writeFileSync(here as string, readFileSync(here as string, "utf8").replace('"data"', '"DATA"'));
+    await place.json(`deploy ${target()}`);
+    expect(readFileSync(there as string, "utf8")).toBe(readFileSync(here as string, "utf8"));
+    expect(statSync(there as string).mtimeMs).toBe((second + 1) * 1_000);
+  });
+
   const target = () => pathToFileURL(join(place.folder, "web")).href;
 
   test("becomes the tree, and what stays the same keeps its time", async () => {

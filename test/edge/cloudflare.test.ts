@@ -22,16 +22,17 @@ proveEdge({
 });
 
 proveEdge({
-  name: "cloudflare with R2",
-  start: (site) => startWorkerd(site, '(name = "TREE", r2Bucket = "bucket")'),
+  name: "cloudflare with R2 and tags",
+  start: (site) => startWorkerd(site, '(name = "TREE", r2Bucket = "bucket")', "--cache-tags"),
+  line: "--cache-tags",
   passes: [],
   refuses,
   spells: asUri,
 });
 
-async function startWorkerd(site: EdgeSite, binding: string): Promise<Running> {
+async function startWorkerd(site: EdgeSite, binding: string, line = ""): Promise<Running> {
   const home = join(site.place.folder, "worker");
-  await site.place.json(`edge cloudflare --origin ${site.origin.url} --write worker`);
+  await site.place.json(`edge cloudflare --origin ${site.origin.url} --write worker ${line}`);
   const port = await freePort();
   writeFileSync(join(home, "bucket.js"), BUCKET);
   writeFileSync(join(home, "config.capnp"), configuration(site.out, port, binding));

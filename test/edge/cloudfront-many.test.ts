@@ -25,6 +25,7 @@ proveEdge({
     return openCloudfront(folder, site.out, site.origin.url);
   },
   passes: [],
+  pages: true,
   refuses: ({ target }) => !target.startsWith("/api/"),
   spells: null,
 });

@@ -24,6 +24,7 @@ proveEdge({
   passes: [],
   // Outside of the API there are the files of the tree: those are nobody's to ask for.
   refuses: ({ target }) => !target.startsWith("/api/"),
+  pages: true,
   // What is not in the bucket is asked for by its path there.
   spells: null,
 });

@@ -1,5 +1,15 @@
 /** Files and folders of a tree: read, listed, put in place and removed. */
-import { lstatSync, mkdirSync, opendirSync, readFileSync, renameSync, rmdirSync, rmSync } from "node:fs";
+import {
+  lstatSync,
+  mkdirSync,
+  opendirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 
 /** The bytes of a file; null where there is none. */
@@ -112,4 +122,13 @@ export function isFile(path: string): boolean {
 
 function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? "";
+}
+
+/**
+ * What web servers make ETags of is the size and the second of the last change: another content of the same size gets a later
+ * second.
+ */
+export function makeNewer(file: string, former: string): void {
+  const next = Math.floor((statSync(former, { throwIfNoEntry: false })?.mtimeMs ?? 0) / 1_000) + 1;
+  if (statSync(file).mtimeMs < next * 1_000) utimesSync(file, next, next);
 }

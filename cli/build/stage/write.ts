@@ -1,7 +1,7 @@
 /** Compares answers with the files of a tree, and writes those that differ into a stage beside it. */
-import { mkdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { readOrNull } from "./folder.ts";
+import { makeNewer, readOrNull } from "./folder.ts";
 
 /** Answers on their way to the disk: the bytes of all of them, one behind the other. */
 export type Load = {
@@ -43,15 +43,6 @@ function compare(content: Uint8Array, file: string, standing: Standing): Written
   const before = standing === "none" ? null : readOrNull(file);
   if (before === null) return { outcome: "added", before: 0 };
   return { outcome: before.equals(content) ? "same" : "changed", before: before.length };
-}
-
-/**
- * What web servers make ETags of is the size and the second of the last change: another content of the same size gets a later
- * second.
- */
-function makeNewer(file: string, former: string): void {
-  const next = Math.floor((statSync(former, { throwIfNoEntry: false })?.mtimeMs ?? 0) / 1_000) + 1;
-  if (statSync(file).mtimeMs < next * 1_000) utimesSync(file, next, next);
 }
 
 function writeNew(file: string, content: Uint8Array, made: Set<string>): void {

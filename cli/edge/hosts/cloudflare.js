@@ -8,11 +8,3 @@ async function readAsset(assets, file) {
   var response = await assets.fetch("https://tree.invalid" + file);
   return response.status === 200 ? response : null;
 }
-
-export default {
-  fetch: function (request, env) {
-    return answer(request, function (file) {
-      return readTree(env, file);
-    });
-  },
-};

@@ -1,6 +1,6 @@
 /** Caddy: literal names by patterns, the rest from the origin. */
 import type { Edge, EdgeFile } from "../edge.ts";
-import { fileHeaders, type Headers, preflightHeaders } from "../headers.ts";
+import { awayAnswer, fileHeaders, type Headers, preflightHeaders } from "../headers.ts";
 import { PATTERNS } from "../pattern.ts";
 import { comment, sections } from "../text.ts";
 
@@ -29,6 +29,7 @@ const HEAD = [
 
 function site({ apps, out, origin, policy }: Edge): string {
   const known = apps.map(({ key, folder }) => `\t\t~^${key}$ ${folder}`);
+  const away = awayAnswer();
   const files = PATTERNS.map(({ target, file }) => fileRule(target, file));
   return `:80 {
 	# The folder of an app. Two headers are one with a comma, which is no app's.
@@ -56,9 +57,11 @@ ${setHeaders(preflightHeaders())}
 	handle @precast_file {
 		root * ${quoted(out)}
 		rewrite * {precast_file}
-		# The origin knows neither ranges nor dates.
+		# The origin knows neither ranges nor dates, and no condition but If-None-Match.
 		request_header -Range
 		request_header -If-Modified-Since
+		request_header -If-Unmodified-Since
+		request_header -If-Match
 		header -Last-Modified
 		header -Accept-Ranges
 ${setHeaders(fileHeaders(policy))}
@@ -68,6 +71,15 @@ ${setHeaders(fileHeaders(policy))}
 	# The target goes on as it came.
 	handle {
 		reverse_proxy ${origin.protocol}//${origin.host}${origin.protocol === "https:" ? " {\n\t\t\theader_up Host {upstream_hostport}\n\t\t}" : ""}
+	}
+
+	# The origin is away.
+	handle_errors {
+		@precast_away expression {err.status_code} >= 502
+		handle @precast_away {
+${setHeaders(away.headers)}
+			respond ${raw(away.body)} 503
+		}
 	}
 }`;
 }
@@ -81,6 +93,11 @@ function setHeaders(headers: Headers): string {
   return Object.entries(headers)
     .map(([name, value]) => `\t\theader ${name} ${quoted(value)}`)
     .join("\n");
+}
+
+/** Braces of JSON are no placeholders, as long as nothing has such a name. */
+function raw(text: string): string {
+  return `\`${text}\``;
 }
 
 function quoted(text: string): string {

@@ -1,6 +1,6 @@
 /** nginx: plain, which maps literal names by patterns, and with njs, which maps everything by the core. */
 import type { Edge, EdgeFile } from "../edge.ts";
-import { fileHeaders, type Headers, preflightHeaders, withoutType } from "../headers.ts";
+import { awayAnswer, fileHeaders, type Headers, preflightHeaders, withoutType } from "../headers.ts";
 import { PATTERNS } from "../pattern.ts";
 import { foldersOf, readCore, readHost, writeScript } from "../script.ts";
 import { comment, sections } from "../text.ts";
@@ -83,7 +83,14 @@ map "$request_method $precast_app $precast_answer" $precast_file {
 
 function server({ origin, out, policy }: Edge): string {
   const headers = fileHeaders(policy);
-  return `upstream precast_origin {
+  const away = awayAnswer();
+  return `# nginx says 412 where the origin does not mind: what asks so goes there.
+map "$http_if_match$http_if_unmodified_since" $precast_asked {
+  default "/-";
+  "" $precast_file;
+}
+
+upstream precast_origin {
   server ${origin.hostname}:${origin.port || (origin.protocol === "https:" ? 443 : 80)};
   keepalive 32;
 }
@@ -105,23 +112,32 @@ ${addHeaders(headers, "    ")}
     # The origin has neither: a client that knows no date asks by ETag.
     add_header Last-Modified "";
     max_ranges 0;
-    try_files $precast_file @precast_origin;
+    try_files $precast_asked @precast_origin;
   }
 
   # Without a path, proxy_pass sends the target on as it came.
   location @precast_origin {
     proxy_pass ${origin.protocol}//precast_origin;
+    # Of nginx itself, when the origin is away: its own errors come through as they are.
+    error_page 502 504 = @precast_away;
     proxy_http_version 1.1;
     proxy_set_header Connection "";
     proxy_set_header Host ${quoted(origin.host)};
     proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
 ${origin.protocol === "https:" ? `    proxy_ssl_server_name on;\n    proxy_ssl_name ${quoted(origin.hostname)};\n` : ""}  }
+
+  location @precast_away {
+    default_type ${quoted(away.headers["Content-Type"] ?? "")};
+${addHeaders(away.headers, "    ", " always")}
+    return 503 '${away.body}';
+  }
 }`;
 }
 
-function addHeaders(headers: Headers, indent: string): string {
+/** `always` is of what is no success. */
+function addHeaders(headers: Headers, indent: string, always = ""): string {
   return withoutType(headers)
-    .map(([name, value]) => `${indent}add_header ${name} ${quoted(value)};`)
+    .map(([name, value]) => `${indent}add_header ${name} ${quoted(value)}${always};`)
     .join("\n");
 }
 

@@ -1,6 +1,6 @@
 /** Varnish: literal names by patterns, names of hex by its blob module; files come from a static host, for it has none. */
 import type { Edge, EdgeFile } from "../edge.ts";
-import { fileHeaders, preflightHeaders, secondsOf } from "../headers.ts";
+import { awayAnswer, fileHeaders, preflightHeaders, secondsOf } from "../headers.ts";
 import { comment, sections } from "../text.ts";
 import { appRules, rootOf, setHeaders } from "../vcl.ts";
 import { FILES } from "./varnish-names.ts";
@@ -82,6 +82,8 @@ function receive(tree: URL): string {
   unset req.http.X-Precast-Hex;
   unset req.http.X-Precast-Name;
   unset req.http.X-Precast-Target;
+  # The origin knows no ranges.
+  unset req.http.Range;
   if (req.method == "GET" || req.method == "HEAD") {
     call precast_app;
   }
@@ -95,8 +97,7 @@ function receive(tree: URL): string {
   set req.http.X-Precast-Target = req.url;
   set req.url = "${rootOf(tree)}" + req.http.X-Precast-App + "/v1/" + req.http.X-Precast-File;
   set req.backend_hint = precast_tree;
-  # The origin knows neither ranges nor dates.
-  unset req.http.Range;
+  # The origin knows no dates.
   unset req.http.If-Modified-Since;
   unset req.http.Cookie;
   unset req.http.Authorization;
@@ -148,7 +149,16 @@ sub vcl_backend_response {
 }
 
 function deliver({ policy }: Edge): string {
-  return `sub vcl_deliver {
+  const away = awayAnswer();
+  return `# The origin is away. Where it is the static host that is, the request is made again, of the origin.
+sub vcl_backend_error {
+  set beresp.status = 503;
+${setHeaders("beresp", away.headers)}
+  set beresp.body = ${longString(away.body)};
+  return (deliver);
+}
+
+sub vcl_deliver {
   if (req.http.X-Precast-File && resp.status != 200 && resp.status != 304) {
     return (restart);
   }
@@ -169,4 +179,10 @@ ${setHeaders("resp", preflightHeaders())}
     return (deliver);
   }
 }`;
+}
+
+/** A long string of VCL ends at the first `"}`: what ends so itself is put together. */
+function longString(text: string): string {
+  const braces = /\}*$/.exec(text)?.[0] ?? "";
+  return `{"${text.slice(0, text.length - braces.length)}"} + "${braces}"`;
 }

@@ -1,0 +1,7 @@
+export default {
+  fetch: function (request, env) {
+    return answer(request, function (file) {
+      return readTree(env, file);
+    });
+  },
+};
