@@ -1,0 +1,160 @@
+/**
+ * Carries a plan out, in an order in which no link leads nowhere: what is about to be done is noted, files are uploaded, the
+ * manifest is replaced, and what is gone is deleted. Where it fails it says how far it came.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { tagsOf } from "../../shared/tags.ts";
+import type { Before, Wanted } from "./before.ts";
+import { JOURNAL, type Journal, writeJournal } from "./journal.ts";
+import { type LocalTree, markOf, UnfinishedTreeError } from "./local-tree.ts";
+import { MANIFEST, writeManifest } from "./manifest.ts";
+import type { Plan, PlannedFile } from "./plan.ts";
+import { sideBySide } from "./side-by-side.ts";
+import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store.ts";
+import { byFolder, isStatePath, ownerOf } from "./tree-file.ts";
+
+export type Change = {
+  readonly tree: LocalTree;
+  readonly before: Before;
+  readonly plan: Plan;
+  /** Of the manifest that will stand there. */
+  readonly generation: number;
+  /** What earlier deploys have left to be purged, and this one does not touch. */
+  readonly purges: readonly string[];
+};
+
+export type ChangeOptions = Wanted & {
+  readonly out: string;
+  readonly concurrency: number;
+  /** Throws when nothing more may be sent. */
+  readonly permit: () => void;
+  readonly onProgress?: ((progress: { files: number; totalFiles: number; bytes: number }) => void) | undefined;
+};
+
+/** Whether the store honours conditions. */
+type Conditional = { readonly conditional: boolean };
+
+type Work = Change & {
+  readonly store: Store;
+  readonly options: ChangeOptions & Conditional;
+  readonly done: { files: number; bytes: number; deleted: number };
+};
+
+/** It failed; the message says how far it came. */
+export class DeployError extends Error {
+  constructor(cause: unknown, standing: string) {
+    super(`${cause instanceof Error ? cause.message : String(cause)}\n${standing}`, { cause });
+    this.name = "DeployError";
+  }
+}
+
+/** Throws DeployError. */
+export async function changeStore(store: Store, change: Change, options: ChangeOptions & Conditional): Promise<void> {
+  const done = { files: 0, bytes: 0, deleted: 0 };
+  const work: Work = { store, options, done, ...change };
+  const { plan } = change;
+  const [writes, removes] = [plan.writes.flat().length, plan.removes.flat().length];
+  const again = "Run the deploy again: it goes on from there.";
+  await inStage(`Nothing was changed. ${again}`, () => beginJournal(work));
+  await inStage(
+    () => `${done.files} of ${writes} files were uploaded, and nothing was deleted. ${again}`,
+    () => upload(work),
+  );
+  await inStage(
+    `All ${writes} files were uploaded; the manifest was not replaced, and nothing was deleted. ${again}`,
+    () => replaceManifest(work),
+  );
+  await inStage(
+    () => `All ${writes} files were uploaded; ${done.deleted} of ${removes} were deleted. ${again}`,
+    () => removeOld(work),
+  );
+}
+
+export async function inStage<T>(standing: string | (() => string), run: () => Promise<T>): Promise<T> {
+  return run().catch((error: unknown) => {
+    throw new DeployError(error, typeof standing === "string" ? standing : standing());
+  });
+}
+
+/** From here on the manifest is not believed about these files. */
+async function beginJournal(work: Work): Promise<void> {
+  const { plan, before, generation, purges } = work;
+  const writes = plan.writes.flat().map(({ path }) => path);
+  const journal: Journal = { generation, writes, removes: plan.removes.flat(), purges };
+  await replaceNote(work, JOURNAL, writeJournal(journal), before.etags.journal);
+}
+
+async function upload(work: Work): Promise<void> {
+  const { plan, options, done } = work;
+  const totalFiles = plan.writes.flat().length;
+  const apps = byFolder(work.tree.apps);
+  for (const step of plan.writes) {
+    await sideBySide(step, options.concurrency, async (file) => {
+      await uploadFile(work, file, isStatePath(file.path) ? PRIVATE_HEADERS : headersOf(file.path, apps, options));
+      done.files += 1;
+      done.bytes += file.size;
+      options.onProgress?.({ files: done.files, totalFiles, bytes: done.bytes });
+    });
+  }
+}
+
+function headersOf(
+  path: string,
+  apps: ReadonlyMap<string, string>,
+  { cacheControl, cdnCacheControl }: Wanted,
+): FileHeaders {
+  const { app, type } = ownerOf(path, apps);
+  return { cacheControl, cdnCacheControl, tags: app === null ? [] : tagsOf(app, type) };
+}
+
+async function uploadFile(work: Work, { path, sha256 }: PlannedFile, headers: FileHeaders): Promise<void> {
+  const bytes = readPlanned(work.options.out, path, sha256);
+  await work.store.put(path, bytes, { headers, sha256, permit: work.options.permit });
+}
+
+/** What is uploaded is the tree that was looked at, and no mixture of two. */
+function readPlanned(out: string, path: string, sha256: string): Uint8Array<ArrayBuffer> {
+  try {
+    const bytes = readFileSync(join(out, path));
+    if (markOf(bytes).sha256 === sha256) return bytes;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  throw new UnfinishedTreeError(`A build has changed ${out} meanwhile.`);
+}
+
+async function replaceManifest(work: Work): Promise<void> {
+  const { tree, before, generation, options } = work;
+  const { cacheControl, cdnCacheControl } = options;
+  const { apps, files } = tree;
+  const text = writeManifest({ generation, cacheControl, cdnCacheControl, apps, files });
+  await replaceNote(work, MANIFEST, text, before.etags.manifest);
+}
+
+/** `etag` is that of what was read before; null where nothing was. */
+async function replaceNote(work: Work, key: string, text: string, etag: string | null): Promise<void> {
+  const { store, options } = work;
+  const condition = etag === null ? ({ kind: "absent" } as const) : ({ kind: "etag", etag } as const);
+  const bytes = new TextEncoder().encode(text);
+  const { kind } = await store.put(key, bytes, {
+    headers: PRIVATE_HEADERS,
+    sha256: markOf(bytes).sha256,
+    condition: options.conditional ? condition : undefined,
+    permit: work.options.permit,
+  });
+  if (kind === "put") return;
+  // The answer to a try that went well may have been lost.
+  if ((await store.get(key))?.bytes.equals(bytes)) return;
+  throw new Error(`Another deploy has replaced ${key} in ${store.name} meanwhile.`);
+}
+
+async function removeOld(work: Work): Promise<void> {
+  const { store, plan, options, done } = work;
+  for (const step of plan.removes) {
+    await sideBySide(step, options.concurrency, async (path) => {
+      await store.remove(path, options.permit);
+      done.deleted += 1;
+    });
+  }
+}
