@@ -110,7 +110,7 @@ describe("identical live requests", () => {
     const asked = [get(LIST), get(LIST), get(LIST)];
     await activity.runs(1);
     await activity.query(
-      "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'precast' AND state = 'active'",
+      "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE application_name = 'precast' AND datname = current_database() AND state = 'active'",
     );
     for (const got of await Promise.all(asked)) {
       // An administrator did that: the limit had not passed.
