@@ -1,18 +1,17 @@
 /**
  * `precast edge cloudfront`: CloudFront itself cannot be run here. Its functions run in Node with nothing but the language
- * and in nginx's njs, and in a stand-in for CloudFront with a bucket and failover.
+ * and in the shell of njs, and in a stand-in for CloudFront with a bucket and failover.
  */
+import { execFileSync } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openCloudfront, openFunction, requestOf } from "../support/edge-cloudfront.ts";
 import { type MapRequest, openCore } from "../support/edge-core.ts";
-import { startNginxWith } from "../support/edge-nginx.ts";
-import { findNginxModule, findProgram, type Running } from "../support/edge-program.ts";
+import { findProgram } from "../support/edge-program.ts";
 import { proveEdge } from "../support/edge-proof.ts";
 import { type EdgeSite, openEdgeSite } from "../support/edge-site.ts";
 import { edgeVectors, type Vector } from "../support/edge-vectors.ts";
-import { ask } from "../support/site.ts";
 
 proveEdge({
   name: "cloudfront",
@@ -29,8 +28,7 @@ proveEdge({
   spells: null,
 });
 
-const NGINX = findProgram("nginx");
-const NJS = findNginxModule("ngx_http_js_module.so");
+const NJS = findProgram("njs");
 
 describe("the function for the viewer's request", () => {
   let site: EdgeSite;
@@ -59,33 +57,24 @@ describe("the function for the viewer's request", () => {
     }
   });
 
-  test.skipIf(NGINX === null || NJS === null)("does the same in nginx's njs", async () => {
-    const script = `${readFileSync(join(folder, "viewer-request.js"), "utf8")}\n${RUN}`;
-    writeFileSync(join(folder, "run.js"), script);
-    const conf = "js_import run from run.js;\nserver { listen 127.0.0.1:PORT; location / { js_content run.run; } }";
-    const nginx: Running = await startNginxWith(folder, conf, `load_module ${NJS};`, NGINX as string);
-    try {
-      for (const vector of vectors) {
-        const request = { ...eventOf(vector), query: eventOf(vector).rawQueryString() ?? null };
-        const event = encodeURIComponent(JSON.stringify(request));
-        const { json } = await ask(nginx.url, `/?${event}`);
-        expect(`${told(vector)} ${json}`).toBe(`${told(vector)} ${expectedOf(map, vector)}`);
-      }
-    } finally {
-      await nginx.stop();
-    }
+  test.skipIf(NJS === null)("does the same in the shell of njs", () => {
+    const requests = vectors.map(eventOf).map((request) => ({ ...request, query: request.rawQueryString() ?? null }));
+    writeFileSync(join(folder, "requests.json"), JSON.stringify(requests));
+    writeFileSync(join(folder, "run.js"), `${readFileSync(join(folder, "viewer-request.js"), "utf8")}\n${RUN}`);
+    const output = execFileSync(NJS as string, ["run.js"], { cwd: folder, encoding: "utf8" });
+    const found = output.trim().split("\n");
+    const lines = vectors.map((vector, at) => `${told(vector)} ${found[at]}`);
+    expect(lines).toEqual(vectors.map((vector) => `${told(vector)} ${expectedOf(map, vector)}`));
   });
 });
 
-const RUN = `function run(r) {
-  var request = JSON.parse(decodeURIComponent(r.variables.args));
+const RUN = `JSON.parse(require("fs").readFileSync("requests.json", "utf8")).forEach(function (request) {
   request.rawQueryString = function () {
     return request.query === null ? undefined : request.query;
   };
   var result = handler({ request: request });
-  r.return(200, JSON.stringify(String(result.statusCode === undefined ? result.uri : result.statusCode)));
-}
-export default { run };
+  console.log(String(result.statusCode === undefined ? result.uri : result.statusCode));
+});
 `;
 
 const told = ({ method, target, keys }: Vector) => `${method} ${target} [${keys}]`;

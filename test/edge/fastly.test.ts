@@ -1,9 +1,10 @@
 /**
- * `precast edge fastly`: Fastly cannot be run here, and no compiler but its own reads its VCL. What can be seen without is
- * whether its rules name the right files: they are read from the text and followed.
+ * `precast edge fastly`: Fastly cannot be run here. What can be seen without is whether falco, a linter of Fastly's language, finds a
+ * mistake in its VCL, and whether its rules name the right files: they are read from the text and followed.
  */
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { EDGE_KEY } from "../support/edge-apps.ts";
@@ -52,6 +53,33 @@ function textOf(expression: string, groups: RegExpExecArray): string {
   };
   return expression.replace(word, read);
 }
+
+/** Where the linter's program is in its package. */
+const LINTED = ["linux-x64", "darwin-x64", "darwin-arm64"].includes(`${process.platform}-${process.arch}`);
+
+/** Fastly declares the hosts of a service itself. */
+const HOSTS = ["origin", "tree"]
+  .map((name) => `backend F_precast_${name} { .host = "${name}.example.com"; }\n`)
+  .join("");
+
+async function mistakesIn(text: string): Promise<string[]> {
+  const { lint } = createRequire(import.meta.url)("falco-js") as { lint: (path: string) => Promise<string> };
+  const path = join(site.place.folder, "linted.vcl");
+  writeFileSync(path, HOSTS + text);
+  const { LintErrors, ParseErrors } = JSON.parse(await lint(path)) as Linted;
+  const serious = Object.values(LintErrors)
+    .flat()
+    .filter(({ Severity }) => Severity !== "Info");
+  return [...serious, ...Object.values(ParseErrors).flat()].map(({ Message }) => Message);
+}
+
+type Linted = Record<"LintErrors" | "ParseErrors", Record<string, { Severity?: string; Message: string }[]>>;
+
+test.skipIf(!LINTED)("a linter of its language finds no mistake, and would find one", async () => {
+  expect(await mistakesIn(vcl)).toEqual([]);
+  expect(await mistakesIn(vcl.replace("digest.hash_sha256", "digest.hash_sha999"))).not.toEqual([]);
+  expect(await mistakesIn(vcl.replace("return(pass);", "return(pass)"))).not.toEqual([]);
+});
 
 test("its rules name the file that the core names, or none", () => {
   let named = 0;
