@@ -9,7 +9,7 @@ export type Choice = {
   /** Where the next query goes. */
   readonly choose: () => Source;
   /** Asks there, and elsewhere when that fails: nothing is written. */
-  readonly ask: <T>(controller: AbortController, run: Ask<T>) => Promise<T>;
+  readonly ask: Source["ask"];
   readonly state: () => LiveState;
   /** How many each has answered: the primary, then the replicas. */
   readonly answered: () => readonly number[];
@@ -40,16 +40,16 @@ export function openChoice(primary: Source, readers: readonly Reader[]): Choice 
     return [primary, ...usable()].find((source) => !asked.includes(source) && !source.isAway());
   }
 
-  async function ask<T>(controller: AbortController, run: Ask<T>): Promise<T> {
+  async function ask<T>(controller: AbortController, kind: string | null, run: Ask<T>): Promise<T> {
     // There is no other to ask when it fails.
-    if (readers.length === 0) return primary.ask(controller, run);
+    if (readers.length === 0) return primary.ask(controller, kind, run);
     const { signal } = controller;
     const asked = [choose()];
     turn++;
     for (;;) {
       const source = asked.at(-1) as Source;
       try {
-        return await withOwn(signal, (own) => source.ask(own, run));
+        return await withOwn(signal, (own) => source.ask(own, kind, run));
       } catch (error) {
         const other = signal.aborted || !isItsOwn(error, source !== primary) ? undefined : chooseOther(asked);
         if (other === undefined) throw error;

@@ -33,7 +33,7 @@ type Line = {
 };
 
 export function openEditions({ ask, limit, instead }: EditionsOptions): Editions {
-  const readings = openSharing<Edition | Refusal>(instead);
+  const readings = openSharing<Edition | Refusal>();
   const lines = new Map<string, Line>();
   let last = 0;
 
@@ -55,9 +55,9 @@ export function openEditions({ ask, limit, instead }: EditionsOptions): Editions
   return (appKey, slugs, gone) => {
     const name = `${appKey} ${slugs.join(" ")}`;
     const number = lines.get(name)?.next ?? ++last;
-    return readings(`${name} ${number}`, null, gone, (controller) =>
-      readInTurn(name, number, (left) => ask(controller, (session) => readEdition(session, appKey, slugs), left)),
-    );
+    const read = (controller: AbortController) =>
+      readInTurn(name, number, (left) => ask(controller, (session) => readEdition(session, appKey, slugs), left));
+    return readings(`${name} ${number}`, null, gone, read, instead);
   };
 }
 

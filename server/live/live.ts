@@ -14,6 +14,7 @@ import type { SlotBook } from "../../shared/sql/slots.ts";
 import { type LiveState, openChoice } from "./choice.ts";
 import { type Edition, openEditions } from "./editions.ts";
 import { answerKept, type Keeper } from "./kept.ts";
+import { kindOf } from "./kind.ts";
 import type { Replica } from "./replica.ts";
 import { openSharing } from "./sharing.ts";
 import { type Ask, openSource, type SourceOptions } from "./source.ts";
@@ -39,24 +40,33 @@ export function openLive(database: Database, options: LiveOptions): Live {
     replicas.map((replica) => ({ source: openSource(replica.database, options), standing: replica.standing })),
   );
   const apps = openSharing<App | null>();
-  const answers = openSharing<Answered | Refusal>(refuseAtOnce);
-  const editions = openEditions({ ask, limit: queryTimeout, instead: refuseAtOnce });
+  const answers = openSharing<Answered | Refusal>();
+  const editions = openEditions({
+    ask: (controller, run, left) => ask(controller, null, run, left),
+    limit: queryTimeout,
+    instead: () => refuseAtOnce(null),
+  });
   const slots: SlotBook = new Map();
   /** Keys that no app had when the database was last asked. */
   const strangers = new Set<string>();
 
   /** Crowds are refused so: it costs far less than to begin something for each and to give it up. */
-  function refuseAtOnce(): Refusal | null {
+  function refuseAtOnce(kind: string | null): Refusal | null {
     const source = sources.choose();
     if (source.isAway()) return DATABASE_UNAVAILABLE;
-    return source.isFull() ? OVERLOADED : null;
+    return source.isFull(kind) ? OVERLOADED : null;
   }
 
   /** `left` is in milliseconds. */
-  async function ask<T>(controller: AbortController, run: Ask<T>, left = queryTimeout): Promise<T> {
+  async function ask<T>(
+    controller: AbortController,
+    kind: string | null,
+    run: Ask<T>,
+    left = queryTimeout,
+  ): Promise<T> {
     const limit = setTimeout(() => controller.abort(), left);
     try {
-      return await sources.ask(controller, run);
+      return await sources.ask(controller, kind, run);
     } finally {
       clearTimeout(limit);
     }
@@ -65,7 +75,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
   async function findApp(key: string, gone: AbortSignal): Promise<App | null> {
     try {
       const app = await apps(key, null, gone, (controller) =>
-        ask(controller, (session) => readApp(session, key, options)),
+        ask(controller, null, (session) => readApp(session, key, options)),
       );
       if (app === null) remember(strangers, key);
       else strangers.delete(key);
@@ -82,11 +92,12 @@ export function openLive(database: Database, options: LiveOptions): Live {
     if (plan.kind === "schema") return bodyOf(schemaBody(plan.type));
     const key = `${app.key} ${knownKeyOf(plan)}`;
     const deadline = performance.now() + queryTimeout;
-    const answer = (edition?: Edition) =>
-      answers(`${key} ${edition}`, app, gone, (controller) => {
-        const left = Math.max(0, deadline - performance.now());
-        return ask(controller, (session) => answerLive(session, app, plan, slots), left);
-      });
+    const kind = `${app.key} ${kindOf(plan)}`;
+    const work = (controller: AbortController) => {
+      const left = Math.max(0, deadline - performance.now());
+      return ask(controller, kind, (session) => answerLive(session, app, plan, slots), left);
+    };
+    const answer = (edition?: Edition) => answers(`${key} ${edition}`, app, gone, work, () => refuseAtOnce(kind));
     return answerKept(keeper, { app, plan, key, answer, readEdition: (slugs) => editions(app.key, slugs, gone) });
   }
 

@@ -1,70 +1,150 @@
-/** The bound of live work: so much runs at once, so much waits for that in its order, and more is refused at once. */
+/**
+ * The bound of live work: so much runs at once, so much waits for that in its order, and more is refused at once. Work of a
+ * slow kind gets half of the places, so that the rest finds one; and nobody waits for what would come too late for him.
+ */
 import { DatabaseFault, notBegun } from "../../shared/database/fault.ts";
+import { openAllowance } from "./allowance.ts";
+import { openPace } from "./pace.ts";
 
 export type Queue = {
-  /** Throws a DatabaseFault when too many wait already, and when the signal aborts before the work has begun. */
-  readonly run: <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>;
-  /** Whether more would be refused. */
-  readonly isFull: () => boolean;
+  /**
+   * Work of the same kind takes about as long; null for what never takes long. Throws a DatabaseFault when too many wait
+   * already, and when the signal aborts before the work has begun.
+   */
+  readonly run: <T>(signal: AbortSignal, kind: string | null, work: () => Promise<T>) => Promise<T>;
+  /** Whether more of the kind would be refused. */
+  readonly isFull: (kind: string | null) => boolean;
   readonly counts: () => { readonly running: number; readonly waiting: number };
 };
 
 export type QueueLimits = {
   readonly atOnce: number;
   readonly waiting: number;
-  /** Milliseconds. Who has waited so long is refused. */
-  readonly patience: number;
+  /** Milliseconds from when work is asked for to when it is given up, its waiting included. */
+  readonly limit: number;
 };
 
-export function openQueue(limits: QueueLimits): Queue {
-  let running = 0;
-  const waiting = new Set<() => void>();
-  const isFull = () => running >= limits.atOnce && waiting.size >= limits.waiting;
+type Running = { readonly kind: string | null; readonly since: number };
+type Waiting = { readonly kind: string | null; readonly begin: () => void };
 
-  function enter(signal: AbortSignal): Promise<void> {
+/** The part of the limit from which on work is slow. */
+const SLOW = 1 / 20;
+
+export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue {
+  const running = new Set<Running>();
+  const waiting = new Set<Waiting>();
+  const pace = openPace();
+  const slowPlaces = openAllowance(Math.ceil(atOnce / 2));
+
+  /** Milliseconds: by those that have ended, and by those that have not. */
+  function expected(kind: string | null): number {
+    if (kind === null) return 0;
+    const now = performance.now();
+    let longest = pace.expected(kind);
+    for (const one of running) if (one.kind === kind) longest = Math.max(longest, now - one.since);
+    return longest;
+  }
+
+  const isSlow = (kind: string | null) => expected(kind) >= limit * SLOW;
+
+  /** What begins has at least as much time left: with less, a database that hangs would do little but begin and cancel. */
+  function patienceOf(kind: string | null): number {
+    const half = limit / 2;
+    return isSlow(kind) ? Math.min(half, Math.max(0, limit - expected(kind))) : half;
+  }
+
+  function hasPlace(kind: string | null): boolean {
+    if (running.size >= atOnce) return false;
+    return !isSlow(kind) || count(running, isSlow) < slowPlaces.places();
+  }
+
+  /** Of slow work no more waits than will come in time. */
+  function hasRoom(kind: string | null): boolean {
+    if (waiting.size >= most) return false;
+    if (!isSlow(kind)) return true;
+    const rounds = patienceOf(kind) / expected(kind);
+    return count(waiting, (other) => other === kind) < Math.min(most / 2, rounds * slowPlaces.places());
+  }
+
+  const isFull = (kind: string | null) => !hasPlace(kind) && !hasRoom(kind);
+
+  function start(kind: string | null): Running {
+    const place = { kind, since: performance.now() };
+    running.add(place);
+    return place;
+  }
+
+  function enter(signal: AbortSignal, kind: string | null): Running | Promise<Running> {
     if (signal.aborted) throw notBegun();
-    if (running < limits.atOnce) {
-      running++;
-      return Promise.resolve();
-    }
-    if (isFull()) throw new DatabaseFault("overloaded", "too many live queries wait");
+    if (hasPlace(kind)) return start(kind);
+    if (!hasRoom(kind)) throw new DatabaseFault("overloaded", "too many live queries wait");
     return new Promise((resolve, reject) => {
       const begin = () => {
         leaveLine();
-        resolve();
+        resolve(start(kind));
       };
       const giveUp = () => {
         leaveLine();
         reject(notBegun());
       };
+      const waits: Waiting = { kind, begin };
       const leaveLine = () => {
-        waiting.delete(begin);
-        clearTimeout(limit);
+        waiting.delete(waits);
+        clearTimeout(clock);
         signal.removeEventListener("abort", giveUp);
       };
-      const limit = setTimeout(giveUp, limits.patience);
+      const clock = setTimeout(giveUp, patienceOf(kind));
       signal.addEventListener("abort", giveUp, { once: true });
-      waiting.add(begin);
+      waiting.add(waits);
     });
   }
 
-  /** The place goes to whoever has waited longest. */
-  function leave(): void {
-    const [next] = waiting;
-    if (next === undefined) running--;
-    else next();
+  /** The place goes to whoever has waited longest, of those who may have it. */
+  function leave(place: Running): void {
+    running.delete(place);
+    for (const { kind, begin } of waiting) {
+      if (running.size >= atOnce) return;
+      if (hasPlace(kind)) begin();
+    }
+  }
+
+  function learn({ kind, since }: Running, isDone: boolean): void {
+    if (kind === null) return;
+    const now = performance.now();
+    const took = now - since;
+    if (isDone) pace.ended(kind, took);
+    else pace.givenUp(kind, took);
+    if (isDone && took >= limit * SLOW) slowPlaces.inTime();
+    // Else its client has gone away.
+    if (!isDone && took >= limit / 2) slowPlaces.tooLate(since, now);
   }
 
   return {
-    run: async (signal, work) => {
-      await enter(signal);
+    run: async (signal, kind, work) => {
+      const place = await enter(signal, kind);
       try {
-        return await work();
+        const result = await work();
+        learn(place, true);
+        return result;
+      } catch (error) {
+        if (isGivenUp(error, signal)) learn(place, false);
+        throw error;
       } finally {
-        leave();
+        leave(place);
       }
     },
     isFull,
-    counts: () => ({ running, waiting: waiting.size }),
+    counts: () => ({ running: running.size, waiting: waiting.size }),
   };
+}
+
+function count(some: Iterable<{ readonly kind: string | null }>, test: (kind: string | null) => boolean): number {
+  let found = 0;
+  for (const { kind } of some) if (test(kind)) found++;
+  return found;
+}
+
+/** A database that is away says nothing of the work. */
+function isGivenUp(error: unknown, signal: AbortSignal): boolean {
+  return error instanceof DatabaseFault && error.reason === "timeout" && !(signal.reason instanceof DatabaseFault);
 }

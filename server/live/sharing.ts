@@ -3,13 +3,15 @@ import { isDeepStrictEqual } from "node:util";
 
 /**
  * Two share when both key and subject are the same; a subject is compared by content. `work` is told to end through its
- * controller when the last who wanted it has gone. Throws the reason of the signal.
+ * controller when the last who wanted it has gone. `instead` gives what is answered where new work must not begin, and null
+ * where it may. Throws the reason of the signal.
  */
 export type Sharing<T> = (
   key: string,
   subject: unknown,
   signal: AbortSignal,
   work: (controller: AbortController) => Promise<T>,
+  instead?: () => T | null,
 ) => Promise<T>;
 
 type Flight<T> = {
@@ -19,8 +21,7 @@ type Flight<T> = {
   sharers: number;
 };
 
-/** `instead` gives what is answered where new work must not begin, and null where it may. */
-export function openSharing<T>(instead: () => T | null = () => null): Sharing<T> {
+export function openSharing<T>(): Sharing<T> {
   const flights = new Map<string, Flight<T>>();
 
   function start(key: string, subject: unknown, work: (controller: AbortController) => Promise<T>): Flight<T> {
@@ -36,12 +37,16 @@ export function openSharing<T>(instead: () => T | null = () => null): Sharing<T>
     return flight;
   }
 
-  return async (key, subject, signal, work) => {
+  return async (key, subject, signal, work, instead = nothing) => {
     signal.throwIfAborted();
     const flying = flights.get(key);
     if (flying !== undefined && isDeepStrictEqual(flying.subject, subject)) return join(flying, signal);
     return instead() ?? join(start(key, subject, work), signal);
   };
+}
+
+function nothing(): null {
+  return null;
 }
 
 function join<T>(flight: Flight<T>, signal: AbortSignal): Promise<T> {

@@ -4,8 +4,8 @@ import { takePulse } from "./pulse.ts";
 import { openQueue, type Queue } from "./queue.ts";
 
 export type Source = {
-  /** Asks when its turn comes. The controller is told when the database goes away meanwhile. */
-  readonly ask: <T>(controller: AbortController, run: Ask<T>) => Promise<T>;
+  /** Asks when its turn comes. The controller is told when the database goes away meanwhile. For `kind` see Queue. */
+  readonly ask: <T>(controller: AbortController, kind: string | null, run: Ask<T>) => Promise<T>;
   readonly isAway: () => boolean;
   readonly isFull: Queue["isFull"];
   readonly counts: Queue["counts"];
@@ -26,16 +26,15 @@ export type SourceOptions = {
 
 export function openSource(database: Database, { connections, queue, queryTimeout }: SourceOptions): Source {
   const atOnce = database.kind === "embedded" ? 1 : connections;
-  // What begins has at least as much time left: with less, a database that hangs would do little but begin and cancel.
-  const line = openQueue({ atOnce, waiting: queue, patience: queryTimeout / 2 });
+  const line = openQueue({ atOnce, waiting: queue, limit: queryTimeout });
   const pulse = takePulse({ probe: database.probe, onAway: database.renew });
   let answered = 0;
 
   return {
-    ask: async (controller, run) => {
+    ask: async (controller, kind, run) => {
       const { signal } = controller;
       const session = { query: (query: Query) => database.query(query, signal) };
-      const result = await pulse.during(controller, () => line.run(signal, () => run(session)));
+      const result = await pulse.during(controller, () => line.run(signal, kind, () => run(session)));
       answered++;
       return result;
     },

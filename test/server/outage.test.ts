@@ -135,11 +135,11 @@ describe("with connections that break", () => {
   let activity: Activity;
 
   beforeAll(async () => {
-    store = await openStore("postgres", { queryTimeout: 500, connections: 3, queue: 10 });
+    store = await openStore("postgres", { queryTimeout: 500, connections: 6, queue: 10 });
     await loadBundles(store, [GOODS]);
     await buildSite(store);
     line = await openLine(store.url as string);
-    database = await openDatabase({ url: line.url, dataDir: "", queryTimeout: 500, connections: 4 });
+    database = await openDatabase({ url: line.url, dataDir: "", queryTimeout: 500, connections: 7 });
     door = await openDoor({ ...store, database }, join(store.folder, "out"), { memory: 0 });
     activity = await observe(store.url as string);
   });

@@ -1,0 +1,33 @@
+/**
+ * What live queries have in common that take about as long: the type, what it is filtered and sorted by, how deep the page is and
+ * how short the shortest word, for words of one and two letters find no index.
+ */
+import type { Condition } from "../../shared/condition.ts";
+import type { ListPlan, Plan, SearchPlan } from "../../shared/plan.ts";
+
+const INDEXED = 3;
+
+export function kindOf(plan: Plan): string {
+  switch (plan.kind) {
+    case "catalog":
+      return plan.kind;
+    case "schema":
+    case "entry":
+      return `${plan.kind} ${plan.type.slug}`;
+    case "list":
+      return pagesOf(plan);
+    case "search":
+      return `${pagesOf(plan)} ${Math.min(INDEXED, ...plan.words.map((word) => word.length))}`;
+  }
+}
+
+function pagesOf({ kind, type, conditions, sort, page, perPage }: ListPlan | SearchPlan): string {
+  const order = sort === null ? "" : `${sort.descending ? "-" : ""}${sort.column.name}`;
+  const digits = String(page * BigInt(perPage)).length;
+  return `${kind} ${type.slug} ${conditions.map(nameOf).join(",")} ${order} ${digits}`;
+}
+
+function nameOf(condition: Condition): string {
+  const { kind, column } = condition;
+  return `${column.name} ${kind === "equals" ? `${kind} ${condition.negated}` : condition.operator}`;
+}
