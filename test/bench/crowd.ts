@@ -21,11 +21,15 @@ export type Crowd = {
 const THIS = fileURLToPath(import.meta.url);
 
 /** The clients take the shots in turn. */
-type Wanted = { readonly url: string; readonly clients: number; readonly shots: readonly Shot[] };
+type Wanted = {
+  readonly url: string;
+  readonly clients: number;
+  readonly shots: readonly Shot[];
+  /** Milliseconds after which they ask again when they are refused, on average. */
+  readonly pause: number;
+};
 type Order = Wanted | "begin" | "end" | "stop";
 
-/** Milliseconds after a refusal, on average. Retry-After says ten times that. */
-const IMPATIENCE = 100;
 /** They come within so many milliseconds of each other. */
 const ARRIVAL = 1_000;
 
@@ -50,17 +54,17 @@ export function openCrowd(wanted: Wanted): Crowd {
 }
 
 /** No two wait equally long: in step with each other they would be one burst after the next. */
-function beImpatient(): (status: number | null) => number {
+function askAgain(pause: number): (status: number | null) => number {
   const random = randomFrom(2);
   return (status) => {
     if (status === null) return random.below(ARRIVAL);
-    return status === 503 ? IMPATIENCE / 2 + random.below(IMPATIENCE) : 0;
+    return status === 503 ? pause / 2 + random.below(pause) : 0;
   };
 }
 
-function come({ url, clients, shots }: Wanted): Traffic {
+function come({ url, clients, shots, pause }: Wanted): Traffic {
   const own = shots.map((shot) => ({ ...shot, bytes: Buffer.from(shot.bytes) }));
-  return openLoop(url, clients, inTurn(own), beImpatient());
+  return openLoop(url, clients, inTurn(own), askAgain(pause));
 }
 
 let crowd: Traffic | null = null;

@@ -24,15 +24,19 @@ const PER_SECOND = 1_000;
 const CLIENTS = 500;
 /** Many more than there are clients: what is the same could share one query. */
 const WISHES = 20_000;
+/** Milliseconds between a refusal and the next try: as Retry-After says, and ten times as soon. */
+const PAUSES = [1_000, 100] as const;
 const LOOKS = 20;
 /** Answered when the database is back, refused, waited in vain. */
 const EXPECTED = /^(200|503|504)\b/;
 
+/** Those of each pause: without its crowd right before, or with it. */
+type Rounds = ReadonlyMap<number, Round[]>;
 type Side = {
   readonly served: Served;
   readonly shots: readonly Shot[];
-  readonly calm: Round[];
-  readonly crowded: Round[];
+  readonly calm: Rounds;
+  readonly crowded: Rounds;
 };
 type Sides = { readonly ours: Side; readonly bare: Side; readonly refused: Round[]; readonly faults: string[] };
 
@@ -50,14 +54,16 @@ export async function overloadCase(work: Work<ServeOptions>): Promise<Found> {
     const sideOf = (served: Served): Side => ({
       served,
       shots: shotsOf(served.url, asks, recorded, PLAIN),
-      calm: [],
-      crowded: [],
+      calm: noRounds(),
+      crowded: noRounds(),
     });
     const sides: Sides = { ours: sideOf(served), bare: sideOf(bare), refused: [], faults: [] };
     for (let round = 1; round <= options.rounds; round++) {
       say(`overload: round ${round}`);
-      await runBare(work, site, sides);
-      await runOurs(work, site, sides);
+      for (const pause of PAUSES) {
+        await runBare(work, site, sides, pause);
+        await runOurs(work, site, sides, pause);
+      }
     }
     return { rows: rowsOf(sides), faults: sides.faults };
   } finally {
@@ -65,16 +71,26 @@ export async function overloadCase(work: Work<ServeOptions>): Promise<Found> {
   }
 }
 
-async function runOurs(work: Work<ServeOptions>, site: Site, { ours, refused, faults }: Sides): Promise<void> {
+function noRounds(): Rounds {
+  return new Map(PAUSES.map((pause) => [pause, []]));
+}
+
+async function runOurs(
+  work: Work<ServeOptions>,
+  site: Site,
+  { ours, refused, faults }: Sides,
+  pause: number,
+): Promise<void> {
   await withStream(
     work,
     ours,
+    pause,
     async (stream, seconds) => {
       await whileHanging(site, async (release) => {
-        const crowd = openCrowd({ url: ours.served.url, clients: CLIENTS, shots: crowdShots(site) });
+        const crowd = openCrowd({ url: ours.served.url, clients: CLIENTS, shots: crowdShots(site), pause });
         await crowd.here;
         crowd.begin();
-        await watch(ours, stream, seconds, faults);
+        await watch(ours, pause, stream, seconds, faults);
         const seen = await crowd.end();
         const { kind, wrong } = await lookAtRefusal(site, ours.served);
         refused.push(roundOf(seen, null, kind));
@@ -88,14 +104,15 @@ async function runOurs(work: Work<ServeOptions>, site: Site, { ours, refused, fa
   );
 }
 
-async function runBare(work: Work<ServeOptions>, site: Site, { bare, faults }: Sides): Promise<void> {
+async function runBare(work: Work<ServeOptions>, site: Site, { bare, faults }: Sides, pause: number): Promise<void> {
   await withStream(
     work,
     bare,
+    pause,
     async (stream, seconds) => {
-      const crowd = openCrowd({ url: bare.served.url, clients: CLIENTS, shots: crowdShots(site) });
+      const crowd = openCrowd({ url: bare.served.url, clients: CLIENTS, shots: crowdShots(site), pause });
       await crowd.here;
-      await watch(bare, stream, seconds, faults);
+      await watch(bare, pause, stream, seconds, faults);
       await crowd.stop();
     },
     faults,
@@ -106,20 +123,27 @@ async function runBare(work: Work<ServeOptions>, site: Site, { bare, faults }: S
 async function withStream(
   { options }: Work<ServeOptions>,
   { served, shots, calm }: Side,
+  pause: number,
   use: (stream: Traffic, seconds: number) => Promise<void>,
   faults: string[],
 ): Promise<void> {
   const stream = openStream(served.url, options.connections, inTurn(shots), PER_SECOND);
   const { seen } = await watchWindow(served, options.seconds, stream);
-  calm.push(roundOf(seen, null));
+  calm.get(pause)?.push(roundOf(seen, null));
   faults.push(...seen.faults);
   await use(stream, options.seconds);
   await stream.stop();
 }
 
-async function watch({ served, crowded }: Side, stream: Traffic, seconds: number, faults: string[]): Promise<void> {
+async function watch(
+  { served, crowded }: Side,
+  pause: number,
+  stream: Traffic,
+  seconds: number,
+  faults: string[],
+): Promise<void> {
   const { seen } = await watchWindow(served, seconds, stream);
-  crowded.push(roundOf(seen, null));
+  crowded.get(pause)?.push(roundOf(seen, null));
   faults.push(...seen.faults);
 }
 
@@ -176,27 +200,33 @@ function unexpected(seen: Seen): string[] {
 
 function rowsOf({ ours, bare, refused }: Sides) {
   const name = `cached, ${PER_SECOND.toLocaleString("en")} a second`;
-  const crowd = `${CLIENTS} clients want more`;
-  const p99OfCalm = ({ calm, crowded }: Side) => ratioOf("p99", crowded, "calm", calm);
+  const calm = (side: Side, pause: number) => side.calm.get(pause) ?? [];
+  const crowded = (side: Side, pause: number) => side.crowded.get(pause) ?? [];
+  const p99OfCalm = (side: Side, pause: number) => ratioOf("p99", crowded(side, pause), "calm", calm(side, pause));
+  const crowdOf = (pause: number) => `${CLIENTS} clients ask again after ${pause / 1_000} s`;
   return [
-    rowOf(ours.calm, { case: "overload", what: name }),
-    rowOf(ours.crowded, {
-      case: "overload",
-      what: `${name}, database hangs, ${crowd}`,
-      memory: ours.served.memory(),
-      ratios: [
-        ...ratioOf("p50", ours.crowded, "calm", ours.calm),
-        ...p99OfCalm(ours),
-        ...ratioOf("p99", ours.crowded, "bare with its crowd", bare.crowded),
-      ],
-      aim: "p99 as when calm",
-    }),
+    rowOf([...ours.calm.values()].flat(), { case: "overload", what: name }),
+    ...PAUSES.map((pause) =>
+      rowOf(crowded(ours, pause), {
+        case: "overload",
+        what: `${name}, database hangs, ${crowdOf(pause)}`,
+        memory: ours.served.memory(),
+        ratios: [
+          ...ratioOf("p50", crowded(ours, pause), "calm", calm(ours, pause)),
+          ...p99OfCalm(ours, pause),
+          ...ratioOf("p99", crowded(ours, pause), "bare with its crowd", crowded(bare, pause)),
+        ],
+        aim: "p99 as when calm",
+      }),
+    ),
     rowOf(refused, { case: "overload", what: "503 OVERLOADED", aim: "at once" }),
-    rowOf(bare.calm, { case: "overload", what: `bare node:http, ${name}` }),
-    rowOf(bare.crowded, {
-      case: "overload",
-      what: `bare node:http, ${name}, ${crowd}, all are refused`,
-      ratios: p99OfCalm(bare),
-    }),
+    rowOf([...bare.calm.values()].flat(), { case: "overload", what: `bare node:http, ${name}` }),
+    ...PAUSES.map((pause) =>
+      rowOf(crowded(bare, pause), {
+        case: "overload",
+        what: `bare node:http, ${name}, ${crowdOf(pause)}, all are refused`,
+        ratios: p99OfCalm(bare, pause),
+      }),
+    ),
   ];
 }
