@@ -2,7 +2,7 @@
  * The settings of Precast: each is a flag and an environment variable, described once. Reading them gives typed values,
  * or all problems at once.
  */
-import type { z } from "zod";
+import * as v from "valibot";
 import { CHOOSING } from "./settings/choosing.ts";
 import { COMMON as EVERYWHERE } from "./settings/common.ts";
 import { DEPLOYING } from "./settings/deploying.ts";
@@ -46,10 +46,10 @@ export function readSettings<N extends SettingName>(
     const variable = envToo !== undefined && !env[first] && env[envToo] ? envToo : first;
     const flag = flags[attributeOf(name)];
     const given = flag ?? (env[variable] || undefined);
-    const result = schema.safeParse(given);
-    if (result.success) values[name] = result.data;
+    const result = v.safeParse(schema, given);
+    if (result.success) values[name] = result.output;
     else if (given === undefined) problems.push(`${flagOf(name)} is missing (or ${variable} in the environment)`);
-    else problems.push(`${flag === undefined ? variable : flagOf(name)} ${problemOf(result.error)}`);
+    else problems.push(`${flag === undefined ? variable : flagOf(name)} ${problemOf(result.issues)}`);
   }
   problems.push(...conflictsOf(values));
   if (problems.length > 0) throw new ConfigError(problems);
@@ -62,8 +62,7 @@ function conflictsOf({ databaseUrl, readDatabaseUrl }: Partial<Settings<SettingN
   return [`${flagOf("readDatabaseUrl")} needs --database-url: the embedded database has no replicas`];
 }
 
-function problemOf(error: z.ZodError): string {
-  const message = error.issues[0]?.message ?? "";
+function problemOf([{ message }]: [v.BaseIssue<unknown>, ...v.BaseIssue<unknown>[]]): string {
   return message.startsWith("must") ? message : "is not valid";
 }
 

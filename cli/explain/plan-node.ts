@@ -1,5 +1,5 @@
 /** Reads what EXPLAIN tells in JSON: a tree of steps as plain data. */
-import { z } from "zod";
+import * as v from "valibot";
 
 export type PlanNode = {
   /** As PostgreSQL names it: `Index Only Scan`. */
@@ -31,17 +31,19 @@ export type QueryPlan = {
   readonly root: PlanNode;
 };
 
-const text = z.string().optional();
-const number = z.number().optional();
-const NODE = z.object({
-  "Node Type": z.string(),
+type Told = v.InferOutput<typeof OWN> & { readonly Plans?: readonly Told[] | undefined };
+
+const text = v.optional(v.string());
+const number = v.optional(v.number());
+const OWN = v.object({
+  "Node Type": v.string(),
   "Subplan Name": text,
   "CTE Name": text,
   "Relation Name": text,
   "Index Name": text,
   "Index Cond": text,
   Filter: text,
-  "Plan Rows": z.number(),
+  "Plan Rows": v.number(),
   "Actual Rows": number,
   "Actual Loops": number,
   "Actual Total Time": number,
@@ -49,16 +51,16 @@ const NODE = z.object({
   "Rows Removed by Index Recheck": number,
   "Shared Hit Blocks": number,
   "Shared Read Blocks": number,
-  get Plans() {
-    return z.array(NODE).optional();
-  },
 });
-type Told = z.infer<typeof NODE>;
-const PLAN = z.tuple([z.object({ Plan: NODE, "Planning Time": number, "Execution Time": number })]);
+const NODE: v.GenericSchema<unknown, Told> = v.object({
+  ...OWN.entries,
+  Plans: v.optional(v.array(v.lazy(() => NODE))),
+});
+const PLAN = v.tuple([v.object({ Plan: NODE, "Planning Time": number, "Execution Time": number })]);
 
 /** `told` is the answer of `EXPLAIN (FORMAT JSON)`: text from PostgreSQL, and read already from the embedded database. */
 export function readPlan(told: unknown): QueryPlan {
-  const [{ Plan: root, ...times }] = PLAN.parse(typeof told === "string" ? JSON.parse(told) : told);
+  const [{ Plan: root, ...times }] = v.parse(PLAN, typeof told === "string" ? JSON.parse(told) : told);
   const memory = root["Shared Hit Blocks"];
   return {
     ran: times["Execution Time"] !== undefined,

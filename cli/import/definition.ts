@@ -1,5 +1,5 @@
 /** `app.json` and the files of content types: their shape, and the rules of contract.md section 2. */
-import { z } from "zod";
+import * as v from "valibot";
 import {
   APP_KEY,
   type ContentType,
@@ -26,100 +26,140 @@ export type BundleType = ContentType & { readonly published: boolean };
 /** What a file defines, or all that is wrong with it. */
 export type Definition<T> = { readonly value: T } | { readonly faults: readonly string[] };
 
-// Each schema is told, as its error, what would be right: "must be …".
-const text = z.string({ error: "a string" });
-const flag = z.boolean({ error: "true or false" });
-const names = z.array(z.string({ error: "the name of a field" }), { error: "an array of field names" });
+// Each schema is told, as its message, what would be right: "must be …".
+const text = v.string("a string");
+const flag = v.boolean("true or false");
+const names = v.array(v.string("the name of a field"), "an array of field names");
 const slug = matching(TYPE_SLUG, "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit");
-const A_PAGE_SIZE = `a whole number from 1 to ${MAX_PER_PAGE}`;
 
 const OWN = "the fields of this type";
 const FILTERABLE = `${OWN} but rich_text and json, and ${TIMESTAMPS.join(", ")}`;
 const SORTABLE = `${OWN} but rich_text, json, relation and multiple ones, and ${TIMESTAMPS.join(", ")}`;
 
-const appShape = strict({
+const APP = {
   key: matching(APP_KEY, "1 to 128 of A-Z, a-z, 0-9, - and _, beginning with a letter or digit"),
   name: text,
-  media_base_url: z
-    .string({ error: "an absolute http or https address" })
-    .refine(isWebAddress, { error: "an absolute http or https address" })
-    .nullable()
-    .default(null),
-});
+  media_base_url: orNull(meeting(v.string, isWebAddress, "an absolute http or https address")),
+};
 
-const fieldShape = strict({
+const FIELD = {
   name: matching(FIELD_NAME, "1 to 63 of a-z, 0-9 and _, beginning with a letter"),
-  type: z.enum(FIELD_TYPES, { error: `one of ${FIELD_TYPES.join(", ")}` }),
+  type: v.picklist(FIELD_TYPES, `one of ${FIELD_TYPES.join(", ")}`),
   label: text,
   required: flag,
   searchable: flag,
-  multiple: flag.default(false),
-  target: slug.nullable().default(null),
-});
+  multiple: v.optional(flag, false),
+  target: orNull(slug),
+};
 
-const typeShape = strict({
+const TYPE = {
   slug,
   name: text,
   description: text,
   icon: text,
-  position: z.int32({ error: "a whole number" }).nullable().default(null),
-  published: flag.default(true),
-  default_sort: z.string({ error: "the name of a field, with or without a - before it" }).nullable().default(null),
-  per_page: z
-    .int({ error: A_PAGE_SIZE })
-    .min(1, { error: A_PAGE_SIZE })
-    .max(MAX_PER_PAGE, { error: A_PAGE_SIZE })
-    .nullable()
-    .default(null),
-  summary_fields: names.nullable().default(null),
-  fields: z.array(fieldShape, { error: "an array of fields" }),
+  position: orNull(meeting(v.number, isWithin(-(2 ** 31), 2 ** 31 - 1), "a whole number")),
+  published: v.optional(flag, true),
+  default_sort: orNull(v.string("the name of a field, with or without a - before it")),
+  per_page: orNull(meeting(v.number, isWithin(1, MAX_PER_PAGE), `a whole number from 1 to ${MAX_PER_PAGE}`)),
+  summary_fields: orNull(names),
+  fields: v.array(shaped(FIELD), "an array of fields"),
   filterable_fields: names,
   sortable_fields: names,
-});
+};
+
+const appShape = shaped(APP);
+const typeShape = shaped(TYPE);
 
 export function readApp(json: string): Definition<BundleApp> {
-  return define(json, appShape);
+  return define(json, appShape, (value) => othersIn(value, APP));
 }
 
 /** `name` is what the file is called: `posts` for `content_types/posts.json`. */
 export function readType(json: string, name: string): Definition<BundleType> {
-  const type = define(json, typeShape);
+  const type = define(json, typeShape, (value) => [...othersIn(value, TYPE), ...othersInFields(value)]);
   if ("faults" in type) return type;
   const faults = typeFaults(type.value, name);
   return faults.length > 0 ? { faults } : type;
 }
 
-function define<T>(json: string, shape: z.ZodType<T>): Definition<T> {
+type Entries = Readonly<Record<string, v.GenericSchema>>;
+
+/** `others` tells of keys that nobody knows. */
+function define<T>(
+  json: string,
+  shape: v.GenericSchema<unknown, T>,
+  others: (value: unknown) => string[],
+): Definition<T> {
   let value: unknown;
   try {
     value = JSON.parse(json);
   } catch (error) {
     return { faults: [`is not valid JSON: ${(error as Error).message}`] };
   }
-  const unstorable = unstorableIn(json).map(({ fault }) => fault);
-  const parsed = shape.safeParse(value, { reportInput: true });
-  if (!parsed.success) return { faults: [...unstorable, ...parsed.error.issues.flatMap(shapeFaults)] };
-  return unstorable.length > 0 ? { faults: unstorable } : { value: parsed.data };
+  const parsed = v.safeParse(shape, value);
+  const faults = [...unstorableIn(json).map(({ fault }) => fault), ...others(value)];
+  if (!parsed.success) return { faults: [...faults, ...parsed.issues.map(shapeFault)] };
+  return faults.length > 0 ? { faults } : { value: parsed.output };
 }
 
-function strict<T extends z.ZodRawShape>(shape: T) {
-  const keys = Object.keys(shape).join(", ");
-  return z.strictObject(shape, { error: ({ code }) => (code === "unrecognized_keys" ? keys : "an object") });
+function shaped<const T extends Entries>(
+  entries: T,
+): v.GenericSchema<unknown, v.InferOutput<v.ObjectSchema<T, undefined>>> {
+  const expected = ({ path }: v.BaseIssue<unknown>) => messageOf(entries[String(path?.at(-1)?.key)]);
+  return v.pipe(v.unknown(), v.check(isObject, "an object"), v.object(entries, expected));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function othersIn(value: unknown, entries: Entries, place = ""): string[] {
+  const others = Object.keys(isObject(value) ? value : {}).filter((key) => !Object.hasOwn(entries, key));
+  const keys = Object.keys(entries).join(", ");
+  return others.map((key) => `${subjectOf(place)}has an unknown key ${quote(key)}; the keys are ${keys}`);
+}
+
+function othersInFields(type: unknown): string[] {
+  const fields = isObject(type) && Array.isArray(type.fields) ? type.fields : [];
+  return fields.flatMap((field, index) => othersIn(field, FIELD, `fields[${index}]`));
+}
+
+function messageOf(schema: v.GenericSchema | undefined): string {
+  return schema !== undefined && "message" in schema ? String(schema.message) : "";
+}
+
+function orNull<I, T>(schema: v.GenericSchema<I, T>) {
+  return v.optional(v.nullable(schema), null);
 }
 
 function matching(pattern: RegExp, expected: string) {
-  return z.string({ error: expected }).regex(pattern, { error: expected });
+  return v.pipe(v.string(expected), v.regex(pattern, expected));
 }
 
-function shapeFaults(issue: z.core.$ZodIssue): string[] {
-  const place = z.core.toDotPath(issue.path);
-  if (issue.code === "unrecognized_keys") {
-    const where = place === "" ? "" : `${quote(place)} `;
-    return issue.keys.map((key) => `${where}has an unknown key ${quote(key)}; the keys are ${issue.message}`);
-  }
-  const subject = place === "" ? "" : `${quote(place)} `;
-  if (issue.input === undefined) return [`${subject}is missing: it must be ${issue.message}`];
-  return [`${subject}must be ${issue.message}, not ${quote(issue.input)}`];
+function meeting<T>(schema: (expected: string) => v.GenericSchema<T>, test: (value: T) => boolean, expected: string) {
+  return v.pipe(schema(expected), v.check(test, expected));
+}
+
+function isWithin(least: number, most: number): (value: number) => boolean {
+  return (value) => Number.isInteger(value) && value >= least && value <= most;
+}
+
+function shapeFault({ path, input, message }: v.BaseIssue<unknown>): string {
+  const subject = subjectOf(placeOf(path ?? []));
+  if (input === undefined) return `${subject}is missing: it must be ${message}`;
+  return `${subject}must be ${message}, not ${quote(input)}`;
+}
+
+function subjectOf(place: string): string {
+  return place === "" ? "" : `${quote(place)} `;
+}
+
+/** `fields[0].name` */
+function placeOf(path: readonly { readonly key: unknown }[]): string {
+  return path
+    .map(({ key }) => (typeof key === "number" ? `[${key}]` : `.${key}`))
+    .join("")
+    .replace(/^\./, "");
 }
 
 function isWebAddress(address: string): boolean {

@@ -6,8 +6,9 @@ import { constants, existsSync, writeSync } from "node:fs";
 import { mkdir, open, readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { z } from "zod";
+import * as v from "valibot";
 import { APP_KEY } from "../../shared/catalog.ts";
+import { readDay } from "../../shared/value.ts";
 
 /** A counted request: who asked, what for, how it ended, and what it could have left out to be free. */
 export type Count = { readonly app: string; readonly shape: string; readonly status: number; readonly saving: string };
@@ -82,13 +83,17 @@ export async function openJournal(path: string, durability: Durability): Promise
 const LINES_A_TURN = 50;
 
 /** Journals of the first version had a line a request, and no savings. */
-const LINE = z.object({
-  app: z.string().regex(APP_KEY),
-  day: z.iso.date(),
-  shape: z.string(),
-  status: z.int32(),
-  saving: z.string().default(""),
-  count: z.int().positive().default(1),
+const LINE = v.object({
+  app: v.pipe(v.string(), v.regex(APP_KEY)),
+  day: v.pipe(
+    v.string(),
+    v.isoDate(),
+    v.check((day) => readDay(day) !== null),
+  ),
+  shape: v.string(),
+  status: v.pipe(v.number(), v.integer(), v.minValue(-(2 ** 31)), v.maxValue(2 ** 31 - 1)),
+  saving: v.optional(v.string(), ""),
+  count: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1)), 1),
 });
 
 /**
@@ -122,7 +127,7 @@ export function writeLine(sum: Sum): string {
 
 function readLine(text: string): Sum | null {
   try {
-    return LINE.parse(JSON.parse(text));
+    return v.parse(LINE, JSON.parse(text));
   } catch {
     return null;
   }

@@ -1,20 +1,10 @@
 /** What a command is to do: for which apps, which days, how much of it. */
-import { appKey, appKeys, day, flag, setting, whole } from "./setting.ts";
+import { appKey, appKeys, day, flag, orNull, setting, whole } from "./setting.ts";
 
 export const CHOOSING = {
-  apps: setting(
-    "--app <key...>",
-    "PRECAST_APP",
-    "these apps alone",
-    appKeys.optional().transform((keys) => keys ?? null),
-  ),
+  apps: setting("--app <key...>", "PRECAST_APP", "these apps alone", orNull(appKeys)),
   app: setting("--app <key>", "PRECAST_APP", "the app that is asked", appKey),
-  oneApp: setting(
-    "--app <key>",
-    "PRECAST_APP",
-    "this app alone",
-    appKey.optional().transform((key) => key ?? null),
-  ),
+  oneApp: setting("--app <key>", "PRECAST_APP", "this app alone", orNull(appKey)),
   prune: setting("--prune", "PRECAST_PRUNE", "delete what the bundle no longer has", flag),
   dryRun: setting("--dry-run", "PRECAST_DRY_RUN", "say what would change, and change nothing", flag),
   full: setting("--full", "PRECAST_FULL", "compute every answer anew", flag),
@@ -24,21 +14,9 @@ export const CHOOSING = {
     "--sample <number>",
     "PRECAST_SAMPLE",
     "compute so many answers of each app, evenly spread, instead of all",
-    whole(1, 1_000_000_000)
-      .optional()
-      .transform((size) => size ?? null),
+    orNull(whole(1, 1_000_000_000)),
   ),
-  since: setting(
-    "--since <date>",
-    "PRECAST_SINCE",
-    "first day, in UTC",
-    day.optional().transform((date) => date ?? null),
-  ),
-  until: setting(
-    "--until <date>",
-    "PRECAST_UNTIL",
-    "last day, in UTC",
-    day.optional().transform((date) => date ?? null),
-  ),
+  since: setting("--since <date>", "PRECAST_SINCE", "first day, in UTC", orNull(day)),
+  until: setting("--until <date>", "PRECAST_UNTIL", "last day, in UTC", orNull(day)),
   csv: setting("--csv", "PRECAST_CSV", "print the rows as CSV on standard output", flag),
 } as const;

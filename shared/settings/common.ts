@@ -1,30 +1,26 @@
 /** What every command is told: where content, tree and media are, and how to print. */
-import { z } from "zod";
-import { flag, NO_POSTGRES_URL, POSTGRES_URL, setting, webAddress } from "./setting.ts";
+import * as v from "valibot";
+import { flag, orElse, orNull, postgresUrl, setting, webAddress } from "./setting.ts";
 
 export const COMMON = {
   databaseUrl: setting(
     "--database-url <url>",
     "DATABASE_URL",
     "PostgreSQL to read; without it the embedded database",
-    z
-      .string()
-      .regex(POSTGRES_URL, NO_POSTGRES_URL)
-      .optional()
-      .transform((url) => url ?? null),
+    orNull(postgresUrl),
   ),
   dataDir: setting(
     "--data-dir <dir>",
     "PRECAST_DATA_DIR",
     "folder of the embedded database and of the ledger, .precast by default",
-    z.string().default(".precast"),
+    orElse(v.string(), ".precast"),
   ),
-  out: setting("--out <dir>", "PRECAST_OUT", "folder of the tree, out by default", z.string().default("out")),
+  out: setting("--out <dir>", "PRECAST_OUT", "folder of the tree, out by default", orElse(v.string(), "out")),
   mediaBaseUrl: setting(
     "--media-base-url <url>",
     "PRECAST_MEDIA_BASE_URL",
     "where media of apps that set no address are, http://localhost:3000 by default",
-    webAddress.default("http://localhost:3000"),
+    orElse(webAddress, "http://localhost:3000"),
   ),
   json: setting(
     "--json",

@@ -1,19 +1,29 @@
 /** What a deploy is told: the store, its limits, who asks, and which CDN is to forget. */
-import { z } from "zod";
-import { flag, method, optionalAddress, optionalText, secret, setting, whole } from "./setting.ts";
+import {
+  flag,
+  matching,
+  method,
+  optionalAddress,
+  optionalText,
+  orElse,
+  orNull,
+  secret,
+  setting,
+  whole,
+} from "./setting.ts";
 
 export const DEPLOYING = {
   concurrency: setting(
     "--concurrency <number>",
     "PRECAST_CONCURRENCY",
     "requests to the store at once, 16 by default",
-    whole(1, 256).default(16),
+    orElse(whole(1, 256), "16"),
   ),
   maxDelete: setting(
     "--max-delete <number>",
     "PRECAST_MAX_DELETE",
     "refuse to delete more files than this, 256 by default",
-    whole(0, 1_000_000_000).default(256),
+    orElse(whole(0, 1_000_000_000), "256"),
   ),
   force: setting(
     "--force",
@@ -25,13 +35,13 @@ export const DEPLOYING = {
     "--retries <number>",
     "PRECAST_RETRIES",
     "times that a request is sent again after a fault that may pass, 7 by default",
-    whole(0, 100).default(7),
+    orElse(whole(0, 100), "7"),
   ),
   timeout: setting(
     "--timeout <seconds>",
     "PRECAST_TIMEOUT",
     "seconds that a request may take, 30 by default; large bodies may take longer",
-    whole(1, 3_600).default(30),
+    orElse(whole(1, 3_600), "30"),
   ),
   endpoint: setting(
     "--endpoint <url>",
@@ -56,20 +66,18 @@ export const DEPLOYING = {
     "--purge <how>",
     "PRECAST_PURGE",
     "have a CDN forget what has changed: cloudflare, fastly, cloudfront, or an address with {path}, {url} and {key} that is called for each request",
-    z
-      .string()
-      .regex(
+    orNull(
+      matching(
         /^(cloudflare|fastly|cloudfront|https?:\/\/[^/\s]+\S*)$/,
         "must be cloudflare, fastly, cloudfront or an address",
-      )
-      .optional()
-      .transform((how) => how ?? null),
+      ),
+    ),
   ),
   purgeMethod: setting(
     "--purge-method <method>",
     "PRECAST_PURGE_METHOD",
     "method with which the address of --purge is called, POST by default",
-    method.default("POST"),
+    orElse(method, "POST"),
   ),
   purgeHeader: secret("PRECAST_PURGE_HEADER", "a header that the address of --purge wants, as `Name: value`"),
   purgeEndpoint: setting(
@@ -108,7 +116,7 @@ export const DEPLOYING = {
     "--wait-limit <seconds>",
     "PRECAST_WAIT_LIMIT",
     "seconds that --wait-visible waits, 120 by default",
-    whole(1, 86_400).default(120),
+    orElse(whole(1, 86_400), "120"),
   ),
   state: setting(
     "--state <target>",

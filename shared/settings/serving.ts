@@ -1,12 +1,13 @@
 /** What a server is told: where it listens, what it may use, what it says of caching. */
-import { z } from "zod";
+import * as v from "valibot";
 import { DEFAULT_CACHE_POLICY } from "../answer.ts";
-import { flag, header, NO_POSTGRES_URL, POSTGRES_URL, setting, whole } from "./setting.ts";
+import { flag, header, orElse, orNull, postgresUrl, setting, several, whole } from "./setting.ts";
 
 /** A password may hold a comma, and no blank. */
-const postgresUrls = z
-  .union([z.array(z.string()), z.string().transform((text) => text.split(/\s+/).filter((url) => url !== ""))])
-  .pipe(z.array(z.string().regex(POSTGRES_URL, NO_POSTGRES_URL)));
+const postgresUrls = v.pipe(
+  v.optional(several(/\s+/, postgresUrl)),
+  v.transform((urls) => urls ?? []),
+);
 
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -16,84 +17,79 @@ export const SERVING = {
     "--read-database-url <url...>",
     "PRECAST_READ_DATABASE_URL",
     "streaming replicas of --database-url that take live queries; more than one by repeating the flag, or with blanks between them",
-    postgresUrls.optional().transform((urls) => urls ?? []),
+    postgresUrls,
   ),
   maxReplicaLag: setting(
     "--max-replica-lag <seconds>",
     "PRECAST_MAX_REPLICA_LAG",
     "seconds for which a replica may lack what was written, 5 by default; the database itself answers in place of one that is further behind",
-    whole(1, 3_600).default(5),
+    orElse(whole(1, 3_600), "5"),
   ),
   host: setting(
     "--host <address>",
     "PRECAST_HOST",
     "address to listen on, 127.0.0.1 by default",
-    z.string().default("127.0.0.1"),
+    orElse(v.string(), "127.0.0.1"),
   ),
   port: setting(
     "--port <number>",
     "PRECAST_PORT",
     "port to listen on, 3000 by default, 0 for any",
-    whole(0, 65_535).default(3_000),
+    orElse(whole(0, 65_535), "3000"),
   ),
   adminPort: setting(
     "--admin-port <number>",
     "PRECAST_ADMIN_PORT",
     "port for /healthz, /readyz and /metrics, 0 for any; without it there is none",
-    whole(0, 65_535)
-      .optional()
-      .transform((port) => port ?? null),
+    orNull(whole(0, 65_535)),
   ),
   adminHost: setting(
     "--admin-host <address>",
     "PRECAST_ADMIN_HOST",
     "address that the admin port listens on, 127.0.0.1 by default",
-    z.string().default("127.0.0.1"),
+    orElse(v.string(), "127.0.0.1"),
   ),
   logLevel: setting(
     "--log-level <level>",
     "PRECAST_LOG_LEVEL",
     `what the log on standard error tells: ${LOG_LEVELS.join(", ")}; info by default, warn with --quiet; requests are told at info`,
-    z
-      .enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(", ")}` })
-      .optional()
-      .transform((level) => level ?? null),
+    orNull(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(", ")}`)),
   ),
   workers: setting(
     "--workers <number>",
     "PRECAST_WORKERS",
     "processes that answer on the port, 1 by default",
-    whole(1, 256).default(1),
+    orElse(whole(1, 256), "1"),
   ),
   drain: setting(
     "--drain <seconds>",
     "PRECAST_DRAIN",
     "seconds that open requests may take once the server is told to stop, 10 by default",
-    whole(0, 3_600).default(10),
+    orElse(whole(0, 3_600), "10"),
   ),
   maxConnections: setting(
     "--max-connections <number>",
     "PRECAST_MAX_CONNECTIONS",
     "clients that may be connected, of all workers together, 10000 by default",
-    whole(1, 1_000_000).default(10_000),
+    orElse(whole(1, 1_000_000), "10000"),
   ),
   connections: setting(
     "--connections <number>",
     "PRECAST_CONNECTIONS",
     "live queries at once on PostgreSQL, and on each replica, of all workers together, 10 by default; each ledger has a connection of its own beside them",
-    whole(1, 1_000).default(10),
+    orElse(whole(1, 1_000), "10"),
   ),
   queue: setting(
     "--queue <number>",
     "PRECAST_QUEUE",
     "live queries that may wait for others to end, of all workers together, 200 by default; more are refused at once",
-    whole(0, 100_000).default(200),
+    orElse(whole(0, 100_000), "200"),
   ),
   memoryCache: setting(
     "--memory-cache <megabytes>",
     "PRECAST_MEMORY_CACHE",
     "memory for answers that are asked for again, a quarter of it for those of the database, of all workers together, 64 MB by default, 0 for none",
-    whole(0, 1_000_000).default(64),
+    orElse(whole(0, 1_000_000), "64"),
   ),
   ledgerSync: setting(
     "--ledger-sync",
@@ -111,13 +107,13 @@ export const SERVING = {
     "--cache-control <value>",
     "PRECAST_CACHE_CONTROL",
     "Cache-Control of free answers",
-    header.default(DEFAULT_CACHE_POLICY.browsers),
+    orElse(header, DEFAULT_CACHE_POLICY.browsers),
   ),
   cdnCacheControl: setting(
     "--cdn-cache-control <value>",
     "PRECAST_CDN_CACHE_CONTROL",
     "CDN-Cache-Control of free answers",
-    header.default(DEFAULT_CACHE_POLICY.cdns),
+    orElse(header, DEFAULT_CACHE_POLICY.cdns),
   ),
   cacheTags: setting(
     "--cache-tags",

@@ -1,6 +1,7 @@
 /** What a setting is, and how the values of settings are read: text in, a typed value or what would be right out. */
-import { z } from "zod";
+import * as v from "valibot";
 import { APP_KEY } from "../catalog.ts";
+import { readDay } from "../value.ts";
 
 export type Setting<T> = {
   /** As commander spells flags: `--out <dir>`. Null for a secret: others of the machine can read a command line. */
@@ -9,20 +10,27 @@ export type Setting<T> = {
   /** A second variable, for where the first is not set. */
   readonly envToo?: string;
   readonly describes: string;
-  readonly schema: z.ZodType<T>;
+  readonly schema: v.GenericSchema<unknown, T>;
 };
 
-export const optionalText = z
-  .string()
-  .optional()
-  .transform((text) => text ?? null);
+export const orNull = <T>(schema: v.GenericSchema<unknown, T>): v.GenericSchema<unknown, T | null> =>
+  v.pipe(
+    v.optional(schema),
+    v.transform((value) => value ?? null),
+  );
 
-export const setting = <T>(flags: string, env: string, describes: string, schema: z.ZodType<T>): Setting<T> => ({
-  flags,
-  env,
-  describes,
-  schema,
-});
+/** The default is text, as it would be given. */
+export const orElse = <T>(schema: v.GenericSchema<unknown, T>, given: string): v.GenericSchema<unknown, T> =>
+  v.optional(schema, given);
+
+export const optionalText = orNull(v.string());
+
+export const setting = <T>(
+  flags: string,
+  env: string,
+  describes: string,
+  schema: v.GenericSchema<unknown, T>,
+): Setting<T> => ({ flags, env, describes, schema });
 
 /** What proves who somebody is: in the environment alone, and never printed. */
 export const secret = (env: string, describes: string): Setting<string | null> => ({
@@ -32,29 +40,43 @@ export const secret = (env: string, describes: string): Setting<string | null> =
   schema: optionalText,
 });
 
-export const flag = z
-  .union([z.boolean(), z.enum(["true", "1", "false", "0"])], { error: "must be true or false" })
-  .optional()
-  .transform((value) => value === true || value === "true" || value === "1");
+export const flag = v.pipe(
+  v.optional(v.union([v.boolean(), v.picklist(["true", "1", "false", "0"])], "must be true or false")),
+  v.transform((value) => value === true || value === "true" || value === "1"),
+);
 
-export const whole = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d+$/, `must be a whole number from ${least} to ${most}`)
-    .transform(Number)
-    .refine((value) => value >= least && value <= most, `must be a whole number from ${least} to ${most}`);
+/** `error` says what would be right: "must be …". */
+export const matching = (pattern: RegExp, error: string) => v.pipe(v.string(), v.regex(pattern, error));
 
-export const appKey = z.string().regex(APP_KEY, "must be an app key: letters, digits, '_' and '-', at most 128");
-export const appKeys = z
-  .union([z.array(z.string()), z.string().transform((text) => text.split(/[\s,]+/).filter((key) => key !== ""))])
-  .pipe(z.array(appKey));
-export const day = z.iso.date("must be a date such as 2026-01-20");
-export const webAddress = z
-  .string()
-  .regex(/^https?:\/\/[^/\s]+\S*$/, "must be an address such as https://media.example.com");
-export const optionalAddress = webAddress.optional().transform((url) => url ?? null);
-export const method = z.string().regex(/^[A-Z]+$/, "must be a method such as POST");
-export const header = z.string().regex(/^[\x20-\x7e]+$/, "must be the value of a header");
+export function whole(least: number, most: number) {
+  const error = `must be a whole number from ${least} to ${most}`;
+  return v.pipe(matching(/^\d+$/, error), v.transform(Number), v.minValue(least, error), v.maxValue(most, error));
+}
 
-export const POSTGRES_URL = /^postgres(ql)?:\/\//;
-export const NO_POSTGRES_URL = "must begin with postgres:// or postgresql://";
+/** Several by repeating the flag, or in one text with something between them. */
+export const several = (between: RegExp, one: v.GenericSchema<string, string>) =>
+  v.pipe(
+    v.union([
+      v.array(v.string()),
+      v.pipe(
+        v.string(),
+        v.transform((text) => text.split(between).filter((part) => part !== "")),
+      ),
+    ]),
+    v.array(one),
+  );
+
+export const appKey = matching(APP_KEY, "must be an app key: letters, digits, '_' and '-', at most 128");
+export const appKeys = several(/[\s,]+/, appKey);
+const NO_DAY = "must be a date such as 2026-01-20";
+export const day = v.pipe(
+  v.string(),
+  v.isoDate(NO_DAY),
+  v.check((text) => readDay(text) !== null, NO_DAY),
+);
+export const webAddress = matching(/^https?:\/\/[^/\s]+\S*$/, "must be an address such as https://media.example.com");
+export const optionalAddress = orNull(webAddress);
+export const method = matching(/^[A-Z]+$/, "must be a method such as POST");
+export const header = matching(/^[\x20-\x7e]+$/, "must be the value of a header");
+
+export const postgresUrl = matching(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://");
