@@ -21,7 +21,6 @@ import { databaseOptions, needSchema, QUERY_TIMEOUT } from "../database.ts";
 import { describeFailure } from "../failure.ts";
 import { machineId } from "../machine.ts";
 import { requestsToTry } from "../tour.ts";
-import { startWatcher } from "../watcher.ts";
 
 const SETTINGS = [
   "host",
@@ -126,7 +125,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
     if (watched !== null) terminal.say(`Health and metrics: ${watched.control.url}`);
     const tried = requestsToTry(server.url, await firstApp(settings.out));
     if (tried.length > 0) terminal.say(`Try:\n${tried.map((request) => `  ${request}`).join("\n")}`);
-    const endWatch = settings.watch ? startWatcher(context, settings, database) : async () => {};
+    const endWatch = settings.watch ? (await loadWatcher())(context, settings, database) : async () => {};
     await stop;
     watched?.control.drain();
     terminal.say("Stopping: open requests are finished.");
@@ -134,6 +133,11 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   } finally {
     await watched?.control.close();
   }
+}
+
+/** Who does not watch builds nothing. */
+async function loadWatcher() {
+  return (await import("../watcher.ts")).startWatcher;
 }
 
 type Watched = { readonly control: Control; readonly metrics: Metrics };
