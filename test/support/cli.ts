@@ -72,7 +72,7 @@ export type Place = {
   readonly close: () => Promise<void>;
 };
 
-/** `env` is what every command is given beside PATH and HOME. */
+/** `env` is what every command is given beside PATH, HOME and TMPDIR: who shares a database meets in the temporary folder. */
 export function openPlace(env: Env = {}): Place {
   const folder = mkdtempSync(join(tmpdir(), "precast-cli-"));
   const running = new Set<Running>();
@@ -142,7 +142,12 @@ type Running = {
 
 function startProcess(program: string, args: readonly string[], folder: string, env: Env): Running {
   const { PATH = "", HOME = "" } = process.env;
-  const child = spawn(program, args, { cwd: folder, env: { PATH, HOME, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const TMPDIR = tmpdir();
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: { PATH, HOME, TMPDIR, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const output = { stdout: "", stderr: "" };
   const watchers = new Set<() => void>();
   for (const name of ["stdout", "stderr"] as const) {
