@@ -12,7 +12,8 @@ export default defineConfig({
     pool: "forks",
     // As the program does in tests: see START in support/cli.ts.
     execArgv: ["--liftoff-only"],
-    maxWorkers: 2,
+    // Of three files at a time one waits for a server, a limit or a disk: two cores have enough to do.
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 120_000,
     reporters: ["default", closingLine()],

@@ -33,7 +33,7 @@ function requestsOf(apps: readonly KnownApp[]): Wanted[] {
 }
 
 describe.each<{ engine: Engine; runs: number }>([
-  { engine: "postgres", runs: 12 },
+  { engine: "postgres", runs: 8 },
   { engine: "embedded", runs: 2 },
 ])("on $engine", ({ engine, runs }) => {
   let store: Store;
