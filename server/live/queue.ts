@@ -36,21 +36,27 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   const pace = openPace();
   const slowPlaces = openAllowance(Math.ceil(atOnce / 2));
 
-  /** Milliseconds: by those that have ended, and by those that have not. */
+  /** Milliseconds: by those that have ended, and by those that run where all of them have run longer. */
   function expected(kind: string | null): number {
     if (kind === null) return 0;
     const now = performance.now();
-    let longest = pace.expected(kind);
-    for (const one of running) if (one.kind === kind) longest = Math.max(longest, now - one.since);
-    return longest;
+    let youngest = Number.POSITIVE_INFINITY;
+    for (const one of running) if (one.kind === kind) youngest = Math.min(youngest, now - one.since);
+    return Math.max(pace.expected(kind), youngest === Number.POSITIVE_INFINITY ? 0 : youngest);
   }
 
   const isSlow = (kind: string | null) => expected(kind) >= limit * SLOW;
+  const isKnownToBeSlow = (kind: string | null) => kind !== null && pace.expected(kind) >= limit * SLOW;
 
-  /** What begins has at least as much time left: with less, a database that hangs would do little but begin and cancel. */
+  /**
+   * What begins has at least as much time left: with less, a database that hangs would do little but begin and cancel. Where it
+   * is known how long a slow kind takes, that is the time that it needs.
+   */
   function patienceOf(kind: string | null): number {
     const half = limit / 2;
-    return isSlow(kind) ? Math.min(half, Math.max(0, limit - expected(kind))) : half;
+    if (!isSlow(kind)) return half;
+    const enough = Math.max(0, limit - expected(kind));
+    return isKnownToBeSlow(kind) ? enough : Math.min(half, enough);
   }
 
   function hasPlace(kind: string | null): boolean {
@@ -63,7 +69,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
     if (waiting.size >= most) return false;
     if (!isSlow(kind)) return true;
     const rounds = patienceOf(kind) / expected(kind);
-    return count(waiting, (other) => other === kind) < Math.min(most / 2, rounds * slowPlaces.places());
+    return count(waiting, (other) => other === kind) + 1 <= Math.min(most / 2, rounds * slowPlaces.places());
   }
 
   const isFull = (kind: string | null) => !hasPlace(kind) && !hasRoom(kind);

@@ -1,0 +1,55 @@
+/** How long live work may wait for its turn. The clock is the test's own. */
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { openQueue, type Queue } from "../../server/live/queue.ts";
+import type { DatabaseFault } from "../../shared/database/fault.ts";
+
+const LIMIT = 5_000;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A slow kind gets half of what runs at once. */
+const open = (atOnce: number): Queue => openQueue({ atOnce, waiting: 20, limit: LIMIT });
+
+/** Tells how it ended, and after how many milliseconds. */
+async function ask(queue: Queue, kind: string, takes: number): Promise<string> {
+  const since = performance.now();
+  const work = () => new Promise<void>((resolve) => void setTimeout(resolve, takes));
+  try {
+    await queue.run(AbortSignal.timeout(LIMIT), kind, work);
+    return `done ${performance.now() - since}`;
+  } catch (error) {
+    return `${(error as DatabaseFault).reason} ${performance.now() - since}`;
+  }
+}
+
+async function outcomes(asked: readonly Promise<string>[]): Promise<string[]> {
+  await vi.advanceTimersByTimeAsync(LIMIT);
+  return Promise.all(asked);
+}
+
+describe("work that waits", () => {
+  test("is done one after the other as long as it comes in time, where it is known how long it takes", async () => {
+    const queue = open(2);
+    await outcomes([ask(queue, "search", 1_200)]);
+    const asked = Array.from({ length: 5 }, () => ask(queue, "search", 1_200));
+    expect(await outcomes(asked)).toEqual(["done 1200", "done 2400", "done 3600", "done 4800", "overloaded 0"]);
+  });
+
+  test("is given up after half of the limit where nothing is known of it", async () => {
+    const queue = open(2);
+    const asked = Array.from({ length: 3 }, () => ask(queue, "search", 4_000));
+    expect(await outcomes(asked)).toEqual(["done 4000", "done 4000", "overloaded 2500"]);
+  });
+
+  test("is not refused because one of its kind takes long, when others do not", async () => {
+    const queue = open(4);
+    const long = ask(queue, "search", 4_000);
+    await vi.advanceTimersByTimeAsync(3_000);
+    const short = ask(queue, "search", 100);
+    await vi.advanceTimersByTimeAsync(50);
+    const asked = Array.from({ length: 5 }, () => ask(queue, "search", 100));
+    expect(await outcomes([long, short])).toEqual(["done 4000", "done 100"]);
+    expect(await Promise.all(asked)).toEqual(["done 100", "done 100", "done 150", "done 200", "done 200"]);
+  });
+});
