@@ -35,7 +35,7 @@ const SETTINGS = { shared_buffers: "1GB", work_mem: "16MB", random_page_cost: "1
 
 export const LIVE_HELP = `Cases:
   reads      counted requests, against a program by hand on a table that is made for the same content
-  writes     import, single edits and a large edit by SQL, against the same edits of that table
+  writes     import, edits by SQL one by one, at once and in one, vacuum, against the same on that table
   tenants    one small app among thousands, against one alone
 
 Options:

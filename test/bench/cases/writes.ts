@@ -1,9 +1,10 @@
-/** What writing costs: an import, single edits and a large one by SQL, and the same on the table by hand. */
+/** What writing costs: an import, edits by SQL one by one, at once and in one, and the same on the table by hand. */
 import { join } from "node:path";
 import type { Client } from "pg";
 import { withClient } from "../client.ts";
-import { articleOf, peopleOf, searchedText } from "../live/article.ts";
+import { articleOf, peopleOf } from "../live/article.ts";
 import { writeBundle } from "../live/bundle.ts";
+import { EDIT_KINDS, type Edit, idOf, type Statement, TYPE } from "../live/edits.ts";
 import { HAND_INDEXES, HAND_TABLES, insertArticles } from "../live/hand-table.ts";
 import type { LiveOptions } from "../live-options.ts";
 import type { Found, Noted } from "../live-result.ts";
@@ -13,6 +14,7 @@ import { percentile } from "../traffic.ts";
 import type { Work } from "../work.ts";
 
 const EDITS = 200;
+const WRITERS = 8;
 const MANY = 10_000;
 const RUNS = 3;
 const BATCH = 500;
@@ -27,8 +29,12 @@ export async function writesCase(work: Work<LiveOptions>): Promise<Found> {
     await client.query("VACUUM ANALYZE");
     say("writes: single edits");
     for (const edit of EDIT_KINDS) notes.push(await editSingly(client, options.entries, edit));
+    say("writes: edits at once");
+    notes.push(await editAtOnce(url, options.entries));
     say("writes: large edits");
     notes.push(await editMany(client, options.entries));
+    say("writes: vacuum");
+    notes.push(await vacuum(client));
   });
   return { reads: [], notes, faults: [] };
 }
@@ -66,47 +72,6 @@ async function insertAll(client: Client, count: number): Promise<number> {
 
 // ---- Edits
 
-type Statement = { readonly text: string; readonly values: unknown[] };
-type Edit = {
-  readonly what: string;
-  readonly ours: (number: number, total: number) => Statement;
-  readonly theirs: (number: number, total: number) => Statement;
-};
-
-const TYPE = "(SELECT id FROM precast.content_types WHERE slug = 'articles')";
-const OURS = `UPDATE precast.entries SET data = data || $2::jsonb, updated_at = now() WHERE content_type_id = ${TYPE} AND id = $1`;
-
-const EDIT_KINDS: readonly Edit[] = [
-  {
-    what: "title and price",
-    ours: (number, total) => ({ text: OURS, values: [idOf(number, total), JSON.stringify(newValues(number))] }),
-    theirs: (number, total) => {
-      const { title, price } = newValues(number);
-      const words = searchedText(title, articleOf(number, peopleOf(total)).body);
-      const text = `WITH edited AS (
-          UPDATE hand.articles SET title = $2, price = $3, updated_at = now() WHERE id = $1 RETURNING id)
-        UPDATE hand.article_words AS w SET words = $4 FROM edited WHERE w.id = edited.id`;
-      return { text, values: [idOf(number, total), title, price, words] };
-    },
-  },
-  {
-    what: "price alone",
-    ours: (number, total) => ({ text: OURS, values: [idOf(number, total), JSON.stringify({ price: number / 4 })] }),
-    theirs: (number, total) => ({
-      text: "UPDATE hand.articles SET price = $2, updated_at = now() WHERE id = $1",
-      values: [idOf(number, total), number / 4],
-    }),
-  },
-];
-
-function idOf(number: number, total: number): string {
-  return articleOf(number, peopleOf(total), 1).id;
-}
-
-function newValues(number: number) {
-  return { title: `Edited ${number} anew`, price: number / 2 };
-}
-
 /** One after the other, and both sides in turn. */
 async function editSingly(client: Client, total: number, { what, ours, theirs }: Edit): Promise<Noted> {
   const took: Record<"ours" | "theirs", number[]> = { ours: [], theirs: [] };
@@ -130,6 +95,29 @@ async function timed(client: Client, statement: Statement): Promise<number> {
   return performance.now() - begun;
 }
 
+/** No two writers edit the same, and all edit one type. */
+async function editAtOnce(url: string, total: number): Promise<Noted> {
+  const [edit] = EDIT_KINDS as [Edit];
+  const perSecond: Record<"ours" | "theirs", number[]> = { ours: [], theirs: [] };
+  for (let run = 0; run < RUNS; run++) {
+    for (const side of ["ours", "theirs"] as const) {
+      const begun = performance.now();
+      await Promise.all(range(WRITERS).map((writer) => withClient(url, (client) => write(client, writer, side))));
+      perSecond[side].push((WRITERS * EDITS * 1_000) / (performance.now() - begun));
+    }
+  }
+  const rate = (rates: readonly number[]) => `${Math.round(spreadOf(rates).median).toLocaleString("en")} edits/s`;
+  return note(`edits by ${WRITERS} writers at once: ${edit.what}`, rate(perSecond.ours), rate(perSecond.theirs), "");
+
+  async function write(client: Client, writer: number, side: "ours" | "theirs"): Promise<void> {
+    for (const turn of range(EDITS)) await timed(client, edit[side]((turn * WRITERS + writer) % total, total));
+  }
+}
+
+function range(length: number): number[] {
+  return Array.from({ length }, (_, index) => index);
+}
+
 async function editMany(client: Client, total: number): Promise<Noted> {
   const count = Math.min(MANY, total);
   const ids = Array.from({ length: count }, (_, number) => idOf(number, total));
@@ -144,6 +132,17 @@ async function editMany(client: Client, total: number): Promise<Noted> {
   }
   const seconds = (took: readonly number[]) => `${(spreadOf(took).median / 1_000).toFixed(2)} s`;
   return note(`one edit of ${count.toLocaleString("en")} prices`, seconds(ours), seconds(theirs), "");
+}
+
+/** After all those edits. */
+async function vacuum(client: Client): Promise<Noted> {
+  const seconds = async (tables: string) => {
+    const begun = performance.now();
+    await client.query(`VACUUM ANALYZE ${tables}`);
+    return `${((performance.now() - begun) / 1_000).toFixed(1)} s`;
+  };
+  const ours = await seconds("precast.entries, precast.entry_words, precast.entry_counts, precast.value_counts");
+  return note("VACUUM ANALYZE after these edits", ours, await seconds("hand.articles, hand.article_words"), "");
 }
 
 function note(what: string, precast: string, byHand: string, aim: string): Noted {
