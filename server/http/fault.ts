@@ -5,6 +5,7 @@ import {
   MAX_HEADERS,
   MAX_HEADERS_SIZE,
   MAX_TARGET,
+  methodNotAllowed,
   type Refusal,
   requestTimeout,
   targetTooLong,
@@ -72,7 +73,17 @@ export function faultOf(error: ParseError, seconds: number): Refusal | null {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") return requestTimeout(seconds);
   if (code === "HPE_HEADER_OVERFLOW") return overflow(error);
   if (code === "HPE_INVALID_EOF_STATE") return badRequest("The connection was closed in the middle of a request.");
-  return code.startsWith("HPE_") ? badRequest(`This is no HTTP/1.1 (${reason ?? "it cannot be read"}).`) : null;
+  if (!code.startsWith("HPE_")) return null;
+  const method = code === "HPE_INVALID_METHOD" ? methodOf(error) : null;
+  if (method !== null) return methodNotAllowed(method);
+  return badRequest(`This is no HTTP/1.1 (${reason ?? "it cannot be read"}).`);
+}
+
+/** Any token is a method (RFC 9110 section 9.1), and node:http knows some. Null where the line is none of HTTP/1. */
+function methodOf({ rawPacket, bytesParsed = 0 }: ParseError): string | null {
+  const read = rawPacket?.toString("latin1") ?? "";
+  const line = read.slice(read.lastIndexOf("\n", bytesParsed - 1) + 1);
+  return /^([!#$%&'*+.^_`|~\w-]{1,64}) \S+ HTTP\/1\.[01]\r\n/.exec(line)?.[1] ?? null;
 }
 
 /** Where the line of the request had not ended, it is the target that is too long. */

@@ -98,13 +98,13 @@ describe("what operators are told", () => {
 
 describe("what is no HTTP, or HTTP that nobody should trust", () => {
   test.each([
+    ["a method that is no token", `G(T) ${LIST} HTTP/1.1\r\n${HOST}\r\n`],
     ["bytes of anything", "\x00\x01\x02\x03 hello\r\n\r\n"],
     ["a TLS handshake", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".padEnd(100, "\x01")],
     ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
     ["HTTP/2.0 in the words of HTTP/1.1", `GET ${LIST} HTTP/2.0\r\n${HOST}\r\n`],
     ["a version that is none", `GET ${LIST} HTTP/9.9\r\n${HOST}\r\n`],
     ["HTTP/0.9", `GET ${LIST}\r\n\r\n`],
-    ["a method in lower case", `get ${LIST} HTTP/1.1\r\n${HOST}\r\n`],
     ["a target with a blank", `GET ${LIST}/a b HTTP/1.1\r\n${HOST}\r\n`],
     ["a target with raw bytes", `GET ${LIST}/\xff HTTP/1.1\r\n${HOST}\r\n`],
     ["a target that is a word", `GET pages HTTP/1.1\r\n${HOST}\r\n`],
@@ -158,6 +158,14 @@ describe("what is no HTTP, or HTTP that nobody should trust", () => {
     const wire = await openWire(door.url);
     wire.socket.end();
     expect(await wire.closed).toBe("");
+  });
+
+  test.each(["FOO", "get", "GETS", "GE", "M-S!"])("%s is 405 METHOD_NOT_ALLOWED, as any method is", async (method) => {
+    const answers = await refused(`${GET}\r\n${method} ${LIST} HTTP/1.1\r\n${HOST}\r\n`);
+    expect(answers.map(({ status }) => status)).toEqual([200, 405]);
+    expectRefusal(answers[1], 405, "METHOD_NOT_ALLOWED");
+    expect(answers[1]?.headers.allow).toBe("GET, HEAD, OPTIONS");
+    expect(JSON.parse(answers[1]?.body ?? "").error.message).toMatch(`${method} is not allowed`);
   });
 
   test("CONNECT is 405 METHOD_NOT_ALLOWED, and no proxy", async () => {
