@@ -80,11 +80,50 @@ const TAGS = [
   ...["<p title='a>b'>", '<b title="a>b">', '<a href="x=y>z" title=q>', "<p data-x = '<b>'>", "<b data-y>"],
   ...["<!-- word <p> -->", "<script>var word = '<p>';</script>", "<STYLE>p > b {}</STYLE>", "<!---->"],
 ];
+/** Markup in markup, and markup that does not end. */
+const ODD = [
+  ...[
+    "<!--",
+    "-->",
+    "<!-->",
+    "<!--->",
+    "<!-- a --!>",
+    "--!>",
+    "<!-- - -- a -->",
+    "<!",
+    "</ a>",
+    "</>",
+    "<3",
+    "<a",
+    "<",
+  ],
+  ...[
+    "<script>",
+    "</script>",
+    "</script ",
+    "</scripty>",
+    "<script/>",
+    "<scripts>",
+    "</script b='>'>",
+    "<SCRIPT a='>'>",
+  ],
+  ...["<style>", "</style>", "<style", "</style", "/* <script> */", '"<!--"'],
+  ...[
+    '<a title="<!-- x">',
+    "<a title='<script>'>",
+    '<p title="<p x=\'">',
+    "<b title=",
+    "<i x = '",
+    "&am<b>p;",
+    "&<i>lt;</i>",
+  ],
+];
 const html = fc
   .array(
     fc.oneof(
       fc.constantFrom(...TEXTS),
       fc.constantFrom(...TAGS),
+      fc.constantFrom(...ODD),
       fc.string({ maxLength: 4 }).map((text) => text.replace(/[<&]/g, "")),
     ),
     {
@@ -119,7 +158,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       fc.asyncProperty(fc.array(html, { minLength: 20, maxLength: 20 }), async (texts) => {
         expect(await read(texts)).toEqual(texts.map((text) => wordsOf(textOfHtml(text))));
       }),
-      { numRuns: 400 },
+      { numRuns: 500 },
     );
   });
 });

@@ -41,11 +41,11 @@ export function textOfHtml(html: string): string {
 
 /** What stands at a `<`: where it ends, and what the reader sees of it. */
 function readMarkup(html: string, open: number): { end: number; shows: string } {
-  if (html.startsWith("<!--", open)) return { end: endAfter(html, "-->", open + 4), shows: "" };
-  const [tag, name = ""] = /^<\/?([a-z][^\s/>]*)/i.exec(html.slice(open)) ?? [];
+  if (html.startsWith("<!--", open)) return { end: endOfComment(html, open + 4), shows: "" };
+  const [tag, name = ""] = /^<\/?([a-z][^ \t\n\f\r/>]*)/i.exec(html.slice(open)) ?? [];
   if (tag === undefined) {
-    // `<!doctype>` and `<?xml>` are markup, `1 < 2` is not.
-    return /^<[!?]/.test(html.slice(open))
+    // `<!doctype>`, `<?xml>` and `</ >` are markup, `1 < 2` is not.
+    return /^<[!?/]/.test(html.slice(open))
       ? { end: endAfter(html, ">", open), shows: "" }
       : { end: open + 1, shows: "<" };
   }
@@ -55,21 +55,32 @@ function readMarkup(html: string, open: number): { end: number; shows: string } 
   return { end, shows: BLOCKS.has(name.toLowerCase()) ? " " : "" };
 }
 
-/** The first `>` that no quotes hold. */
+function endOfComment(html: string, from: number): number {
+  const [abrupt] = /^-?>/.exec(html.slice(from)) ?? [];
+  if (abrupt !== undefined) return from + abrupt.length;
+  const end = /--!?>/g;
+  end.lastIndex = from;
+  return end.exec(html) === null ? html.length : end.lastIndex;
+}
+
+/** The first `>` that is not in a quoted value. */
 function endOfTag(html: string, from: number): number {
   let quote = "";
+  let behindEquals = false;
   for (let at = from; at < html.length; at++) {
     const char = html.charAt(at);
     if (quote === "" && char === ">") return at + 1;
-    if (quote === "" && (char === '"' || char === "'")) quote = char;
+    if (quote === "" && behindEquals && (char === '"' || char === "'")) quote = char;
     else if (char === quote) quote = "";
+    behindEquals = char === "=" || (behindEquals && /[ \t\n\f\r]/.test(char));
   }
   return html.length;
 }
 
 function endOfSilence(html: string, name: string, from: number): number {
-  const close = html.toLowerCase().indexOf(`</${name}`, from);
-  return close < 0 ? html.length : endAfter(html, ">", close);
+  const close = new RegExp(`</${name}(?=[ \\t\\n\\f\\r/>]|$)`, "gi");
+  close.lastIndex = from;
+  return close.exec(html) === null ? html.length : endOfTag(html, close.lastIndex);
 }
 
 function endAfter(html: string, what: string, from: number): number {
