@@ -88,9 +88,9 @@ export function editionQuery(appKey: string, slugs: readonly string[]): Query {
   return { text, values: [appKey, slugs], recurs: true };
 }
 
-/** The edition of one type. */
+/** The edition of the row `type`, with its name: two types may swap theirs. Without a blank. */
 export function editionOf(typeId: string): string {
-  return `(${typeId} || ':' || (
+  return `(type.slug || ':' || ${typeId} || ':' || (
     SELECT coalesce(sum(mark), 0) FROM precast.entry_counts WHERE content_type_id = ${typeId}))`;
 }
 

@@ -568,7 +568,7 @@ describe.each(DOORS)("%s", (site) => {
     ["no host", `${GET}\r\n`, 400],
     ["two hosts", `${GET}Host: a\r\nHost: b\r\nX-App-Key: ${KEY}\r\nConnection: close\r\n\r\n`, undefined],
     ["no HTTP", "\x00\x01\x02\x03 hello\r\n\r\n", 400],
-    ["a method in lower case", `get /api/v1/notes HTTP/1.1\r\n${HOST}\r\n`, 400],
+    ["a method in lower case", `get /api/v1/notes HTTP/1.1\r\n${HOST}\r\n`, 405],
     ["a version that is none", `GET / HTTP/9.9\r\n${HOST}\r\n`, 400],
     ["a target with a blank", `GET /api/v1/no tes HTTP/1.1\r\n${HOST}\r\n`, 400],
     ["a target with raw bytes", `GET /api/v1/\xff\xfe?filter[\xff]=\x80 HTTP/1.1\r\n${HOST}\r\n`, undefined],
