@@ -1,6 +1,28 @@
 -- HTML is read from left to right, each piece of markup for what it is where it stands: a comment in an attribute is none, nor
 -- is a tag in a script. Functions as 0011 has them.
 
+-- Does a tag begin or end a block? `tag` begins with `<`. Inlined.
+CREATE FUNCTION precast.is_block(tag text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT lower(substring(tag FROM '^</?([^ \t\n\f\r/>]+)')) IN (
+    'address', 'article', 'aside', 'blockquote', 'body', 'br', 'caption', 'center', 'col', 'colgroup', 'dd', 'details',
+    'dialog', 'dir', 'div', 'dl', 'dt', 'fieldset', 'figcaption', 'figure', 'footer', 'form', 'frame', 'frameset', 'h1',
+    'h2', 'h3', 'h4', 'h5', 'h6', 'head', 'header', 'hgroup', 'hr', 'html', 'legend', 'li', 'listing', 'main', 'menu',
+    'nav', 'ol', 'optgroup', 'option', 'p', 'plaintext', 'pre', 'search', 'section', 'summary', 'table', 'tbody', 'td',
+    'tfoot', 'th', 'thead', 'title', 'tr', 'ul', 'xmp')
+$$;
+
+CREATE OR REPLACE FUNCTION precast.text_before_tag(piece text, ending text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+  tag text := substring(piece FROM '<(?:/?[A-Za-z]|[!?]).*$');
+BEGIN
+  RETURN CASE
+    WHEN tag IS NULL THEN piece || ending
+    WHEN precast.is_block(tag) THEN left(piece, -length(tag)) || ' '
+    ELSE left(piece, -length(tag))
+  END;
+END
+$$;
+
 -- One piece of markup after the other, with the text before it. PostgreSQL takes the longest of several alternatives. A
 -- comment ends as WHATWG HTML has it, and `</` before anything but a letter begins one. Quotes count behind `=` alone.
 CREATE FUNCTION precast.odd_html_text(html text) RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
@@ -15,12 +37,7 @@ BEGIN
   RETURN (
     SELECT string_agg(precast.decode_references(piece[1]) || CASE
         WHEN piece[2] = '<' THEN '<'
-        WHEN lower(substring(piece[2] FROM '^</?([^ \t\n\f\r/>]+)')) IN (
-          'address', 'article', 'aside', 'blockquote', 'body', 'br', 'caption', 'center', 'col', 'colgroup', 'dd', 'details',
-          'dialog', 'dir', 'div', 'dl', 'dt', 'fieldset', 'figcaption', 'figure', 'footer', 'form', 'frame', 'frameset', 'h1',
-          'h2', 'h3', 'h4', 'h5', 'h6', 'head', 'header', 'hgroup', 'hr', 'html', 'legend', 'li', 'listing', 'main', 'menu',
-          'nav', 'ol', 'optgroup', 'option', 'p', 'plaintext', 'pre', 'search', 'section', 'summary', 'table', 'tbody', 'td',
-          'tfoot', 'th', 'thead', 'title', 'tr', 'ul', 'xmp') THEN ' '
+        WHEN precast.is_block(piece[2]) THEN ' '
         ELSE ''
       END, '' ORDER BY place)
     FROM regexp_matches(html, format('([^<]*)(%s|%s|%s|%s|<|$)', tag, comment, bogus, replace(silent, 'A', attributes)), 'gi')
