@@ -40,9 +40,10 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   function expected(kind: string | null): number {
     if (kind === null) return 0;
     const now = performance.now();
-    let youngest = Number.POSITIVE_INFINITY;
-    for (const one of running) if (one.kind === kind) youngest = Math.min(youngest, now - one.since);
-    return Math.max(pace.expected(kind), youngest === Number.POSITIVE_INFINITY ? 0 : youngest);
+    let youngest = 0;
+    // They stand in the order in which they began.
+    for (const one of running) if (one.kind === kind) youngest = now - one.since;
+    return Math.max(pace.expected(kind), youngest);
   }
 
   const isSlow = (kind: string | null) => expected(kind) >= limit * SLOW;
@@ -53,10 +54,8 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
    * is known how long a slow kind takes, that is the time that it needs.
    */
   function patienceOf(kind: string | null): number {
-    const half = limit / 2;
-    if (!isSlow(kind)) return half;
     const enough = Math.max(0, limit - expected(kind));
-    return isKnownToBeSlow(kind) ? enough : Math.min(half, enough);
+    return isKnownToBeSlow(kind) ? enough : Math.min(limit / 2, enough);
   }
 
   function hasPlace(kind: string | null): boolean {
