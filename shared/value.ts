@@ -54,6 +54,11 @@ export function readDay(text: string): number | null {
   return instant === null ? null : Math.floor(instant / 86_400_000) * 86_400_000;
 }
 
+/** Is it a day that exists, as `YYYY-MM-DD`? */
+export function isDate(text: string): boolean {
+  return readMidnight(text) !== null;
+}
+
 function readMidnight(text: string): number | null {
   const match = DAY.exec(text);
   if (match === null) return null;

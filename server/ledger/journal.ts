@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import * as v from "valibot";
 import { APP_KEY } from "../../shared/catalog.ts";
-import { readDay } from "../../shared/value.ts";
+import { isDate } from "../../shared/value.ts";
 
 /** A counted request: who asked, what for, how it ended, and what it could have left out to be free. */
 export type Count = { readonly app: string; readonly shape: string; readonly status: number; readonly saving: string };
@@ -85,11 +85,7 @@ const LINES_A_TURN = 50;
 /** Journals of the first version had a line a request, and no savings. */
 const LINE = v.object({
   app: v.pipe(v.string(), v.regex(APP_KEY)),
-  day: v.pipe(
-    v.string(),
-    v.isoDate(),
-    v.check((day) => readDay(day) !== null),
-  ),
+  day: v.pipe(v.string(), v.check(isDate)),
   shape: v.string(),
   status: v.pipe(v.number(), v.integer(), v.minValue(-(2 ** 31)), v.maxValue(2 ** 31 - 1)),
   saving: v.optional(v.string(), ""),

@@ -1,7 +1,7 @@
 /** What a setting is, and how the values of settings are read: text in, a typed value or what would be right out. */
 import * as v from "valibot";
 import { APP_KEY } from "../catalog.ts";
-import { readDay } from "../value.ts";
+import { isDate } from "../value.ts";
 
 export type Setting<T> = {
   /** As commander spells flags: `--out <dir>`. Null for a secret: others of the machine can read a command line. */
@@ -68,12 +68,7 @@ export const several = (between: RegExp, one: v.GenericSchema<string, string>) =
 
 export const appKey = matching(APP_KEY, "must be an app key: letters, digits, '_' and '-', at most 128");
 export const appKeys = several(/[\s,]+/, appKey);
-const NO_DAY = "must be a date such as 2026-01-20";
-export const day = v.pipe(
-  v.string(),
-  v.isoDate(NO_DAY),
-  v.check((text) => readDay(text) !== null, NO_DAY),
-);
+export const day = v.pipe(v.string(), v.check(isDate, "must be a date such as 2026-01-20"));
 export const webAddress = matching(/^https?:\/\/[^/\s]+\S*$/, "must be an address such as https://media.example.com");
 export const optionalAddress = orNull(webAddress);
 export const method = matching(/^[A-Z]+$/, "must be a method such as POST");
