@@ -136,11 +136,8 @@ async function editMany(client: Client, total: number): Promise<Noted> {
 
 /** After all those edits. */
 async function vacuum(client: Client): Promise<Noted> {
-  const seconds = async (tables: string) => {
-    const begun = performance.now();
-    await client.query(`VACUUM ANALYZE ${tables}`);
-    return `${((performance.now() - begun) / 1_000).toFixed(1)} s`;
-  };
+  const seconds = async (tables: string) =>
+    `${((await timed(client, { text: `VACUUM ANALYZE ${tables}`, values: [] })) / 1_000).toFixed(1)} s`;
   const ours = await seconds("precast.entries, precast.entry_words, precast.entry_counts, precast.value_counts");
   return note("VACUUM ANALYZE after these edits", ours, await seconds("hand.articles, hand.article_words"), "");
 }
