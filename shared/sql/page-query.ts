@@ -51,11 +51,14 @@ ORDER BY ${order}`;
   return { text, values: values.all };
 }
 
-/** Entries whose ids are found first, with their places: rows are read whole for the page alone. */
-export function placedSql({ typeId, columns }: Statement, ids: string): Pick<Parts, "page" | "order"> {
+/**
+ * Entries whose ids are found first, with their places: rows are read whole for the page alone. A page is no longer than its
+ * limit, which the planner does not know where the limit is reckoned: told nothing, it would read the whole table.
+ */
+export function placedSql({ typeId, columns, perPage }: Statement, ids: string): Pick<Parts, "page" | "order"> {
   const page = `
   SELECT found.place, ${columns}
-  FROM (${ids}) AS found
+  FROM (SELECT * FROM (${ids}) AS ids LIMIT ${perPage}) AS found
   JOIN precast.entries AS e ON e.content_type_id = ${typeId} AND e.id = found.id`;
   return { page, order: "page.place" };
 }

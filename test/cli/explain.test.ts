@@ -294,6 +294,13 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
     expect(service.sentence).toMatch(/^Served by index /);
   });
 
+  test("is one for a page deep in a list that reads no other entries whole", async () => {
+    const { plan, service } = await explained("/logs?per_page=5&page=300");
+    const whole = allOf(plan.root).filter(({ step, table }) => table === "entries" && step === "Seq Scan");
+    expect(whole).toEqual([]);
+    expect(service.by_index).toBe(true);
+  });
+
   test("says that all entries were read, and whether that matters", async () => {
     const { service } = await explained("/posts?filter[category][contains]=e&per_page=1");
     expect(service).toMatchObject({ by_index: false });
