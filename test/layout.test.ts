@@ -85,7 +85,7 @@ describe("the layout", () => {
   });
 
   test.each([
-    ["pg", ["shared/database/cancel.ts", "shared/database/pool.ts", "shared/database/postgres.ts"]],
+    ["pg", ["cancel", "literal", "planning", "pool", "postgres"].map((name) => `shared/database/${name}.ts`)],
     ["@electric-sql/pglite", ["shared/database/embedded-worker.ts"]],
     ["aws4fetch", ["cli/deploy/sign.ts"]],
     ["commander", ["cli/main.ts"]],

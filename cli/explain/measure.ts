@@ -1,31 +1,39 @@
 /** Has the database run a query as the live server does, and tell how. */
-import type { Database, Query } from "../../shared/database/database.ts";
+import { type Database, type Query, type Row, sql } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
+import { literalOf } from "../../shared/database/literal.ts";
 import { type QueryPlan, readPlan } from "./plan-node.ts";
 
 /**
- * The plan with its times; without them where the query takes longer than the database was opened for. Values go beside
- * the text as they do live, so it is the plan for these values.
+ * The plan with its times; without them where the query takes longer than the database was opened for. It is the plan by which
+ * the live server answers: that for any values where it keeps one, that for these values elsewhere.
  */
 export async function measureQuery(database: Database, query: Query): Promise<QueryPlan> {
   try {
-    return await explain(database, query, "ANALYZE, BUFFERS, FORMAT JSON");
+    return await explain(database, query, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)");
   } catch (error) {
     if (!isLate(error)) throw error;
-    return explain(database, query, "FORMAT JSON");
+    return explain(database, query, "EXPLAIN (FORMAT JSON)");
   }
 }
 
-async function explain(database: Database, { text, values }: Query, options: string): Promise<QueryPlan> {
-  const [row] = await readOnly(database, { text: `EXPLAIN (${options}) ${text}`, values });
-  return readPlan(row?.[0]);
+async function explain(database: Database, query: Query, how: string): Promise<QueryPlan> {
+  const explained = { text: `${how} ${query.text}`, values: query.values };
+  // It ends a query that takes too long outside of transactions alone, and keeps no plans.
+  if (database.kind === "embedded") return planIn(await database.query(explained));
+  return database.transaction("read", async (session) => {
+    if (!query.recurs) return planIn(await session.query(explained));
+    // EXECUTE takes no parameters of its own.
+    await session.execute(`DEALLOCATE ALL; PREPARE explained AS ${query.text}; ${ONCE}`);
+    const values = query.values.map(literalOf).join(", ");
+    return planIn(await session.query(sql(`${how} EXECUTE explained (${values})`)));
+  });
 }
 
-/** The embedded database ends a query that takes too long outside of transactions alone. */
-function readOnly(database: Database, query: Query): ReturnType<Database["query"]> {
-  return database.kind === "embedded"
-    ? database.query(query)
-    : database.transaction("read", (session) => session.query(query));
+const ONCE = "SET LOCAL plan_cache_mode = force_generic_plan";
+
+function planIn([row]: readonly Row[]): QueryPlan {
+  return readPlan(row?.[0]);
 }
 
 const CANCELLED = "57014";

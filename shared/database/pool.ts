@@ -29,7 +29,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     types: asText,
     ...KEEP_ALIVE,
-    ...(queryTimeout === null ? {} : timeLimits(queryTimeout)),
+    ...(queryTimeout === null ? {} : live(queryTimeout)),
   });
   const prepared = openPrepared<pg.PoolClient>();
   /** Those that may be lent again. */
@@ -73,9 +73,12 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   return { lend, nameFor: prepared.nameFor, renew, connections: counts, close: () => pool.end() };
 }
 
-/** The server cancels the query; a server that does not even do that is given up. */
-function timeLimits(milliseconds: number): pg.PoolConfig {
-  return { statement_timeout: milliseconds, query_timeout: milliseconds + GRACE };
+/**
+ * The server cancels the query; a server that does not even do that is given up. To compile a plan takes longer than to answer
+ * with it, and would be done for every query anew.
+ */
+function live(milliseconds: number): pg.PoolConfig {
+  return { statement_timeout: milliseconds, query_timeout: milliseconds + GRACE, options: "-c jit=off" };
 }
 
 /** Whether the error says that the connection is of no more use: it comes from no server, or from one that ends. */

@@ -13,6 +13,7 @@ import {
 } from "./database.ts";
 import { answered, DatabaseFault, notBegun } from "./fault.ts";
 import { keepListening, type Line } from "./listening.ts";
+import { planFor } from "./planning.ts";
 import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, openPool } from "./pool.ts";
 
 /** How long a newcomer may wait for an answer where the database is well. */
@@ -50,7 +51,10 @@ async function runQuery(client: pg.PoolClient, query: Query, { limit, signal, na
   if (signal?.aborted) throw notBegun();
   const { text, values } = query;
   const named = name === undefined ? {} : { name };
-  const asking = answered(() => client.query({ ...named, text, values: values as unknown[], rowMode: "array" }), limit);
+  const asking = answered(async () => {
+    await planFor(client, name === undefined ? "by value" : "once");
+    return client.query({ ...named, text, values: values as unknown[], rowMode: "array" });
+  }, limit);
   const { rows } = await (signal === undefined ? asking : cancellable(client, asking, signal));
   return rows as Row[];
 }
@@ -94,6 +98,7 @@ async function transaction<T>(
   access: Access,
   run: (session: Session) => Promise<T>,
 ): Promise<T> {
+  await answered(() => planFor(client, "by value"));
   // The pool may lend a connection whose other end has vanished: nothing but that makes BEGIN take long.
   const begin = { text: BEGIN[access], query_timeout: CONNECT_TIMEOUT };
   await answered(() => client.query(begin));

@@ -26,6 +26,20 @@ test("one that says nothing of it is not", async () => {
   expect(await held()).toBe(1);
 });
 
+test("one that comes again is planned once, whatever its values are, and one that does not for its own", async () => {
+  const rare = "SELECT count(*)::text FROM pg_class WHERE relname = $1";
+  for (let turn = 1; turn <= 12; turn++) await one(recurring(rare, `table ${turn}`));
+  const plans = "SELECT generic_plans || ' ' || custom_plans FROM pg_prepared_statements WHERE statement = $1";
+  expect(await one(sql(plans, [rare]))).toBe("10 0");
+  expect(await one(sql("SELECT current_setting('plan_cache_mode')"))).toBe("auto");
+});
+
+test("nothing is left of how a query was planned when it is asked in a transaction", async () => {
+  for (let turn = 1; turn <= 4; turn++) await one(recurring("SELECT ($1::int * 5)::text", String(turn)));
+  const mode = await database.transaction("read", (session) => session.query(sql("SHOW plan_cache_mode")));
+  expect(mode).toEqual([["auto"]]);
+});
+
 test("a refused value leaves the connection and the statement as they were", async () => {
   const text = "SELECT (10 / $1::int)::text";
   for (const value of ["1", "2", "0", "5", "0", "10"]) {
