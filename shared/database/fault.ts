@@ -21,6 +21,8 @@ export function notBegun(): DatabaseFault {
 }
 
 const CANCELLED = "57014";
+/** A prepared statement is not where it was prepared. */
+const NOT_PREPARED = "26000";
 /** Its connections, its resources, a conflict with recovery or with others (40), a lock that it waits for no longer. */
 const AWAY = /^(08|28|40|57P|53|3D|55P03|58)/;
 
@@ -35,6 +37,15 @@ function faultOf(error: unknown, late: boolean): unknown {
     return late
       ? new DatabaseFault("timeout", "the query was cancelled by its time limit", error)
       : new DatabaseFault("unavailable", error.message, error);
+  }
+  if (code === NOT_PREPARED) {
+    const remedy = "connect to the server itself, or have the pooler lend connections by session";
+    return new Error(
+      `a pooler lends connections by transaction, so statements that were prepared are lost: ${remedy}`,
+      {
+        cause: error,
+      },
+    );
   }
   const fromServer = "severity" in error;
   if (!fromServer || AWAY.test(code)) return new DatabaseFault("unavailable", error.message || code, error);

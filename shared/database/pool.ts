@@ -75,10 +75,13 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
 
 /**
  * The server cancels the query; a server that does not even do that is given up. To compile a plan takes longer than to answer
- * with it, and would be done for every query anew.
+ * with it, and would be done for every query anew. Settings are sent when the connection is there: a pooler between takes none
+ * before.
  */
 function live(milliseconds: number): pg.PoolConfig {
-  return { statement_timeout: milliseconds, query_timeout: milliseconds + GRACE, options: "-c jit=off" };
+  const text = `SET statement_timeout = ${milliseconds}; SET jit = off`;
+  const settings = { text, query_timeout: CONNECT_TIMEOUT };
+  return { query_timeout: milliseconds + GRACE, onConnect: (client) => client.query(settings) };
 }
 
 /** Whether the error says that the connection is of no more use: it comes from no server, or from one that ends. */

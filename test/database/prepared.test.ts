@@ -40,6 +40,13 @@ test("nothing is left of how a query was planned when it is asked in a transacti
   expect(mode).toEqual([["auto"]]);
 });
 
+test("where a pooler has lent the connection to somebody else between two queries, the error says what to do", async () => {
+  const query = recurring("SELECT ($1::int * 7)::text", "1");
+  for (let turn = 1; turn <= 4; turn++) await one(query);
+  await database.execute("DEALLOCATE ALL");
+  await expect(one(query)).rejects.toThrow(/pooler lends connections by transaction.*by session$/);
+});
+
 test("a refused value leaves the connection and the statement as they were", async () => {
   const text = "SELECT (10 / $1::int)::text";
   for (const value of ["1", "2", "0", "5", "0", "10"]) {

@@ -59,7 +59,7 @@ export type Place = {
   /** Runs it with `--json`; it must exit 0 and print one line alone. */
   readonly json: <T = unknown>(line: string, env?: Env) => Promise<T>;
   /** Imports a bundle; what it lacks is deleted. */
-  readonly take: (bundle: Bundle) => Promise<void>;
+  readonly take: (bundle: Bundle, env?: Env) => Promise<void>;
   /** Runs any program there: a shell, for one. */
   readonly spawn: (program: string, args: readonly string[], env?: Env) => Promise<Ran>;
   /** Starts a command that runs on. */
@@ -96,11 +96,11 @@ export function openPlace(env: Env = {}): Place {
     folder,
     run: (line, more) => inTime(startCommand(line, more)),
     json: async (line, more) => parsed(line, await inTime(startCommand(`${line} --json`, more))),
-    take: async (bundle) => {
+    take: async (bundle, more) => {
       const bundleFolder = mkdtempSync(join(folder, "bundle-"));
       await writeBundle(bundleFolder, bundle);
       const line = `import ${bundleFolder} --prune`;
-      parsed(line, await inTime(startCommand(`${line} --json`)));
+      parsed(line, await inTime(startCommand(`${line} --json`, more)));
     },
     spawn: (program, args, more) => inTime(start(program, args, more)),
     start: (line, more) => started(startCommand(line, more)),
