@@ -22,7 +22,7 @@ async function explain(database: Database, query: Query, how: string): Promise<Q
   // It ends a query that takes too long outside of transactions alone, and keeps no plans.
   if (database.kind === "embedded") return planIn(await database.query(explained));
   return database.transaction("read", async (session) => {
-    if (!query.recurs) return planIn(await session.query(explained));
+    if (query.recurs !== "any") return planIn(await session.query(explained));
     // EXECUTE takes no parameters of its own.
     await session.execute(`DEALLOCATE ALL; PREPARE explained AS ${query.text}; ${ONCE}`);
     const values = query.values.map(literalOf).join(", ");

@@ -11,8 +11,11 @@ export type Row = readonly (string | null)[];
 export type Query = {
   readonly text: string;
   readonly values: readonly Value[];
-  /** Comes again with other values, and a plan that does for all of them may be kept. */
-  readonly recurs?: boolean;
+  /**
+   * Comes again with other values, so that it is worth to keep it. With `any` values one plan does; with `some` another may be
+   * better, and PostgreSQL is to weigh that.
+   */
+  readonly recurs?: "any" | "some";
 };
 
 export type Session = {

@@ -1,7 +1,6 @@
 /**
  * For which values a connection plans: PostgreSQL prefers to plan a prepared statement again and again as long as it believes that
- * its values make it cheaper, and that takes longer than most answers do. The statements that are kept here are written so that
- * one plan does for all values.
+ * its values make it cheaper, and that takes longer than many answers do. Where one plan does for all values, it is told so.
  */
 import type pg from "pg";
 

@@ -52,7 +52,7 @@ async function runQuery(client: pg.PoolClient, query: Query, { limit, signal, na
   const { text, values } = query;
   const named = name === undefined ? {} : { name };
   const asking = answered(async () => {
-    await planFor(client, name === undefined ? "by value" : "once");
+    await planFor(client, name !== undefined && query.recurs === "any" ? "once" : "by value");
     return client.query({ ...named, text, values: values as unknown[], rowMode: "array" });
   }, limit);
   const { rows } = await (signal === undefined ? asking : cancellable(client, asking, signal));

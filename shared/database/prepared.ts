@@ -33,8 +33,8 @@ export function openPrepared<Connection extends object>(): Prepared<Connection> 
   }
 
   return {
-    nameFor: (connection, { text, recurs = false }) => {
-      if (!recurs) return undefined;
+    nameFor: (connection, { text, recurs }) => {
+      if (recurs === undefined) return undefined;
       const { name, times } = countOf(text);
       if (times < FREQUENT) return undefined;
       const own = held.get(connection) ?? new Set();

@@ -31,8 +31,17 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
     stored === null
       ? searchedSql(statement, matching, plan)
       : { ...cutSql(statement, matching, { plan, slots, stored }), total: totalSql(statement, matching, plan, slots) };
-  const recurs = plan.conditions.every((condition) => condition.kind !== "match" || isFindable(condition.text));
-  return { ...pageQuery(statement, parts), recurs };
+  const query = pageQuery(statement, parts);
+  if (!plan.conditions.every((condition) => condition.kind !== "match" || isFindable(condition.text))) return query;
+  return { ...query, recurs: stored !== null && isHeld(plan) ? "any" : "some" };
+}
+
+/** Does an index hold the list as it stands? Else it depends on the values which of several is the best to begin with. */
+function isHeld({ conditions, sort }: ListPlan): boolean {
+  const [only, ...others] = conditions;
+  if (only === undefined) return true;
+  const isOneValue = only.kind === "equals" && !only.negated && only.values.length === 1 && others.length === 0;
+  return isOneValue && sort.column.name === "published_at";
 }
 
 function searchedSql(statement: Statement, matching: readonly string[], { sort }: ListPlan): Parts {

@@ -34,7 +34,7 @@ SELECT field, id, data, rich, published_at, created_at, updated_at, edition FROM
   SELECT '' AS field, 0 AS step, 0 AS place, ${entryColumns(true)}, (SELECT ${EDITION} FROM types AS type) AS edition
   FROM types LEFT JOIN main AS e ON true WHERE types.slug = $2${related.join("")}
 ) AS found ORDER BY step, place`;
-  return { text, values: values.all, recurs: true };
+  return { text, values: values.all, recurs: "any" };
 }
 
 /** The slugs of the types whose entries are in the answer. */
@@ -85,7 +85,7 @@ export function totalOf(typeId: string): string {
  */
 export function editionQuery(appKey: string, slugs: readonly string[]): Query {
   const text = `SELECT ${EDITION} FROM ${TYPES_OF_APP} AND type.slug = ANY ($2::text[])`;
-  return { text, values: [appKey, slugs], recurs: true };
+  return { text, values: [appKey, slugs], recurs: "any" };
 }
 
 /** The edition of the row `type`, with its name: two types may swap theirs. Without a blank. */
@@ -101,5 +101,5 @@ const EDITION = `string_agg(${editionOf("type.id")}, ' ' ORDER BY type.id)`;
 export function entryCountsQuery(appKey: string): Query {
   const text = `SELECT type.slug, (${totalOf("type.id")})::text
 FROM ${TYPES_OF_APP}`;
-  return { text, values: [appKey], recurs: true };
+  return { text, values: [appKey], recurs: "any" };
 }

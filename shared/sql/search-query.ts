@@ -20,8 +20,9 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   const from = `FROM ${["precast.entry_words AS w", ...new Set([...entries, ...beside])].join("\n  ")}
   WHERE ${[`w.content_type_id = ${statement.typeId}`, ...found, ...tests].join("\n    AND ")}`;
   const texts = plan.conditions.flatMap((condition) => (condition.kind === "match" ? [condition.text] : []));
-  const recurs = [...plan.words, ...texts].every(isFindable);
-  return { ...pageQuery(statement, gatheredSql(statement, from, "w.id", keys)), recurs };
+  const query = pageQuery(statement, gatheredSql(statement, from, "w.id", keys));
+  if (![...plan.words, ...texts].every(isFindable)) return query;
+  return { ...query, recurs: tests.length === 0 ? "any" : "some" };
 }
 
 /** There are words of published entries alone. */

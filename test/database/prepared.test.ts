@@ -13,7 +13,7 @@ afterAll(() => database.close());
 
 const one = async (query: Query) => (await database.query(query))[0]?.[0];
 const held = async () => Number(await one(sql("SELECT count(*)::text FROM pg_prepared_statements")));
-const recurring = (text: string, value: string): Query => ({ text, values: [value], recurs: true });
+const recurring = (text: string, value: string): Query => ({ text, values: [value], recurs: "any" });
 
 test("one that comes again with other values is kept, and each answer is of its values", async () => {
   for (let turn = 1; turn <= 10; turn++)
@@ -32,6 +32,13 @@ test("one that comes again is planned once, whatever its values are, and one tha
   const plans = "SELECT generic_plans || ' ' || custom_plans FROM pg_prepared_statements WHERE statement = $1";
   expect(await one(sql(plans, [rare]))).toBe("10 0");
   expect(await one(sql("SELECT current_setting('plan_cache_mode')"))).toBe("auto");
+});
+
+test("where another plan may be better for other values, PostgreSQL looks at them", async () => {
+  const text = "SELECT count(*)::text FROM pg_class WHERE oid > $1::oid AND relname = $2 AND relkind = 'i'";
+  for (let turn = 1; turn <= 12; turn++) await one({ text, values: [String(turn), "x"], recurs: "some" });
+  const plans = "SELECT custom_plans::text FROM pg_prepared_statements WHERE statement = $1";
+  expect(Number(await one(sql(plans, [text])))).toBeGreaterThanOrEqual(5);
 });
 
 test("nothing is left of how a query was planned when it is asked in a transaction", async () => {
