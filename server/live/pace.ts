@@ -1,4 +1,4 @@
-/** How long kinds of work take, by how long the last of each took: what has taken long will take long again. */
+/** How long kinds of work take, by how long those took that have ended: what has taken long will take long again. */
 
 export type Pace = {
   /** Milliseconds; 0 for a kind of which nothing is known. */
@@ -8,6 +8,10 @@ export type Pace = {
   readonly givenUp: (kind: string, took: number) => void;
 };
 
+/** A database that was slow for everybody is forgiven in a few answers. */
+const FORGIVING = 2;
+/** One answer that took long says little of the next. */
+const DOUBTING = 8;
 /** Few have as many; those that do are learned anew. */
 const MAX_KINDS = 10_000;
 
@@ -22,8 +26,10 @@ export function openPace(): Pace {
 
   return {
     expected,
-    // A database that was slow for everybody is forgiven in a few answers.
-    ended: (kind, took) => learn(kind, known.has(kind) ? (expected(kind) + took) / 2 : took),
+    ended: (kind, took) => {
+      const before = known.has(kind) ? expected(kind) : took;
+      learn(kind, before + (took - before) / (took < before ? FORGIVING : DOUBTING));
+    },
     givenUp: (kind, took) => learn(kind, Math.max(expected(kind), took)),
   };
 }

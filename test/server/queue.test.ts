@@ -9,7 +9,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 /** A slow kind gets half of what runs at once. */
-const open = (atOnce: number): Queue => openQueue({ atOnce, waiting: 20, limit: LIMIT });
+const open = (atOnce: number, waiting = 20): Queue => openQueue({ atOnce, waiting, limit: LIMIT });
 
 /** Tells how it ended, and after how many milliseconds. */
 async function ask(queue: Queue, kind: string, takes: number): Promise<string> {
@@ -51,5 +51,18 @@ describe("work that waits", () => {
     const asked = Array.from({ length: 5 }, () => ask(queue, "search", 100));
     expect(await outcomes([long, short])).toEqual(["done 4000", "done 100"]);
     expect(await Promise.all(asked)).toEqual(["done 100", "done 100", "done 150", "done 200", "done 200"]);
+  });
+
+  test("is not refused where its kind takes now a short and now a long time, and all come in time", async () => {
+    const queue = open(10, 100);
+    const clients = Array.from({ length: 20 }, async (_, client) => {
+      const ended: string[] = [];
+      for (let turn = 0; turn < 10; turn++)
+        ended.push(await ask(queue, "search", (client + turn) % 5 === 0 ? 1_800 : 300));
+      return ended;
+    });
+    await vi.advanceTimersByTimeAsync(40_000);
+    const all = (await Promise.all(clients)).flat();
+    expect(all.filter((outcome) => !outcome.startsWith("done"))).toEqual([]);
   });
 });
