@@ -16,6 +16,8 @@ import { type Hit, type HitKey, type Hits, isNotModified } from "./memory/hits.t
 
 export type AppOptions = {
   readonly sources: Sources;
+  /** Whether live requests are refused for want of room. */
+  readonly isCrowded: () => boolean;
   readonly hits: Hits;
   readonly ledger: Ledger;
   readonly policy: CachePolicy;
@@ -28,11 +30,23 @@ export type AppOptions = {
 /** `circumstances` is null where the app is not known. Without an answer the client has gone away. */
 type Answered = { readonly ready: Ready | null; readonly circumstances: Circumstances | null };
 
+/** How many begin in one turn of the event loop. To take more turns costs each a fifth: those who are turned away can pay it. */
+const BEGIN = 8;
+const BEGIN_OF_CROWD = 2;
+
 const GONE: Answered = { ready: null, circumstances: null };
 
-export function createApp({ sources, hits, ledger, policy, treePaths = false, observe }: AppOptions): RequestListener {
+export function createApp({
+  sources,
+  isCrowded,
+  hits,
+  ledger,
+  policy,
+  treePaths = false,
+  observe,
+}: AppOptions): RequestListener {
   const coder = openCoder();
-  const takeTurn = openTurns();
+  const takeTurn = openTurns(() => (isCrowded() ? BEGIN_OF_CROWD : BEGIN));
 
   async function answer(asked: AskedHttp, coding: Coding | null, gone: () => AbortSignal): Promise<Answered> {
     await takeTurn();

@@ -61,7 +61,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   if (replicas.length > 0) metrics?.watchReplicas(() => readingsOf(live, replicas));
   const sources = { ...openTree(options.out), ...hideKeys(live, log), readings: openReadings(READINGS), onError };
   const observe = observeBy(metrics?.observe ?? null, openAccessLog(log.info));
-  const app = createApp({ sources, hits, ledger, policy, treePaths, observe });
+  const app = createApp({ sources, isCrowded: live.isCrowded, hits, ledger, policy, treePaths, observe });
   try {
     const { url, stop } = await listen(app, host, port, limits, observe);
     return { url, stop: () => stop().then(close) };

@@ -6,14 +6,14 @@
 /** Resolves when it is the caller's turn: at once, unless many have had theirs in the same turn of the event loop. */
 export type TakeTurn = () => Promise<void>;
 
-const AT_ONCE = 8;
-
-export function openTurns(atOnce = AT_ONCE): TakeTurn {
+/** `most` is how many may begin in one turn of the event loop. */
+export function openTurns(most: () => number): TakeTurn {
   const waiting: (() => void)[] = [];
-  let left = atOnce;
+  let left = most();
   let awaitsNext = false;
 
   function begin(): void {
+    const atOnce = most();
     left = Math.max(0, atOnce - waiting.length);
     for (const go of waiting.splice(0, atOnce)) go();
     awaitsNext = left < atOnce;

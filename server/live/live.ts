@@ -27,6 +27,8 @@ export type LiveOptions = AppDefaults &
   };
 
 export type Live = Pick<Sources, "findApp" | "answer"> & {
+  /** Whether whoever comes now is refused at once. */
+  readonly isCrowded: () => boolean;
   readonly state: () => LiveState;
   /** How many queries each has answered: the primary, then the replicas. */
   readonly answered: () => readonly number[];
@@ -102,7 +104,8 @@ export function openLive(database: Database, options: LiveOptions): Live {
   }
 
   const { state, answered, close } = sources;
-  return { findApp, answer, state, answered, close };
+  const isCrowded = () => refuseAtOnce(null) !== null;
+  return { findApp, answer, isCrowded, state, answered, close };
 }
 
 const keys = new WeakMap<Plan, string>();

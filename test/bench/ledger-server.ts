@@ -39,7 +39,14 @@ const live = openLive(database, {
   ...limits,
 });
 const sources = { ...openTree(out), ...live, onError };
-const app = createApp({ sources, hits: openHits(1 << 26), ledger, policy: DEFAULT_CACHE_POLICY, observe: null });
+const app = createApp({
+  sources,
+  isCrowded: () => false,
+  hits: openHits(1 << 26),
+  ledger,
+  policy: DEFAULT_CACHE_POLICY,
+  observe: null,
+});
 const listening = await listen(app, "127.0.0.1", 0);
 console.log(JSON.stringify({ url: listening.url }));
 

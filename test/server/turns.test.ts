@@ -18,18 +18,26 @@ async function takenByTurn(takeTurn: TakeTurn, count: number): Promise<number[]>
 }
 
 test("a few begin at once, and a crowd as many in each turn of the event loop", async () => {
-  const takeTurn = openTurns(3);
+  const takeTurn = openTurns(() => 3);
   expect(await takenByTurn(takeTurn, 3)).toEqual([3]);
   await nextTurn();
   expect(await takenByTurn(takeTurn, 10)).toEqual([3, 3, 3, 1]);
 });
 
 test("who has waited longest is next, also before those who come later", async () => {
-  const takeTurn = openTurns(2);
+  const takeTurn = openTurns(() => 2);
   const order: number[] = [];
   const take = (name: number) => takeTurn().then(() => order.push(name));
   const first = [1, 2, 3, 4, 5].map(take);
   await nextTurn();
   await Promise.all([...first, ...[6, 7].map(take)]);
   expect(order).toEqual([1, 2, 3, 4, 5, 6, 7]);
+});
+
+test("how many begin may change between two turns", async () => {
+  let most = 4;
+  const takeTurn = openTurns(() => most);
+  const taken = takenByTurn(takeTurn, 9);
+  most = 2;
+  expect(await taken).toEqual([4, 2, 2, 1]);
 });
