@@ -1,7 +1,7 @@
 /** Precast behind Debian's PgBouncer, which lends connections by session: every command works as on the server itself. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { expect, test } from "vitest";
@@ -11,7 +11,8 @@ import { openStore } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 const BOUNCER = findProgram("pgbouncer");
-const NOBODY = { uid: 65534, gid: 65534 };
+/** It does not run as root: it reads its settings, and then is somebody else. */
+const AS: readonly string[] = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
 
 type Pooler = { readonly url: string; readonly stop: () => Promise<void> };
 
@@ -25,8 +26,7 @@ async function startPooler({ folder }: Place, database: URL): Promise<Pooler> {
     "pool_mode = session",
   ];
   writeFileSync(file, `${settings.join("\n")}\n`);
-  chmodSync(folder, 0o755);
-  const child = spawn(BOUNCER as string, [file], { stdio: "ignore", ...(process.getuid?.() === 0 ? NOBODY : {}) });
+  const child = spawn(BOUNCER as string, [...AS, file], { stdio: "ignore" });
   const url = `postgres://${username}@127.0.0.1:${port}${pathname}`;
   await until("PgBouncer to answer", async () => {
     if (child.exitCode !== null) throw new Error(`pgbouncer ended with ${child.exitCode}`);
