@@ -1,7 +1,6 @@
 /** Has the database run a query as the live server does, and tell how. */
-import { type Database, type Query, type Row, sql } from "../../shared/database/database.ts";
+import type { Database, Query, Row } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import { literalOf } from "../../shared/database/literal.ts";
 import { type QueryPlan, readPlan } from "./plan-node.ts";
 
 /**
@@ -23,14 +22,11 @@ async function explain(database: Database, query: Query, how: string): Promise<Q
   if (database.kind === "embedded") return planIn(await database.query(explained));
   return database.transaction("read", async (session) => {
     if (query.recurs !== "any") return planIn(await session.query(explained));
-    // EXECUTE takes no parameters of its own.
-    await session.execute(`DEALLOCATE ALL; PREPARE explained AS ${query.text}; ${ONCE}`);
-    const values = query.values.map(literalOf).join(", ");
-    return planIn(await session.query(sql(`${how} EXECUTE explained (${values})`)));
+    // Loaded when there is a PostgreSQL, as its client is.
+    const { explainKept } = await import("./kept-plan.ts");
+    return planIn(await explainKept(session, query, how));
   });
 }
-
-const ONCE = "SET LOCAL plan_cache_mode = force_generic_plan";
 
 function planIn([row]: readonly Row[]): QueryPlan {
   return readPlan(row?.[0]);

@@ -3,12 +3,14 @@
  * its values make it cheaper, and that takes longer than many answers do. Where one plan does for all values, it is told so.
  */
 import type pg from "pg";
+import { CONNECT_TIMEOUT } from "./pool.ts";
 
 export type Planning = "once" | "by value";
 
-const SETTING: Record<Planning, string> = {
-  once: "SET plan_cache_mode = force_generic_plan",
-  "by value": "SET plan_cache_mode = auto",
+/** What stands behind SET. */
+export const SETTING: Record<Planning, string> = {
+  once: "plan_cache_mode = force_generic_plan",
+  "by value": "plan_cache_mode = auto",
 };
 
 /** The connections that plan otherwise than they did when they were made. */
@@ -17,7 +19,9 @@ const once = new WeakSet<pg.ClientBase>();
 /** Has the connection plan what it is asked next in this way. */
 export async function planFor(client: pg.ClientBase, planning: Planning): Promise<void> {
   if (once.has(client) === (planning === "once")) return;
-  await client.query(SETTING[planning]);
+  // Nothing makes it take long but a connection whose other end has vanished.
+  const set = { text: `SET ${SETTING[planning]}`, query_timeout: CONNECT_TIMEOUT };
+  await client.query(set);
   if (planning === "once") once.add(client);
   else once.delete(client);
 }
