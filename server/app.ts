@@ -16,7 +16,7 @@ import { type Hit, type HitKey, type Hits, isNotModified } from "./memory/hits.t
 
 export type AppOptions = {
   readonly sources: Sources;
-  /** Whether live requests are refused for want of room. */
+  /** Whether live requests are refused at once. */
   readonly isCrowded: () => boolean;
   readonly hits: Hits;
   readonly ledger: Ledger;

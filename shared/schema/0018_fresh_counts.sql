@@ -18,6 +18,7 @@ CREATE OR REPLACE FUNCTION precast.fold_values(type_id integer) RETURNS void LAN
       JOIN precast.value_counts AS kept ON kept.slot = touched.slot AND kept.value = touched.value
       WHERE kept.content_type_id = type_id AND NOT kept.fresh FOR UPDATE OF kept SKIP LOCKED))
     RETURNING slot, value, change),
+  -- Apart: an index finds what is equal, and NULL, and not what IS NOT DISTINCT FROM another.
   settled_without_value AS (
     DELETE FROM precast.value_counts WHERE ctid = ANY (ARRAY(
       SELECT kept.ctid FROM precast.value_counts AS kept

@@ -45,6 +45,11 @@ export function isFindable(text: string): boolean {
   return /[a-z0-9]{3}/i.test(text);
 }
 
+/** The texts that are looked for in others. */
+export function textsIn(conditions: readonly Condition[]): string[] {
+  return conditions.flatMap((condition) => (condition.kind === "match" ? [condition.text] : []));
+}
+
 export function isNegated(condition: Condition): boolean {
   return condition.kind === "equals" && condition.negated;
 }

@@ -1,7 +1,7 @@
 /** The queries of lists: a page in its order and the total, by indexes wherever they serve. */
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
-import { isFindable, isNegated, storedIn, testOf } from "./indexed.ts";
+import { isNegated, storedIn, testOf, textsIn } from "./indexed.ts";
 import { keptTotal, keptValued } from "./kept-total.ts";
 import { type List, nearerEndSql } from "./nearer-end.ts";
 import { keysSql, NEWEST_FIRST, type SortKey, sortKeys } from "./order.ts";
@@ -13,6 +13,7 @@ import {
   pageQuery,
   placedSql,
   placesSql,
+  recurring,
   type Statement,
   statementOf,
 } from "./page-query.ts";
@@ -31,17 +32,18 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
     stored === null
       ? searchedSql(statement, matching, plan)
       : { ...cutSql(statement, matching, { plan, slots, stored }), total: totalSql(statement, matching, plan, slots) };
-  const query = pageQuery(statement, parts);
-  if (!plan.conditions.every((condition) => condition.kind !== "match" || isFindable(condition.text))) return query;
-  return { ...query, recurs: stored !== null && isHeld(plan) ? "any" : "some" };
+  return recurring(pageQuery(statement, parts), textsIn(plan.conditions), stored !== null && isHeld(plan));
 }
 
 /** Does an index hold the list as it stands? Else it depends on the values which of several is the best to begin with. */
-function isHeld({ conditions, sort }: ListPlan): boolean {
-  const [only, ...others] = conditions;
-  if (only === undefined) return true;
-  const isOneValue = only.kind === "equals" && !only.negated && only.values.length === 1 && others.length === 0;
-  return isOneValue && sort.column.name === "published_at";
+function isHeld(plan: ListPlan): boolean {
+  return plan.conditions.length === 0 || (isWalked(plan) && !plan.conditions.some(isNegated));
+}
+
+/** Are they all entries by their publication, those with one value, or those without some? */
+function isWalked({ sort, conditions: [only, ...others] }: ListPlan): boolean {
+  const isFound = only === undefined || (only.kind === "equals" && (only.negated || only.values.length === 1));
+  return sort.column.name === "published_at" && isFound && others.length === 0;
 }
 
 function searchedSql(statement: Statement, matching: readonly string[], { sort }: ListPlan): Parts {
@@ -86,10 +88,8 @@ function cutSql(statement: Statement, matching: readonly string[], { plan, slots
 }
 
 /** Whether an index holds the first page and nothing before it: then its rows are read as they are found. */
-function isRead({ page, sort, conditions }: ListPlan): boolean {
-  const [only, ...others] = conditions;
-  const isFound = only === undefined || (only.kind === "equals" && (only.negated || only.values.length === 1));
-  return page === 1n && sort.column.name === "published_at" && isFound && others.length === 0;
+function isRead(plan: ListPlan): boolean {
+  return plan.page === 1n && isWalked(plan);
 }
 
 function readSql(statement: Statement, matching: readonly string[]): Omit<Cut, "tables"> {

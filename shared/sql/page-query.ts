@@ -4,6 +4,7 @@ import type { Query } from "../database/database.ts";
 import type { ListPlan, SearchPlan } from "../plan.ts";
 import { showsRichText } from "../shown.ts";
 import { entryColumns } from "./column.ts";
+import { isFindable } from "./indexed.ts";
 import type { SortKey } from "./order.ts";
 import { collectValues, editionOf, type Values } from "./query.ts";
 import type { Slots } from "./slots.ts";
@@ -49,6 +50,14 @@ LEFT JOIN (${page}) AS page ON true
 WHERE type.id = ${typeId} AND type.slug = $2 AND type.published
 ORDER BY ${order}`;
   return { text, values: values.all };
+}
+
+/**
+ * Says of a query whether it is worth to be kept: not where the best plan depends on what stands in the texts that are looked for.
+ * `isForAny` says that one plan does for all values.
+ */
+export function recurring(query: Query, texts: readonly string[], isForAny: boolean): Query {
+  return texts.every(isFindable) ? { ...query, recurs: isForAny ? "any" : "some" } : query;
 }
 
 /**

@@ -2,9 +2,9 @@
 import type { Query } from "../database/database.ts";
 import type { SearchPlan } from "../plan.ts";
 import type { Sort } from "../sort.ts";
-import { isFindable, storedIn, testOf } from "./indexed.ts";
+import { storedIn, testOf, textsIn } from "./indexed.ts";
 import { type SortKey, sortKeys } from "./order.ts";
-import { gatheredSql, pageQuery, statementOf } from "./page-query.ts";
+import { gatheredSql, pageQuery, recurring, statementOf } from "./page-query.ts";
 import type { Slots } from "./slots.ts";
 
 /** As listQuery. Full-word entries come first, then those in which the words occur more often. */
@@ -19,10 +19,8 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   const entries = tests.length > 0 ? [ENTRIES] : [];
   const from = `FROM ${["precast.entry_words AS w", ...new Set([...entries, ...beside])].join("\n  ")}
   WHERE ${[`w.content_type_id = ${statement.typeId}`, ...found, ...tests].join("\n    AND ")}`;
-  const texts = plan.conditions.flatMap((condition) => (condition.kind === "match" ? [condition.text] : []));
   const query = pageQuery(statement, gatheredSql(statement, from, "w.id", keys));
-  if (![...plan.words, ...texts].every(isFindable)) return query;
-  return { ...query, recurs: tests.length === 0 ? "any" : "some" };
+  return recurring(query, [...plan.words, ...textsIn(plan.conditions)], tests.length === 0);
 }
 
 /** There are words of published entries alone. */

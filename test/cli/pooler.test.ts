@@ -1,22 +1,17 @@
 /** Precast behind Debian's PgBouncer, which lends connections by session: every command works as on the server itself. */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { idOf, openPlace, type Place, SHOP, shop } from "../support/cli.ts";
-import { findProgram, freePort } from "../support/edge-program.ts";
+import { findProgram, freePort, type Running, startProgram } from "../support/edge-program.ts";
 import { openStore } from "../support/site.ts";
-import { until } from "../support/until.ts";
 
 const BOUNCER = findProgram("pgbouncer");
 /** It does not run as root: it reads its settings, and then is somebody else. */
 const AS: readonly string[] = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
 
-type Pooler = { readonly url: string; readonly stop: () => Promise<void> };
-
-async function startPooler({ folder }: Place, database: URL): Promise<Pooler> {
+async function startPooler({ folder }: Place, database: URL): Promise<Running> {
   const port = await freePort();
   const file = join(folder, "pgbouncer.ini");
   const { hostname, username, pathname } = database;
@@ -26,22 +21,17 @@ async function startPooler({ folder }: Place, database: URL): Promise<Pooler> {
     "pool_mode = session",
   ];
   writeFileSync(file, `${settings.join("\n")}\n`);
-  const child = spawn(BOUNCER as string, [...AS, file], { stdio: "ignore" });
   const url = `postgres://${username}@127.0.0.1:${port}${pathname}`;
-  await until("PgBouncer to answer", async () => {
-    if (child.exitCode !== null) throw new Error(`pgbouncer ended with ${child.exitCode}`);
-    const client = new Client({ connectionString: url });
-    return client.connect().then(
-      () => client.end().then(() => true),
-      () => false,
-    );
-  });
-  const stop = async () => {
-    const ended = once(child, "exit");
-    child.kill("SIGINT");
-    await ended;
-  };
+  const { stop } = await startProgram(BOUNCER as string, [...AS, file], port, folder, () => takesConnections(url));
   return { url, stop };
+}
+
+function takesConnections(url: string): Promise<boolean> {
+  const client = new Client({ connectionString: url });
+  return client.connect().then(
+    () => client.end().then(() => true),
+    () => false,
+  );
 }
 
 test.skipIf(BOUNCER === null)("every command works through a pooler that lends connections by session", async () => {

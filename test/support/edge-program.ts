@@ -34,6 +34,7 @@ export async function startProgram(
   args: readonly string[],
   port: number,
   cwd: string,
+  answers: (url: string) => Promise<boolean> = answersHttp,
 ): Promise<Running> {
   const { PATH = "" } = process.env;
   const env = { PATH, HOME: cwd, XDG_DATA_HOME: cwd, XDG_CONFIG_HOME: cwd };
@@ -43,12 +44,17 @@ export async function startProgram(
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (text: Buffer) => (said += text));
   await until(`${program} to answer`, async () => {
     if (child.exitCode !== null) throw new Error(`${program} ended with ${child.exitCode}: ${said}`);
-    return ask(url, "/").then(
-      () => true,
-      (error: Error) => error instanceof SyntaxError,
-    );
+    return answers(url);
   });
   return { url, stop: () => end(child) };
+}
+
+/** Whatever the body is. */
+function answersHttp(url: string): Promise<boolean> {
+  return ask(url, "/").then(
+    () => true,
+    (error: Error) => error instanceof SyntaxError,
+  );
 }
 
 async function end(child: ChildProcess): Promise<void> {
