@@ -1,7 +1,7 @@
 /** The way of a request through the server: what is counted is counted before its answer leaves. */
 import type { IncomingMessage, RequestListener } from "node:http";
 import { bodyAnswer, type CachePolicy, type Circumstances, type Coding } from "../shared/answer.ts";
-import { DATABASE_UNAVAILABLE, INTERNAL_ERROR } from "../shared/refusal.ts";
+import { DATABASE_UNAVAILABLE, INTERNAL_ERROR, OVERLOADED } from "../shared/refusal.ts";
 import { answerOf, ClientGone, type Found, type Response, respond, type Sources } from "../shared/respond.ts";
 import { targetOfTreePath } from "../shared/tree-path.ts";
 import { type AskedHttp, readAsked } from "./http/asked.ts";
@@ -16,7 +16,7 @@ import { type Hit, type HitKey, type Hits, isNotModified } from "./memory/hits.t
 
 export type AppOptions = {
   readonly sources: Sources;
-  /** Whether live requests are refused at once. */
+  /** Whether some live requests are refused at once. */
   readonly isCrowded: () => boolean;
   readonly hits: Hits;
   readonly ledger: Ledger;
@@ -51,8 +51,8 @@ export function createApp({
   async function answer(asked: AskedHttp, coding: Coding | null, gone: () => AbortSignal): Promise<Answered> {
     await takeTurn();
     const found = await respond({ ...asked, gone }, sources);
-    // Many may have waited for the same, or for the same five seconds.
-    await takeTurn();
+    // Many may have waited for the same, or for the same five seconds; who is turned away has not.
+    if (!isTurnedAway(found)) await takeTurn();
     const response = found.kind === "found" ? await encode(found, coding) : found;
     const hit = response.kind === "found" ? keepHit({ ...asked, coding }, response) : null;
     if (hit !== null) return readyHit(hit, asked);
@@ -113,6 +113,10 @@ export function createApp({
     if (hit === null) answerAnyway(asked, coding, incoming).then(finish).catch(sources.onError);
     else finish(readyHit(hit, asked));
   };
+}
+
+function isTurnedAway(response: Response): boolean {
+  return response.kind === "refused" && response.refusal === OVERLOADED;
 }
 
 function fromTreePath(asked: AskedHttp): AskedHttp {

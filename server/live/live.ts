@@ -3,7 +3,7 @@
 import { type Body, bodyOf } from "../../shared/answer.ts";
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import { schemaBody } from "../../shared/body.ts";
-import type { App, Field } from "../../shared/catalog.ts";
+import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { type Answered, answerLive } from "../../shared/live.ts";
@@ -14,6 +14,7 @@ import type { SlotBook } from "../../shared/sql/slots.ts";
 import { type LiveState, openChoice } from "./choice.ts";
 import { type Edition, openEditions } from "./editions.ts";
 import { answerKept, type Keeper } from "./kept.ts";
+import { keyOf } from "./key.ts";
 import { kindOf } from "./kind.ts";
 import type { Replica } from "./replica.ts";
 import { openSharing } from "./sharing.ts";
@@ -27,7 +28,7 @@ export type LiveOptions = AppDefaults &
   };
 
 export type Live = Pick<Sources, "findApp" | "answer"> & {
-  /** Whether whoever comes now is refused at once. */
+  /** Whether some have been refused at once within the last second. */
   readonly isCrowded: () => boolean;
   readonly state: () => LiveState;
   /** How many queries each has answered: the primary, then the replicas. */
@@ -52,11 +53,14 @@ export function openLive(database: Database, options: LiveOptions): Live {
   /** Keys that no app had when the database was last asked. */
   const strangers = new Set<string>();
 
+  let refusedAt = Number.NEGATIVE_INFINITY;
+
   /** Crowds are refused so: it costs far less than to begin something for each and to give it up. */
   function refuseAtOnce(kind: string | null): Refusal | null {
     const source = sources.choose();
-    if (source.isAway()) return DATABASE_UNAVAILABLE;
-    return source.isFull(kind) ? OVERLOADED : null;
+    const refusal = source.isAway() ? DATABASE_UNAVAILABLE : source.isFull(kind) ? OVERLOADED : null;
+    if (refusal !== null) refusedAt = performance.now();
+    return refusal;
   }
 
   /** `left` is in milliseconds. */
@@ -92,7 +96,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
   async function answer(app: App, plan: Plan, gone: AbortSignal): Promise<Body | Refusal> {
     // It needs no query, and so no place among those that do.
     if (plan.kind === "schema") return bodyOf(schemaBody(plan.type));
-    const key = `${app.key} ${knownKeyOf(plan)}`;
+    const key = `${app.key} ${keyOf(plan)}`;
     const deadline = performance.now() + queryTimeout;
     const kind = `${app.key} ${kindOf(plan)}`;
     const work = (controller: AbortController) => {
@@ -104,37 +108,12 @@ export function openLive(database: Database, options: LiveOptions): Live {
   }
 
   const { state, answered, close } = sources;
-  const isCrowded = () => refuseAtOnce(null) !== null;
+  const isCrowded = () => performance.now() - refusedAt < CROWD;
   return { findApp, answer, isCrowded, state, answered, close };
 }
 
-const keys = new WeakMap<Plan, string>();
-
-/** A plan that is answered again has its key still. */
-function knownKeyOf(plan: Plan): string {
-  const known = keys.get(plan);
-  if (known !== undefined) return known;
-  const key = keyOf(plan);
-  keys.set(plan, key);
-  return key;
-}
-
-/** What the plan says, however it was asked for. Types and fields are the app's of that name. */
-function keyOf(plan: Plan): string {
-  return JSON.stringify(plan, (name, value) => {
-    switch (name) {
-      case "type":
-        return value.slug;
-      case "column":
-        return value.name;
-      case "fields":
-      case "populate":
-        return value.map((field: Field) => field.name);
-      default:
-        return typeof value === "bigint" ? String(value) : value;
-    }
-  });
-}
+/** Milliseconds for which those who were refused are expected again. */
+const CROWD = 1_000;
 
 const MAX_STRANGERS = 10_000;
 

@@ -3,12 +3,11 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { openTurns, type TakeTurn } from "../../server/http/turns.ts";
 
-/** Asks for so many turns at once; gives how many were had at once, and in each turn of the event loop behind that. */
+/** Asks for so many turns at once; gives how many are had in each turn of the event loop from then on. */
 async function takenByTurn(takeTurn: TakeTurn, count: number): Promise<number[]> {
   let had = 0;
   for (let index = 0; index < count; index++) void takeTurn().then(() => had++);
-  await Promise.resolve();
-  const taken = [had];
+  const taken: number[] = [];
   while (had < count) {
     const before = had;
     await nextTurn();
@@ -17,7 +16,16 @@ async function takenByTurn(takeTurn: TakeTurn, count: number): Promise<number[]>
   return taken;
 }
 
-test("a few begin at once, and a crowd as many in each turn of the event loop", async () => {
+test("what is there already comes before those who wait for their turn", async () => {
+  const takeTurn = openTurns(() => 3);
+  const order: string[] = [];
+  const waits = takeTurn().then(() => order.push("has waited"));
+  await Promise.resolve().then(() => order.push("was there"));
+  await waits;
+  expect(order).toEqual(["was there", "has waited"]);
+});
+
+test("a few begin at a time, and a crowd as many in each turn of the event loop", async () => {
   const takeTurn = openTurns(() => 3);
   expect(await takenByTurn(takeTurn, 3)).toEqual([3]);
   await nextTurn();
@@ -38,6 +46,7 @@ test("how many begin may change between two turns", async () => {
   let most = 4;
   const takeTurn = openTurns(() => most);
   const taken = takenByTurn(takeTurn, 9);
+  await nextTurn();
   most = 2;
   expect(await taken).toEqual([4, 2, 2, 1]);
 });

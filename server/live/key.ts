@@ -1,0 +1,63 @@
+/** What a plan says, as a text: the same for all plans of an app that have the same answer, however they were asked for. */
+import type { Condition } from "../../shared/condition.ts";
+import type { ListPlan, Plan, SearchPlan } from "../../shared/plan.ts";
+import type { Shown } from "../../shared/shown.ts";
+import type { Sort } from "../../shared/sort.ts";
+
+const keys = new WeakMap<Plan, string>();
+
+/** A plan that is answered again has its key still. */
+export function keyOf(plan: Plan): string {
+  const known = keys.get(plan);
+  if (known !== undefined) return known;
+  const key = JSON.stringify(partsOf(plan));
+  keys.set(plan, key);
+  return key;
+}
+
+/** Types and fields are the app's of that name. */
+function partsOf(plan: Plan): readonly unknown[] {
+  switch (plan.kind) {
+    case "catalog":
+      return [plan.kind];
+    case "schema":
+      return [plan.kind, plan.type.slug];
+    case "entry": {
+      const { kind, type, id, shown, populate, refusal } = plan;
+      return [kind, type.slug, id, partsOfShown(shown), namesOf(populate), refusal];
+    }
+    case "list":
+      return partsOfPage(plan);
+    case "search":
+      return [...partsOfPage(plan), plan.query, plan.words];
+  }
+}
+
+function partsOfPage({
+  kind,
+  type,
+  conditions,
+  sort,
+  page,
+  perPage,
+  shown,
+}: ListPlan | SearchPlan): readonly unknown[] {
+  const order = sort === null ? null : partsOfSort(sort);
+  return [kind, type.slug, String(page), perPage, order, partsOfShown(shown), conditions.map(partsOfCondition)];
+}
+
+function partsOfSort({ column, descending }: Sort): readonly unknown[] {
+  return [column.name, descending];
+}
+
+function partsOfShown({ fields, timestamps }: Shown): readonly unknown[] {
+  return [namesOf(fields), timestamps];
+}
+
+function partsOfCondition(condition: Condition): object {
+  return { ...condition, column: condition.column.name };
+}
+
+function namesOf(fields: readonly { readonly name: string }[]): string {
+  return fields.map(({ name }) => name).join();
+}
