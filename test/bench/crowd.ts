@@ -1,5 +1,5 @@
 /**
- * Clients that want what they do not get, and ask again. They run in a process of their own that gives way to all others, or
+ * Clients that ask again and again, whatever they are told. They run in a process of their own that gives way to all others, or
  * what they cost would be measured where others wait: real ones have processors of their own.
  */
 import { fork } from "node:child_process";
@@ -25,7 +25,7 @@ type Wanted = {
   readonly url: string;
   readonly clients: number;
   readonly shots: readonly Shot[];
-  /** Milliseconds after which they ask again when they are refused, on average. */
+  /** Milliseconds between an answer and the next request, on average. */
   readonly pause: number;
 };
 type Order = Wanted | "begin" | "end" | "stop";
@@ -57,8 +57,7 @@ export function openCrowd(wanted: Wanted): Crowd {
 function askAgain(pause: number): (status: number | null) => number {
   const random = randomFrom(2);
   return (status) => {
-    if (status === null) return random.below(ARRIVAL);
-    return status === 503 ? pause / 2 + random.below(pause) : 0;
+    return status === null ? random.below(ARRIVAL) : pause / 2 + random.below(pause);
   };
 }
 
