@@ -1,4 +1,7 @@
-/** How many entries match, where the database counts them as they are written (schema/0012_totals.sql, 0016_value_counts.sql). */
+/**
+ * How many entries match, where the database counts them as they are written (schema/0012_totals.sql, 0016_value_counts.sql,
+ * 0020_pair_counts.sql).
+ */
 import type { Column } from "../catalog.ts";
 import type { Condition } from "../condition.ts";
 import { storedOperand } from "./indexed.ts";
@@ -8,16 +11,55 @@ import type { Place } from "./where.ts";
 
 /** SQL of one row `total`, or null where they have to be counted. */
 export function keptTotal(conditions: readonly Condition[], slots: Slots, place: Place): string | null {
-  const [only, ...others] = conditions;
-  if (only === undefined) return totalOf(slots.typeId);
-  if (only.kind !== "equals" || others.length > 0 || !isCounted(only.column)) return null;
-  const slot = slots.slotOf(only.column);
+  const [one, other, ...more] = conditions;
+  if (one === undefined) return totalOf(slots.typeId);
+  if (more.length > 0) return null;
+  if (other === undefined) return isEqual(one) ? totalOfOne(one, slots, place) : null;
+  return isEqual(one) && isEqual(other) ? totalOfBoth(one, other, slots, place) : null;
+}
+
+type Equals = Condition & { readonly kind: "equals" };
+
+function isEqual(condition: Condition): condition is Equals {
+  return condition.kind === "equals";
+}
+
+function totalOfOne(condition: Equals, slots: Slots, place: Place): string | null {
+  const slot = isCounted(condition.column) ? slots.slotOf(condition.column) : null;
   if (slot === null) return null;
-  const values = place(only.values.map((value) => storedOperand(only.column, value)));
-  const equal = `${heldOf(slots.typeId, slot)} AND value = ANY (${values}::text[])`;
-  return only.negated
-    ? `SELECT all_of_them.total - equal.total AS total FROM (${totalOf(slots.typeId)}) AS all_of_them, (${equal}) AS equal`
-    : equal;
+  const equal = totalIn(slots, slot, `${place(operandsOf(condition))}::text[]`);
+  return condition.negated ? lessSql(totalOf(slots.typeId), equal) : equal;
+}
+
+/** Two that must not be equal are rare: they are counted. */
+function totalOfBoth(one: Equals, other: Equals, slots: Slots, place: Place): string | null {
+  if (one.negated) return other.negated ? null : totalOfBoth(other, one, slots, place);
+  const both = totalOfPairs(one, other, slots, place);
+  if (both === null || !other.negated) return both;
+  const first = totalOfOne(one, slots, place);
+  return first === null ? null : lessSql(first, both);
+}
+
+/** How many have one of the first values and one of the second. */
+function totalOfPairs(one: Equals, other: Equals, slots: Slots, place: Place): string | null {
+  const [first, second] = [slots.slotOf(one.column), slots.slotOf(other.column)];
+  if (first === null || second === null || first === second) return null;
+  if (first > second) return totalOfPairs(other, one, slots, place);
+  if (!slots.paired.includes(first) || !slots.paired.includes(second)) return null;
+  const [firsts, seconds] = [operandsOf(one), operandsOf(other)];
+  const isTooLong = [...firsts, ...seconds].some((value) => Buffer.byteLength(value) > LONGEST_PAIRED);
+  if (isTooLong || firsts.length * seconds.length > MOST_PAIRS) return null;
+  const pairs = firsts.flatMap((value) => seconds.map((another) => pairOf(value, another)));
+  return totalIn(slots, `${first} ${second}`, `${place(pairs)}::text[]`);
+}
+
+const LONGEST_PAIRED = 500;
+/** As many are soon looked up. */
+const MOST_PAIRS = 100;
+
+/** As precast.pair_of has it. */
+function pairOf(one: string, other: string): string {
+  return `${Buffer.byteLength(one)} ${one}${other}`;
 }
 
 /** As keptTotal, of those that have a value in the column. */
@@ -29,6 +71,18 @@ export function keptValued(column: Column, slots: Slots): string | null {
 /** The fields that are counted by value. */
 function isCounted({ type }: Column): boolean {
   return type === "select" || type === "boolean" || type === "relation";
+}
+
+function operandsOf({ column, values }: Equals): string[] {
+  return values.map((value) => storedOperand(column, value));
+}
+
+function totalIn(slots: Slots, slot: string, values: string): string {
+  return `${heldOf(slots.typeId, slot)} AND value = ANY (${values})`;
+}
+
+function lessSql(all: string, some: string): string {
+  return `SELECT all_of_them.total - some_of_them.total AS total FROM (${all}) AS all_of_them, (${some}) AS some_of_them`;
 }
 
 function heldOf(typeId: string, slot: string): string {

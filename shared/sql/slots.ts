@@ -10,6 +10,8 @@ export type Slots = {
   /** The map as the database spells it. */
   readonly map: string;
   readonly slotOf: (column: Column) => string | null;
+  /** Those whose values are counted in pairs (schema/0020_pair_counts.sql). */
+  readonly paired: readonly string[];
 };
 
 /** What was last known of each type's slots, by app and slug. */
@@ -19,19 +21,21 @@ type StoredMap = Readonly<Record<string, readonly [field: string, type: string] 
 
 const LONG = "long";
 
-export const NO_SLOTS: Slots = { typeId: "0", map: "{}", slotOf: () => null };
+export const NO_SLOTS: Slots = { typeId: "0", map: "{}", slotOf: () => null, paired: [] };
+
+const PAIRED_TYPES: readonly string[] = ["select", "boolean"];
+const MOST_PAIRED = 5;
 
 export function readSlots(typeId: string, map: string): Slots {
-  const slots = new Map(
-    Object.entries(JSON.parse(map) as StoredMap)
-      .filter(([slot]) => slot !== LONG)
-      .map(([slot, [field, type]]) => [`${field} ${type}`, slot]),
-  );
+  const held = Object.entries(JSON.parse(map) as StoredMap).filter(([slot]) => slot !== LONG);
+  const slots = new Map(held.map(([slot, [field, type]]) => [`${field} ${type}`, slot]));
+  const few = held.filter(([, [, type = ""]]) => PAIRED_TYPES.includes(type)).map(([slot]) => slot);
   // A field that has changed its type since the tree was built means another thing to the database.
   return {
     typeId,
     map,
     slotOf: ({ name, type, multiple }) => (multiple ? null : (slots.get(`${name} ${type}`) ?? null)),
+    paired: few.sort().slice(0, MOST_PAIRED),
   };
 }
 

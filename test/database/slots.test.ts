@@ -136,6 +136,26 @@ describe.each(ENGINES)("on %s", (engine) => {
     }
   });
 
+  test("two filters on fields with few values find and count what has both, also values that are long", async () => {
+    const names = ["field_0", "field_1", "field_2", "field_3", "field_4", "field_5", "field_6"];
+    const long = "l".repeat(501);
+    await run("DELETE FROM precast.entries WHERE data ->> 'title' = 'bench'");
+    await add(17, { title: "stool", ...Object.fromEntries(names.map((name) => [name, "1 red"])) });
+    await add(18, { title: "couch", ...Object.fromEntries(names.map((name) => [name, long])) });
+    for (const [index, one] of names.entries())
+      for (const other of names.slice(index + 1)) {
+        expect(await titles(`filter[${one}]=red&filter[${other}]=red`)).toEqual(["shelf"]);
+        expect(await titles(`filter[${other}]=1%20red&filter[${one}]=1%20red`)).toEqual(["stool"]);
+        expect(await titles(`filter[${one}]=red&filter[${other}]=1%20red`)).toEqual([]);
+        expect(await titles(`filter[${one}]=${long}&filter[${other}]=${long}`)).toEqual(["couch"]);
+        expect(await titles(`filter[${one}][in]=red,1%20red,red,${long}&filter[${other}]=red`)).toEqual(["shelf"]);
+        expect(await titles(`filter[${one}]=red&filter[${other}][neq]=red`)).toEqual([]);
+        expect(await titles(`filter[${one}][neq]=1%20red&filter[${other}]=red`)).toEqual(["shelf"]);
+        expect(await titles(`filter[${one}]=red&filter[${one}]=red`)).toEqual(["shelf"]);
+      }
+    await run("DELETE FROM precast.entries WHERE data ->> 'title' IN ('stool', 'couch')");
+  });
+
   test("a refill tells builds of no change, for no answer has changed", async () => {
     const stamps = () => run("SELECT id::text, changed_in::text FROM precast.entries ORDER BY id");
     const before = await stamps();

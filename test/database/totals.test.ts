@@ -24,6 +24,17 @@ const VALUES_COUNTED = `SELECT type.id || ' ' || field.name || coalesce(' ' || v
 const VALUES_KEPT = `SELECT content_type_id || ' ' || (map -> slot ->> 0) || coalesce(' ' || value, ''), sum(change)::text
   FROM precast.value_counts JOIN precast.slots USING (content_type_id)
   WHERE map ? slot GROUP BY 1 HAVING sum(change) <> 0`;
+/** By type, fields and values, of two fields that have few values. */
+const PAIRS_COUNTED = `SELECT type.id || ' open kind 1 ' || (e.data ->> 'open')::boolean::integer || (e.data ->> 'kind'), count(*)::text
+  FROM precast.entries AS e JOIN precast.content_types AS type ON type.id = e.content_type_id
+  JOIN precast.fields AS kind ON kind.content_type_id = type.id AND kind.name = 'kind' AND kind.type = 'select'
+  WHERE e.status = 'published' AND type.filterable_fields @> '{kind,open}'
+    AND jsonb_typeof(e.data -> 'kind') = 'string' AND jsonb_typeof(e.data -> 'open') = 'boolean'
+  GROUP BY 1`;
+const PAIRS_KEPT = `SELECT content_type_id || ' ' || (map -> split_part(slot, ' ', 1) ->> 0) || ' ' || (map -> split_part(slot, ' ', 2) ->> 0)
+    || ' ' || value, sum(change)::text
+  FROM precast.value_counts JOIN precast.slots USING (content_type_id)
+  WHERE slot LIKE '% %' GROUP BY 1 HAVING sum(change) <> 0`;
 
 const idOf = (number: number) => `0b7e8f52-6c1d-4f0e-9d53-${String(number).padStart(12, "0")}`;
 const typeOf = (slug: string) => `(SELECT id FROM precast.content_types WHERE slug = '${slug}')`;
@@ -65,7 +76,7 @@ const STATEMENT = fc.oneof(
 /** One that is refused is taken back, and those around it stand. */
 const alone = (statement: string) => `DO $$ BEGIN ${statement}; EXCEPTION WHEN OTHERS THEN NULL; END $$`;
 
-const TYPES = `INSERT INTO precast.content_types (app_id, slug) SELECT id, slug
+const TYPES = `INSERT INTO precast.content_types (app_id, slug, filterable_fields) SELECT id, slug, '{kind,open,size,name}'
   FROM precast.apps CROSS JOIN unnest('{one,two}'::text[]) AS slug ON CONFLICT DO NOTHING;
   INSERT INTO precast.fields (content_type_id, name, type, position)
   SELECT id, field.name, field.type, field.position FROM precast.content_types CROSS JOIN (VALUES ('kind', 'select', 1), ('open', 'boolean', 2),
@@ -84,6 +95,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   const agree = async () => {
     expect(await rows(KEPT)).toEqual(await rows(COUNTED));
     expect(await rows(VALUES_KEPT)).toEqual(await rows(VALUES_COUNTED));
+    expect(await rows(PAIRS_KEPT)).toEqual(await rows(PAIRS_COUNTED));
   };
 
   test("any statements, in transactions that are committed or given up, leave the sum right", async () => {
