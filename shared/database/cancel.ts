@@ -1,4 +1,5 @@
 /** Asks PostgreSQL to cancel what runs on a connection. */
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
 /** What `pg` knows of a connection and of how to reach its server, and does not declare. */
@@ -15,6 +16,27 @@ type Wire = pg.Connection & {
   readonly requestSsl: () => void;
   readonly cancel: (processID: number, secretKey: number) => void;
 };
+
+/** Resolves when a query may be cancelled: to false when it has ended by then. */
+export type AwaitTurn = (ended: Promise<unknown>) => Promise<boolean>;
+
+/** Milliseconds between two cancellations. */
+const APART = 10;
+
+/**
+ * PostgreSQL starts a process for each cancellation. What is given up at one moment, as all that has begun together is when its time
+ * is over, is cancelled one by one: else those processes hold up everybody else.
+ */
+export function openCancellations(): AwaitTurn {
+  let next = 0;
+  return async (ended) => {
+    const now = performance.now();
+    const wait = next - now;
+    next = Math.max(now, next) + APART;
+    if (wait <= 0) return true;
+    return Promise.race([ended.then(() => false), sleep(wait, true)]);
+  };
+}
 
 /**
  * Resolves when the server has passed the request on: from then on it cannot hit a later query of the connection. It

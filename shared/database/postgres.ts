@@ -1,6 +1,6 @@
 /** PostgreSQL through a pool of connections. */
 import pg from "pg";
-import { cancelQuery } from "./cancel.ts";
+import { type AwaitTurn, cancelQuery, openCancellations } from "./cancel.ts";
 import {
   type Access,
   BEGIN,
@@ -25,10 +25,14 @@ const HEARTBEAT_TIMEOUT = 3_000;
 export async function openPostgres(url: string, options: DatabaseOptions): Promise<Database> {
   const limit = options.queryTimeout;
   const { lend, nameFor, renew, connections, close } = openPool(url, options);
+  const awaitTurn = openCancellations();
   return {
     kind: "postgres",
     query: (query, signal) =>
-      lend((client) => runQuery(client, query, { limit, signal, name: nameFor(client, query) })),
+      lend((client) => {
+        const given = signal === undefined ? null : { signal, awaitTurn };
+        return runQuery(client, query, { limit, given, name: nameFor(client, query) });
+      }),
     execute: (script) => lend((client) => runScript(client, script)),
     transaction: (access, run) => lend((client) => transaction(client, access, run)),
     listen: ({ heard }) => keepListening(() => openLine(url, heard), heard),
@@ -39,23 +43,26 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
   };
 }
 
+/** Who may give a query up, and when it may be cancelled then. */
+type GivenUp = { readonly signal: AbortSignal; readonly awaitTurn: AwaitTurn };
 type Terms = {
   readonly limit: number | null;
-  readonly signal?: AbortSignal | undefined;
+  /** Null where nobody gives it up. */
+  readonly given: GivenUp | null;
   /** Under which the connection keeps it prepared. */
   readonly name?: string | undefined;
 };
-const UNBOUND: Terms = { limit: null };
+const UNBOUND: Terms = { limit: null, given: null };
 
-async function runQuery(client: pg.PoolClient, query: Query, { limit, signal, name }: Terms): Promise<Row[]> {
-  if (signal?.aborted) throw notBegun();
+async function runQuery(client: pg.PoolClient, query: Query, { limit, given, name }: Terms): Promise<Row[]> {
+  if (given?.signal.aborted) throw notBegun();
   const { text, values } = query;
   const named = name === undefined ? {} : { name };
   const asking = answered(async () => {
     await planFor(client, name !== undefined && query.recurs === "any" ? "once" : "by value");
     return client.query({ ...named, text, values: values as unknown[], rowMode: "array" });
   }, limit);
-  const { rows } = await (signal === undefined ? asking : cancellable(client, asking, signal));
+  const { rows } = await (given === null ? asking : cancellable(client, asking, given));
   return rows as Row[];
 }
 
@@ -67,7 +74,7 @@ async function runScript(client: pg.PoolClient, script: string): Promise<void> {
  * Ends when both the query and its cancellation have: one that came late would hit the next query of the connection.
  * Where that takes too long, the fault makes the connection be thrown away.
  */
-async function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, signal: AbortSignal): Promise<T> {
+async function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, { signal, awaitTurn }: GivenUp): Promise<T> {
   const ended = asking.then(
     () => null,
     (error: unknown) => error,
@@ -80,7 +87,8 @@ async function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, signal:
   const first = await Promise.race([ended, aborted]);
   signal.removeEventListener("abort", cancel);
   if (first !== "aborted") return asking;
-  const [error] = await answered(() => inTime(GRACE, Promise.all([ended, cancelQuery(client, GRACE)])));
+  const ending = (await awaitTurn(ended)) ? [ended, cancelQuery(client, GRACE)] : [ended];
+  const [error] = await answered(() => inTime(GRACE, Promise.all(ending)));
   if (isLost(error)) throw error;
   throw new DatabaseFault("timeout", "the query was cancelled");
 }

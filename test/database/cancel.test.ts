@@ -52,6 +52,18 @@ describe("on PostgreSQL", () => {
     expect(await activity.connections()).toBe(1);
   });
 
+  test("queries that are given up together are all gone when they say so, and no connection is lost", async () => {
+    const giveUp = new AbortController();
+    const asked = Array.from({ length: 4 }, () => outcomeOf(database, ENDLESS, giveUp.signal));
+    await activity.runs(4);
+    giveUp.abort();
+    expect(await Promise.all(asked)).toEqual(["timeout", "timeout", "timeout", "timeout"]);
+    await activity.runs(0);
+    const again = Array.from({ length: 4 }, () => outcomeOf(database, ONE));
+    expect(await Promise.all(again)).toEqual([[["one"]], [["one"]], [["one"]], [["one"]]]);
+    expect(await activity.connections()).toBe(4);
+  });
+
   test("a query that is given up before it began does not run", async () => {
     expect(await outcomeOf(database, ENDLESS, AbortSignal.abort())).toBe("overloaded");
     await activity.runs(0);
