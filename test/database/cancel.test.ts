@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
+import { openCancellations } from "../../shared/database/cancel.ts";
 import { type Database, type Query, sql } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
@@ -24,6 +25,15 @@ async function outcomeOf(database: Database, query: Query, signal?: AbortSignal)
     throw error;
   }
 }
+
+test("what ends by itself while others are cancelled is not cancelled", async () => {
+  vi.useFakeTimers();
+  const awaitTurn = openCancellations();
+  const runs = new Promise<void>(() => {});
+  const [first, second] = [awaitTurn(runs), awaitTurn(Promise.resolve())];
+  vi.useRealTimers();
+  expect([await first, await second]).toEqual([true, false]);
+});
 
 describe("on PostgreSQL", () => {
   let url: string;
