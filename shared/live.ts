@@ -120,8 +120,7 @@ async function readCurrentSlots(
   { type }: ListPlan | SearchPlan,
 ): Promise<Slots | null> {
   const [row] = await session.query(slotsQuery(app.key, type.slug));
-  const [typeId, map] = row ?? [];
-  return typeId == null || map == null ? null : readSlots(typeId, map);
+  return readSlots(row);
 }
 
 /** The slots that a plan's query means at this moment. */

@@ -53,6 +53,7 @@ function totalOfPairs(one: Equals, other: Equals, slots: Slots, place: Place): s
   return totalIn(slots, `${first} ${second}`, `${place(pairs)}::text[]`);
 }
 
+/** Bytes of a value: longer ones are not counted (precast.counted_pairs). */
 const LONGEST_PAIRED = 500;
 /** As many are soon looked up. */
 const MOST_PAIRS = 100;

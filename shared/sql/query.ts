@@ -65,9 +65,9 @@ function elementsOf(value: string): string {
   return `jsonb_array_elements(CASE WHEN jsonb_typeof(${value} -> 0) = 'string' THEN ${value} ELSE '[]' END) WITH ORDINALITY`;
 }
 
-/** The slots of a published type: one row of [type id, slots], or none. */
+/** The slots of a published type: one row of [type id, slots, those counted in pairs], or none. */
 export function slotsQuery(appKey: string, slug: string): Query {
-  const text = `SELECT type.id::text, slots.map::text
+  const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text
 FROM precast.content_types AS type
 JOIN precast.slots ON slots.content_type_id = type.id
 JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slug = $2 AND type.published`;

@@ -3,6 +3,7 @@
  * database gives them out (schema/0010_slots.sql) and may do so anew at any time, so a query says which map it means.
  */
 import type { Column } from "../catalog.ts";
+import type { Row } from "../database/database.ts";
 
 export type Slots = {
   /** The number of the type's row. */
@@ -23,19 +24,21 @@ const LONG = "long";
 
 export const NO_SLOTS: Slots = { typeId: "0", map: "{}", slotOf: () => null, paired: [] };
 
-const PAIRED_TYPES: readonly string[] = ["select", "boolean"];
-const MOST_PAIRED = 5;
-
-export function readSlots(typeId: string, map: string): Slots {
-  const held = Object.entries(JSON.parse(map) as StoredMap).filter(([slot]) => slot !== LONG);
-  const slots = new Map(held.map(([slot, [field, type]]) => [`${field} ${type}`, slot]));
-  const few = held.filter(([, [, type = ""]]) => PAIRED_TYPES.includes(type)).map(([slot]) => slot);
+/** A row of slotsQuery; null where there is none. */
+export function readSlots(row: Row | undefined): Slots | null {
+  const [typeId, map, paired] = row ?? [];
+  if (typeId == null || map == null || paired == null) return null;
+  const slots = new Map(
+    Object.entries(JSON.parse(map) as StoredMap)
+      .filter(([slot]) => slot !== LONG)
+      .map(([slot, [field, type]]) => [`${field} ${type}`, slot]),
+  );
   // A field that has changed its type since the tree was built means another thing to the database.
   return {
     typeId,
     map,
     slotOf: ({ name, type, multiple }) => (multiple ? null : (slots.get(`${name} ${type}`) ?? null)),
-    paired: few.sort().slice(0, MOST_PAIRED),
+    paired: JSON.parse(paired) as string[],
   };
 }
 

@@ -1,7 +1,7 @@
 /** Fields that lists of a large type are filtered or sorted by, and that no slot holds: such a list reads every entry. */
 import { sql } from "../../../shared/database/database.ts";
 import { slotsQuery } from "../../../shared/sql/query.ts";
-import { readSlots } from "../../../shared/sql/slots.ts";
+import { readSlots, type Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../format.ts";
 import { defineCheck, LARGE, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
@@ -26,14 +26,13 @@ async function readSlotless({ database, types }: Patient): Promise<TypeSlots[]> 
     if (size.entries < LARGE) continue;
     const { text, values } = slotsQuery(size.app.key, size.type.slug);
     const [row] = await database.query(sql(text, values));
-    const [typeId, map] = row ?? [];
-    if (typeId != null && map != null) found.push({ ...size, slotless: slotlessOf(size, typeId, map) });
+    const slots = readSlots(row);
+    if (slots !== null) found.push({ ...size, slotless: slotlessOf(size, slots) });
   }
   return found;
 }
 
-function slotlessOf({ type }: TypeSize, typeId: string, map: string): Slotless[] {
-  const { slotOf } = readSlots(typeId, map);
+function slotlessOf({ type }: TypeSize, { slotOf, map }: Slots): Slotless[] {
   const { long = [] } = JSON.parse(map) as { long?: readonly string[] };
   // Equality to a value of a field with many is found by another index.
   const fields = type.fields.filter(({ name, multiple }) => {
