@@ -10,6 +10,8 @@ export type Activity = {
   readonly running: () => Promise<number>;
   /** Resolves when so many run. */
   readonly runs: (count: number) => Promise<void>;
+  /** Cancels what runs, as an administrator does, until nothing does: a query between its first message and its last hears nothing. */
+  readonly cancel: () => Promise<void>;
   /** Connections of the server. */
   readonly connections: () => Promise<number>;
   readonly query: (text: string) => Promise<readonly Record<string, unknown>[]>;
@@ -32,6 +34,13 @@ export async function observe(url: string): Promise<Activity> {
     unlock: async () => void (await holder.query("ROLLBACK")),
     running,
     runs: (wanted) => until(`${wanted} queries to run`, async () => (await running()) === wanted),
+    cancel: () =>
+      until("all to be cancelled", async () => {
+        const told = await query(
+          `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE ${OURS} AND state = 'active'`,
+        );
+        return told.length === 0;
+      }),
     connections: () => count("true"),
     query,
     close: async () => void (await Promise.all([holder.end(), observer.end()])),
