@@ -21,6 +21,8 @@ import { totalOf } from "./query.ts";
 import type { Slots } from "./slots.ts";
 
 const NEWEST = keysSql(NEWEST_FIRST);
+/** How many have a value, where that is kept. */
+const HELD = "SELECT total FROM held";
 
 /** As pageQuery. */
 export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
@@ -28,10 +30,8 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
   const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.place));
   const matching = tests.map(({ sql }) => sql);
   const stored = tests.every(({ isServed }) => isServed) ? storedIn(plan.sort.column, slots) : null;
-  const parts: Parts =
-    stored === null
-      ? searchedSql(statement, matching, plan)
-      : { ...cutSql(statement, matching, { plan, slots, stored }), total: totalSql(statement, matching, plan, slots) };
+  const parts =
+    stored === null ? searchedSql(statement, matching, plan) : indexedSql(statement, matching, { plan, slots, stored });
   return recurring(pageQuery(statement, parts), textsIn(plan.conditions), stored !== null && isHeld(plan));
 }
 
@@ -50,19 +50,34 @@ function searchedSql(statement: Statement, matching: readonly string[], { sort }
   return gatheredSql(statement, fromSql(statement, matching), "e.id", sortKeys(sort));
 }
 
-type Cut = Omit<Parts, "total">;
 /** `stored` is the column that the list is sorted by. */
-type Cutting = { readonly plan: ListPlan; readonly slots: Slots; readonly stored: string };
+type Indexed = { readonly plan: ListPlan; readonly slots: Slots; readonly stored: string };
+
+/** A list that indexes serve. A total that is kept is added up once, and tells which end of the list is nearer as well. */
+function indexedSql(statement: Statement, matching: readonly string[], indexed: Indexed): Parts {
+  const { plan, slots } = indexed;
+  const kept = keptTotal(plan.conditions, slots, statement.values.place);
+  if (kept === null) {
+    const cut = cutSql(statement, matching, { ...indexed, total: null });
+    return { ...cut, total: totalSql(statement, matching, plan, slots) };
+  }
+  const total = "SELECT total FROM kept";
+  const cut = cutSql(statement, matching, { ...indexed, total });
+  return { ...cut, tables: [`kept AS MATERIALIZED (${kept})`, ...cut.tables], total };
+}
+
+type Cut = Omit<Parts, "total">;
+/** `total` is SQL of one row `total`, or null where it is not kept. */
+type Cutting = Indexed & { readonly total: string | null };
 
 /** A page that an index gives in its order. */
-function cutSql(statement: Statement, matching: readonly string[], { plan, slots, stored }: Cutting): Cut {
+function cutSql(statement: Statement, matching: readonly string[], { plan, slots, stored, total }: Cutting): Cut {
   const { sort, conditions } = plan;
   if (isRead(plan)) return { tables: [], ...readSql(statement, matching) };
   const key: SortKey = { value: stored, direction: sort.descending ? "DESC" : "ASC" };
   const keys = sort.column.name === "published_at" ? NEWEST_FIRST : [key, ...NEWEST_FIRST];
   // From the first page no end is nearer.
-  const known = (total: () => string | null) => (statement.offset === 0n ? null : total());
-  const total = () => keptTotal(conditions, slots, statement.values.place);
+  const known = (length: string | null) => (statement.offset === 0n ? null : length);
   const placesOf = (tests: readonly string[], length: string | null) => idsSql(statement, tests, { keys, length });
   if (sort.column.type === "timestamp")
     return { tables: [], ...placedSql(statement, placesOf(matching, known(total))) };
@@ -71,17 +86,15 @@ function cutSql(statement: Statement, matching: readonly string[], { plan, slots
   if (conditions.some((condition) => condition.column.name === sort.column.name && !isNegated(condition)))
     return { tables: [], ...placedSql(statement, placesOf(valued, known(total))) };
   const length = conditions.length === 0 ? keptValued(sort.column, slots) : null;
-  const before = length ?? countSql(statement, valued);
+  const before = length === null ? countSql(statement, valued) : HELD;
   const ids = `
   SELECT id, place FROM valued
   UNION ALL
   SELECT id, ${statement.perPage} + place FROM (${behindSql(statement, [...matching, `${stored} IS NULL`], before)}) AS behind`;
   return {
     tables: [
-      `valued AS MATERIALIZED (${placesOf(
-        valued,
-        known(() => length),
-      )})`,
+      ...(length === null ? [] : [`held AS MATERIALIZED (${length})`]),
+      `valued AS MATERIALIZED (${placesOf(valued, known(length === null ? null : HELD))})`,
     ],
     ...placedSql(statement, ids),
   };
@@ -117,8 +130,6 @@ function behindSql(statement: Statement, valueless: readonly string[], before: s
 function totalSql(statement: Statement, matching: readonly string[], { conditions }: ListPlan, slots: Slots): string {
   const { place } = statement.values;
   const [only, ...others] = conditions;
-  const kept = keptTotal(conditions, slots, place);
-  if (kept !== null) return kept;
   if (only?.kind !== "equals" || !only.negated || others.length > 0) return countSql(statement, matching);
   const { sql } = testOf({ ...only, negated: false }, slots, place);
   return `SELECT all_of_them.total - excluded.total AS total
