@@ -1,6 +1,11 @@
 /** Draws the progress of a build as a bar, on a terminal. */
 import { SingleBar } from "cli-progress";
-import type { Progress, Stream } from "./terminal.ts";
+import type { Stream } from "./stream.ts";
+
+export type Progress = {
+  readonly update: (progress: { files: number; totalFiles: number; bytes: number }) => void;
+  readonly stop: () => void;
+};
 
 /** So few are told one by one: they may be slow. */
 const FEW = 10_000;

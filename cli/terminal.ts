@@ -1,11 +1,7 @@
 /** What a command prints: results on standard output, the rest beside them, in colour and with bars where a person looks. */
 import pc from "picocolors";
-
-export type Stream = {
-  readonly isTTY?: boolean;
-  readonly columns?: number;
-  readonly write: (text: string) => unknown;
-};
+import type { Progress } from "./progress.ts";
+import type { Stream } from "./stream.ts";
 
 export type TerminalOptions = {
   readonly stdout: Stream;
@@ -15,11 +11,6 @@ export type TerminalOptions = {
   readonly debug: boolean;
   /** Plain lines even on a terminal: CI or NO_COLOR is set. */
   readonly plain: boolean;
-};
-
-export type Progress = {
-  readonly update: (progress: { files: number; totalFiles: number; bytes: number }) => void;
-  readonly stop: () => void;
 };
 
 export type Terminal = {

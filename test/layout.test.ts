@@ -27,7 +27,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^cli\/build\/[\w-]+\.ts$/],
   [/^cli\/build\/watch\//],
   [
-    /^cli\/(command|terminal|database|failure|format|machine|tour|nearest|progress|standing|summary|table|verify|watch|watcher)\.ts$/,
+    /^cli\/(command|terminal|database|failure|format|machine|tour|nearest|progress|standing|stream|summary|table|verify|watch|watcher)\.ts$/,
   ],
   [/^cli\/(usage|explain|edge)\//],
   [/^cli\/doctor\//],
@@ -58,6 +58,14 @@ const IMPORTS: readonly Import[] = FILES.flatMap((from) => {
   );
 });
 
+/** The files that one names to import them, at its start, for their types alone, or later. */
+function namedIn(file: string): string[] {
+  const text = readFileSync(join(ROOT, file), "utf8");
+  return [...text.matchAll(/(?: from |^import |import\()"(\.[^"]+)"/gm)].map((match) =>
+    relative(ROOT, join(ROOT, dirname(file), match[1] as string)),
+  );
+}
+
 function floorOf(file: string): number {
   return FLOORS.findIndex((patterns) => patterns.some((pattern) => pattern.test(file)));
 }
@@ -74,6 +82,16 @@ describe("the layout", () => {
       return floorOf(to) > floorOf(from);
     });
     expect(wrong).toEqual([]);
+  });
+
+  test("no file is imported by what it imports, around however many corners", () => {
+    const imported = new Map(FILES.map((file) => [file, namedIn(file).filter((to) => FILES.includes(to))]));
+    // What imports nothing that is left cannot stand in a circle.
+    for (let left = -1; left !== imported.size; ) {
+      left = imported.size;
+      for (const [file, names] of imported) if (!names.some((name) => imported.has(name))) imported.delete(file);
+    }
+    expect([...imported.keys()]).toEqual([]);
   });
 
   test("cli and server do not know each other, except that the command `serve` starts the server", () => {

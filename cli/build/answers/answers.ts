@@ -2,7 +2,6 @@
  * Enumerates every free request of an app together with its answer, in the order in which they can be written: whatever
  * an answer names comes before it. Memory does not grow with the number of entries. Source: contract.md section 8.
  */
-import type { Address } from "../../../shared/address.ts";
 import { catalogBody, entryBody, lastPage, listBody, schemaBody } from "../../../shared/body.ts";
 import {
   type App,
@@ -27,9 +26,8 @@ import {
   headIdsQuery,
   headQuery,
 } from "../../../shared/sql/tree-query.ts";
+import type { FreeAnswer } from "./free-answer.ts";
 import { gatherHeads, type HeadGatherer, headAnswer, passHeads } from "./head.ts";
-
-export type FreeAnswer = { readonly address: Address; readonly body: string };
 
 /** Types of up to so many entries are kept in memory, which saves queries. */
 const SMALL = 1_000;

@@ -3,7 +3,7 @@ import { listBody } from "../../../shared/body.ts";
 import { type Column, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
 import { type EntryRow, valueIn } from "../../../shared/entry.ts";
 import { facetsOf } from "../../../shared/facet.ts";
-import type { FreeAnswer } from "./answers.ts";
+import type { FreeAnswer } from "./free-answer.ts";
 
 /** Takes each entry with its list item. Gives the answers that are complete with it. */
 export type HeadGatherer = {

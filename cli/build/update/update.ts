@@ -6,7 +6,8 @@
 import type { App, ContentType } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
 import { countQuery } from "../../../shared/sql/tree-query.ts";
-import { entryAnswer, type FreeAnswer } from "../answers/answers.ts";
+import { entryAnswer } from "../answers/answers.ts";
+import type { FreeAnswer } from "../answers/free-answer.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError } from "./built.ts";
 import { planHeads } from "./heads.ts";
