@@ -1,8 +1,10 @@
 /** The headers that an edge gives in the server's place: exactly those of the server's own answers. Source: contract.md section 7. */
 import { bodyAnswer, type CachePolicy, preflightAnswer, refusalAnswer } from "../../shared/answer.ts";
-import { DATABASE_UNAVAILABLE } from "../../shared/refusal.ts";
+import { DATABASE_UNAVAILABLE, methodNotAllowed, type Refusal } from "../../shared/refusal.ts";
 
 export type Headers = Readonly<Record<string, string>>;
+
+export type Said = { readonly headers: Headers; readonly body: string };
 
 /** Those of every file of the tree: no validator, no tags. An edge has each body in one coding, until it compresses it itself. */
 export function fileHeaders(policy: CachePolicy): Headers {
@@ -24,8 +26,17 @@ export function preflightHeaders(): Headers {
 }
 
 /** What is said when the server is away, as the server says it when the database is. */
-export function awayAnswer(): { readonly headers: Headers; readonly body: string } {
-  const { headers, body } = refusalAnswer(DATABASE_UNAVAILABLE, null);
+export function awayAnswer(): Said {
+  return saidOf(DATABASE_UNAVAILABLE);
+}
+
+/** What is said to a PURGE of who may not: the server has no such method either. */
+export function noPurgeAnswer(): Said {
+  return saidOf(methodNotAllowed("PURGE"));
+}
+
+function saidOf(refusal: Refusal): Said {
+  const { headers, body } = refusalAnswer(refusal, null);
   return { headers, body: String(body) };
 }
 

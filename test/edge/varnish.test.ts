@@ -1,28 +1,127 @@
 /** `precast edge varnish`, with Debian's Varnish in front of a static host. */
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { idOf, openPlace, type Place, type Ran, type Served, SHOP, shop, shopWithout } from "../support/cli.ts";
 import { findProgram, freePort, type Running, startProgram } from "../support/edge-program.ts";
 import { proveEdge } from "../support/edge-proof.ts";
-import type { EdgeSite } from "../support/edge-site.ts";
 import { openStatic } from "../support/edge-static.ts";
+import { askBytes, openStore, type Store } from "../support/site.ts";
 
 const VARNISH = findProgram("varnishd");
 
 proveEdge({
   name: "varnish",
-  start: startVarnish,
+  start: ({ place, origin, out }) => startVarnish(place, origin, out, "varnish"),
   passes: ["hashed", "roundabout"],
   skip: VARNISH === null,
 });
 
-async function startVarnish(site: EdgeSite): Promise<Running> {
-  const tree = await openStatic(site.out);
-  const home = join(site.place.folder, "varnish");
-  await site.place.json(`edge varnish --origin ${site.origin.url} --tree-url ${tree.url} --write varnish`);
+describe.skipIf(VARNISH === null)("PURGE", () => {
+  let store: Store;
+  let place: Place;
+  let origin: Served;
+  let varnish: Running;
+  /** To it those who deploy come from an address that it does not know. */
+  let closed: Running;
+  let requests: string[];
+  let refused: Ran;
+
+  const get = async (url: string, target: string, method = "GET") => {
+    const { status, headers, bytes } = await askBytes(url, target, { method, appKey: SHOP });
+    return { target, status, counted: headers["x-request-counted"], allow: headers.allow, body: bytes.toString() };
+  };
+  const getAll = async (url: string) => Promise.all(requests.map((target) => get(url, target)));
+  const deploy = (more = "") => place.run(`deploy file://${place.folder}/deployed --retries 0 ${more}`);
+  const purging = (url: string) => `--purge ${url}{path} --purge-method PURGE`;
+
+  /** What the first build has, is in both caches; then one of the posts is gone, and that is deployed: the purge fails. */
+  beforeAll(async () => {
+    store = await openStore("postgres");
+    place = openPlace({ DATABASE_URL: store.url ?? "" });
+    await place.take(shop());
+    await place.json("build");
+    expect((await deploy()).code).toBe(0);
+    origin = await place.serve();
+    const deployed = join(place.folder, "deployed");
+    varnish = await startVarnish(place, origin, deployed, "open");
+    closed = await startVarnish(place, origin, deployed, "closed", (vcl) =>
+      vcl.replace('  "127.0.0.1";', '  "192.0.2.1";'),
+    );
+    requests = requestsIn(place);
+    for (const url of [varnish.url, closed.url]) expect(await getAll(url)).toEqual(await getAll(origin.url));
+    await place.take(shopWithout(1));
+    await place.json("build");
+    refused = await deploy(purging(closed.url));
+    requests = requestsIn(place);
+  });
+  afterAll(async () => {
+    await varnish?.stop();
+    await closed?.stop();
+    await place?.close();
+    await store?.close();
+  });
+
+  test("is refused to others as the server refuses it, and nothing is forgotten", async () => {
+    const { code, stderr } = refused;
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^127\.0\.0\.1:\d+ refused the purge \(405: PURGE is/)]);
+    const before = await getAll(closed.url);
+    expect(before).not.toEqual(await getAll(origin.url));
+    for (const target of requests) {
+      expect(await get(closed.url, target, "PURGE")).toEqual(await get(origin.url, target, "PURGE"));
+    }
+    expect(await getAll(closed.url)).toEqual(before);
+  });
+
+  test("takes nothing along that it does not name: another app's file, what no file can hold", async () => {
+    const list = await get(varnish.url, "/api/v1/posts");
+    const refusals = [
+      await askBytes(varnish.url, "/api/v1/posts", { method: "PURGE", appKey: "other" }),
+      await askBytes(varnish.url, "/api/v1/posts", { method: "PURGE" }),
+      await askBytes(varnish.url, "/api/v1/posts?per_page=1", { method: "PURGE", appKey: SHOP }),
+    ];
+    expect(refusals.map(({ status }) => status)).toEqual([404, 404, 404]);
+    expect(await get(varnish.url, "/api/v1/posts")).toEqual(list);
+  });
+
+  test("as a deploy does it, everything that has changed is new, and what is gone is gone", async () => {
+    for (const query of ["filter[tags]=a", "sort=-published_at", "page=2"]) {
+      expect(requests).toContain(`/api/v1/posts?${query}`);
+    }
+    const [stale, now] = [await getAll(varnish.url), await getAll(origin.url)];
+    for (const [index, target] of requests.entries()) {
+      expect(stale[index], target).not.toEqual(now[index]);
+    }
+    const { code, stderr } = await deploy(purging(varnish.url));
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(await getAll(varnish.url)).toEqual(now);
+    expect((await get(varnish.url, `/api/v1/posts/${idOf(1)}`)).status).toBe(404);
+  });
+});
+
+/** Those that the last build tells of. */
+function requestsIn({ folder }: Place): string[] {
+  const { changes } = JSON.parse(readFileSync(join(folder, "out/.precast/changes.json"), "utf8"));
+  return (changes as { request: string }[]).map(({ request }) => request);
+}
+
+/** `files` is the folder of the tree at the static host. */
+async function startVarnish(
+  place: Place,
+  origin: Served,
+  files: string,
+  name: string,
+  change = (vcl: string) => vcl,
+): Promise<Running> {
+  const tree = await openStatic(files);
+  const home = join(place.folder, name);
+  await place.json(`edge varnish --origin ${origin.url} --tree-url ${tree.url} --write ${name}`);
+  const vcl = join(home, "precast.vcl");
+  writeFileSync(vcl, change(readFileSync(vcl, "utf8")));
   mkdirSync(join(home, "work"));
   const port = await freePort();
   const limits = ["-p", "http_req_hdr_len=32k", "-p", "http_req_size=64k"];
-  const where = ["-n", join(home, "work"), "-a", `127.0.0.1:${port}`, "-f", join(home, "precast.vcl")];
+  const where = ["-n", join(home, "work"), "-a", `127.0.0.1:${port}`, "-f", vcl];
   const varnish = await startProgram(VARNISH as string, ["-F", "-j", "none", ...limits, ...where], port, home);
   const stop = async () => {
     await varnish.stop();

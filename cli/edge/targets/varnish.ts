@@ -1,6 +1,6 @@
 /** Varnish: literal names by patterns, names of hex by its blob module; files come from a static host, for it has none. */
 import type { Edge, EdgeFile } from "../edge.ts";
-import { awayAnswer, fileHeaders, preflightHeaders, secondsOf } from "../headers.ts";
+import { awayAnswer, fileHeaders, noPurgeAnswer, preflightHeaders, secondsOf } from "../headers.ts";
 import { comment, sections } from "../text.ts";
 import { appRules, rootOf, setHeaders } from "../vcl.ts";
 import { FILES } from "./varnish-names.ts";
@@ -10,6 +10,7 @@ export function varnishFiles(edge: Edge): EdgeFile[] {
   const parts = [
     comment(HEAD),
     start(edge.origin, tree),
+    PURGERS,
     appRules(edge.apps),
     FILES,
     receive(tree),
@@ -39,8 +40,9 @@ const HEAD = [
   "  1. Let any web server serve the folder of the tree, `.precast` left out, at the address of `precast_tree` below.",
   "  2. Use this file as Varnish's VCL, and let Varnish read as long a target as the origin does:",
   "     varnishd -f precast.vcl -p http_req_hdr_len=32k -p http_req_size=64k …",
-  "  3. After a build, drop what has changed (out/.precast/changes.json names the files): by bans, or with a `purge` that you",
-  "     allow to yourself in vcl_recv. Files are kept under their path in the tree, so no app is given another's.",
+  "  3. Add the addresses of who deploys to `precast_purgers` below. After a build,",
+  "     precast deploy … --purge 'http://<this Varnish>{path}' --purge-method PURGE",
+  "     has Varnish forget what has changed. Files are kept under their path in the tree, so no app is given another's.",
   "When an app is added, make it again.",
   "",
   "The ETag of a file is the static host's. Where that makes it of time and size, as nginx does, copies have to keep the times.",
@@ -57,6 +59,13 @@ ${backend("precast_tree", tree)}
 ${backend("precast_origin", origin)}`;
 }
 
+const PURGERS = `# Who may have files forgotten, by PURGE: add the addresses of who deploys. Where a proxy on this machine lets clients in
+# (for TLS, say) and does not tell Varnish their addresses (PROXY), all come from here: have it refuse PURGE.
+acl precast_purgers {
+  "127.0.0.1";
+  "::1";
+}`;
+
 function backend(name: string, { hostname, port }: URL): string {
   return `backend ${name} {
   .host = "${hostname}";
@@ -68,6 +77,9 @@ function receive(tree: URL): string {
   return `sub vcl_recv {
   if (req.method == "OPTIONS") {
     return (synth(204));
+  }
+  if (req.method == "PURGE" && client.ip !~ precast_purgers) {
+    return (synth(405));
   }
   if (req.restarts > 0) {
     # There is no such file, or the static host is away.
@@ -84,13 +96,17 @@ function receive(tree: URL): string {
   unset req.http.X-Precast-Target;
   # The origin knows no ranges.
   unset req.http.Range;
-  if (req.method == "GET" || req.method == "HEAD") {
+  if (req.method == "GET" || req.method == "HEAD" || req.method == "PURGE") {
     call precast_app;
   }
   if (req.http.X-Precast-App) {
     call precast_file;
   }
   if (!req.http.X-Precast-File) {
+    if (req.method == "PURGE") {
+      # What the origin answers is not kept.
+      return (synth(404));
+    }
     set req.backend_hint = precast_origin;
     return (pass);
   }
@@ -101,6 +117,9 @@ function receive(tree: URL): string {
   unset req.http.If-Modified-Since;
   unset req.http.Cookie;
   unset req.http.Authorization;
+  if (req.method == "PURGE") {
+    return (purge);
+  }
   return (hash);
 }
 
@@ -150,6 +169,7 @@ sub vcl_backend_response {
 
 function deliver({ policy }: Edge): string {
   const away = awayAnswer();
+  const refused = noPurgeAnswer();
   return `# The origin is away. Where it is the static host that is, the request is made again, of the origin.
 sub vcl_backend_error {
   set beresp.status = 503;
@@ -176,6 +196,11 @@ ${setHeaders("resp", fileHeaders(policy))}
 sub vcl_synth {
   if (req.method == "OPTIONS") {
 ${setHeaders("resp", preflightHeaders())}
+    return (deliver);
+  }
+  if (resp.status == 405) {
+${setHeaders("resp", refused.headers)}
+    set resp.body = ${longString(refused.body)};
     return (deliver);
   }
 }`;
