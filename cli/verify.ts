@@ -23,7 +23,7 @@ export type Difference = {
 
 export type VerifyOptions = {
   readonly out: string;
-  /** How many answers are computed live, evenly spread; null for all. */
+  /** How many answers are computed live, evenly spread, where there are so many; null for all. */
   readonly sample: number | null;
   readonly onProgress?: (progress: { files: number; totalFiles: number; bytes: number }) => void;
 };
@@ -45,7 +45,7 @@ export async function verifyApp(
   const differences: Difference[] = [];
   const note = (problem: Difference["problem"], file: string) => differences.push({ app: app.key, problem, file });
   const totalFiles = await countFiles(session, app);
-  const step = sample === null ? 1 : Math.max(1, Math.ceil(totalFiles / sample));
+  const wanted = Math.min(sample ?? totalFiles, totalFiles);
   const published = await readPublished(session, app);
   const elsewhere = readElsewhere(out);
   const markOf = (file: string) => elsewhere.get(`${folderOf(app.key)}/${file}`)?.sha256;
@@ -58,7 +58,9 @@ export async function verifyApp(
     for (const { address, body } of batch) {
       const file = fileOf(address);
       const content = readText(join(root, file));
-      const live = expected.size % step === 0 ? await computeLive(session, app, address, book) : null;
+      // Of as many files as there are in all, this is true of exactly so many as are wanted.
+      const isChosen = (expected.size * wanted) % totalFiles < wanted;
+      const live = isChosen ? await computeLive(session, app, address, book) : null;
       if (live !== null) computed++;
       expected.add(file);
       if (content === null && markOf(file) !== undefined) {
