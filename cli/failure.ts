@@ -1,6 +1,6 @@
 /** Says what went wrong and what to do, in one sentence for a person. */
 import { ConfigError } from "../shared/config.ts";
-import { DatabaseFault } from "../shared/database/fault.ts";
+import { DatabaseFault, HostEndedFault } from "../shared/database/fault.ts";
 import { LockedError } from "../shared/database/lock.ts";
 import { ImportProblems } from "./import/problem.ts";
 
@@ -8,11 +8,12 @@ export function describeFailure(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join("\n");
   if (error instanceof ImportProblems) return error.message;
   if (error instanceof LockedError) return describeLock(error);
+  if (error instanceof HostEndedFault) return HOST_ENDED;
   if (error instanceof DatabaseFault) {
     return `The database did not answer (${error.message}). Check that it runs and that DATABASE_URL is right.`;
   }
   if (!(error instanceof Error)) return String(error);
-  return FILE_ERRORS[(error as NodeJS.ErrnoException).code ?? ""]?.(error) ?? error.message;
+  return KNOWN_ERRORS[(error as NodeJS.ErrnoException).code ?? ""]?.(error) ?? error.message;
 }
 
 function describeLock({ message, holder }: LockedError): string {
@@ -21,7 +22,14 @@ function describeLock({ message, holder }: LockedError): string {
     : `Another build (process ${holder}) is writing this tree. Wait for it to end, then build again.`;
 }
 
-const FILE_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => string) | undefined>> = {
+const HOST_ENDED =
+  "The process that shared the embedded database has ended. Run the command again: it opens that itself.";
+
+/** By the code of the system, or the SQLSTATE of PostgreSQL. */
+const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => string) | undefined>> = {
+  // read_only_sql_transaction
+  "25006": ({ message }) =>
+    `The database may only be read (${message}). Use its primary (--database-url, or DATABASE_URL).`,
   EADDRINUSE: () => "The port is in use. Choose another with --port, or stop what listens there.",
   EACCES: ({ path }) => `No permission for ${path ?? "the port"}. Choose another with --out, --data-dir or --port.`,
   EROFS: ({ path }) => `${path} is on a read-only disk. Choose another folder with --out or --data-dir.`,

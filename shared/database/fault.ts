@@ -15,6 +15,14 @@ export class DatabaseFault extends Error {
   }
 }
 
+/** The embedded database was another process's, which has ended or does not answer. */
+export class HostEndedFault extends DatabaseFault {
+  constructor() {
+    super("unavailable", "the process that shared the embedded database has ended");
+    this.name = "HostEndedFault";
+  }
+}
+
 /** What was given up while it waited. */
 export function notBegun(): DatabaseFault {
   return new DatabaseFault("overloaded", "the query was given up before its turn came");

@@ -1,7 +1,7 @@
 /** Uses the embedded database that another process has open and shares. */
 import { connect, type Socket } from "node:net";
 import type { Access, Database, Listener, Query, Row, Session } from "./database.ts";
-import { DatabaseFault } from "./fault.ts";
+import { HostEndedFault } from "./fault.ts";
 import { takeTurns } from "./turns.ts";
 import { type Ask, listenTo, say, socketOf, type Told, unpackError } from "./wire.ts";
 
@@ -47,14 +47,14 @@ function guestOf(socket: Socket): Guest {
   });
   socket.on("error", () => {});
   socket.on("close", () => {
-    for (const { reject } of waiting.values()) reject(gone());
+    for (const { reject } of waiting.values()) reject(new HostEndedFault());
     waiting.clear();
-    for (const { lost } of listeners) lost(gone());
+    for (const { lost } of listeners) lost(new HostEndedFault());
   });
 
   const ask = (order: Order, id = ++last) =>
     new Promise<Row[]>((resolve, reject) => {
-      if (!socket.writable) return reject(gone());
+      if (!socket.writable) return reject(new HostEndedFault());
       waiting.set(id, { resolve, reject });
       say(socket, { id, ...order } as Ask);
     });
@@ -62,7 +62,7 @@ function guestOf(socket: Socket): Guest {
   /** A host that does not answer in time is taken for gone. */
   const giveUpIn = (milliseconds: number, id: number) =>
     setTimeout(() => {
-      waiting.get(id)?.reject(gone());
+      waiting.get(id)?.reject(new HostEndedFault());
       waiting.delete(id);
     }, milliseconds).unref();
 
@@ -117,8 +117,4 @@ function guestOf(socket: Socket): Guest {
     close: async () => void socket.destroySoon(),
     hasEnded: () => !socket.writable,
   };
-}
-
-function gone(): DatabaseFault {
-  return new DatabaseFault("unavailable", "the process that shared the embedded database has ended");
 }

@@ -20,6 +20,14 @@ const contentQueries = async (url: string) =>
     )
   ).length;
 
+test("watch on a replica, where nobody can listen, says which database it needs", async () => {
+  const { code, stderr } = await following.place.run("watch", { DATABASE_URL: following.urls.near });
+  expect([code, stderr]).toEqual([
+    1,
+    "The database may only be read (cannot execute LISTEN during recovery). Use its primary (--database-url, or DATABASE_URL).\n",
+  ]);
+});
+
 describe("a replica that is near enough", () => {
   test("answers what is live, and the primary takes the counts", async () => {
     const before = await total(following);
