@@ -2,6 +2,7 @@
 /** The command line: flags and environment go in, one command runs, its exit code comes out. */
 import { CommanderError, Option, Command as Program } from "commander";
 import { COMMON, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
+import type { Setting } from "../shared/settings/setting.ts";
 import { VERSION } from "../shared/version.ts";
 import { type Command, type Context, FAILED } from "./command.ts";
 import { describeFailure } from "./failure.ts";
@@ -58,8 +59,9 @@ function secretsText(names: readonly SettingName[]): string {
 }
 
 function addOption(sub: Program, name: SettingName): void {
-  const { flags, env, describes } = SETTINGS[name];
-  if (flags !== null) sub.addOption(new Option(flags, `${describes} (${env})`));
+  const { flags, env, envToo, describes } = SETTINGS[name] as Setting<unknown>;
+  const variables = envToo === undefined ? env : `${env} or ${envToo}`;
+  if (flags !== null) sub.addOption(new Option(flags, `${describes} (${variables})`));
 }
 
 async function runCommand(

@@ -98,7 +98,7 @@ function tell(terminal: Terminal, name: string, deployed: Deployed, dryRun: bool
   if (conditional === false) terminal.warn(`${name} ${UNCONDITIONAL}`);
   const [upload, drop] = dryRun ? ["would upload", "would delete"] : ["uploaded", "deleted"];
   const done = `${upload} ${written} files, ${unchanged} unchanged, ${drop} ${deleted}, ${formatBytes(bytes)}`;
-  const purged = purges === null ? "" : `, purged by ${purges} requests`;
+  const purged = purges === null ? "" : `, purged by ${purges} ${purges === 1 ? "request" : "requests"}`;
   terminal.result(`${name}: ${done} in ${formatSeconds(seconds)}${purged}`, {
     target: name,
     dry_run: dryRun,

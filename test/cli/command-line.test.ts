@@ -91,7 +91,7 @@ const OWN: Record<string, string[]> = {
   edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--cache-tags", "--write"],
   usage: ["--app", "--since", "--until", "--csv"],
 };
-const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)\)$/;
+const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABASE_URL)(?: or [A-Z_]+)?\)$/;
 const STACK = /\n\s+at .*:\d+/;
 const SENTENCE = /^[^\n]+\.\n$/;
 

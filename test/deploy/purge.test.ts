@@ -102,6 +102,10 @@ describe("--purge", () => {
     }
   });
 
+  test("is told in the summary", async () => {
+    expect((await run("--purge cloudflare", CLOUDFLARE)).stdout).toMatch(/ s, purged by 1 request\n$/);
+  });
+
   test("is for what clients see: a deploy that changes nothing calls nobody", async () => {
     await deploy("--purge cloudflare", CLOUDFLARE);
     cdn.requests.length = 0;
