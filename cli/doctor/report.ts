@@ -19,7 +19,7 @@ function placeOf(one: Found, found: readonly Found[]): number {
 
 function paragraphOf(one: Found, colors: Terminal["colors"]): string {
   const { subject, problem, gain, remedy, fix } = one;
-  const title = colors.bold(isAdvice(one) ? colors.yellow(subject) : subject);
+  const title = colors.bold(isAdvice(one) ? colors.yellow(subject) : `${subject} (to know of)`);
   const lines = [title, `  Found    ${problem}`, `  Brings   ${gain}`, `  Do       ${remedy}`];
   return [...lines, ...(fix === null ? [] : fix.map((statement) => `  --fix    ${statement}`))].join("\n");
 }
