@@ -60,7 +60,7 @@ export const serveCommand = defineCommand({
   run: async (context, settings) => {
     const { terminal } = context;
     const level = settings.logLevel ?? (settings.quiet ? "warn" : "info");
-    const log = await openLog({ level, descriptor: STANDARD_ERROR, ...terminal.log });
+    const log = await openLog({ level, descriptor: STANDARD_ERROR, shared: settings.workers > 1, ...terminal.log });
     const process = { context: { ...context, terminal: { ...terminal, warn: log.warn } }, settings, log };
     try {
       return await (isWorker() ? serveAsWorker(process) : serveAsFirst(process));

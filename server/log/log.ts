@@ -21,6 +21,8 @@ export type LogOptions = {
   readonly level: LogLevel;
   /** Standard error, or a file's number in a test. */
   readonly descriptor: number;
+  /** Other processes of the server write there as well. */
+  readonly shared: boolean;
   /** Sentences instead of JSON lines. */
   readonly readable: boolean;
   readonly colors: boolean;
@@ -29,11 +31,11 @@ export type LogOptions = {
 /** A bound, for a server of very many apps; the key that an error names was used a moment ago. */
 const MAX_KEYS = 10_000;
 
-export async function openLog({ level, descriptor, readable, colors }: LogOptions): Promise<Log> {
+export async function openLog({ level, descriptor, shared, readable, colors }: LogOptions): Promise<Log> {
   const keys = new Set<string>();
-  const sink = readable ? null : openLogSink(descriptor);
+  const sink = readable ? null : openLogSink(descriptor, shared);
   const stream = sink ?? (await openReadable(descriptor, colors));
-  const logger = pino({ ...FORMAT, level, serializers: { err: errorWithout(keys) } }, stream);
+  const logger = pino({ ...FORMAT, timestamp: timeOfLines(), level, serializers: { err: errorWithout(keys) } }, stream);
 
   /** Not kept back: what goes wrong may end the process next. */
   function tell(level: "warn" | "error", what: unknown): void {
@@ -58,9 +60,19 @@ export async function openLog({ level, descriptor, readable, colors }: LogOption
 
 const FORMAT = {
   base: { pid: process.pid },
-  timestamp: pino.stdTimeFunctions.isoTime,
   formatters: { level: (label: string) => ({ level: label }) },
 };
+
+/** Many lines are of one millisecond, and the text of a time takes longer than the time. */
+function timeOfLines(): () => string {
+  const { epochTime, isoTime } = pino.stdTimeFunctions;
+  let [instant, text] = ["", ""];
+  return () => {
+    const now = epochTime();
+    if (now !== instant) [instant, text] = [now, isoTime()];
+    return text;
+  };
+}
 
 /** Loaded for a terminal alone. */
 async function openReadable(descriptor: number, colors: boolean): Promise<DestinationStream> {

@@ -11,18 +11,22 @@ export type LogSink = {
   readonly close: () => Promise<void>;
 };
 
+/** Bytes handed on in one piece: each costs as much as ten lines do. */
+const PIECE = 32_768;
 /** What a pipe takes in one piece (PIPE_BUF): so the lines of several processes that share one are never mixed up. */
-const PIECE = 4_096;
+const SHARED_PIECE = 4_096;
 /** Milliseconds at most until a line is handed on. */
 const FLUSH_AFTER = 200;
 /**
  * A log that is read slowly, or not at all, holds up nobody: what does not fit into these bytes is dropped. Lines are
  * gathered before the library has them, since it looks at its whole buffer at each write.
  */
-const BUFFER = { sync: false, contentMode: "buffer", minLength: 1, maxWrite: PIECE, maxLength: 8 * 1_024 * 1_024 };
+const BUFFER = { sync: false, contentMode: "buffer", minLength: 1, maxLength: 8 * 1_024 * 1_024 };
 
-export function openLogSink(descriptor: number): LogSink {
-  const stream = pino.destination({ dest: descriptor, ...BUFFER });
+/** `shared` says that other processes write to the same. */
+export function openLogSink(descriptor: number, shared: boolean): LogSink {
+  const piece = shared ? SHARED_PIECE : PIECE;
+  const stream = pino.destination({ dest: descriptor, ...BUFFER, maxWrite: piece });
   let lines: string[] = [];
   let bytes = 0;
   let dropped = 0;
@@ -50,7 +54,7 @@ export function openLogSink(descriptor: number): LogSink {
   return {
     write: (line) => {
       const size = Buffer.byteLength(line);
-      if (bytes + size > PIECE) flush();
+      if (bytes + size > piece) flush();
       lines.push(line);
       bytes += size;
     },
