@@ -21,8 +21,6 @@ import { totalOf } from "./query.ts";
 import type { Slots } from "./slots.ts";
 
 const NEWEST = keysSql(NEWEST_FIRST);
-/** How many have a value, where that is kept. */
-const HELD = "SELECT total FROM held";
 
 /** As pageQuery. */
 export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
@@ -57,13 +55,13 @@ type Indexed = { readonly plan: ListPlan; readonly slots: Slots; readonly stored
 function indexedSql(statement: Statement, matching: readonly string[], indexed: Indexed): Parts {
   const { plan, slots } = indexed;
   const kept = keptTotal(plan.conditions, slots, statement.values.place);
-  if (kept === null) {
-    const cut = cutSql(statement, matching, { ...indexed, total: null });
-    return { ...cut, total: totalSql(statement, matching, plan, slots) };
-  }
-  const total = "SELECT total FROM kept";
-  const cut = cutSql(statement, matching, { ...indexed, total });
-  return { ...cut, tables: [`kept AS MATERIALIZED (${kept})`, ...cut.tables], total };
+  const total = kept === null ? null : "SELECT total FROM kept";
+  const { tables, ...cut } = cutSql(statement, matching, { ...indexed, total });
+  return {
+    ...cut,
+    tables: [...(kept === null ? [] : [`kept AS MATERIALIZED (${kept})`]), ...tables],
+    total: total ?? totalSql(statement, matching, plan, slots),
+  };
 }
 
 type Cut = Omit<Parts, "total">;
@@ -85,16 +83,17 @@ function cutSql(statement: Statement, matching: readonly string[], { plan, slots
   // What a filter lets pass has a value.
   if (conditions.some((condition) => condition.column.name === sort.column.name && !isNegated(condition)))
     return { tables: [], ...placedSql(statement, placesOf(valued, known(total))) };
-  const length = conditions.length === 0 ? keptValued(sort.column, slots) : null;
-  const before = length === null ? countSql(statement, valued) : HELD;
+  const kept = conditions.length === 0 ? keptValued(sort.column, slots) : null;
+  const length = kept === null ? null : "SELECT total FROM held";
+  const before = length ?? countSql(statement, valued);
   const ids = `
   SELECT id, place FROM valued
   UNION ALL
   SELECT id, ${statement.perPage} + place FROM (${behindSql(statement, [...matching, `${stored} IS NULL`], before)}) AS behind`;
   return {
     tables: [
-      ...(length === null ? [] : [`held AS MATERIALIZED (${length})`]),
-      `valued AS MATERIALIZED (${placesOf(valued, known(length === null ? null : HELD))})`,
+      ...(kept === null ? [] : [`held AS MATERIALIZED (${kept})`]),
+      `valued AS MATERIALIZED (${placesOf(valued, known(length))})`,
     ],
     ...placedSql(statement, ids),
   };
