@@ -166,44 +166,72 @@ describe.each(ENGINES)("on %s", (engine) => {
   });
 });
 
-test("an entry that was not committed when its type's lists changed is found as every other", async () => {
-  const store = await openStore("postgres", { connections: 4 });
-  await loadBundles(store, [GOODS]);
-  const door = await openDoor(store);
+describe("an entry that is not committed when its type changes", () => {
+  let store: Store;
+  let door: Door;
+  beforeAll(async () => {
+    store = await openStore("postgres", { connections: 4 });
+    await loadBundles(store, [GOODS]);
+    door = await openDoor(store);
+  });
+  afterAll(async () => {
+    await door.close();
+    await store.close();
+  });
   const run = (text: string) => store.database.query(sql(text));
-  await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
-    SELECT id, 'price', 1, 'number' FROM precast.content_types`);
-  let commit = () => {};
-  const decided = new Promise<void>((resolve) => {
-    commit = resolve;
-  });
-  let wrote = () => {};
-  const written = new Promise<void>((resolve) => {
-    wrote = resolve;
-  });
-  const writer = store.database.transaction("write", async (session) => {
-    await session.query(
-      sql(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
-        SELECT id, '${id(15)}', 'published', now(), '{"title": "late", "price": 77}' FROM precast.content_types`),
+
+  /** Inserts an entry, has `change` begin, and commits when it waits or is done. */
+  async function changeMeanwhile(number: number, data: object, change: string): Promise<void> {
+    let commit = () => {};
+    const decided = new Promise<void>((resolve) => {
+      commit = resolve;
+    });
+    let wrote = () => {};
+    const written = new Promise<void>((resolve) => {
+      wrote = resolve;
+    });
+    const writer = store.database.transaction("write", async (session) => {
+      await session.query(
+        sql(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+          SELECT id, '${id(number)}', 'published', now(), '${JSON.stringify(data)}' FROM precast.content_types`),
+      );
+      wrote();
+      await decided;
+    });
+    await written;
+    // Who changes nothing that entries are kept by waits for nobody.
+    await run("UPDATE precast.content_types SET name = 'Others'");
+    await run("UPDATE precast.fields SET label = 'Other'");
+    let changed = false;
+    const changing = run(change).finally(() => {
+      changed = true;
+    });
+    const waits = `SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query = $1`;
+    await until(
+      "the change to wait, or to be done",
+      async () => changed || (await store.database.query(sql(waits, [change]))).length > 0,
     );
-    wrote();
-    await decided;
+    commit();
+    await Promise.all([writer, changing]);
+  }
+
+  test("is found by a filter that is new", async () => {
+    await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
+      SELECT id, 'price', 1, 'number' FROM precast.content_types`);
+    const change = "UPDATE precast.content_types SET filterable_fields = '{price}'";
+    await changeMeanwhile(15, { title: "late", price: 77 }, change);
+    const got = await door.get("/api/v1/goods?filter[price]=77&per_page=5", { appKey: KEY });
+    expect(got.json.data).toMatchObject([{ title: "late" }]);
   });
-  await written;
-  // Who changes no list waits for nobody.
-  await run("UPDATE precast.content_types SET name = 'Others'");
-  const change = run("UPDATE precast.content_types SET filterable_fields = '{price}'");
-  let changed = false;
-  void change.then(() => {
-    changed = true;
+
+  test("is kept by fields that are new", async () => {
+    const change = `INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
+      SELECT id, 'note', 2, 'rich_text', true FROM precast.content_types`;
+    await changeMeanwhile(16, { title: "later", note: "<b>mar</b>ginal" }, change);
+    const [[data, rich] = []] = await run(`SELECT data::text, rich::text FROM precast.entries WHERE id = '${id(16)}'`);
+    expect([data, rich]).toEqual(['{"title": "later"}', '{"note": "<b>mar</b>ginal"}']);
+    const got = await door.get("/api/v1/goods/search?q=marginal", { appKey: KEY });
+    expect(got.json.data).toMatchObject([{ title: "later" }]);
   });
-  const waits = `SELECT FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%filterable_fields = %'`;
-  await until("the change to wait, or to be done", async () => changed || (await run(waits)).length > 0);
-  commit();
-  await Promise.all([writer, change]);
-  const got = await door.get("/api/v1/goods?filter[price]=77&per_page=5", { appKey: KEY });
-  expect(got.json.data).toMatchObject([{ title: "late" }]);
-  await door.close();
-  await store.close();
 });
