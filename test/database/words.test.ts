@@ -64,6 +64,28 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await found("badger")).toEqual([11, 12]);
   });
 
+  test("an entry is found by what somebody's own trigger makes of it as soon as it is inserted", async () => {
+    const title = (text: string) => `UPDATE precast.entries SET data = data || '{"title": "${text}"}'`;
+    const mine = "WHERE content_type_id = NEW.content_type_id AND id = NEW.id";
+    await run(`CREATE FUNCTION public.improve() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      CASE right(NEW.id::text, 2)
+        WHEN '20' THEN ${title("Improved polecat")} ${mine};
+        WHEN '21' THEN UPDATE precast.entries SET published_at = '2026-01-20T00:00Z' ${mine};
+        WHEN '22' THEN UPDATE precast.entries SET status = 'draft' ${mine};
+        WHEN '23' THEN DELETE FROM precast.entries ${mine};
+        WHEN '24' THEN UPDATE precast.entries SET id = '${id(25)}' ${mine};
+        ELSE NULL;
+      END CASE;
+      RETURN NULL;
+    END $$`);
+    await run("CREATE TRIGGER a AFTER INSERT ON precast.entries FOR EACH ROW EXECUTE FUNCTION public.improve()");
+    await add([20, 21, 22, 23, 24, 26], { title: "Polecat" });
+    expect(await found("polecat")).toEqual([20, 25, 26, 21]);
+    expect(await found("improved")).toEqual([20]);
+    await run("DROP FUNCTION public.improve CASCADE");
+    await run(`DELETE FROM precast.entries WHERE data ->> 'title' LIKE '%olecat'`);
+  });
+
   test("an edit of a text is found, of one entry and of many", async () => {
     await run(`UPDATE precast.entries SET data = data || '{"title": "Marten"}' WHERE ${one(12)}`);
     expect([await found("badger"), await found("marten")]).toEqual([[11], [12]]);
