@@ -17,7 +17,7 @@ import {
 import { pruneEntries, writeEntries } from "./entry-rows.ts";
 import { addProblem, ImportProblems, noProblems, type Problems, quote } from "./problem.ts";
 import { addChanges, type Changes, type ImportReport, NO_CHANGES } from "./report.ts";
-import { gatherStatistics } from "./statistics.ts";
+import { settle } from "./settling.ts";
 
 /** How far an import is. `total` is null while the entries are still being counted. */
 export type Progress = {
@@ -36,6 +36,11 @@ export type ImportOptions = {
 
 /** Any number that other programs are unlikely to lock. */
 const LOCK = 7_232_279;
+/**
+ * An index of words is done sooner when it takes in more of them at once, as far as that memory holds them. Not more than this:
+ * an edit by somebody else may have to take in what is waiting, and a search reads through it.
+ */
+const IN_BULK = "SET LOCAL gin_pending_list_limit = '8MB'; SET LOCAL work_mem = '64MB'";
 const NOTHING_PRUNED: Pruned = { types: NO_CHANGES, fields: NO_CHANGES, entries: NO_CHANGES };
 
 /** Throws ImportProblems when the bundle is not as it must be; then nothing of it is imported. */
@@ -43,18 +48,18 @@ export async function importBundle(database: Database, folder: string, options: 
   const { bundle, app, total } = await check(folder, options);
   const report = await database.transaction("write", async (session) => {
     await session.query(sql(`SELECT pg_advisory_xact_lock(${LOCK}, hashtext($1))::text`, [app.key]));
-    await session.execute("SAVEPOINT before_import");
+    await session.execute(`SAVEPOINT before_import; ${IN_BULK}`);
     const report = await write(session, bundle, app, total, options);
     // What the database looks at when a transaction commits it must look at in a dry run as well.
     await session.execute("SET CONSTRAINTS ALL IMMEDIATE");
     if (options.dryRun) await session.execute("ROLLBACK TO SAVEPOINT before_import");
     return report;
   });
-  if (!options.dryRun && writtenIn(report) >= MANY) await gatherStatistics(database);
+  if (!options.dryRun && writtenIn(report) >= MANY) await settle(database);
   return report;
 }
 
-/** Entries after which the database would plan as if there were none of them. */
+/** Entries after which the database has to be told. */
 const MANY = 1_000;
 
 function writtenIn({ entries }: ImportReport): number {
