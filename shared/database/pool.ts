@@ -34,9 +34,13 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   const prepared = openPrepared<pg.PoolClient>();
   /** Those that may be lent again. */
   let trusted = new WeakSet<pg.PoolClient>();
-  // A connection that breaks while it is idle is the pool's to replace; without a listener it would end the process.
+  // A connection may break in any moment, also before the next who borrows it can listen: without a listener it would end the
+  // process. Whoever asks it something then hears of it.
   pool.on("error", () => {});
-  pool.on("connect", (client) => trusted.add(client));
+  pool.on("connect", (client) => {
+    trusted.add(client);
+    client.on("error", () => {});
+  });
 
   function renew(): void {
     trusted = new WeakSet();
@@ -53,8 +57,6 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   /** Lends one connection; one that is lost is thrown away, and those that were made before it are lent no more. */
   const lend: Pool["lend"] = async (run) => {
     const client = await borrow();
-    const ignore = () => {};
-    client.on("error", ignore);
     let broken = false;
     try {
       return await run(client);
@@ -64,7 +66,6 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
       if (broken) renew();
       throw error;
     } finally {
-      client.off("error", ignore);
       client.release(broken || prepared.isFull(client));
     }
   };
