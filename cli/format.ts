@@ -13,3 +13,8 @@ export function formatSeconds(seconds: number): string {
 export function formatCount(count: number): string {
   return count.toLocaleString("en-US");
 }
+
+/** So many of what is called by its name: `1 entry`, `2,000 entries`. */
+export function formatCounted(count: number, one: string, many = `${one}s`): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
+}

@@ -6,7 +6,7 @@ import type { Plan } from "../deploy/plan.ts";
 import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge/purge.ts";
 import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
 import { waitVisible } from "../deploy/visible.ts";
-import { formatBytes, formatSeconds } from "../format.ts";
+import { formatBytes, formatCounted, formatSeconds } from "../format.ts";
 import type { Terminal } from "../terminal.ts";
 
 const SETTINGS = [
@@ -98,7 +98,7 @@ function tell(terminal: Terminal, name: string, deployed: Deployed, dryRun: bool
   if (conditional === false) terminal.warn(`${name} ${UNCONDITIONAL}`);
   const [upload, drop] = dryRun ? ["would upload", "would delete"] : ["uploaded", "deleted"];
   const done = `${upload} ${written} files, ${unchanged} unchanged, ${drop} ${deleted}, ${formatBytes(bytes)}`;
-  const purged = purges === null ? "" : `, purged by ${purges} ${purges === 1 ? "request" : "requests"}`;
+  const purged = purges === null ? "" : `, purged by ${formatCounted(purges, "request")}`;
   terminal.result(`${name}: ${done} in ${formatSeconds(seconds)}${purged}`, {
     target: name,
     dry_run: dryRun,

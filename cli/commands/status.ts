@@ -3,7 +3,7 @@ import type { CommonName, Settings } from "../../shared/config.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
-import { formatBytes } from "../format.ts";
+import { formatBytes, formatCounted } from "../format.ts";
 import { type TreeStanding, treeStanding } from "../standing.ts";
 
 type TypeStatus = {
@@ -60,15 +60,11 @@ function behindText({ current, changed, removed, redefined }: TreeStanding): str
   if (changed === null || removed === null) return "built from another database";
   if (current) return "up to date";
   const behind = [
-    ...(changed > 0 ? [`${entries(changed)} changed`] : []),
-    ...(removed > 0 ? [`${entries(removed)} removed`] : []),
+    ...(changed > 0 ? [`${formatCounted(changed, "entry", "entries")} changed`] : []),
+    ...(removed > 0 ? [`${formatCounted(removed, "entry", "entries")} removed`] : []),
     ...(redefined.length > 0 ? [`${redefined.join(", ")} redefined`] : []),
   ];
   return `${behind.join(", ")} since`;
-}
-
-function entries(count: number): string {
-  return count === 1 ? "1 entry" : `${count} entries`;
 }
 
 async function statusOf(

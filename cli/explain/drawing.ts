@@ -1,5 +1,5 @@
 /** Draws the plan of a query for a person: a line a step, those that feed it below it. */
-import { formatCount } from "../format.ts";
+import { formatCount, formatCounted } from "../format.ts";
 import type { PlanNode, QueryPlan } from "./plan-node.ts";
 
 export function drawPlan(plan: QueryPlan): string {
@@ -17,19 +17,15 @@ function titleOf({ step, name, table, index }: PlanNode): string {
 }
 
 function factsOf({ rows, discarded, loops, milliseconds }: PlanNode): string {
-  if (rows.actual === null) return `${rowsText(rows.estimated)} expected`;
+  if (rows.actual === null) return `${formatCounted(rows.estimated, "row")} expected`;
   if (loops === 0) return "never run";
   const facts = [
-    `${rowsText(rows.actual)} (${formatCount(rows.estimated)} expected)`,
+    `${formatCounted(rows.actual, "row")} (${formatCount(rows.estimated)} expected)`,
     ...(discarded ? [`${formatCount(discarded)} read in vain`] : []),
     ...(loops !== null && loops > 1 ? [`${formatCount(loops)} times`] : []),
     ...(milliseconds === null ? [] : [formatMilliseconds(milliseconds)]),
   ];
   return facts.join(", ");
-}
-
-function rowsText(count: number): string {
-  return `${formatCount(count)} ${count === 1 ? "row" : "rows"}`;
 }
 
 /** In one line: what planning and running took. */
@@ -39,7 +35,7 @@ export function timesText({ planning_ms, execution_ms, pages }: QueryPlan): stri
     ...(execution_ms === null ? [] : [`run in ${formatMilliseconds(execution_ms)}`]),
     ...(pages === null
       ? []
-      : [`${formatCount(pages.memory)} pages from memory, ${formatCount(pages.disk)} from beyond`]),
+      : [`${formatCounted(pages.memory, "page")} from memory, ${formatCount(pages.disk)} from beyond`]),
   ];
   return parts.join(", ");
 }

@@ -1,5 +1,5 @@
 /** What `precast usage` tells: the numbers, and how a person reads them. */
-import { formatCount } from "../format.ts";
+import { formatCount, formatCounted } from "../format.ts";
 import type { Terminal } from "../terminal.ts";
 import { adviceOf } from "./advice.ts";
 import { drawChart } from "./chart.ts";
@@ -74,7 +74,7 @@ export function textOf({ total, apps, days, shapes, savings }: UsageReport, term
 }
 
 function requests(count: number, kind = ""): string {
-  return [formatCount(count), kind, count === 1 ? "request" : "requests"].filter((word) => word !== "").join(" ");
+  return formatCounted(count, kind === "" ? "request" : `${kind} request`);
 }
 
 function share(count: number, total: number): string {

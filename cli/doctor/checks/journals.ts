@@ -1,7 +1,7 @@
 /** Counts in the folder of the ledger that no server sends: their servers are gone, or could not read them. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { formatBytes } from "../../format.ts";
+import { formatBytes, formatCounted } from "../../format.ts";
 import { defineCheck, type Patient } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
@@ -61,10 +61,10 @@ function brokenFinding({ folder, journals }: Facts): Finding | null {
 
 function describe(journals: readonly Journal[]): string {
   const bytes = journals.reduce((sum, journal) => sum + journal.bytes, 0);
-  return `${journals.length === 1 ? "1 journal" : `${journals.length} journals`} (${formatBytes(bytes)})`;
+  return `${formatCounted(journals.length, "journal")} (${formatBytes(bytes)})`;
 }
 
 function age(journals: readonly Journal[]): string {
   const minutes = Math.floor(Math.max(...journals.map((journal) => journal.minutes)));
-  return minutes < 120 ? `${minutes} minutes` : `${Math.floor(minutes / 60)} hours`;
+  return minutes < 120 ? formatCounted(minutes, "minute") : formatCounted(Math.floor(minutes / 60), "hour");
 }
