@@ -47,53 +47,32 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   WHERE content_type_id = ANY (type_ids)
 $$;
 
-CREATE FUNCTION precast.draw_shapes_of_fields() RETURNS trigger LANGUAGE plpgsql AS $$
+-- All that follows from fields that were added, changed or removed (0005 says which those are): the shape, the entries that it
+-- keeps, the slots. Whoever changes a label waits for nobody.
+CREATE OR REPLACE FUNCTION precast.refresh_entries(type_ids integer[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM precast.draw_shapes(ARRAY(SELECT DISTINCT content_type_id FROM changed_fields));
-  RETURN NULL;
+  PERFORM precast.draw_shapes(type_ids);
+  PERFORM set_config('precast.refreshing', 'on', true);
+  UPDATE precast.entries SET data = data WHERE content_type_id = ANY (type_ids);
+  PERFORM set_config('precast.refreshing', 'off', true);
+  PERFORM precast.assign_slots(type_id) FROM unnest(type_ids) AS type_id;
 END
 $$;
 
--- Whoever changes a label waits for nobody.
-CREATE FUNCTION precast.draw_shapes_of_changed() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM precast.draw_shapes(ARRAY(
-    SELECT content_type_id FROM old_fields FULL JOIN new_fields USING (content_type_id, name)
-    WHERE (old_fields.type, old_fields.multiple, old_fields.searchable, old_fields.position)
-          IS DISTINCT FROM (new_fields.type, new_fields.multiple, new_fields.searchable, new_fields.position)));
-  RETURN NULL;
-END
-$$;
+DROP TRIGGER slots_of_added ON precast.fields;
+DROP TRIGGER slots_of_changed ON precast.fields;
+DROP TRIGGER slots_of_removed ON precast.fields;
+DROP FUNCTION precast.assign_slots_of_fields();
 
-CREATE FUNCTION precast.assign_slots_of_changed() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM precast.assign_slots(content_type_id) FROM (
-    SELECT DISTINCT content_type_id FROM old_fields FULL JOIN new_fields USING (content_type_id, name)
-    WHERE (old_fields.type, old_fields.multiple, old_fields.position)
-          IS DISTINCT FROM (new_fields.type, new_fields.multiple, new_fields.position)) AS changed;
-  RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION precast.draw_no_shapes() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION precast.draw_all_shapes() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM precast.draw_shapes(ARRAY(SELECT id FROM precast.content_types));
   RETURN NULL;
 END
 $$;
 
--- Their names come before those of the triggers that keep entries anew, and so do they.
-CREATE TRIGGER draw_shapes_of_added AFTER INSERT ON precast.fields
-  REFERENCING NEW TABLE AS changed_fields FOR EACH STATEMENT EXECUTE FUNCTION precast.draw_shapes_of_fields();
-CREATE TRIGGER draw_shapes_of_changed AFTER UPDATE ON precast.fields
-  REFERENCING OLD TABLE AS old_fields NEW TABLE AS new_fields FOR EACH STATEMENT EXECUTE FUNCTION precast.draw_shapes_of_changed();
-CREATE TRIGGER draw_shapes_of_removed AFTER DELETE ON precast.fields
-  REFERENCING OLD TABLE AS changed_fields FOR EACH STATEMENT EXECUTE FUNCTION precast.draw_shapes_of_fields();
-DROP TRIGGER slots_of_changed ON precast.fields;
-CREATE TRIGGER slots_of_changed AFTER UPDATE ON precast.fields
-  REFERENCING OLD TABLE AS old_fields NEW TABLE AS new_fields FOR EACH STATEMENT EXECUTE FUNCTION precast.assign_slots_of_changed();
-CREATE TRIGGER draw_no_shapes AFTER TRUNCATE ON precast.fields
-  FOR EACH STATEMENT EXECUTE FUNCTION precast.draw_no_shapes();
+CREATE TRIGGER draw_all_shapes AFTER TRUNCATE ON precast.fields
+  FOR EACH STATEMENT EXECUTE FUNCTION precast.draw_all_shapes();
 
 SELECT precast.draw_shapes(ARRAY(SELECT id FROM precast.content_types));
 
@@ -132,41 +111,34 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   whole      boolean := TG_NARGS = 0;
   refreshing boolean := coalesce(current_setting('precast.refreshing', true) = 'on', false);
-  same_rich  boolean := false;
-  written    jsonb := NEW.data || '{}';
+  same_rich  boolean := whole AND TG_OP = 'UPDATE' AND NOT refreshing
+    AND NEW.content_type_id = OLD.content_type_id AND NEW.rich = OLD.rich;
+  -- Put together anew in either case: what is read from the table may be compressed, and tells nothing of its size.
+  written    jsonb := CASE WHEN whole AND NOT same_rich THEN NEW.rich ELSE '{}' END || NEW.data;
+  kept       jsonb := CASE WHEN same_rich THEN NEW.rich ELSE '{}' END;
   shape      record;
-  kept       jsonb := '{}';
-  plain      boolean;
+  is_plain   boolean;
   name       text;
 BEGIN
-  IF whole THEN
-    same_rich := TG_OP = 'UPDATE' AND NOT refreshing AND NEW.content_type_id = OLD.content_type_id AND NEW.rich = OLD.rich;
-    IF NOT same_rich THEN
-      written := NEW.rich || NEW.data;
-    END IF;
-  END IF;
   IF pg_column_size(written) > 2000 THEN
     IF pg_column_size(written - coalesce(
       (SELECT rich FROM precast.slots WHERE content_type_id = NEW.content_type_id), '{}')) > 2000 THEN
       PERFORM precast.give_up_long_slots(NEW.content_type_id, written);
     END IF;
   END IF;
-  SELECT map AS held, slots.plain, numbers, rich INTO shape
+  SELECT map, plain, numbers, rich INTO shape
   FROM precast.slots WHERE content_type_id = NEW.content_type_id FOR SHARE;
   IF NOT FOUND THEN
     RETURN NEW;
   END IF;
 
   IF whole THEN
-    plain := written @@ shape.plain;
+    is_plain := written @@ shape.plain;
     FOREACH name IN ARRAY shape.numbers LOOP
-      plain := plain AND coalesce(written ->> name NOT LIKE '%.%0', true);
+      is_plain := is_plain AND coalesce(written ->> name NOT LIKE '%.%0', true);
     END LOOP;
-    IF plain IS DISTINCT FROM true THEN
+    IF is_plain IS DISTINCT FROM true THEN
       written := precast.canonical_values(NEW.content_type_id, NEW.id, written, refreshing);
-    END IF;
-    IF same_rich THEN
-      kept := NEW.rich;
     END IF;
     IF written ?| shape.rich THEN
       FOREACH name IN ARRAY shape.rich LOOP
@@ -180,25 +152,25 @@ BEGIN
     NEW.data := written;
   END IF;
 
-  NEW.t1 := precast.text_slot(written, shape.held -> 't1');
-  NEW.t2 := precast.text_slot(written, shape.held -> 't2');
-  NEW.t3 := precast.text_slot(written, shape.held -> 't3');
-  NEW.t4 := precast.text_slot(written, shape.held -> 't4');
-  NEW.t5 := precast.text_slot(written, shape.held -> 't5');
-  NEW.t6 := precast.text_slot(written, shape.held -> 't6');
-  NEW.t7 := precast.text_slot(written, shape.held -> 't7');
-  NEW.t8 := precast.text_slot(written, shape.held -> 't8');
+  NEW.t1 := precast.text_slot(written, shape.map -> 't1');
+  NEW.t2 := precast.text_slot(written, shape.map -> 't2');
+  NEW.t3 := precast.text_slot(written, shape.map -> 't3');
+  NEW.t4 := precast.text_slot(written, shape.map -> 't4');
+  NEW.t5 := precast.text_slot(written, shape.map -> 't5');
+  NEW.t6 := precast.text_slot(written, shape.map -> 't6');
+  NEW.t7 := precast.text_slot(written, shape.map -> 't7');
+  NEW.t8 := precast.text_slot(written, shape.map -> 't8');
   NEW.texts := lower(concat(
-    precast.line_of('1', NEW.t1, shape.held -> 't1'), precast.line_of('2', NEW.t2, shape.held -> 't2'),
-    precast.line_of('3', NEW.t3, shape.held -> 't3'), precast.line_of('4', NEW.t4, shape.held -> 't4'),
-    precast.line_of('5', NEW.t5, shape.held -> 't5'), precast.line_of('6', NEW.t6, shape.held -> 't6'),
-    precast.line_of('7', NEW.t7, shape.held -> 't7'), precast.line_of('8', NEW.t8, shape.held -> 't8')) COLLATE "und-x-icu");
-  NEW.n1 := precast.number_slot(written, shape.held -> 'n1');
-  NEW.n2 := precast.number_slot(written, shape.held -> 'n2');
-  NEW.n3 := precast.number_slot(written, shape.held -> 'n3');
-  NEW.n4 := precast.number_slot(written, shape.held -> 'n4');
-  NEW.n5 := precast.number_slot(written, shape.held -> 'n5');
-  NEW.n6 := precast.number_slot(written, shape.held -> 'n6');
+    precast.line_of('1', NEW.t1, shape.map -> 't1'), precast.line_of('2', NEW.t2, shape.map -> 't2'),
+    precast.line_of('3', NEW.t3, shape.map -> 't3'), precast.line_of('4', NEW.t4, shape.map -> 't4'),
+    precast.line_of('5', NEW.t5, shape.map -> 't5'), precast.line_of('6', NEW.t6, shape.map -> 't6'),
+    precast.line_of('7', NEW.t7, shape.map -> 't7'), precast.line_of('8', NEW.t8, shape.map -> 't8')) COLLATE "und-x-icu");
+  NEW.n1 := precast.number_slot(written, shape.map -> 'n1');
+  NEW.n2 := precast.number_slot(written, shape.map -> 'n2');
+  NEW.n3 := precast.number_slot(written, shape.map -> 'n3');
+  NEW.n4 := precast.number_slot(written, shape.map -> 'n4');
+  NEW.n5 := precast.number_slot(written, shape.map -> 'n5');
+  NEW.n6 := precast.number_slot(written, shape.map -> 'n6');
   RETURN NEW;
 END
 $$;
