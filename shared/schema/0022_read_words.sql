@@ -28,12 +28,11 @@ BEGIN
   END IF;
   pieces := string_to_array(shown, '>');
   RETURN precast.decode_references(coalesce((
-    SELECT string_agg(CASE
-        WHEN strpos(piece, '<') > 0 THEN precast.text_before_tag(piece, CASE WHEN place < cardinality(pieces) THEN '>' ELSE '' END)
-        WHEN place < cardinality(pieces) THEN piece || '>'
-        ELSE piece
-      END, '' ORDER BY place)
-    FROM unnest(pieces) WITH ORDINALITY AS cut(piece, place)), ''));
+    SELECT string_agg(CASE WHEN strpos(piece, '<') > 0 THEN precast.text_before_tag(piece, ending) ELSE piece || ending END,
+      '' ORDER BY place)
+    FROM (
+      SELECT piece, place, CASE WHEN place < cardinality(pieces) THEN '>' ELSE '' END AS ending
+      FROM unnest(pieces) WITH ORDINALITY AS cut(piece, place)) AS cut), ''));
 END
 $$;
 
