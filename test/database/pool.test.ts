@@ -1,41 +1,23 @@
 /** The connections that queries share break in any moment, and nobody but who asks in that moment hears of it. */
-import { connect, createServer, type Socket } from "node:net";
 import { expect, inject, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { carry, type Join, openLine } from "../support/line.ts";
 
 const OPTIONS = { dataDir: "", queryTimeout: null, connections: 1 };
 
-/**
- * The way to a database, on which the first connection gets the welcome and the end of it in one piece. Its server is asked to end
- * it as soon as it has welcomed it.
- */
-async function openHastyLine(target: URL, end: (pid: number) => Promise<unknown>) {
-  let first = true;
-  const sockets: Socket[] = [];
-  const server = createServer((near) => {
-    const far = connect(Number(target.port), target.hostname);
-    sockets.push(near, far);
-    near.pipe(far);
-    if (!first) return void far.pipe(near);
-    first = false;
+/** Holds back what the server says until it has ended the connection, and asks it to end it as soon as it has welcomed it. */
+function hastily(end: (pid: number) => Promise<unknown>): Join {
+  return (near, far) => {
     const held: Buffer[] = [];
+    near.pipe(far);
     far.on("data", (chunk: Buffer) => {
       held.push(chunk);
       const pid = welcomedAs(Buffer.concat(held));
       if (pid !== null) void end(pid);
     });
     far.on("end", () => near.end(Buffer.concat(held)));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const url = new URL(target);
-  url.port = String(typeof address === "object" ? address?.port : "");
-  const close = () => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
   };
-  return { url: url.href, close };
 }
 
 /** The process that serves a connection, once it is ready for queries: PostgreSQL's protocol, BackendKeyData and ReadyForQuery. */
@@ -52,12 +34,12 @@ function welcomedAs(bytes: Buffer): number | null {
 test("one that ends in the moment in which it is made fails who asked for it, and no other", async () => {
   const target = inject("postgresUrl");
   const observer = await openDatabase({ ...OPTIONS, url: target });
-  const line = await openHastyLine(new URL(target), (pid) =>
-    observer.query(sql("SELECT pg_terminate_backend($1::integer)::text", [String(pid)])),
-  );
+  const end = (pid: number) => observer.query(sql("SELECT pg_terminate_backend($1::integer)::text", [String(pid)]));
+  const joins = [hastily(end)];
+  const line = await openLine(target, (near, far) => (joins.pop() ?? carry)(near, far));
   const database = await openDatabase({ ...OPTIONS, url: line.url });
   await expect(database.query(sql("SELECT '1'"))).rejects.toMatchObject({ reason: "unavailable" });
   expect(await database.query(sql("SELECT '1'"))).toEqual([["1"]]);
   await Promise.all([database.close(), observer.close()]);
-  line.close();
+  await line.close();
 });

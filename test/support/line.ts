@@ -10,13 +10,18 @@ export type Line = {
   readonly close: () => Promise<void>;
 };
 
-export async function openLine(target: string): Promise<Line> {
+/** How the client's end and the server's are joined. */
+export type Join = (near: Socket, far: Socket) => void;
+
+export const carry: Join = (near, far) => near.pipe(far).pipe(near);
+
+export async function openLine(target: string, join = carry): Promise<Line> {
   const { hostname, port } = new URL(target);
   const pairs = new Set<readonly [Socket, Socket]>();
   const server = createServer((near) => {
     const far = connect(Number(port), hostname);
     pairs.add([near, far]);
-    near.pipe(far).pipe(near);
+    join(near, far);
     for (const socket of [near, far]) socket.on("error", () => {});
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
