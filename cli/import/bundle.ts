@@ -22,8 +22,8 @@ export type Bundle = {
 const TYPES = { folder: "content_types", ending: ".json" };
 const ENTRIES = { folder: "entries", ending: ".ndjson" };
 
-const BATCH_LINES = 500;
-const BATCH_LENGTH = 4_000_000;
+const BATCH_LINES = 1_000;
+const BATCH_LENGTH = 1_000_000;
 
 /** Reads all but the entries. Throws when there is no such folder. */
 export async function readBundle(folder: string, problems: Problems): Promise<Bundle> {

@@ -15,6 +15,7 @@ import {
   writeTypes,
 } from "./definition-rows.ts";
 import { pruneEntries, writeEntries } from "./entry-rows.ts";
+import { type Intake, openIntake } from "./intake.ts";
 import { addProblem, ImportProblems, noProblems, type Problems, quote } from "./problem.ts";
 import { addChanges, type Changes, type ImportReport, NO_CHANGES } from "./report.ts";
 import { settle } from "./settling.ts";
@@ -36,25 +37,25 @@ export type ImportOptions = {
 
 /** Any number that other programs are unlikely to lock. */
 const LOCK = 7_232_279;
-/**
- * An index of words is done sooner when it takes in more of them at once, as far as that memory holds them. Not more than this:
- * an edit by somebody else may have to take in what is waiting, and a search reads through it.
- */
-const IN_BULK = "SET LOCAL gin_pending_list_limit = '8MB'; SET LOCAL work_mem = '64MB'";
+/** What may wait in an index of words before whoever writes takes it in: so much that the intake comes first. */
+const WAITING = "SET LOCAL gin_pending_list_limit = '32MB'; SET LOCAL work_mem = '64MB'";
 const NOTHING_PRUNED: Pruned = { types: NO_CHANGES, fields: NO_CHANGES, entries: NO_CHANGES };
 
 /** Throws ImportProblems when the bundle is not as it must be; then nothing of it is imported. */
 export async function importBundle(database: Database, folder: string, options: ImportOptions): Promise<ImportReport> {
-  const { bundle, app, total } = await check(folder, options);
-  const report = await database.transaction("write", async (session) => {
-    await session.query(sql(`SELECT pg_advisory_xact_lock(${LOCK}, hashtext($1))::text`, [app.key]));
-    await session.execute(`SAVEPOINT before_import; ${IN_BULK}`);
-    const report = await write(session, bundle, app, total, options);
-    // What the database looks at when a transaction commits it must look at in a dry run as well.
-    await session.execute("SET CONSTRAINTS ALL IMMEDIATE");
-    if (options.dryRun) await session.execute("ROLLBACK TO SAVEPOINT before_import");
-    return report;
-  });
+  const checked = await check(folder, options);
+  const intake = openIntake(database);
+  const report = await database
+    .transaction("write", async (session) => {
+      await session.query(sql(`SELECT pg_advisory_xact_lock(${LOCK}, hashtext($1))::text`, [checked.app.key]));
+      await session.execute(`SAVEPOINT before_import; ${WAITING}`);
+      const report = await write(session, checked, intake, options);
+      // What the database looks at when a transaction commits it must look at in a dry run as well.
+      await session.execute("SET CONSTRAINTS ALL IMMEDIATE");
+      if (options.dryRun) await session.execute("ROLLBACK TO SAVEPOINT before_import");
+      return report;
+    })
+    .finally(intake.ended);
   if (!options.dryRun && writtenIn(report) >= MANY) await settle(database);
   return report;
 }
@@ -66,10 +67,10 @@ function writtenIn({ entries }: ImportReport): number {
   return entries.created + entries.updated + entries.deleted;
 }
 
-async function check(
-  folder: string,
-  { onProgress }: ImportOptions,
-): Promise<{ readonly bundle: Bundle; readonly app: BundleApp; readonly total: number }> {
+/** A bundle without a problem, with the number of its entries. */
+type Checked = { readonly bundle: Bundle; readonly app: BundleApp; readonly total: number };
+
+async function check(folder: string, { onProgress }: ImportOptions): Promise<Checked> {
   const problems = noProblems();
   const bundle = await readBundle(folder, problems);
   let total = 0;
@@ -85,9 +86,8 @@ async function check(
 
 async function write(
   session: Session,
-  bundle: Bundle,
-  app: BundleApp,
-  total: number,
+  { bundle, app, total }: Checked,
+  intake: Intake,
   { prune, onProgress }: ImportOptions,
 ): Promise<ImportReport> {
   const id = await writeApp(session, app);
@@ -101,6 +101,7 @@ async function write(
   for (const type of bundle.types) {
     const advance = (count: number) => {
       done += count;
+      intake.more();
       onProgress?.({ stage: "writing", entries: done, total });
     };
     entries = addChanges(entries, await writeType(session, bundle, type, ids.get(type.slug) as string, prune, advance));

@@ -8,6 +8,7 @@ import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
 
 type Json = Record<string, unknown>;
 type Files = Record<string, string | Buffer | null>;
@@ -363,6 +364,22 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     );
     expect(pending).toEqual([["0"], ["0"], ["0"]]);
   });
+
+  // The embedded database has one connection.
+  if (kind === "postgres")
+    test("has its words taken in beside the writing", async () => {
+      const counting = new URL(url as string);
+      counting.searchParams.set("options", "-c track_functions=all");
+      const own = await openDatabase({ url: counting.href, dataDir: work, queryTimeout: null, connections: 2 });
+      const entries = Array.from({ length: 1_000 }, (_, number) => entry({ id: uuid(number) }));
+      await importBundle(own, writeBundle(bundle({ entries })), { prune: false, dryRun: false });
+      await own.close();
+      // Once meanwhile, and once at the end.
+      await until("both to be told", async () => {
+        const [row] = await rows("SELECT calls::text FROM pg_stat_user_functions WHERE funcname = 'take_in_pending'");
+        return row?.[0] === "2";
+      });
+    });
 
   test("touches only the entries that differ", async () => {
     await run(bundle());
