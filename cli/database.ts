@@ -44,12 +44,13 @@ export async function needSchema(database: Database): Promise<void> {
   await migrate(database);
 }
 
-/** Throws SchemaError when a newer Precast has been here. */
+/** Throws SchemaError when another Precast has been here, whose schema this one does not know. */
 export async function knownSchema(database: Database): Promise<SchemaState> {
   const state = await schemaState(database);
   if (state.unknown.length > 0) {
     throw new SchemaError(
-      "The database was migrated by a newer Precast. Upgrade this one (npm install precast@latest).",
+      "The database was migrated by a newer Precast, or by one from before the first release. " +
+        "Upgrade this one (npm install precast@latest), or make the database anew.",
     );
   }
   return state;

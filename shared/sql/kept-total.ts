@@ -1,7 +1,4 @@
-/**
- * How many entries match, where the database counts them as they are written (schema/0012_totals.sql, 0016_value_counts.sql,
- * 0020_pair_counts.sql).
- */
+/** How many entries match, where the database counts them as they are written (schema/0014_counts.sql, 0015_value_counts.sql). */
 import type { Column } from "../catalog.ts";
 import type { Condition } from "../condition.ts";
 import { storedOperand } from "./indexed.ts";

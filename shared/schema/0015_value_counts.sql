@@ -1,7 +1,34 @@
--- How many entries have which two values in two fields that have few: lists with two filters are counted as those with one
--- are (0016). Of five fields at most, which makes ten pairs: each is a row more to write where its values change.
+-- How many published entries have a value in each slot, and of fields that have few values, how many have which, and which two:
+-- totals and the ends of long lists are then known without counting. Kept as the counts of types are: changes that add up.
 
--- The slots of a map that are counted in pairs.
+-- `value` is as text, and null for the fields that are not counted by value. `fresh` is what was added since it was added up last:
+-- adding up touches that, and of the rest only the same values, so that a field with as many values as entries costs its writers
+-- no more than one with few.
+CREATE TABLE precast.value_counts (
+  content_type_id integer NOT NULL,
+  slot            text COLLATE "C" NOT NULL,
+  value           text COLLATE "C",
+  change          bigint NOT NULL,
+  fresh           boolean NOT NULL DEFAULT true
+);
+
+CREATE INDEX value_counts_by_value ON precast.value_counts (content_type_id, slot, value) INCLUDE (change);
+CREATE INDEX value_counts_fresh ON precast.value_counts (content_type_id) WHERE fresh;
+
+ALTER TABLE precast.value_counts SET (autovacuum_vacuum_scale_factor = 0.2, autovacuum_vacuum_threshold = 1000);
+
+-- The values that an entry has in the slots of a map. Inlined.
+CREATE FUNCTION precast.counted_values(entry precast.entries, map jsonb) RETURNS TABLE (slot text, value text)
+LANGUAGE sql STABLE AS $$
+  SELECT held.slot, CASE WHEN map -> held.slot ->> 1 IN ('select', 'boolean', 'relation') THEN held.value END
+  FROM (VALUES ('t1', entry.t1), ('t2', entry.t2), ('t3', entry.t3), ('t4', entry.t4), ('t5', entry.t5), ('t6', entry.t6),
+    ('t7', entry.t7), ('t8', entry.t8), ('n1', entry.n1::text), ('n2', entry.n2::text), ('n3', entry.n3::text),
+    ('n4', entry.n4::text), ('n5', entry.n5::text), ('n6', entry.n6::text)) AS held(slot, value)
+  WHERE held.value IS NOT NULL AND map ? held.slot
+$$;
+
+-- The slots of a map that are counted in pairs, for lists with two filters: five at most, which makes ten pairs, for each is a row
+-- more to write where its values change.
 CREATE FUNCTION precast.paired_slots(map jsonb) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT ARRAY(
     SELECT held.slot FROM jsonb_each(map) AS held(slot, field)
@@ -36,10 +63,8 @@ LANGUAGE sql STABLE AS $$
   WHERE octet_length(held[one]) <= 500 AND octet_length(held[other]) <= 500
 $$;
 
--- What follows is as 0016 and 0018 have it, and the pairs: many entries have the same values in all of the slots, and are
--- counted together first.
-
-CREATE OR REPLACE FUNCTION precast.recount_values(type_id integer) RETURNS void LANGUAGE sql AS $$
+-- Of the pairs, here as below: many entries have the same values in all of the slots, and are counted together first.
+CREATE FUNCTION precast.recount_values(type_id integer) RETURNS void LANGUAGE sql AS $$
   DELETE FROM precast.value_counts WHERE content_type_id = type_id;
   INSERT INTO precast.value_counts (content_type_id, slot, value, change, fresh)
   SELECT type_id, counted.slot, counted.value, count(*), false
@@ -58,7 +83,33 @@ CREATE OR REPLACE FUNCTION precast.recount_values(type_id integer) RETURNS void 
   GROUP BY counted.slot, counted.value
 $$;
 
-CREATE OR REPLACE FUNCTION precast.count_values_of_some() RETURNS trigger LANGUAGE plpgsql
+-- Adds up what others have committed and nobody else adds up at this moment: a value may have several rows for a while.
+CREATE FUNCTION precast.fold_values(type_id integer) RETURNS void LANGUAGE sql AS $$
+  WITH fresh AS (
+    DELETE FROM precast.value_counts WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM precast.value_counts WHERE content_type_id = type_id AND fresh FOR UPDATE SKIP LOCKED))
+    RETURNING slot, value, change),
+  touched AS (SELECT DISTINCT slot, value FROM fresh),
+  settled AS (
+    DELETE FROM precast.value_counts WHERE ctid = ANY (ARRAY(
+      SELECT kept.ctid FROM touched
+      JOIN precast.value_counts AS kept ON kept.slot = touched.slot AND kept.value = touched.value
+      WHERE kept.content_type_id = type_id AND NOT kept.fresh FOR UPDATE OF kept SKIP LOCKED))
+    RETURNING slot, value, change),
+  -- Apart: an index finds what is equal, and NULL, and not what IS NOT DISTINCT FROM another.
+  settled_without_value AS (
+    DELETE FROM precast.value_counts WHERE ctid = ANY (ARRAY(
+      SELECT kept.ctid FROM precast.value_counts AS kept
+      WHERE kept.content_type_id = type_id AND NOT kept.fresh AND kept.value IS NULL
+        AND kept.slot IN (SELECT slot FROM touched WHERE value IS NULL) FOR UPDATE OF kept SKIP LOCKED))
+    RETURNING slot, value, change)
+  INSERT INTO precast.value_counts (content_type_id, slot, value, change, fresh)
+  SELECT type_id, slot, value, sum(change), false
+  FROM (TABLE fresh UNION ALL TABLE settled UNION ALL TABLE settled_without_value) AS folded
+  GROUP BY slot, value HAVING sum(change) <> 0
+$$;
+
+CREATE FUNCTION precast.count_values_of_some() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
@@ -87,7 +138,7 @@ BEGIN
 END
 $$;
 
-CREATE OR REPLACE FUNCTION precast.count_changed_values() RETURNS trigger LANGUAGE plpgsql
+CREATE FUNCTION precast.count_changed_values() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   -- Whoever fills slots anew counts anew what they hold.
@@ -127,4 +178,9 @@ BEGIN
 END
 $$;
 
-SELECT precast.recount_values(id) FROM precast.content_types;
+CREATE TRIGGER count_added_values AFTER INSERT ON precast.entries
+  REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.count_values_of_some();
+CREATE TRIGGER count_removed_values AFTER DELETE ON precast.entries
+  REFERENCING OLD TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.count_values_of_some();
+CREATE TRIGGER count_changed_values AFTER UPDATE ON precast.entries
+  REFERENCING OLD TABLE AS old_entries NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION precast.count_changed_values();

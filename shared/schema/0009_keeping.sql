@@ -1,80 +1,5 @@
--- Shapes: what a writer of entries has to know of its type's fields, made ready where it looks for their slots. Whoever writes
--- many entries of a type would otherwise ask the table of fields again for each of them, twice.
-
--- `plain` is true of values that all fit their fields and are spelled as they are stored; of `numbers` it does not see whether they
--- end in zeros. `rich` has what is kept apart, and `searched` what search looks through, each with how it is read:
--- [["title", "text"], ["body", "rich_text"], ["tags", "many"]].
-ALTER TABLE precast.slots
-  ADD plain    jsonpath NOT NULL DEFAULT 'true',
-  ADD numbers  text[] NOT NULL DEFAULT '{}',
-  ADD rich     text[] NOT NULL DEFAULT '{}',
-  ADD searched jsonb NOT NULL DEFAULT '[]';
-
--- When is a field's value plain, as far as one look tells? Null where every value is.
-CREATE FUNCTION precast.plain_path(name text, type text, multiple boolean) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT format('(%s || !exists(%s) || %2$s.type() == "null")', replace(test, '@@', path), path)
-  FROM (SELECT format('$."%s"', name)) AS field(path), LATERAL (
-    SELECT CASE
-      -- The type of an element is asked before its spelling: a pattern looks into an array within the array.
-      WHEN multiple THEN '@@.type() == "array" && !exists(@@[*].type() ? (@ != "string"))'
-        || CASE type WHEN 'relation' THEN ' && !exists(@@[*] ? (!(@ like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")))' ELSE '' END
-      ELSE CASE type
-        WHEN 'json' THEN NULL
-        WHEN 'boolean' THEN '@@.type() == "boolean"'
-        WHEN 'number' THEN '@@.type() == "number" && @@ < 1e15 && @@ > -1e15'
-        ELSE '@@.type() == "string"' || CASE type
-          WHEN 'relation' THEN ' && @@ like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"'
-          WHEN 'date' THEN ' && @@ like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$" && !(@@ starts with "0000")'
-          WHEN 'datetime' THEN ' && @@ like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])'
-            'T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9][.][0-9]{3}[+]00:00$" && !(@@ starts with "0000") && !(@@ starts with "9999")'
-          ELSE '' END
-      END
-    END) AS tested(test)
-  WHERE test IS NOT NULL
-$$;
-
--- Waits for those who are writing entries of these types, and has others wait: each entry is kept by the fields before or by
--- those after, and whoever keeps entries anew because of the change finds them all.
-CREATE FUNCTION precast.draw_shapes(type_ids integer[]) RETURNS void LANGUAGE sql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-  UPDATE precast.slots SET (plain, numbers, rich, searched) = (
-    SELECT coalesce(string_agg(precast.plain_path(name, type, multiple), ' && ' ORDER BY position, name), 'true')::jsonpath,
-      coalesce(array_agg(name ORDER BY position, name) FILTER (WHERE type = 'number'), '{}'),
-      coalesce(array_agg(name ORDER BY position, name) FILTER (WHERE type = 'rich_text'), '{}'),
-      coalesce(jsonb_agg(jsonb_build_array(name, CASE WHEN multiple THEN 'many' WHEN type = 'rich_text' THEN type ELSE 'text' END)
-        ORDER BY position, name) FILTER (WHERE searchable), '[]')
-    FROM precast.fields WHERE content_type_id = slots.content_type_id)
-  WHERE content_type_id = ANY (type_ids)
-$$;
-
--- All that follows from fields that were added, changed or removed (0005 says which those are): the shape, the entries that it
--- keeps, the slots. Whoever changes a label waits for nobody.
-CREATE OR REPLACE FUNCTION precast.refresh_entries(type_ids integer[]) RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM precast.draw_shapes(type_ids);
-  PERFORM set_config('precast.refreshing', 'on', true);
-  UPDATE precast.entries SET data = data WHERE content_type_id = ANY (type_ids);
-  PERFORM set_config('precast.refreshing', 'off', true);
-  PERFORM precast.assign_slots(type_id) FROM unnest(type_ids) AS type_id;
-END
-$$;
-
-DROP TRIGGER slots_of_added ON precast.fields;
-DROP TRIGGER slots_of_changed ON precast.fields;
-DROP TRIGGER slots_of_removed ON precast.fields;
-DROP FUNCTION precast.assign_slots_of_fields();
-
-CREATE FUNCTION precast.draw_all_shapes() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM precast.draw_shapes(ARRAY(SELECT id FROM precast.content_types));
-  RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER draw_all_shapes AFTER TRUNCATE ON precast.fields
-  FOR EACH STATEMENT EXECUTE FUNCTION precast.draw_all_shapes();
-
-SELECT precast.draw_shapes(ARRAY(SELECT id FROM precast.content_types));
+-- What the database keeps of an entry by itself, whoever writes it: canonical values, rich text apart, filled slots, and the
+-- transaction that changed it.
 
 -- What was written, in canonical spelling; refuses what does not fit.
 CREATE FUNCTION precast.canonical_values(type_id integer, id uuid, written jsonb, refreshing boolean) RETURNS jsonb
@@ -106,7 +31,7 @@ $$;
 -- Sorts what was written into `data` and `rich` in canonical spelling, refuses what does not fit, and fills the slots; or fills
 -- them alone. Rich text that an edit leaves alone stays where it is. The shape is locked until the entry is there for all: a change
 -- of the fields must find every entry. It is read in one statement, and what follows are expressions, which cost a tenth of one.
-CREATE OR REPLACE FUNCTION precast.keep_entry() RETURNS trigger LANGUAGE plpgsql
+CREATE FUNCTION precast.keep_entry() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   whole      boolean := TG_NARGS = 0;
@@ -175,8 +100,20 @@ BEGIN
 END
 $$;
 
-DROP TRIGGER keep_slots ON precast.entries;
+CREATE TRIGGER keep_entry BEFORE INSERT OR UPDATE OF content_type_id, data, rich ON precast.entries
+  FOR EACH ROW EXECUTE FUNCTION precast.keep_entry();
 CREATE TRIGGER keep_slots BEFORE UPDATE OF texts, t1, t2, t3, t4, t5, t6, t7, t8, n1, n2, n3, n4, n5, n6 ON precast.entries
   FOR EACH ROW EXECUTE FUNCTION precast.keep_entry('slots');
-DROP FUNCTION precast.fill_slots();
-DROP FUNCTION precast.is_plain(text, boolean, jsonb);
+
+-- Nothing that an answer shows has changed where slots are filled.
+CREATE FUNCTION precast.stamp_entry() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF TG_OP = 'INSERT' OR current_setting('precast.filling', true) IS DISTINCT FROM 'on' THEN
+    NEW.changed_in := pg_current_xact_id();
+  END IF;
+  RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER stamp_entry BEFORE INSERT OR UPDATE ON precast.entries
+  FOR EACH ROW EXECUTE FUNCTION precast.stamp_entry();

@@ -85,41 +85,6 @@ BEGIN
 END
 $$;
 
--- The map is locked until the entry is there for all: a change must find every entry.
-CREATE FUNCTION precast.fill_slots() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  held jsonb;
-BEGIN
-  IF octet_length(NEW.data::text) > 2000 THEN
-    PERFORM precast.give_up_long_slots(NEW.content_type_id, NEW.data);
-  END IF;
-  SELECT map INTO held FROM precast.slots WHERE content_type_id = NEW.content_type_id FOR SHARE;
-  NEW.t1 := precast.text_slot(NEW.data, held -> 't1');
-  NEW.t2 := precast.text_slot(NEW.data, held -> 't2');
-  NEW.t3 := precast.text_slot(NEW.data, held -> 't3');
-  NEW.t4 := precast.text_slot(NEW.data, held -> 't4');
-  NEW.t5 := precast.text_slot(NEW.data, held -> 't5');
-  NEW.t6 := precast.text_slot(NEW.data, held -> 't6');
-  NEW.t7 := precast.text_slot(NEW.data, held -> 't7');
-  NEW.t8 := precast.text_slot(NEW.data, held -> 't8');
-  NEW.texts := lower(concat(precast.line_of('1', NEW.t1, held -> 't1'), precast.line_of('2', NEW.t2, held -> 't2'), precast.line_of('3', NEW.t3, held -> 't3'), precast.line_of('4', NEW.t4, held -> 't4'),
-    precast.line_of('5', NEW.t5, held -> 't5'), precast.line_of('6', NEW.t6, held -> 't6'), precast.line_of('7', NEW.t7, held -> 't7'), precast.line_of('8', NEW.t8, held -> 't8')) COLLATE "und-x-icu");
-  NEW.n1 := precast.number_slot(NEW.data, held -> 'n1');
-  NEW.n2 := precast.number_slot(NEW.data, held -> 'n2');
-  NEW.n3 := precast.number_slot(NEW.data, held -> 'n3');
-  NEW.n4 := precast.number_slot(NEW.data, held -> 'n4');
-  NEW.n5 := precast.number_slot(NEW.data, held -> 'n5');
-  NEW.n6 := precast.number_slot(NEW.data, held -> 'n6');
-  RETURN NEW;
-END
-$$;
-
--- After keep_entry, which may move values into `data`.
-CREATE TRIGGER keep_slots
-  BEFORE INSERT OR UPDATE OF content_type_id, data, rich, texts, t1, t2, t3, t4, t5, t6, t7, t8, n1, n2, n3, n4, n5, n6
-  ON precast.entries FOR EACH ROW EXECUTE FUNCTION precast.fill_slots();
-
 -- The fields that lists are filtered and sorted by, with the slots that each may fill: those that sort come first.
 CREATE FUNCTION precast.wanted_slots(type_id integer) RETURNS TABLE (field text, type text, candidates text[])
 LANGUAGE sql STABLE AS $$
@@ -135,7 +100,7 @@ LANGUAGE sql STABLE AS $$
   ORDER BY sorts DESC NULLS LAST, field.position, field.name
 $$;
 
--- Gives the fields their slots, and fills them. A field that has one keeps it.
+-- Gives the fields their slots, fills them, and counts what they hold. A field that has one keeps it.
 CREATE FUNCTION precast.assign_slots(type_id integer) RETURNS void LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -169,15 +134,8 @@ BEGIN
   PERFORM set_config('precast.filling', 'on', true);
   UPDATE precast.entries SET t1 = NULL WHERE content_type_id = type_id;
   PERFORM set_config('precast.filling', 'off', true);
-END
-$$;
-
-CREATE OR REPLACE FUNCTION precast.stamp_entry() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF TG_OP = 'INSERT' OR current_setting('precast.filling', true) IS DISTINCT FROM 'on' THEN
-    NEW.changed_in := pg_current_xact_id();
-  END IF;
-  RETURN NEW;
+  -- Whoever wrote these entries meanwhile is done: the fill has waited for them.
+  PERFORM precast.recount_values(type_id);
 END
 $$;
 
@@ -192,70 +150,56 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION precast.assign_slots_of_fields() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM precast.assign_slots(content_type_id) FROM (SELECT DISTINCT content_type_id FROM changed_fields) AS changed;
-  RETURN NULL;
-END
-$$;
-
 CREATE TRIGGER assign_slots AFTER INSERT ON precast.content_types
   FOR EACH ROW EXECUTE FUNCTION precast.assign_slots_of_type();
 CREATE TRIGGER assign_slots_anew AFTER UPDATE ON precast.content_types
   FOR EACH ROW WHEN ((OLD.filterable_fields, OLD.sortable_fields, OLD.default_sort)
     IS DISTINCT FROM (NEW.filterable_fields, NEW.sortable_fields, NEW.default_sort))
   EXECUTE FUNCTION precast.assign_slots_of_type();
-CREATE TRIGGER slots_of_added AFTER INSERT ON precast.fields
-  REFERENCING NEW TABLE AS changed_fields FOR EACH STATEMENT EXECUTE FUNCTION precast.assign_slots_of_fields();
-CREATE TRIGGER slots_of_changed AFTER UPDATE ON precast.fields
-  REFERENCING NEW TABLE AS changed_fields FOR EACH STATEMENT EXECUTE FUNCTION precast.assign_slots_of_fields();
-CREATE TRIGGER slots_of_removed AFTER DELETE ON precast.fields
-  REFERENCING OLD TABLE AS changed_fields FOR EACH STATEMENT EXECUTE FUNCTION precast.assign_slots_of_fields();
-
-INSERT INTO precast.slots (content_type_id) SELECT id FROM precast.content_types;
-SELECT precast.assign_slots(id) FROM precast.content_types;
 
 -- They hold the values of all slots: what several filters and a sort ask for together is found and counted in one of them,
--- without a look at the entries. Numbers stand first: they are read past texts of any length otherwise.
-CREATE INDEX entries_by_t1 ON precast.entries (content_type_id, t1, published_at DESC, id)
-  INCLUDE (n1, n2, n3, n4, n5, n6, t2, t3, t4, t5, t6, t7, t8)
+-- without a look at the entries. The values of the other slots stand behind the key and not beside it: a filter on one of them is
+-- tested on the tuple of the index as it lies there, and what does not pass is never taken out of it. No tuple is longer for it,
+-- and the id before them decides every order. Numbers stand first: they are read past texts of any length otherwise.
+CREATE INDEX entries_by_t1 ON precast.entries
+  (content_type_id, t1, published_at DESC, id, n1, n2, n3, n4, n5, n6, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND t1 IS NOT NULL;
-CREATE INDEX entries_by_t2 ON precast.entries (content_type_id, t2, published_at DESC, id)
-  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t3, t4, t5, t6, t7, t8)
+CREATE INDEX entries_by_t2 ON precast.entries
+  (content_type_id, t2, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND t2 IS NOT NULL;
-CREATE INDEX entries_by_t3 ON precast.entries (content_type_id, t3, published_at DESC, id)
-  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t4, t5, t6, t7, t8)
+CREATE INDEX entries_by_t3 ON precast.entries
+  (content_type_id, t3, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND t3 IS NOT NULL;
-CREATE INDEX entries_by_t4 ON precast.entries (content_type_id, t4, published_at DESC, id)
-  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t3, t5, t6, t7, t8)
+CREATE INDEX entries_by_t4 ON precast.entries
+  (content_type_id, t4, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t3, t5, t6, t7, t8)
   WHERE status = 'published' AND t4 IS NOT NULL;
-CREATE INDEX entries_by_t5 ON precast.entries (content_type_id, t5, published_at DESC, id)
-  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t6, t7, t8)
+CREATE INDEX entries_by_t5 ON precast.entries
+  (content_type_id, t5, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t6, t7, t8)
   WHERE status = 'published' AND t5 IS NOT NULL;
-CREATE INDEX entries_by_t6 ON precast.entries (content_type_id, t6, published_at DESC, id)
-  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t7, t8)
+CREATE INDEX entries_by_t6 ON precast.entries
+  (content_type_id, t6, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t7, t8)
   WHERE status = 'published' AND t6 IS NOT NULL;
-CREATE INDEX entries_by_t7 ON precast.entries (content_type_id, t7, published_at DESC, id)
-  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t8)
+CREATE INDEX entries_by_t7 ON precast.entries
+  (content_type_id, t7, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t8)
   WHERE status = 'published' AND t7 IS NOT NULL;
-CREATE INDEX entries_by_t8 ON precast.entries (content_type_id, t8, published_at DESC, id)
-  INCLUDE (n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7)
+CREATE INDEX entries_by_t8 ON precast.entries
+  (content_type_id, t8, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7)
   WHERE status = 'published' AND t8 IS NOT NULL;
-CREATE INDEX entries_by_n1 ON precast.entries (content_type_id, n1, published_at DESC, id)
-  INCLUDE (n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
+CREATE INDEX entries_by_n1 ON precast.entries
+  (content_type_id, n1, published_at DESC, id, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n1 IS NOT NULL;
-CREATE INDEX entries_by_n2 ON precast.entries (content_type_id, n2, published_at DESC, id)
-  INCLUDE (n1, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
+CREATE INDEX entries_by_n2 ON precast.entries
+  (content_type_id, n2, published_at DESC, id, n1, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n2 IS NOT NULL;
-CREATE INDEX entries_by_n3 ON precast.entries (content_type_id, n3, published_at DESC, id)
-  INCLUDE (n1, n2, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
+CREATE INDEX entries_by_n3 ON precast.entries
+  (content_type_id, n3, published_at DESC, id, n1, n2, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n3 IS NOT NULL;
-CREATE INDEX entries_by_n4 ON precast.entries (content_type_id, n4, published_at DESC, id)
-  INCLUDE (n1, n2, n3, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
+CREATE INDEX entries_by_n4 ON precast.entries
+  (content_type_id, n4, published_at DESC, id, n1, n2, n3, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n4 IS NOT NULL;
-CREATE INDEX entries_by_n5 ON precast.entries (content_type_id, n5, published_at DESC, id)
-  INCLUDE (n1, n2, n3, n4, n6, t1, t2, t3, t4, t5, t6, t7, t8)
+CREATE INDEX entries_by_n5 ON precast.entries
+  (content_type_id, n5, published_at DESC, id, n1, n2, n3, n4, n6, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n5 IS NOT NULL;
-CREATE INDEX entries_by_n6 ON precast.entries (content_type_id, n6, published_at DESC, id)
-  INCLUDE (n1, n2, n3, n4, n5, t1, t2, t3, t4, t5, t6, t7, t8)
+CREATE INDEX entries_by_n6 ON precast.entries
+  (content_type_id, n6, published_at DESC, id, n1, n2, n3, n4, n5, t1, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND n6 IS NOT NULL;

@@ -1,10 +1,18 @@
--- How many published entries each type has, for totals and the catalog to read and not to count. Kept as changes that add
--- up: whoever writes adds a row of its own and waits for nobody, and what a reader sees adds up to the entries that it sees.
+-- How many published entries each type has, for totals and the catalog to read and not to count; and marks, which tell whether
+-- they are still those that an answer was made of. Kept as changes that add up: whoever writes adds a row of its own and waits for
+-- nobody, and what a reader sees adds up to the entries that it sees. Each statement that touches entries adds a mark beside its
+-- count, also where the count stays: the sum of the marks that a reader sees is the same only while it sees the same entries.
+
+-- By chance, so that databases that go on apart (a restored one, a replica that was promoted) never come to the same sum.
+CREATE FUNCTION precast.new_mark() RETURNS numeric LANGUAGE sql VOLATILE AS $$
+  SELECT ('x' || right(gen_random_uuid()::text, 12))::bit(48)::bigint::numeric + 1
+$$;
 
 -- No foreign key: TRUNCATE of the types would empty this table too, and what empties the entries cannot do so again.
 CREATE TABLE precast.entry_counts (
   content_type_id integer NOT NULL,
-  change          bigint NOT NULL
+  change          bigint NOT NULL,
+  mark            numeric NOT NULL DEFAULT precast.new_mark()
 );
 
 CREATE INDEX entry_counts_by_type ON precast.entry_counts (content_type_id) INCLUDE (change);
@@ -17,8 +25,9 @@ CREATE FUNCTION precast.fold_counts(type_id integer) RETURNS void LANGUAGE sql A
   WITH folded AS (
     DELETE FROM precast.entry_counts WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM precast.entry_counts WHERE content_type_id = type_id FOR UPDATE SKIP LOCKED))
-    RETURNING change)
-  INSERT INTO precast.entry_counts SELECT type_id, sum(change) FROM folded HAVING count(*) > 0
+    RETURNING change, mark)
+  INSERT INTO precast.entry_counts (content_type_id, change, mark)
+  SELECT type_id, sum(change), sum(mark) FROM folded HAVING count(*) > 0
 $$;
 
 -- A type that is deleted takes its entries with it: for those there is nothing to count.
@@ -27,7 +36,7 @@ DECLARE
   many    CONSTANT integer := 100;
   crowded integer;
 BEGIN
-  -- Most edits publish nothing and take nothing back.
+  -- A statement that touched no entry.
   IF type_ids IS NULL THEN
     RETURN;
   END IF;
@@ -42,16 +51,20 @@ BEGIN
         SELECT FROM precast.entry_counts WHERE content_type_id = type_id LIMIT many) AS first) = many
     LOOP
       PERFORM precast.fold_counts(crowded);
+      PERFORM precast.fold_values(crowded);
     END LOOP;
   END IF;
 END
 $$;
 
+-- A statement that only draws or edits changes no count, and adds a mark all the same.
 CREATE FUNCTION precast.count_entries() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   PERFORM precast.add_counts(array_agg(content_type_id), array_agg(CASE TG_OP WHEN 'INSERT' THEN entries ELSE -entries END))
-  FROM (SELECT content_type_id, count(*) AS entries FROM written WHERE status = 'published' GROUP BY 1) AS counted;
+  FROM (
+    SELECT content_type_id, count(*) FILTER (WHERE status = 'published') AS entries
+    FROM written GROUP BY content_type_id) AS counted;
   RETURN NULL;
 END
 $$;
@@ -62,10 +75,10 @@ BEGIN
   PERFORM precast.add_counts(array_agg(content_type_id), array_agg(change))
   FROM (
     SELECT content_type_id, sum(change)::bigint AS change FROM (
-      SELECT content_type_id, 1 AS change FROM new_entries WHERE status = 'published'
+      SELECT content_type_id, (status = 'published')::integer AS change FROM new_entries
       UNION ALL
-      SELECT content_type_id, -1 FROM old_entries WHERE status = 'published') AS written
-    GROUP BY 1 HAVING sum(change) <> 0) AS counted;
+      SELECT content_type_id, -(status = 'published')::integer FROM old_entries) AS written
+    GROUP BY content_type_id) AS counted;
   RETURN NULL;
 END
 $$;
@@ -74,7 +87,8 @@ CREATE FUNCTION precast.count_none() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   -- Even those rows that this transaction's snapshot may not see.
-  TRUNCATE precast.entry_counts;
+  TRUNCATE precast.entry_counts, precast.value_counts;
+  INSERT INTO precast.entry_counts (content_type_id, change) SELECT id, 0 FROM precast.content_types;
   RETURN NULL;
 END
 $$;
@@ -83,6 +97,7 @@ CREATE FUNCTION precast.count_no_more() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   DELETE FROM precast.entry_counts WHERE content_type_id = OLD.id;
+  DELETE FROM precast.value_counts WHERE content_type_id = OLD.id;
   RETURN NULL;
 END
 $$;
@@ -97,6 +112,3 @@ CREATE TRIGGER count_changed AFTER UPDATE ON precast.entries
   REFERENCING OLD TABLE AS old_entries NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION precast.count_changes();
 CREATE TRIGGER count_none AFTER TRUNCATE ON precast.entries
   FOR EACH STATEMENT EXECUTE FUNCTION precast.count_none();
-
-INSERT INTO precast.entry_counts (content_type_id, change)
-SELECT content_type_id, count(*) FROM precast.entries WHERE status = 'published' GROUP BY content_type_id;

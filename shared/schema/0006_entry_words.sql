@@ -1,0 +1,136 @@
+-- The words that search looks through (contract.md section 4), out of an entry's plain and its rich text, in a table of their own,
+-- as one that reads nothing else would have them: in the row and uncompressed as far as a page takes them, and under an index of
+-- their own. One row a published entry, kept by triggers, which do as little as a write needs, and run as the owner of the table: a
+-- CMS needs no rights on it.
+CREATE TABLE precast.entry_words (
+  content_type_id integer NOT NULL,
+  id              uuid NOT NULL,
+  published_at    timestamptz(3) NOT NULL,
+  words           text COLLATE "C" NOT NULL,
+  PRIMARY KEY (content_type_id, id)
+) WITH (toast_tuple_target = 8160);
+
+ALTER TABLE precast.entry_words ALTER words SET STORAGE EXTERNAL;
+
+-- The texts of an entry that search looks through, as the shape of its type says how to read them.
+CREATE FUNCTION precast.searched_text(searched jsonb, data jsonb, rich jsonb) RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+DECLARE
+  texts text := '';
+  name  text;
+BEGIN
+  FOR place IN 0 .. jsonb_array_length(searched) - 1 LOOP
+    name := searched -> place ->> 0;
+    CASE searched -> place ->> 1
+      WHEN 'rich_text' THEN
+        texts := concat(texts, ' ', precast.html_text(rich ->> name));
+      WHEN 'many' THEN
+        texts := concat(texts, ' ', (SELECT string_agg(value, ' ') FROM precast.strings(data -> name) AS value));
+      ELSE
+        texts := concat(texts, ' ', CASE WHEN jsonb_typeof(data -> name) = 'string' THEN data ->> name END);
+    END CASE;
+  END LOOP;
+  RETURN texts;
+END
+$$;
+
+CREATE FUNCTION precast.words_of(type_id integer, data jsonb, rich jsonb) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN precast.words(precast.searched_text((SELECT searched FROM precast.slots WHERE content_type_id = type_id), data, rich));
+END
+$$;
+
+-- The words of all entries that a statement has inserted. By then a trigger of somebody else's may have edited them, and the words
+-- are there, or have hidden or deleted them.
+CREATE FUNCTION precast.write_words_of_added() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO precast.entry_words (content_type_id, id, published_at, words)
+  SELECT e.content_type_id, e.id, e.published_at, precast.words(precast.searched_text(slots.searched, e.data, e.rich))
+  FROM written AS e JOIN precast.slots ON slots.content_type_id = e.content_type_id
+  WHERE e.status = 'published'
+  ON CONFLICT DO NOTHING;
+  IF current_setting('precast.hidden_at_once', true) = 'on' THEN
+    DELETE FROM precast.entry_words AS kept USING written AS e
+    WHERE (kept.content_type_id, kept.id) = (e.content_type_id, e.id) AND NOT EXISTS (
+      SELECT FROM precast.entries WHERE (content_type_id, id) = (kept.content_type_id, kept.id) AND status = 'published');
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION precast.write_words() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  INSERT INTO precast.entry_words (content_type_id, id, published_at, words)
+  VALUES (NEW.content_type_id, NEW.id, NEW.published_at, precast.words_of(NEW.content_type_id, NEW.data, NEW.rich))
+  ON CONFLICT (content_type_id, id) DO UPDATE SET published_at = excluded.published_at, words = excluded.words;
+  RETURN NULL;
+END
+$$;
+
+-- An entry without words is one whose statement is not over: they are yet to be written, and must not be.
+CREATE FUNCTION precast.forget_words() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  DELETE FROM precast.entry_words WHERE content_type_id = OLD.content_type_id AND id = OLD.id;
+  IF NOT FOUND THEN
+    PERFORM set_config('precast.hidden_at_once', 'on', true);
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+-- An edit of what no search looks through has no words to read.
+CREATE FUNCTION precast.change_words() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  anew boolean := current_setting('precast.refreshing', true) = 'on' OR EXISTS (
+    SELECT FROM precast.slots CROSS JOIN jsonb_array_elements(searched) AS field
+    WHERE content_type_id = NEW.content_type_id AND CASE field ->> 1
+      WHEN 'rich_text' THEN OLD.rich -> (field ->> 0) IS DISTINCT FROM NEW.rich -> (field ->> 0)
+      ELSE OLD.data -> (field ->> 0) IS DISTINCT FROM NEW.data -> (field ->> 0) END);
+BEGIN
+  IF NOT anew AND OLD.published_at <> NEW.published_at THEN
+    UPDATE precast.entry_words SET published_at = NEW.published_at
+    WHERE content_type_id = NEW.content_type_id AND id = NEW.id;
+    anew := NOT FOUND;
+  END IF;
+  IF anew THEN
+    INSERT INTO precast.entry_words AS kept (content_type_id, id, published_at, words)
+    VALUES (NEW.content_type_id, NEW.id, NEW.published_at, precast.words_of(NEW.content_type_id, NEW.data, NEW.rich))
+    ON CONFLICT (content_type_id, id) DO UPDATE SET published_at = excluded.published_at, words = excluded.words
+    WHERE (kept.published_at, kept.words) IS DISTINCT FROM (excluded.published_at, excluded.words);
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION precast.forget_all_words() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  TRUNCATE precast.entry_words;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER forget_words AFTER DELETE ON precast.entries
+  FOR EACH ROW WHEN (OLD.status = 'published') EXECUTE FUNCTION precast.forget_words();
+CREATE TRIGGER forget_words_of_former AFTER UPDATE ON precast.entries
+  FOR EACH ROW WHEN (OLD.status = 'published' AND (NEW.status <> 'published'
+    OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)))
+  EXECUTE FUNCTION precast.forget_words();
+CREATE TRIGGER write_words AFTER INSERT ON precast.entries
+  REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.write_words_of_added();
+CREATE TRIGGER write_words_anew AFTER UPDATE ON precast.entries
+  FOR EACH ROW WHEN (NEW.status = 'published' AND (OLD.status <> 'published'
+    OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)))
+  EXECUTE FUNCTION precast.write_words();
+CREATE TRIGGER change_words AFTER UPDATE ON precast.entries
+  FOR EACH ROW WHEN (OLD.status = 'published' AND NEW.status = 'published'
+    AND (OLD.content_type_id, OLD.id) IS NOT DISTINCT FROM (NEW.content_type_id, NEW.id)
+    AND (OLD.published_at <> NEW.published_at OR OLD.data <> NEW.data OR OLD.rich <> NEW.rich
+      OR current_setting('precast.refreshing', true) = 'on'))
+  EXECUTE FUNCTION precast.change_words();
+CREATE TRIGGER forget_all_words AFTER TRUNCATE ON precast.entries
+  FOR EACH STATEMENT EXECUTE FUNCTION precast.forget_all_words();

@@ -1,0 +1,55 @@
+-- A type's lists may name its own fields alone, and of those only what can be filtered, sorted or shown. Looked at when
+-- the transaction commits, so that a type and its fields can be written in any order.
+
+CREATE FUNCTION precast.refuse_bad_lists(type_id integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  problem text;
+BEGIN
+  WITH own AS (SELECT * FROM precast.fields WHERE content_type_id = type_id),
+  stamps(name) AS (VALUES ('published_at'), ('created_at'), ('updated_at')),
+  sortable AS (SELECT name FROM own WHERE type NOT IN ('rich_text', 'json', 'relation') AND NOT multiple
+               UNION SELECT name FROM stamps),
+  filterable AS (SELECT name FROM own WHERE type NOT IN ('rich_text', 'json') UNION SELECT name FROM stamps)
+  SELECT format('content type "%s": ', kind.slug) || complaint INTO problem
+  FROM precast.content_types AS kind, LATERAL (
+    SELECT format('filterable_fields cannot hold "%s"', name) FROM unnest(kind.filterable_fields) AS name
+      WHERE name NOT IN (SELECT filterable.name FROM filterable)
+    UNION ALL
+    SELECT format('sortable_fields cannot hold "%s"', name) FROM unnest(kind.sortable_fields) AS name
+      WHERE name NOT IN (SELECT sortable.name FROM sortable)
+    UNION ALL
+    SELECT format('summary_fields cannot hold "%s"', name) FROM unnest(kind.summary_fields) AS name
+      WHERE name NOT IN (SELECT own.name FROM own)
+    UNION ALL
+    SELECT format('default_sort cannot be "%s"', kind.default_sort)
+      WHERE ltrim(kind.default_sort, '-') NOT IN (SELECT sortable.name FROM sortable)
+    UNION ALL
+    SELECT format('field "%s" has the name of the address of "%s"', own.name, media.name)
+      FROM own JOIN own AS media ON media.type = 'media' AND own.name = media.name || '_url'
+  ) AS complaints(complaint)
+  WHERE kind.id = type_id
+  LIMIT 1;
+  IF problem IS NOT NULL THEN
+    RAISE EXCEPTION '%', problem USING ERRCODE = 'check_violation';
+  END IF;
+END
+$$;
+
+CREATE FUNCTION precast.check_type() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM precast.refuse_bad_lists(NEW.id);
+  RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION precast.check_field() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM precast.refuse_bad_lists(CASE TG_OP WHEN 'DELETE' THEN OLD.content_type_id ELSE NEW.content_type_id END);
+  RETURN NULL;
+END
+$$;
+
+CREATE CONSTRAINT TRIGGER check_type AFTER INSERT OR UPDATE ON precast.content_types
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION precast.check_type();
+CREATE CONSTRAINT TRIGGER check_field AFTER INSERT OR UPDATE OR DELETE ON precast.fields
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION precast.check_field();
