@@ -48,9 +48,10 @@ export async function needSchema(database: Database): Promise<void> {
 export async function knownSchema(database: Database): Promise<SchemaState> {
   const state = await schemaState(database);
   if (state.unknown.length > 0) {
+    const anew = database.kind === "embedded" ? "remove the folder database in --data-dir" : "take a new database";
     throw new SchemaError(
       "The database was migrated by a newer Precast, or by one from before the first release. " +
-        "Upgrade this one (npm install precast@latest), or make the database anew.",
+        `Upgrade this one (npm install precast@latest), or ${anew}, and import again.`,
     );
   }
   return state;
