@@ -10,7 +10,10 @@ export type Intake = {
   readonly ended: () => Promise<void>;
 };
 
-const TAKE_IN = "SET LOCAL lock_timeout = '1s'; SELECT precast.take_in_pending()";
+/** What may wait before whoever writes takes it in: so much that the intake comes first. For a transaction that writes. */
+export const LET_WAIT = "SET LOCAL gin_pending_list_limit = '32MB'; SET LOCAL work_mem = '64MB'";
+/** For a transaction of its own: it fails where another keeps the tables busy. */
+export const TAKE_IN = "SET LOCAL lock_timeout = '1s'; SELECT precast.take_in_pending()";
 
 /** The embedded database has one connection, and does nothing beside. */
 export function openIntake(database: Database): Intake {

@@ -15,7 +15,7 @@ import {
   writeTypes,
 } from "./definition-rows.ts";
 import { pruneEntries, writeEntries } from "./entry-rows.ts";
-import { type Intake, openIntake } from "./intake.ts";
+import { type Intake, LET_WAIT, openIntake } from "./intake.ts";
 import { addProblem, ImportProblems, noProblems, type Problems, quote } from "./problem.ts";
 import { addChanges, type Changes, type ImportReport, NO_CHANGES } from "./report.ts";
 import { settle } from "./settling.ts";
@@ -37,8 +37,6 @@ export type ImportOptions = {
 
 /** Any number that other programs are unlikely to lock. */
 const LOCK = 7_232_279;
-/** What may wait in an index of words before whoever writes takes it in: so much that the intake comes first. */
-const WAITING = "SET LOCAL gin_pending_list_limit = '32MB'; SET LOCAL work_mem = '64MB'";
 const NOTHING_PRUNED: Pruned = { types: NO_CHANGES, fields: NO_CHANGES, entries: NO_CHANGES };
 
 /** Throws ImportProblems when the bundle is not as it must be; then nothing of it is imported. */
@@ -48,7 +46,7 @@ export async function importBundle(database: Database, folder: string, options: 
   const report = await database
     .transaction("write", async (session) => {
       await session.query(sql(`SELECT pg_advisory_xact_lock(${LOCK}, hashtext($1))::text`, [checked.app.key]));
-      await session.execute(`SAVEPOINT before_import; ${WAITING}`);
+      await session.execute(`SAVEPOINT before_import; ${LET_WAIT}`);
       const report = await write(session, checked, intake, options);
       // What the database looks at when a transaction commits it must look at in a dry run as well.
       await session.execute("SET CONSTRAINTS ALL IMMEDIATE");
