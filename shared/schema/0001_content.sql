@@ -59,8 +59,8 @@ CREATE TABLE precast.entries (
 
 -- Keeps `data` in the row and sends rich text out of it: a list that reads 10,000 rows must not unpack 10,000 bodies.
 ALTER TABLE precast.entries SET (toast_tuple_target = 128);
-
 ALTER TABLE precast.entries ALTER COLUMN data SET STORAGE MAIN;
+
 CREATE INDEX entries_by_publication ON precast.entries (content_type_id, published_at DESC, id)
   WHERE status = 'published';
 
@@ -70,7 +70,6 @@ CREATE INDEX entries_by_value ON precast.entries USING gin (data jsonb_path_ops)
 
 -- Lists are sorted and filtered by when entries were made and edited as well: what has changed since a moment is what
 -- clients that keep a copy ask.
-
 CREATE INDEX entries_by_creation ON precast.entries (content_type_id, created_at DESC, published_at DESC, id)
   WHERE status = 'published';
 CREATE INDEX entries_by_edit ON precast.entries (content_type_id, updated_at DESC, published_at DESC, id)

@@ -42,7 +42,7 @@ $$;
 
 -- The words of all entries that a statement has inserted. By then a trigger of somebody else's may have edited them, and the words
 -- are there, or have hidden or deleted them.
-CREATE FUNCTION precast.write_words_of_added() RETURNS trigger LANGUAGE plpgsql
+CREATE FUNCTION precast.write_words() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   INSERT INTO precast.entry_words (content_type_id, id, published_at, words)
@@ -59,16 +59,6 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION precast.write_words() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-  INSERT INTO precast.entry_words (content_type_id, id, published_at, words)
-  VALUES (NEW.content_type_id, NEW.id, NEW.published_at, precast.words_of(NEW.content_type_id, NEW.data, NEW.rich))
-  ON CONFLICT (content_type_id, id) DO UPDATE SET published_at = excluded.published_at, words = excluded.words;
-  RETURN NULL;
-END
-$$;
-
 -- An entry without words is one whose statement is not over: they are yet to be written, and must not be.
 CREATE FUNCTION precast.forget_words() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -81,15 +71,16 @@ BEGIN
 END
 $$;
 
--- An edit of what no search looks through has no words to read.
+-- An edit of what no search looks through has no words to read, unless the entry had none so far under its id.
 CREATE FUNCTION precast.change_words() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  anew boolean := current_setting('precast.refreshing', true) = 'on' OR EXISTS (
-    SELECT FROM precast.slots CROSS JOIN jsonb_array_elements(searched) AS field
-    WHERE content_type_id = NEW.content_type_id AND CASE field ->> 1
-      WHEN 'rich_text' THEN OLD.rich -> (field ->> 0) IS DISTINCT FROM NEW.rich -> (field ->> 0)
-      ELSE OLD.data -> (field ->> 0) IS DISTINCT FROM NEW.data -> (field ->> 0) END);
+  anew boolean := OLD.status <> 'published' OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)
+    OR current_setting('precast.refreshing', true) = 'on' OR EXISTS (
+      SELECT FROM precast.slots CROSS JOIN jsonb_array_elements(searched) AS field
+      WHERE content_type_id = NEW.content_type_id AND CASE field ->> 1
+        WHEN 'rich_text' THEN OLD.rich -> (field ->> 0) IS DISTINCT FROM NEW.rich -> (field ->> 0)
+        ELSE OLD.data -> (field ->> 0) IS DISTINCT FROM NEW.data -> (field ->> 0) END);
 BEGIN
   IF NOT anew AND OLD.published_at <> NEW.published_at THEN
     UPDATE precast.entry_words SET published_at = NEW.published_at
@@ -121,16 +112,12 @@ CREATE TRIGGER forget_words_of_former AFTER UPDATE ON precast.entries
     OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)))
   EXECUTE FUNCTION precast.forget_words();
 CREATE TRIGGER write_words AFTER INSERT ON precast.entries
-  REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.write_words_of_added();
-CREATE TRIGGER write_words_anew AFTER UPDATE ON precast.entries
-  FOR EACH ROW WHEN (NEW.status = 'published' AND (OLD.status <> 'published'
-    OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)))
-  EXECUTE FUNCTION precast.write_words();
+  REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.write_words();
 CREATE TRIGGER change_words AFTER UPDATE ON precast.entries
-  FOR EACH ROW WHEN (OLD.status = 'published' AND NEW.status = 'published'
-    AND (OLD.content_type_id, OLD.id) IS NOT DISTINCT FROM (NEW.content_type_id, NEW.id)
-    AND (OLD.published_at <> NEW.published_at OR OLD.data <> NEW.data OR OLD.rich <> NEW.rich
-      OR current_setting('precast.refreshing', true) = 'on'))
+  FOR EACH ROW WHEN (NEW.status = 'published' AND (OLD.status <> 'published'
+    OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)
+    OR OLD.published_at <> NEW.published_at OR OLD.data <> NEW.data OR OLD.rich <> NEW.rich
+    OR current_setting('precast.refreshing', true) = 'on'))
   EXECUTE FUNCTION precast.change_words();
 CREATE TRIGGER forget_all_words AFTER TRUNCATE ON precast.entries
   FOR EACH STATEMENT EXECUTE FUNCTION precast.forget_all_words();

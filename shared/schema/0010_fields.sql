@@ -22,16 +22,9 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION precast.field_added() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION precast.field_added_or_removed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM precast.refresh_entries(ARRAY(SELECT DISTINCT content_type_id FROM new_fields));
-  RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION precast.field_removed() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM precast.refresh_entries(ARRAY(SELECT DISTINCT content_type_id FROM old_fields));
+  PERFORM precast.refresh_entries(ARRAY(SELECT DISTINCT content_type_id FROM written));
   RETURN NULL;
 END
 $$;
@@ -40,8 +33,6 @@ CREATE TRIGGER field_changed AFTER UPDATE ON precast.fields
   REFERENCING OLD TABLE AS old_fields NEW TABLE AS new_fields
   FOR EACH STATEMENT EXECUTE FUNCTION precast.field_changed();
 CREATE TRIGGER field_added AFTER INSERT ON precast.fields
-  REFERENCING NEW TABLE AS new_fields
-  FOR EACH STATEMENT EXECUTE FUNCTION precast.field_added();
+  REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.field_added_or_removed();
 CREATE TRIGGER field_removed AFTER DELETE ON precast.fields
-  REFERENCING OLD TABLE AS old_fields
-  FOR EACH STATEMENT EXECUTE FUNCTION precast.field_removed();
+  REFERENCING OLD TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.field_added_or_removed();
