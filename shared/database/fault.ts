@@ -42,9 +42,7 @@ function faultOf(error: unknown, late: boolean): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseFault) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (code === CANCELLED) {
-    return late
-      ? new DatabaseFault("timeout", "the query was cancelled by its time limit", error)
-      : new DatabaseFault("unavailable", error.message, error);
+    return late ? new DatabaseFault("timeout", "the query was cancelled by its time limit", error) : unavailable(error);
   }
   if (code === NOT_PREPARED) {
     const remedy = "connect to the server itself, or have the pooler lend connections by session";
@@ -56,8 +54,20 @@ function faultOf(error: unknown, late: boolean): unknown {
     );
   }
   const fromServer = "severity" in error;
-  if (!fromServer || AWAY.test(code)) return new DatabaseFault("unavailable", error.message || code, error);
-  return error;
+  return fromServer && !AWAY.test(code) ? error : unavailable(error);
+}
+
+function unavailable(error: Error & { readonly code?: string }): DatabaseFault {
+  return new DatabaseFault("unavailable", error.message || (error.code ?? ""), error);
+}
+
+/** What goes wrong while a connection is made is a fault of the database, whatever it is: it takes none. */
+export async function connected<T>(connect: () => Promise<T>): Promise<T> {
+  try {
+    return await connect();
+  } catch (error) {
+    throw unavailable(error as Error & { readonly code?: string });
+  }
 }
 
 /** What the client of PostgreSQL throws, as a fault where it is one. `limit` is what the server allows a query to take. */

@@ -1,7 +1,7 @@
 /** The connections to PostgreSQL that queries share: lent to one at a time, and thrown away when they broke. */
 import pg from "pg";
 import type { Database, DatabaseOptions } from "./database.ts";
-import { answered, DatabaseFault } from "./fault.ts";
+import { connected, DatabaseFault } from "./fault.ts";
 import { openPrepared, type Prepared } from "./prepared.ts";
 
 export const CONNECT_TIMEOUT = 2_000;
@@ -48,7 +48,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
 
   async function borrow(): Promise<pg.PoolClient> {
     for (;;) {
-      const client = await answered(() => pool.connect());
+      const client = await connected(() => pool.connect());
       if (trusted.has(client)) return client;
       client.release(true);
     }

@@ -11,7 +11,7 @@ import {
   type Row,
   type Session,
 } from "./database.ts";
-import { answered, DatabaseFault, notBegun } from "./fault.ts";
+import { answered, connected, DatabaseFault, notBegun } from "./fault.ts";
 import { keepListening, type Line } from "./listening.ts";
 import { planFor } from "./planning.ts";
 import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, openPool } from "./pool.ts";
@@ -133,7 +133,7 @@ async function probe(url: string): Promise<void> {
   });
   client.on("error", () => {});
   try {
-    await answered(() => client.connect());
+    await connected(() => client.connect());
     await answered(() => client.query("SELECT 1"));
   } finally {
     client.end().catch(() => {});
@@ -154,7 +154,7 @@ async function openLine(url: string, heard: () => void): Promise<Line> {
   client.on("notification", heard);
   const close = () => void client.end().catch(() => {});
   try {
-    await answered(() => client.connect());
+    await connected(() => client.connect());
     await answered(() => client.query(`LISTEN ${CHANNEL}`));
   } catch (error) {
     close();

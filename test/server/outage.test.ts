@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { type Activity, observe } from "../support/activity.ts";
+import { rowsOf } from "../support/following.ts";
 import { COUNTED, FREE, GOODS, KEY } from "../support/goods.ts";
 import { type Line, openLine } from "../support/line.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
@@ -44,11 +45,19 @@ describe("with the database gone", () => {
     await server.remove();
   });
 
+  async function allowConnections(allowed: boolean): Promise<void> {
+    const name = new URL(store.url as string).pathname.slice(1);
+    const admin = server.url("postgres");
+    await rowsOf(admin, `ALTER DATABASE "${name}" ALLOW_CONNECTIONS ${allowed}`);
+    await rowsOf(admin, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '${name}'`);
+  }
+
   test.each([
     ["stopped", () => server.stop("fast"), () => server.start()],
     ["crashed", () => server.stop("immediate"), () => server.start()],
     ["killed", () => server.kill(), () => server.start()],
     ["frozen", async () => server.pause(), async () => server.resume()],
+    ["closed to everybody", () => allowConnections(false), () => allowConnections(true)],
   ])("%s: free answers are the same as before, the rest are 503, and it recovers by itself", async (_, away, back) => {
     const before = await answersOf(door, FREE);
     const stranger = await door.get("/api/v1/goods", { appKey: "nobody" });
