@@ -19,11 +19,12 @@ function daysOf(year: number, month: string): number {
 /** An instant in UTC, cut off at the millisecond: `2026-01-20T15:30:00.000Z`. Null when the text is none. */
 export function canonicalInstant(text: string): string | null {
   const [, day = "", time, second = "00", fraction = "", offset = "+00:00"] = INSTANT.exec(text) ?? [];
-  if (!isDay(day) || day > "9999") return null;
+  if (!isDay(day)) return null;
   const local = `${day}T${time}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
   // Most are in UTC already, and a Date takes ten times as long as all the rest.
   if (offset.endsWith("00:00")) return `${local}Z`;
   const instant = new Date(`${local}${offset}`);
-  // In the morning of the first day an offset leads to a year that cannot be written.
-  return instant.getUTCFullYear() < 1 ? null : instant.toISOString();
+  // From the first day and from the last, an offset leads to a year that cannot be written.
+  const year = instant.getUTCFullYear();
+  return year < 1 || year > 9999 ? null : instant.toISOString();
 }

@@ -54,7 +54,11 @@ CREATE TABLE precast.entries (
   updated_at      timestamptz(3) NOT NULL DEFAULT now(),
   changed_in      xid8 NOT NULL DEFAULT pg_current_xact_id(),
   PRIMARY KEY (content_type_id, id),
-  CHECK (status = 'draft' OR published_at IS NOT NULL)
+  CHECK (status = 'draft' OR published_at IS NOT NULL),
+  -- Answers spell years with four digits.
+  CONSTRAINT timestamps_are_in_the_years_0001_to_9999_of_utc CHECK (
+    least(published_at, created_at, updated_at) >= '0001-01-01T00:00Z'
+    AND greatest(published_at, created_at, updated_at) < '9999-12-31T24:00Z')
 );
 
 -- Keeps `data` in the row and sends rich text out of it: a list that reads 10,000 rows must not unpack 10,000 bodies.

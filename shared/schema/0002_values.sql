@@ -38,9 +38,9 @@ CREATE FUNCTION precast.is_day(value text) RETURNS boolean LANGUAGE sql IMMUTABL
   ELSE false END
 $$;
 
--- An instant as every answer spells it. NULL before the year 1, which has no such spelling.
+-- An instant as every answer spells it. NULL outside of the years 1 to 9999, which have no such spelling.
 CREATE FUNCTION precast.utc(instant timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
-  SELECT CASE WHEN instant >= '0001-01-01T00:00Z' THEN
+  SELECT CASE WHEN instant >= '0001-01-01T00:00Z' AND instant < '9999-12-31T24:00Z' THEN
     to_char(instant AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')
   END
 $$;
@@ -49,7 +49,6 @@ $$;
 CREATE FUNCTION precast.instant(value text) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT CASE
     WHEN value ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]+)?)?(Z|[+-](0[0-9]|1[0-5]):[0-5][0-9])$'
-     AND left(value, 4) BETWEEN '0001' AND '9998'
      AND precast.is_day(left(value, 10))
     THEN precast.utc(regexp_replace(value, '(\.[0-9]{3})[0-9]+', '\1')::timestamptz)
   END

@@ -26,7 +26,7 @@ CREATE FUNCTION precast.plain_path(name text, type text, multiple boolean) RETUR
           WHEN 'relation' THEN ' && @@ like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"'
           WHEN 'date' THEN ' && @@ like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$" && !(@@ starts with "0000")'
           WHEN 'datetime' THEN ' && @@ like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])'
-            'T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9][.][0-9]{3}[+]00:00$" && !(@@ starts with "0000") && !(@@ starts with "9999")'
+            'T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9][.][0-9]{3}[+]00:00$" && !(@@ starts with "0000")'
           ELSE '' END
       END
     END) AS tested(test)

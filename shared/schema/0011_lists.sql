@@ -12,17 +12,17 @@ BEGIN
   filterable AS (SELECT name FROM own WHERE type NOT IN ('rich_text', 'json') UNION SELECT name FROM stamps)
   SELECT format('content type "%s": ', kind.slug) || complaint INTO problem
   FROM precast.content_types AS kind, LATERAL (
-    SELECT format('filterable_fields cannot hold "%s"', name) FROM unnest(kind.filterable_fields) AS name
-      WHERE name NOT IN (SELECT filterable.name FROM filterable)
+    SELECT format('filterable_fields cannot hold %s', coalesce('"' || name || '"', 'NULL')) FROM unnest(kind.filterable_fields) AS name
+      WHERE name NOT IN (SELECT filterable.name FROM filterable) IS NOT FALSE
     UNION ALL
-    SELECT format('sortable_fields cannot hold "%s"', name) FROM unnest(kind.sortable_fields) AS name
-      WHERE name NOT IN (SELECT sortable.name FROM sortable)
+    SELECT format('sortable_fields cannot hold %s', coalesce('"' || name || '"', 'NULL')) FROM unnest(kind.sortable_fields) AS name
+      WHERE name NOT IN (SELECT sortable.name FROM sortable) IS NOT FALSE
     UNION ALL
-    SELECT format('summary_fields cannot hold "%s"', name) FROM unnest(kind.summary_fields) AS name
-      WHERE name NOT IN (SELECT own.name FROM own)
+    SELECT format('summary_fields cannot hold %s', coalesce('"' || name || '"', 'NULL')) FROM unnest(kind.summary_fields) AS name
+      WHERE name NOT IN (SELECT own.name FROM own) IS NOT FALSE
     UNION ALL
     SELECT format('default_sort cannot be "%s"', kind.default_sort)
-      WHERE ltrim(kind.default_sort, '-') NOT IN (SELECT sortable.name FROM sortable)
+      WHERE regexp_replace(kind.default_sort, '^-', '') NOT IN (SELECT sortable.name FROM sortable)
     UNION ALL
     SELECT format('field "%s" has the name of the address of "%s"', own.name, media.name)
       FROM own JOIN own AS media ON media.type = 'media' AND own.name = media.name || '_url'

@@ -1,0 +1,131 @@
+/** What the tables refuse, whoever writes them, and that the refusal says why. */
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ask, openDoor, openStore, type Store } from "../support/site.ts";
+
+const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
+
+let store: Store;
+let client: Client;
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  client = new Client({ connectionString: store.url as string });
+  await client.connect();
+  await client.query(`
+    INSERT INTO precast.apps (key) VALUES ('a');
+    INSERT INTO precast.content_types (app_id, slug) SELECT id, 'posts' FROM precast.apps;
+    INSERT INTO precast.fields (content_type_id, name, position, type, multiple, target)
+    SELECT id, field.name, place, type, multiple, CASE type WHEN 'relation' THEN 'posts' END
+    FROM precast.content_types, (VALUES
+      ('title', 1, 'text', false), ('body', 2, 'rich_text', false), ('more', 3, 'json', false), ('tags', 4, 'select', true),
+      ('author', 5, 'relation', false), ('cover', 6, 'media', false), ('price', 7, 'number', false), ('day', 8, 'date', false),
+      ('seen', 9, 'datetime', false), ('sold', 10, 'boolean', false)) AS field(name, place, type, multiple);
+    INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+    SELECT id, '${ID}', 'published', '2026-01-20', '{"title": "One"}' FROM precast.content_types;`);
+});
+afterAll(async () => {
+  await client.end();
+  await store.close();
+});
+beforeEach(() => client.query("BEGIN"));
+afterEach(() => client.query("ROLLBACK"));
+
+/** Deferred rules are looked at as at the end of the transaction. */
+async function write(statement: string): Promise<void> {
+  await client.query(statement);
+  await client.query("SET CONSTRAINTS ALL IMMEDIATE");
+}
+
+const addField = (name: string, type: string, flag: "searchable" | "multiple" | null = null) =>
+  `INSERT INTO precast.fields (content_type_id, name, position, type${flag === null ? "" : `, ${flag}`})
+   SELECT id, '${name}', 99, '${type}'${flag === null ? "" : ", true"} FROM precast.content_types`;
+const setType = (assignment: string) => `UPDATE precast.content_types SET ${assignment}`;
+const setEntry = (assignment: string) => `UPDATE precast.entries SET ${assignment}`;
+const setData = (data: string) => setEntry(`data = '${data}'`);
+
+describe("apps, types and fields", () => {
+  test.each([
+    ["a key with a dot", "UPDATE precast.apps SET key = 'a.b'", "apps_key_check"],
+    [
+      "a media address without a scheme",
+      "UPDATE precast.apps SET media_base_url = 'media'",
+      "apps_media_base_url_check",
+    ],
+    ["a slug in upper case", setType("slug = 'Posts'"), "content_types_slug_check"],
+    ["no entries a page", setType("per_page = 0"), "content_types_per_page_check"],
+    ["more than 100 entries a page", setType("per_page = 101"), "content_types_per_page_check"],
+    ["a filter on rich text", setType("filterable_fields = '{title,body}'"), 'filterable_fields cannot hold "body"'],
+    ["a filter on json", setType("filterable_fields = '{more}'"), 'filterable_fields cannot hold "more"'],
+    ["a filter on the id", setType("filterable_fields = '{id}'"), 'filterable_fields cannot hold "id"'],
+    ["a filter on nothing", setType("filterable_fields = '{NULL}'"), "filterable_fields cannot hold NULL"],
+    ["a sort by a multiple field", setType("sortable_fields = '{tags}'"), 'sortable_fields cannot hold "tags"'],
+    ["a sort by a relation", setType("sortable_fields = '{author}'"), 'sortable_fields cannot hold "author"'],
+    ["a sort by nothing", setType("sortable_fields = '{NULL}'"), "sortable_fields cannot hold NULL"],
+    ["a summary of a field that is not there", setType("summary_fields = '{x}'"), 'summary_fields cannot hold "x"'],
+    ["a summary of nothing", setType("summary_fields = '{NULL}'"), "summary_fields cannot hold NULL"],
+    ["a default sort by rich text", setType("default_sort = 'body'"), 'default_sort cannot be "body"'],
+    ["a default sort with two signs", setType("default_sort = '--title'"), 'default_sort cannot be "--title"'],
+    ["a field named as a timestamp", addField("created_at", "text"), "fields_name_check"],
+    ["a field named search", addField("search", "text"), "fields_name_check"],
+    ["a field in upper case", addField("Title", "text"), "fields_name_check"],
+    [
+      "a field named as an address",
+      addField("cover_url", "text"),
+      'field "cover_url" has the name of the address of "cover"',
+    ],
+    ["an unknown type of field", addField("x", "colour"), "fields_type_check"],
+    ["a relation to nothing", addField("x", "relation"), "fields_check"],
+    ["a number that is searched", addField("x", "number", "searchable"), "fields_check"],
+    ["a number that is multiple", addField("x", "number", "multiple"), "fields_check"],
+  ])("refuse %s", async (_, statement, message) => {
+    await expect(write(statement)).rejects.toThrow(message);
+  });
+});
+
+describe("entries", () => {
+  const YEARS = "timestamps_are_in_the_years_0001_to_9999_of_utc";
+  test.each([
+    ["a status of another name", setEntry("status = 'archived'"), "entries_status_check"],
+    ["to be published at no time", setEntry("published_at = NULL"), "entries_check"],
+    ["to be published never", setEntry("published_at = 'infinity'"), YEARS],
+    ["to be published ever since", setEntry("published_at = '-infinity'"), YEARS],
+    ["to be published before Christ", setEntry("published_at = '0044-03-15 BC'"), YEARS],
+    ["to be made in the year 10000", setEntry("created_at = '9999-12-31T23:59:59.9996Z'"), YEARS],
+    ["to be edited in the year 0", setEntry("updated_at = '0001-01-01T00:00:00+01:00'"), YEARS],
+    ["a text that is a number", setData('{"title": 1}'), 'field "title" must hold a text value'],
+    ["a number that is a text", setData('{"price": "1"}'), 'field "price" must hold a number value'],
+    ["a day that does not exist", setData('{"day": "2026-02-29"}'), 'field "day" must hold a date value'],
+    [
+      "an instant without an offset",
+      setData('{"seen": "2026-01-20T15:30:00"}'),
+      'field "seen" must hold a datetime value',
+    ],
+    [
+      "an instant in the year 10000",
+      setData('{"seen": "9999-12-31T23:00:00-01:00"}'),
+      'field "seen" must hold a datetime value',
+    ],
+    ["a relation to no UUID", setData('{"author": "x"}'), 'field "author" must hold a relation value'],
+    [
+      "a single value of a multiple field",
+      setData('{"tags": "a"}'),
+      'field "tags" must hold an array of select values',
+    ],
+    ["data that is no object", setData("[]"), "entries_data_check"],
+  ])("refuse %s", async (_, statement, message) => {
+    await expect(write(statement)).rejects.toThrow(message);
+  });
+});
+
+test("the first and the last instant that can be written are shown as they are", async () => {
+  const [first, last] = ["0001-01-01T00:00:00.000+00:00", "9999-12-31T23:59:59.999+00:00"];
+  await write(
+    setEntry(`published_at = '${first}', updated_at = '${last}', data = '{"seen": "9999-12-31T23:59:59.9999Z"}'`),
+  );
+  await client.query("COMMIT");
+  const door = await openDoor(store);
+  const { json } = await ask(door.url, `/api/v1/posts/${ID}`, { appKey: "a" });
+  await door.close();
+  expect(json.data).toMatchObject({ published_at: first, updated_at: last, seen: last });
+});
