@@ -66,11 +66,3 @@ CREATE TRIGGER keep_removal AFTER DELETE ON precast.entries
 CREATE TRIGGER keep_move AFTER UPDATE ON precast.entries
   FOR EACH ROW WHEN ((OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id))
   EXECUTE FUNCTION precast.keep_removal();
-
--- Content that replication brings has changed as well.
-ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER stamp_entry;
-ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER keep_removal;
-ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER keep_move;
-ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER stamp_all_types;
-ALTER TABLE precast.content_types ENABLE ALWAYS TRIGGER stamp_type;
-ALTER TABLE precast.apps ENABLE ALWAYS TRIGGER stamp_types_of_app;

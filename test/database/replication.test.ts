@@ -1,0 +1,142 @@
+/** A copy that logical replication keeps: it is built, watched and asked as the original is, whatever is written there. */
+import { join } from "node:path";
+import { Client } from "pg";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { idOf, openPlace, type Place, readTree, SHOP, SHOP_FOLDER, shop } from "../support/cli.ts";
+import { rowsOf } from "../support/following.ts";
+import { createDatabase, startPostgres, type TestServer } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
+
+let servers: { readonly original: TestServer; readonly copy: TestServer };
+let urls: { readonly original: string; readonly copy: string };
+let original: Place;
+let copy: Place;
+
+beforeAll(async () => {
+  servers = { original: await startPostgres({ settings: { wal_level: "logical" } }), copy: await startPostgres() };
+  const make = (server: TestServer) => createDatabase(server.url("postgres"));
+  urls = { original: await make(servers.original), copy: await make(servers.copy) };
+  original = openPlace({ DATABASE_URL: urls.original });
+  copy = openPlace({ DATABASE_URL: urls.copy });
+  for (const place of [original, copy]) expect((await place.run("migrate")).code).toBe(0);
+  await burn(urls.original);
+  await original.take(shop());
+  await replicate();
+});
+afterEach(async () => {
+  await original.quit();
+  await copy.quit();
+});
+afterAll(async () => {
+  await original.close();
+  await copy.close();
+  await servers.original.remove();
+  await servers.copy.remove();
+});
+
+/** Makes the transactions of the original have numbers that the copy's will not have for long. */
+async function burn(url: string): Promise<void> {
+  await rowsOf(
+    url,
+    `CREATE TABLE burnt (number integer);
+     DO $$ BEGIN FOR number IN 1..5000 LOOP
+       BEGIN INSERT INTO burnt VALUES (number); EXCEPTION WHEN others THEN RAISE; END;
+     END LOOP; END $$;
+     DROP TABLE burnt`,
+  );
+}
+
+/** As onto tables that `pg_dump --schema-only` has made: those that `migrate` fills are empty. */
+async function replicate(): Promise<void> {
+  await rowsOf(urls.copy, "TRUNCATE precast.migrations, precast.html_entities");
+  await rowsOf(urls.original, "CREATE PUBLICATION everything FOR ALL TABLES");
+  const { port, pathname } = new URL(urls.original);
+  const connection = `host=127.0.0.1 port=${port} user=postgres dbname=${pathname.slice(1)}`;
+  await rowsOf(urls.copy, `CREATE SUBSCRIPTION copy CONNECTION '${connection}' PUBLICATION everything`);
+  await until("the tables to be copied", async () => {
+    const [row] = await rowsOf(urls.copy, "SELECT bool_and(srsubstate = 'r')::text AS ready FROM pg_subscription_rel");
+    return row?.ready === "true";
+  });
+}
+
+/** Resolves when the copy has what the original has now. */
+async function brought(): Promise<void> {
+  const [{ end } = { end: "" }] = await rowsOf(urls.original, "SELECT pg_current_wal_lsn()::text AS end");
+  await until("the copy", async () => {
+    const [row] = await rowsOf(
+      urls.original,
+      `SELECT (confirmed_flush_lsn >= '${end}')::text AS there FROM pg_replication_slots WHERE slot_name = 'copy'`,
+    );
+    return row?.there === "true";
+  });
+}
+
+const POSTS = "(SELECT id FROM precast.content_types WHERE slug = 'posts')";
+const post = (number: number) => `content_type_id = ${POSTS} AND id = '${idOf(number)}'`;
+
+/** Both trees after an incremental build of the copy, which is exact; the copy answers live as its tree does. */
+async function expectSame(): Promise<void> {
+  await brought();
+  await original.json("build --full");
+  await copy.json("build");
+  expect([...readTree(join(copy.folder, "out"))]).toEqual([...readTree(join(original.folder, "out"))]);
+  expect((await copy.run("verify")).code).toBe(0);
+}
+
+test("what is written to the original shows in the copy's tree and in its live answers", async () => {
+  await expectSame();
+  const add = (number: number) => `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+    VALUES (${POSTS}, '${idOf(number)}', 'published', '2026-02-0${number}', '{"title": "${number}", "price": ${number}}')`;
+  const steps = [
+    [`UPDATE precast.entries SET data = data || '{"title": "Renamed", "category": "News"}' WHERE ${post(2)}`, add(7)],
+    [
+      `UPDATE precast.entries SET status = 'draft' WHERE ${post(1)}`,
+      `UPDATE precast.entries SET id = '${idOf(8)}' WHERE ${post(7)}`,
+    ],
+    [
+      `UPDATE precast.entries SET status = 'published' WHERE ${post(1)}`,
+      `DELETE FROM precast.entries WHERE ${post(8)}`,
+      add(9),
+    ],
+    [add(8), `UPDATE precast.content_types SET filterable_fields = '{title,category}' WHERE slug = 'posts'`],
+    [
+      `DELETE FROM precast.entries WHERE ${post(8)}`,
+      "UPDATE precast.apps SET media_base_url = 'https://elsewhere.example.com'",
+    ],
+    ["UPDATE precast.content_types SET slug = 'people' WHERE slug = 'authors'"],
+  ];
+  for (const step of steps) {
+    for (const statement of step) await rowsOf(urls.original, statement);
+    await expectSame();
+  }
+});
+
+test("so many edits that what they add is added up are brought, and nobody who writes is held up", async () => {
+  const client = new Client({ connectionString: urls.original });
+  await client.connect();
+  for (let number = 0; number < 250; number++)
+    await client.query(`UPDATE precast.entries SET data = data || '{"category": "${number}"}' WHERE ${post(2)}`);
+  await client.end();
+  await expectSame();
+});
+
+test("an incremental build of the copy writes what was brought and nothing else, and then nothing is left to build", async () => {
+  await expectSame();
+  await rowsOf(urls.original, `UPDATE precast.entries SET rich = '{"body": "<p>Other</p>"}' WHERE ${post(1)}`);
+  await brought();
+  const { apps } = await copy.json<{ apps: { key: string; written: number }[] }>("build");
+  expect(apps).toMatchObject([{ key: SHOP, written: 1 }]);
+  const status = await copy.json<{ apps: { tree: { current: boolean } }[] }>("status");
+  expect(status.apps.map(({ tree }) => tree.current)).toEqual([true]);
+});
+
+test("watch on the copy builds what is brought", async () => {
+  await expectSame();
+  const watching = copy.start("watch --json");
+  // The build at its start is over.
+  await watching.printed(/^\{.*\}$/m);
+  await rowsOf(urls.original, `UPDATE precast.entries SET data = data || '{"title": "Seen"}' WHERE ${post(1)}`);
+  const file = join(SHOP_FOLDER, "posts", "entry", `${idOf(1)}.json`);
+  await until("the file", () => readTree(join(copy.folder, "out")).get(file)?.includes('"Seen"') === true);
+  expect((await watching.stop()).code).toBe(0);
+});
