@@ -35,6 +35,13 @@ export async function withDatabase<T>(
   }
 }
 
+/** What is said where a database holds no app. */
+export function noAppText({ databaseUrl, dataDir }: Settings<CommonName>): string {
+  return databaseUrl === null
+    ? `No app in the embedded database in ${dataDir}: import a bundle (precast import <folder>), or name a database with --database-url.`
+    : "No app in the database: import a bundle first (precast import <folder>).";
+}
+
 export async function needSchema(database: Database): Promise<void> {
   const { missing } = await knownSchema(database);
   if (missing.length === 0) return;

@@ -11,6 +11,6 @@ const MODES: Record<AppReport["mode"], string> = {
 
 export function summaryOf(report: AppReport, { colors }: Terminal, dryRun: boolean): string {
   const { key, mode, reason, written, unchanged, deleted, bytes, seconds } = report;
-  const done = `${dryRun ? "would write" : "wrote"} ${written} files, ${unchanged} unchanged, ${deleted} deleted`;
+  const done = `${dryRun ? "would write" : "wrote"} ${written} ${written === 1 ? "file" : "files"}, ${unchanged} unchanged, ${deleted} deleted`;
   return `${colors.bold(key)}: ${done}, ${formatBytes(bytes)} in ${formatSeconds(seconds)} (${MODES[mode]}: ${reason})`;
 }

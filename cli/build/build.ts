@@ -15,7 +15,7 @@ import { type Elsewhere, openElsewhere } from "./elsewhere.ts";
 import { type AppReport, type Ending, endApp, removeApp } from "./ending.ts";
 import { type BuildProgress, type Meter, openMeter } from "./meter.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
-import { builtApps, chooseApps } from "./selection.ts";
+import { builtApps, chooseApps, refuseEmpty } from "./selection.ts";
 import { readSource, settleSource } from "./source.ts";
 import type { Change } from "./stage/changes.ts";
 import { recover, tellChanges } from "./stage/publish.ts";
@@ -113,6 +113,7 @@ async function buildApps(
   const { out, now, elsewhere, forced } = options;
   const source = await readSource(session);
   const all = await readApps(session, options);
+  refuseEmpty(all, out, source.source);
   const count = options.onProgress !== undefined;
   const chosen = chooseApps(all, options.apps).map((app) => ({
     app,

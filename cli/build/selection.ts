@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { App } from "../../shared/catalog.ts";
-import { isStateFile, readState, STATE_FOLDER } from "../../shared/state.ts";
+import { isStateFile, readState, STATE_FOLDER, type TreeState } from "../../shared/state.ts";
 
 export class UnknownAppError extends Error {
   constructor(keys: readonly string[], known: readonly string[]) {
@@ -22,9 +22,31 @@ export function chooseApps(all: readonly App[], keys: readonly string[] | null):
 
 /** The keys of the apps that a tree has, in byte order. */
 export function builtApps(out: string): string[] {
+  return builtStates(out)
+    .map(({ app }) => app.key)
+    .sort();
+}
+
+function builtStates(out: string): TreeState[] {
   const folder = join(out, STATE_FOLDER);
   if (!existsSync(folder)) return [];
   const states = readdirSync(folder).filter(isStateFile);
-  const keys = states.map((name) => readState(readFileSync(join(folder, name), "utf8"))?.app.key);
-  return keys.filter((key) => key !== undefined).sort();
+  return states.map((name) => readState(readFileSync(join(folder, name), "utf8"))).filter((state) => state !== null);
+}
+
+export class EmptyDatabaseError extends Error {
+  constructor(out: string, keys: readonly string[]) {
+    super(
+      `The database has no app, and the tree in ${out} is of ${keys.join(", ")}, from another database: nothing was changed. ` +
+        "Check --database-url (DATABASE_URL) and --data-dir. If the tree is to go, delete its folder.",
+    );
+    this.name = "EmptyDatabaseError";
+  }
+}
+
+/** Whoever has named the wrong database must not lose a tree. Throws EmptyDatabaseError. */
+export function refuseEmpty(all: readonly App[], out: string, source: string): void {
+  if (all.length > 0) return;
+  const others = builtStates(out).filter((state) => state.source !== source);
+  if (others.length > 0) throw new EmptyDatabaseError(out, others.map(({ app }) => app.key).sort());
 }

@@ -6,7 +6,7 @@ import { foreignness } from "../build/mode.ts";
 import { readSource } from "../build/source.ts";
 import type { Change } from "../build/stage/changes.ts";
 import { DONE, defineCommand } from "../command.ts";
-import { withDatabase } from "../database.ts";
+import { noAppText, withDatabase } from "../database.ts";
 import { type Restored, restoreTree } from "../deploy/restore.ts";
 import type { Store } from "../deploy/store.ts";
 import { openTarget, STORE_SETTINGS, type StoreSettings } from "../deploy/target.ts";
@@ -42,7 +42,7 @@ export const buildCommand = defineCommand({
     });
     if (target !== null && restored !== null) terminal.say(`${target.name}: ${restoredText(restored)}`);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
-    if (apps.length === 0) terminal.say("No app in the database: import a bundle first (precast import <folder>).");
+    if (apps.length === 0) terminal.say(noAppText(settings));
     for (const report of apps) terminal.say(summaryOf(report, terminal, settings.dryRun));
     if (settings.json)
       terminal.result("", { apps, seconds, ...(restored === null ? {} : { restored: restoredJson(restored) }) });

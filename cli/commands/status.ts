@@ -2,7 +2,7 @@
 import type { CommonName, Settings } from "../../shared/config.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
 import { DONE, defineCommand } from "../command.ts";
-import { withDatabase } from "../database.ts";
+import { noAppText, withDatabase } from "../database.ts";
 import { formatBytes, formatCounted } from "../format.ts";
 import { type TreeStanding, treeStanding } from "../standing.ts";
 
@@ -41,12 +41,7 @@ export const statusCommand = defineCommand({
     );
     const table = terminal.table(["App", "Type", "Published", "Entries", "Drafts"], rows);
     const trees = apps.map(({ key, tree }) => `${terminal.colors.bold(key)}: ${treeText(tree)}`);
-    terminal.result(
-      apps.length === 0
-        ? "No app in the database: import a bundle first (precast import <folder>)."
-        : [table, ...trees].join("\n"),
-      { apps },
-    );
+    terminal.result(apps.length === 0 ? noAppText(settings) : [table, ...trees].join("\n"), { apps });
     return DONE;
   },
 });

@@ -397,6 +397,20 @@ describe("the build of a small shop", () => {
     expect(await place.json<Built>("build")).toEqual({ apps: [], seconds: expect.any(Number) });
   });
 
+  test("leaves a tree alone that another database has made, where there is no app", async () => {
+    await place.run("build");
+    const before = tree();
+    const empty = await openStore("postgres");
+    const refused = await place.run("build", { DATABASE_URL: empty.url ?? "" });
+    expect([refused.code, refused.stdout]).toEqual([1, ""]);
+    expect(refused.stderr).toMatch(/^The database has no app, and the tree in out is of Shop, .*DATABASE_URL.*\n$/);
+    expect(tree()).toEqual(before);
+    await loadBundles(empty, [smallApp("other", ["A"])]);
+    expect(await place.run("build", { DATABASE_URL: empty.url ?? "" })).toMatchObject({ code: 0 });
+    expect(Object.keys(tree()).some((path) => path.includes(SHOP_FOLDER))).toBe(false);
+    await empty.close();
+  });
+
   test("keeps the files whole while a reader reads them", async () => {
     await place.run("build");
     const [page] = BYTES.filter(([path]) => path === "posts/page/1.json").map(([, bytes]) => bytes);
