@@ -1,9 +1,12 @@
 /** `precast verify`: compares the tree with live answers. */
 import { readApps } from "../../shared/apps.ts";
+import type { CommonName, Settings } from "../../shared/config.ts";
+import type { Session } from "../../shared/database/database.ts";
 import { builtApps, chooseApps } from "../build/selection.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
-import { withDatabase } from "../database.ts";
-import { type Verified, verifyApp, verifyGone } from "../verify.ts";
+import { noAppText, withDatabase } from "../database.ts";
+import { treeStanding } from "../standing.ts";
+import { type Verified, type VerifyOptions, verifyApp, verifyGone } from "../verify.ts";
 
 const MAX_LISTED = 100;
 
@@ -15,27 +18,61 @@ export const verifyCommand = defineCommand({
   examples: ["precast verify", "precast verify --app atlas --sample 500"],
   run: async ({ terminal }, settings) => {
     const progress = terminal.progress();
-    const onProgress = progress === null ? {} : { onProgress: progress.update };
-    const verified = await withDatabase(settings, (database) =>
-      database.transaction("read", async (session) => {
-        const all = await readApps(session, settings);
-        const reports: Verified[] = [];
-        for (const app of chooseApps(all, settings.apps)) {
-          reports.push(await verifyApp(session, app, { ...settings, ...onProgress }));
-        }
-        const gone = builtApps(settings.out).filter((key) => !all.some((app) => app.key === key));
-        return settings.apps === null ? [...reports, ...gone.map((key) => verifyGone(settings.out, key))] : reports;
-      }),
+    const options = { ...settings, ...(progress === null ? {} : { onProgress: progress.update }) };
+    const checked = await withDatabase(settings, (database) =>
+      database.transaction("read", (session) => checkApps(session, options)),
     ).finally(() => progress?.stop());
-    const differences = verified.flatMap((report) => report.differences);
-    const summary = verified.map(
-      ({ key, files, computed, differences: own }) =>
-        `${key}: ${files} files, ${computed} computed live, ${own.length} differences`,
-    );
-    const listed = differences.slice(0, MAX_LISTED).map(({ app, problem, file }) => `${app} ${file}: ${problem}`);
-    const rest = differences.length > MAX_LISTED ? [`… and ${differences.length - MAX_LISTED} more`] : [];
-    const advice = differences.length > 0 ? ["Run `precast build --full` to put the tree right."] : [];
-    terminal.result([...listed, ...rest, ...summary, ...advice].join("\n"), { apps: verified });
-    return differences.length > 0 ? DIFFERENT : DONE;
+    const text = checked.length === 0 ? noAppText(settings) : textOf(checked);
+    terminal.result(text, { apps: checked.map(({ verified }) => verified) });
+    return checked.some(isDifferent) ? DIFFERENT : DONE;
   },
 });
+
+/** Differences that are no news: there is no tree yet, or content has changed since it was built. */
+type Standing = "not built" | "behind" | "current";
+type Checked = { readonly verified: Verified; readonly standing: Standing };
+type Options = VerifyOptions & Settings<"apps" | CommonName>;
+
+function isDifferent({ verified }: Checked): boolean {
+  return verified.differences.length > 0;
+}
+
+async function checkApps(session: Session, options: Options): Promise<Checked[]> {
+  const all = await readApps(session, options);
+  const checked: Checked[] = [];
+  for (const app of chooseApps(all, options.apps)) {
+    const verified = await verifyApp(session, app, options);
+    checked.push({ verified, standing: await standingOf(session, app.key, options) });
+  }
+  if (options.apps !== null) return checked;
+  const gone = builtApps(options.out).filter((key) => !all.some((app) => app.key === key));
+  return [...checked, ...gone.map((key) => ({ verified: verifyGone(options.out, key), standing: "behind" as const }))];
+}
+
+async function standingOf(session: Session, key: string, options: Options): Promise<Standing> {
+  const standing = await treeStanding(session, key, options);
+  if (standing === null) return "not built";
+  return standing.current ? "current" : "behind";
+}
+
+function textOf(checked: readonly Checked[]): string {
+  const built = checked.filter(({ standing }) => standing !== "not built");
+  const differences = built.flatMap(({ verified }) => verified.differences);
+  const listed = differences.slice(0, MAX_LISTED).map(({ app, problem, file }) => `${app} ${file}: ${problem}`);
+  const rest = differences.length > MAX_LISTED ? [`… and ${differences.length - MAX_LISTED} more`] : [];
+  return [...listed, ...rest, ...checked.map(summaryOf), ...adviceOf(checked.filter(isDifferent))].join("\n");
+}
+
+function summaryOf({ verified, standing }: Checked): string {
+  const { key, files, computed, differences } = verified;
+  const what = `${key}: ${files} files, ${computed} computed live, ${differences.length} differences`;
+  return standing === "not built" ? `${what}: its tree is not built` : what;
+}
+
+function adviceOf(different: readonly Checked[]): string[] {
+  const standings = different.map(({ standing }) => standing);
+  if (standings.includes("current")) return ["Run `precast build --full` to put the tree right."];
+  if (standings.includes("behind"))
+    return ["Content has changed since the tree was built: run `precast build`, and verify again."];
+  return standings.length > 0 ? ["Run `precast build`."] : [];
+}

@@ -145,6 +145,17 @@ test("lists in words what differs, and says what to do", async () => {
   expect((await place.run("verify --quiet")).stdout).toBe(stdout);
 });
 
+test("tells a tree that is behind, or not built, from one that is wrong", async () => {
+  await place.take(shopWithout(1));
+  const behind = await place.run("verify");
+  expect([behind.code, behind.stdout]).toEqual([2, expect.stringMatching(/has changed since .* `precast build`, and/)]);
+  const { stdout } = await place.run("verify --out nowhere");
+  expect(stdout).toMatch(/^Shop: .*: its tree is not built\nRun `precast build`\.\n$/);
+  await place.run("build");
+  writeFileSync(inOut("posts/page/1.json"), "{}");
+  expect((await place.run("verify")).stdout).toContain("Run `precast build --full` to put the tree right.");
+});
+
 test("computes with --sample so many answers, or all, and still looks for every file", async () => {
   for (const sample of [1, 5, SHOP_SIZE - 1, SHOP_SIZE, SHOP_SIZE + 1]) {
     const { apps } = await place.json<Report>(`verify --sample ${sample}`);
