@@ -10,7 +10,7 @@ export function describeFailure(error: unknown): string {
   if (error instanceof LockedError) return describeLock(error);
   if (error instanceof HostEndedFault) return HOST_ENDED;
   if (error instanceof DatabaseFault) {
-    return `The database did not answer (${error.message}). Check that it runs and that DATABASE_URL is right.`;
+    return `The database did not answer (${error.message}). Check that it runs and that --database-url (DATABASE_URL) is right.`;
   }
   if (!(error instanceof Error)) return String(error);
   return KNOWN_ERRORS[(error as NodeJS.ErrnoException).code ?? ""]?.(error) ?? error.message;
@@ -30,10 +30,14 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
   // read_only_sql_transaction
   "25006": ({ message }) =>
     `The database may only be read (${message}). Use its primary (--database-url, or DATABASE_URL).`,
-  EADDRINUSE: () => "The port is in use. Choose another with --port, or stop what listens there.",
+  EADDRINUSE: (error) => {
+    const { port } = error as { readonly port?: number };
+    return `The port${port === undefined ? "" : ` ${port}`} is in use. Choose another with --port, or stop what listens there.`;
+  },
+  ENOTFOUND: ({ message }) => `No address has that name (${message}). Give one of this machine's with --host.`,
   EACCES: ({ path }) => `No permission for ${path ?? "the port"}. Choose another with --out, --data-dir or --port.`,
   EROFS: ({ path }) => `${path} is on a read-only disk. Choose another folder with --out or --data-dir.`,
   ENOSPC: () => "The disk is full. What was there before is intact; make room and run the command again.",
-  EEXIST: ({ path }) => `${path} is a file and no folder. Choose another with --out or --data-dir.`,
-  ENOTDIR: ({ path }) => `${path} leads through a file. Choose another folder with --out or --data-dir.`,
+  EEXIST: ({ path }) => `${path} is a file and no folder. Name another (--out, --data-dir, --write).`,
+  ENOTDIR: ({ path }) => `${path} leads through a file. Name another folder (--out, --data-dir, --write).`,
 };

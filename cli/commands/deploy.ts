@@ -1,7 +1,7 @@
 /** `precast deploy`: brings the tree to where a CDN reads it. */
 import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
 import { DONE, defineCommand } from "../command.ts";
-import { type Deployed, deployTree } from "../deploy/deploy.ts";
+import { type Deployed, deployTree, TooManyDeletionsError } from "../deploy/deploy.ts";
 import type { Plan } from "../deploy/plan.ts";
 import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge/purge.ts";
 import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
@@ -38,7 +38,8 @@ export const deployCommand = defineCommand({
     const { target, purge } = openEnds(text, settings, now);
     const permit = untilStopped(stopped());
     const deployed = await deploy(target, purge, settings, terminal, permit);
-    if (!settings.dryRun) await waitFor(deployed, settings, now, permit);
+    if (settings.dryRun) foretellRefusal(deployed, settings, terminal);
+    else await waitFor(deployed, settings, now, permit);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     tell(terminal, target.store.name, deployed, settings.dryRun, seconds);
     return DONE;
@@ -81,6 +82,11 @@ function deploy(
     onProgress: progress?.update,
     onPlan: settings.dryRun ? (plan: Plan) => sayPlan(terminal, plan) : undefined,
   }).finally(() => progress?.stop());
+}
+
+function foretellRefusal({ deleted }: Deployed, { force, maxDelete }: DeploySettings, { warn }: Terminal): void {
+  if (!force && deleted > maxDelete)
+    warn(`The deploy itself would be refused: ${new TooManyDeletionsError(deleted, maxDelete).message}`);
 }
 
 async function waitFor(

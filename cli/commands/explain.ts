@@ -57,9 +57,10 @@ export const explainCommand = defineCommand({
   },
 });
 
-/** The base path may be left out. */
+/** The base path may be left out, and the origin stand before it. */
 function targetOf(argument: string): string {
-  const path = argument.startsWith("/") ? argument : `/${argument}`;
+  const target = argument.replace(/^https?:\/\/[^/?#]*/, "");
+  const path = target.startsWith("/") ? target : `/${target}`;
   return /^\/api\/v1(\/|$)/.test(path) ? path : `/api/v1${path}`;
 }
 

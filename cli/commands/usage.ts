@@ -1,7 +1,11 @@
 /** `precast usage`: what was counted, when, what cost most, and what could have been free. */
+import { readApps } from "../../shared/apps.ts";
+import type { App } from "../../shared/catalog.ts";
 import { ConfigError } from "../../shared/config.ts";
+import { UnknownAppError } from "../build/selection.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
+import type { Terminal } from "../terminal.ts";
 import { csvOf, reportUsage, textOf } from "../usage/report.ts";
 import { readUsage } from "../usage/rows.ts";
 
@@ -13,10 +17,23 @@ export const usageCommand = defineCommand({
   examples: ["precast usage", "precast usage --app atlas --since 2026-01-01 --until 2026-01-31 --csv"],
   run: async ({ terminal }, { oneApp, since, until, csv, ...settings }) => {
     if (csv && settings.json) throw new ConfigError(["--csv and --json exclude each other: give one of them."]);
+    if (since !== null && until !== null && since > until)
+      throw new ConfigError([`--since ${since} is later than --until ${until}: give a day that is not.`]);
     const range = { app: oneApp, since, until };
-    const report = reportUsage(await withDatabase(settings, (database) => readUsage(database, range)), range);
+    const rows = await withDatabase(settings, async (database) => {
+      const rows = await readUsage(database, range);
+      // What was counted outlives its app.
+      if (rows.length === 0 && oneApp !== null) warnOfStranger(await readApps(database, settings), oneApp, terminal);
+      return rows;
+    });
+    const report = reportUsage(rows, range);
     if (csv) terminal.print(csvOf(report));
     else terminal.result(textOf(report, terminal), report);
     return DONE;
   },
 });
+
+function warnOfStranger(all: readonly App[], key: string, { warn }: Terminal): void {
+  const known = all.map((app) => app.key);
+  if (!known.includes(key)) warn(new UnknownAppError([key], known).message);
+}

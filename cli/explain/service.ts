@@ -20,7 +20,7 @@ export function serviceOf({ root, ran }: QueryPlan, plan: Plan, entries: number 
   const read = ran ? readBy(scan.node) : null;
   const service = { indexes: scan.indexes, read };
   if (isServed(scan)) return { ...service, by_index: true, sentence: servedSentence(scan, read, entries) };
-  const sentence = `${readSentence(read, entries)} ${helpOf(plan, scan, entries)}`;
+  const sentence = `${readSentence(scan, read, entries)} ${helpOf(plan, scan, entries)}`;
   return { ...service, by_index: false, sentence };
 }
 
@@ -80,13 +80,14 @@ function servedSentence({ node, indexes }: Scan, read: number | null, entries: n
   return `${served}: reads ${formatCount(read)}${of} entries${left}.`;
 }
 
-function readSentence(read: number | null, entries: number | null): string {
-  if (read === null || entries === null) return "Reads every entry of the type: no index served.";
-  if (read < entries)
-    return `Reads ${formatCount(read)} of the type's ${formatCount(entries)} entries: no index served.`;
+/** An index may give the entries of the type, or their order, and find none of those that are wanted. */
+function readSentence({ indexes }: Scan, read: number | null, entries: number | null): string {
+  const why = indexes.length === 0 ? "no index served" : "no index found those that are wanted";
+  if (read === null || entries === null) return `Reads every entry of the type: ${why}.`;
+  if (read < entries) return `Reads ${formatCount(read)} of the type's ${formatCount(entries)} entries: ${why}.`;
   const others = read - entries;
   const more = others > 0 ? `, and ${formatCount(others)} rows beside them` : "";
-  return `Reads all ${formatCount(entries)} entries of the type${more}: no index served.`;
+  return `Reads all ${formatCount(entries)} entries of the type${more}: ${why}.`;
 }
 
 /** With so many entries reading them all takes a few milliseconds, and an index hardly less. */

@@ -75,6 +75,25 @@ Shop: drop fields, it names all that a list shows; drop sort=-published_at, it i
     expect(await inWords("--app nobody --since 2026-01-01")).toBe("0 counted requests\n");
   });
 
+  test("tells an app that is not there from one that nothing was counted of", async () => {
+    await store.database.execute("INSERT INTO precast.apps (key) VALUES ('quiet') ON CONFLICT DO NOTHING");
+    expect(await place.run("usage --app quiet")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^0 counted/),
+    });
+    const { code, stdout, stderr } = await place.run("usage --app nope");
+    expect([code, stdout]).toEqual([0, "0 counted requests\n"]);
+    expect(stderr).toContain("No app has the key nope. Apps in the database: quiet.");
+  });
+
+  test("refuses days of which the first is later than the last", async () => {
+    const { code, stderr } = await place.run("usage --since 2026-01-05 --until 2026-01-04");
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^--since 2026-01-05 is later than --until 2026-01-04.*\n$/),
+    ]);
+  });
+
   test("draws as wide as the terminal is", () => {
     const command = `stty cols 60; ${process.execPath} ${MAIN} usage --until 2026-01-01`;
     const { stdout } = spawnSync("script", ["-qec", command, "/dev/null"], {

@@ -241,6 +241,8 @@ describe("what is looked at first", () => {
     const before = new Map(s3.objects);
     const { code, stdout, stderr } = await place.run(`deploy ${TARGET} --max-delete 3`, s3.env);
     expect([code, stdout]).toEqual([1, ""]);
+    const foretold = await place.run(`deploy ${TARGET} --max-delete 3 --dry-run`, s3.env);
+    expect([foretold.code, foretold.stderr]).toEqual([0, expect.stringContaining(stderr.trim())]);
     const [, count] = /^This would delete (\d+) files, and --max-delete is 3: nothing was changed\./.exec(stderr) ?? [];
     expect(Number(count)).toBeGreaterThan(3);
     expect(s3.objects).toEqual(before);
