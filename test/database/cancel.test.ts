@@ -35,6 +35,21 @@ test("what ends by itself while others are cancelled is not cancelled", async ()
   expect([await first, await second]).toEqual([true, false]);
 });
 
+test("what is given up at one moment is cancelled one after another", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  const awaitTurn = openCancellations();
+  const had: number[] = [];
+  const turns = [1, 2, 3].map((number) => awaitTurn(new Promise(() => {})).then(() => had.push(number)));
+  vi.useRealTimers();
+  const seen: number[][] = [];
+  for (const turn of turns) {
+    await turn;
+    seen.push([...had]);
+  }
+  // Each had a wait of its own: no two came in the same turn of the event loop.
+  expect(seen).toEqual([[1], [1, 2], [1, 2, 3]]);
+});
+
 describe("on PostgreSQL", () => {
   let url: string;
   let database: Database;
