@@ -13,9 +13,8 @@ export const importCommand = defineCommand({
   run: async ({ terminal }, settings, folder) => {
     const report = await withDatabase(settings, (database) => importBundle(database, folder, settings));
     const { app, types, fields, entries } = report;
-    const verb = settings.dryRun ? "would be" : "were";
-    terminal.say(`${terminal.colors.bold(app)}: entries ${verb} ${changesText(entries)}`);
-    terminal.say(`types ${changesText(types)}; fields ${changesText(fields)}`);
+    const changes = `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;
+    terminal.say(`${terminal.colors.bold(app)}: ${settings.dryRun ? "would have " : ""}${changes}`);
     if (settings.json) terminal.result("", report);
     return DONE;
   },
