@@ -42,12 +42,20 @@ export async function writeApp(session: Session, { key, name, media_base_url }: 
   return row?.[0] as string;
 }
 
-/** The content types of an app that a bundle describes, by slug and row id. */
-export async function typeIds(session: Session, app: string): Promise<ReadonlyMap<string, string>> {
+/** `isNew` says that this transaction has made the type, and that it has no entries: nobody else can write any by then. */
+export type TypeRow = { readonly id: string; readonly isNew: boolean };
+
+/** The content types of an app by their slugs. */
+export async function readTypeRows(session: Session, app: string): Promise<ReadonlyMap<string, TypeRow>> {
   const rows = await session.query(
-    sql("SELECT slug, id::text FROM precast.content_types WHERE app_id = $1::integer", [app]),
+    sql(
+      `SELECT slug, id::text, (begun_in = pg_current_xact_id()
+         AND NOT EXISTS (SELECT FROM precast.entries WHERE content_type_id = type.id))::text
+       FROM precast.content_types AS type WHERE app_id = $1::integer`,
+      [app],
+    ),
   );
-  return new Map(rows as [string, string][]);
+  return new Map(rows.map(([slug, id, isNew]) => [slug as string, { id: id as string, isNew: isNew === "true" }]));
 }
 
 export async function writeTypes(session: Session, app: string, types: readonly BundleType[]): Promise<Changes> {

@@ -9,7 +9,8 @@ import {
   findClashes,
   type Pruned,
   pruneDefinitions,
-  typeIds,
+  readTypeRows,
+  type TypeRow,
   writeApp,
   writeFields,
   writeTypes,
@@ -93,7 +94,7 @@ async function write(
   const types = await writeTypes(session, id, bundle.types);
   const fields = await writeFields(session, id, bundle.types);
   await refuseClashes(session, id, bundle.types);
-  const ids = await typeIds(session, id);
+  const rows = await readTypeRows(session, id);
   let entries = pruned.entries;
   let done = 0;
   for (const type of bundle.types) {
@@ -102,7 +103,10 @@ async function write(
       intake.more();
       onProgress?.({ stage: "writing", entries: done, total });
     };
-    entries = addChanges(entries, await writeType(session, bundle, type, ids.get(type.slug) as string, prune, advance));
+    entries = addChanges(
+      entries,
+      await writeType(session, bundle, type, rows.get(type.slug) as TypeRow, prune, advance),
+    );
   }
   return {
     app: app.key,
@@ -116,7 +120,7 @@ async function writeType(
   session: Session,
   bundle: Bundle,
   type: BundleType,
-  id: string,
+  row: TypeRow,
   prune: boolean,
   advance: (count: number) => void,
 ): Promise<Changes> {
@@ -127,7 +131,7 @@ async function writeType(
   let writing = Promise.resolve(NO_CHANGES);
   for await (const batch of readEntries(bundle, type, seen, problems)) {
     changes = addChanges(changes, await writing);
-    writing = writeEntries(session, id, batch).then((written) => {
+    writing = writeEntries(session, row, batch).then((written) => {
       advance(batch.length);
       return written;
     });
@@ -136,7 +140,7 @@ async function writeType(
   }
   changes = addChanges(changes, await writing);
   refuse(problems);
-  return prune ? addChanges(changes, await pruneEntries(session, id, seen)) : changes;
+  return prune && !row.isNew ? addChanges(changes, await pruneEntries(session, row, seen)) : changes;
 }
 
 async function refuseClashes(session: Session, app: string, types: readonly BundleType[]): Promise<void> {

@@ -17,14 +17,20 @@ CREATE INDEX value_counts_fresh ON precast.value_counts (content_type_id) WHERE 
 
 ALTER TABLE precast.value_counts SET (autovacuum_vacuum_scale_factor = 0.2, autovacuum_vacuum_threshold = 1000);
 
--- The values that an entry has in the slots of a map. Inlined.
+-- An entry's value in a slot. Inlined: its columns are read, and never the entry as a whole, with all that is long in it.
+CREATE FUNCTION precast.slot_value(entry precast.entries, slot text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE slot WHEN 't1' THEN entry.t1 WHEN 't2' THEN entry.t2 WHEN 't3' THEN entry.t3 WHEN 't4' THEN entry.t4
+    WHEN 't5' THEN entry.t5 WHEN 't6' THEN entry.t6 WHEN 't7' THEN entry.t7 WHEN 't8' THEN entry.t8
+    WHEN 'n1' THEN entry.n1::text WHEN 'n2' THEN entry.n2::text WHEN 'n3' THEN entry.n3::text
+    WHEN 'n4' THEN entry.n4::text WHEN 'n5' THEN entry.n5::text WHEN 'n6' THEN entry.n6::text END
+$$;
+
+-- The values that an entry has in the slots of a map. Inlined: the map is then taken apart once for all entries.
 CREATE FUNCTION precast.counted_values(entry precast.entries, map jsonb) RETURNS TABLE (slot text, value text)
 LANGUAGE sql STABLE AS $$
-  SELECT held.slot, CASE WHEN map -> held.slot ->> 1 IN ('select', 'boolean', 'relation') THEN held.value END
-  FROM (VALUES ('t1', entry.t1), ('t2', entry.t2), ('t3', entry.t3), ('t4', entry.t4), ('t5', entry.t5), ('t6', entry.t6),
-    ('t7', entry.t7), ('t8', entry.t8), ('n1', entry.n1::text), ('n2', entry.n2::text), ('n3', entry.n3::text),
-    ('n4', entry.n4::text), ('n5', entry.n5::text), ('n6', entry.n6::text)) AS held(slot, value)
-  WHERE held.value IS NOT NULL AND map ? held.slot
+  SELECT held.slot, CASE WHEN held.field ->> 1 IN ('select', 'boolean', 'relation') THEN precast.slot_value(entry, held.slot) END
+  FROM jsonb_each(map) AS held(slot, field)
+  WHERE precast.slot_value(entry, held.slot) IS NOT NULL
 $$;
 
 -- The slots of a map that are counted in pairs, for lists with two filters: five at most, which makes ten pairs, for each is a row
@@ -37,14 +43,7 @@ $$;
 
 ALTER TABLE precast.slots ADD paired text[] NOT NULL GENERATED ALWAYS AS (precast.paired_slots(map)) STORED;
 
--- Inlined, as what follows: an entry's columns are read, and never the entry as a whole, with all that is long in it.
-CREATE FUNCTION precast.slot_value(entry precast.entries, slot text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT CASE slot WHEN 't1' THEN entry.t1 WHEN 't2' THEN entry.t2 WHEN 't3' THEN entry.t3 WHEN 't4' THEN entry.t4
-    WHEN 't5' THEN entry.t5 WHEN 't6' THEN entry.t6 WHEN 't7' THEN entry.t7 WHEN 't8' THEN entry.t8
-    WHEN 'n1' THEN entry.n1::text WHEN 'n2' THEN entry.n2::text WHEN 'n3' THEN entry.n3::text
-    WHEN 'n4' THEN entry.n4::text WHEN 'n5' THEN entry.n5::text WHEN 'n6' THEN entry.n6::text END
-$$;
-
+-- Inlined, as slot_value.
 CREATE FUNCTION precast.paired_values(entry precast.entries, slots text[]) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT ARRAY[precast.slot_value(entry, slots[1]), precast.slot_value(entry, slots[2]), precast.slot_value(entry, slots[3]),
     precast.slot_value(entry, slots[4]), precast.slot_value(entry, slots[5])]
@@ -63,8 +62,9 @@ LANGUAGE sql STABLE AS $$
   WHERE octet_length(held[one]) <= 500 AND octet_length(held[other]) <= 500
 $$;
 
--- Of the pairs, here as below: many entries have the same values in all of the slots, and are counted together first.
-CREATE FUNCTION precast.recount_values(type_id integer) RETURNS void LANGUAGE sql AS $$
+-- Of the pairs, here as below: many entries have the same values in all of the slots, and are counted together first. To compile
+-- the plan would take as long as to run it.
+CREATE FUNCTION precast.recount_values(type_id integer) RETURNS void LANGUAGE sql SET jit = off AS $$
   DELETE FROM precast.value_counts WHERE content_type_id = type_id;
   INSERT INTO precast.value_counts (content_type_id, slot, value, change, fresh)
   SELECT type_id, counted.slot, counted.value, count(*), false
@@ -110,7 +110,7 @@ CREATE FUNCTION precast.fold_values(type_id integer) RETURNS void LANGUAGE sql A
 $$;
 
 CREATE FUNCTION precast.count_values_of_some() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
   sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
@@ -139,7 +139,7 @@ END
 $$;
 
 CREATE FUNCTION precast.count_changed_values() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   -- Whoever fills slots anew counts anew what they hold.
   IF current_setting('precast.filling', true) = 'on' THEN
