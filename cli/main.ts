@@ -36,6 +36,7 @@ const program = new Program("precast")
 
 for (const command of commands) {
   const sub = program.command(command.name).description(command.describes).exitOverride();
+  sub.showHelpAfterError(`(see precast ${command.name} --help)`);
   if (command.argument !== null) sub.argument(command.argument);
   const names = [...command.settings, ...COMMON];
   for (const name of names) addOption(sub, name);

@@ -113,7 +113,8 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   await needSchema(database).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault)) throw error;
     const others = replicas.all.some(({ standing }) => standing().kind === "used") ? BY_REPLICAS : REFUSED;
-    log.warn(`The database does not answer. Free requests are served from the tree, ${others} until it is back.`);
+    const away = `The database does not answer (${error.message})`;
+    log.warn(`${away}. Free requests are served from the tree, ${others} until it is back.`);
   });
   needCopies(replicas.all);
   replicas.tell(log.warn);
