@@ -1,9 +1,8 @@
 /** Makes up three requests that show a newcomer an app: the catalog, one free filter or page, and a search. */
 import { type App, type ContentType, findField, searchableFields } from "../shared/catalog.ts";
 
-/** curl commands; none when there is no app. */
-export function requestsToTry(url: string, app: App | null): string[] {
-  if (app === null) return [];
+/** curl commands. */
+export function requestsToTry(url: string, app: App): string[] {
   const type = app.types.find((candidate) => searchableFields(candidate).length > 0) ?? app.types[0];
   const paths = type === undefined ? ["_schemas"] : ["_schemas", pagePath(type), searchPath(type)];
   return paths.map((path) => `curl -H 'X-App-Key: ${app.key}' '${url}/api/v1/${path}'`);

@@ -124,8 +124,14 @@ async function serve(process: Process, databases: Databases): Promise<void> {
     const told = { url: server.url, ...(watched === null ? {} : { admin: watched.control.url }) };
     terminal.result(`${terminal.colors.green("Precast serves")} ${server.url}`, told);
     if (watched !== null) terminal.say(`Health and metrics: ${watched.control.url}`);
-    const tried = requestsToTry(server.url, await firstApp(settings.out));
-    if (tried.length > 0) terminal.say(`Try:\n${tried.map((request) => `  ${request}`).join("\n")}`);
+    const app = await firstApp(settings.out);
+    if (app === null) terminal.say(treelessText(settings));
+    else
+      terminal.say(
+        `Try:\n${requestsToTry(server.url, app)
+          .map((request) => `  ${request}`)
+          .join("\n")}`,
+      );
     const endWatch = settings.watch ? (await loadWatcher())(context, settings, database) : async () => {};
     await stop;
     watched?.control.drain();
@@ -134,6 +140,12 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   } finally {
     await watched?.control.close();
   }
+}
+
+/** Who has started it in the wrong folder is told so by this. */
+function treelessText({ out, databaseUrl, dataDir }: ServeSettings): string {
+  const database = databaseUrl === null ? `the embedded database in ${dataDir}` : "the database";
+  return `No tree in ${out}: everything is answered live, from ${database}.`;
 }
 
 /** Who does not watch builds nothing. */

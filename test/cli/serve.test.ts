@@ -89,6 +89,7 @@ describe("the start", () => {
 
   test("answers live without a tree", async () => {
     const server = await place.serve("--out nowhere");
+    await server.printed(/^No tree in nowhere: everything is answered live, from the database\.$/m);
     const { status, headers, text } = await server.get(FREE, asShop);
     expect([status, headers["cache-status"]]).toEqual([200, "precast; fwd=miss"]);
     await server.stop();
