@@ -1,18 +1,14 @@
 /** What the tables refuse, whoever writes them, and that the refusal says why. */
-import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ask, openDoor, openStore, type Store } from "../support/site.ts";
 
 const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
 
 let store: Store;
-let client: Client;
 
 beforeAll(async () => {
   store = await openStore("postgres");
-  client = new Client({ connectionString: store.url as string });
-  await client.connect();
-  await client.query(`
+  await store.database.execute(`
     INSERT INTO precast.apps (key) VALUES ('a');
     INSERT INTO precast.content_types (app_id, slug) SELECT id, 'posts' FROM precast.apps;
     INSERT INTO precast.fields (content_type_id, name, position, type, multiple, target)
@@ -24,18 +20,10 @@ beforeAll(async () => {
     INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
     SELECT id, '${ID}', 'published', '2026-01-20', '{"title": "One"}' FROM precast.content_types;`);
 });
-afterAll(async () => {
-  await client.end();
-  await store.close();
-});
-beforeEach(() => client.query("BEGIN"));
-afterEach(() => client.query("ROLLBACK"));
+afterAll(() => store.close());
 
-/** Deferred rules are looked at as at the end of the transaction. */
-async function write(statement: string): Promise<void> {
-  await client.query(statement);
-  await client.query("SET CONSTRAINTS ALL IMMEDIATE");
-}
+/** Rules that span rows are looked at when this commits. */
+const write = (statement: string) => store.database.execute(statement);
 
 const addField = (name: string, type: string, flag: "searchable" | "multiple" | null = null) =>
   `INSERT INTO precast.fields (content_type_id, name, position, type${flag === null ? "" : `, ${flag}`})
@@ -123,7 +111,6 @@ test("the first and the last instant that can be written are shown as they are",
   await write(
     setEntry(`published_at = '${first}', updated_at = '${last}', data = '{"seen": "9999-12-31T23:59:59.9999Z"}'`),
   );
-  await client.query("COMMIT");
   const door = await openDoor(store);
   const { json } = await ask(door.url, `/api/v1/posts/${ID}`, { appKey: "a" });
   await door.close();
