@@ -35,11 +35,18 @@ export async function withDatabase<T>(
   }
 }
 
+/** For people. Who is in the wrong folder is told so by the embedded one's. */
+export function databaseName({ databaseUrl, dataDir }: Settings<CommonName>): string {
+  return databaseUrl === null ? `the embedded database in ${dataDir}` : "the database";
+}
+
 /** What is said where a database holds no app. */
-export function noAppText({ databaseUrl, dataDir }: Settings<CommonName>): string {
-  return databaseUrl === null
-    ? `No app in the embedded database in ${dataDir}: import a bundle (precast import <folder>), or name a database with --database-url.`
-    : "No app in the database: import a bundle first (precast import <folder>).";
+export function noAppText(settings: Settings<CommonName>): string {
+  const remedy =
+    settings.databaseUrl === null
+      ? "import a bundle (precast import <folder>), or name a database with --database-url"
+      : "import a bundle first (precast import <folder>)";
+  return `No app in ${databaseName(settings)}: ${remedy}.`;
 }
 
 export async function needSchema(database: Database): Promise<void> {

@@ -22,16 +22,18 @@ export function chooseApps(all: readonly App[], keys: readonly string[] | null):
 
 /** The keys of the apps that a tree has, in byte order. */
 export function builtApps(out: string): string[] {
-  return builtStates(out)
-    .map(({ app }) => app.key)
-    .sort();
+  return builtStates(out).map(({ app }) => app.key);
 }
 
+/** By their keys in byte order: of ASCII, as keys are, a text's own order. */
 function builtStates(out: string): TreeState[] {
   const folder = join(out, STATE_FOLDER);
   if (!existsSync(folder)) return [];
   const states = readdirSync(folder).filter(isStateFile);
-  return states.map((name) => readState(readFileSync(join(folder, name), "utf8"))).filter((state) => state !== null);
+  return states
+    .map((name) => readState(readFileSync(join(folder, name), "utf8")))
+    .filter((state) => state !== null)
+    .sort((one, other) => (one.app.key < other.app.key ? -1 : 1));
 }
 
 export class EmptyDatabaseError extends Error {
@@ -48,5 +50,8 @@ export class EmptyDatabaseError extends Error {
 export function refuseEmpty(all: readonly App[], out: string, source: string): void {
   if (all.length > 0) return;
   const others = builtStates(out).filter((state) => state.source !== source);
-  if (others.length > 0) throw new EmptyDatabaseError(out, others.map(({ app }) => app.key).sort());
+  if (others.length > 0) {
+    const keys = others.map(({ app }) => app.key);
+    throw new EmptyDatabaseError(out, keys);
+  }
 }

@@ -1,7 +1,7 @@
 /** `precast deploy`: brings the tree to where a CDN reads it. */
 import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
 import { DONE, defineCommand } from "../command.ts";
-import { type Deployed, deployTree, TooManyDeletionsError } from "../deploy/deploy.ts";
+import { type Deployed, deletionsRefusal, deployTree } from "../deploy/deploy.ts";
 import type { Plan } from "../deploy/plan.ts";
 import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge/purge.ts";
 import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
@@ -84,9 +84,9 @@ function deploy(
   }).finally(() => progress?.stop());
 }
 
-function foretellRefusal({ deleted }: Deployed, { force, maxDelete }: DeploySettings, { warn }: Terminal): void {
-  if (!force && deleted > maxDelete)
-    warn(`The deploy itself would be refused: ${new TooManyDeletionsError(deleted, maxDelete).message}`);
+function foretellRefusal({ deleted }: Deployed, settings: DeploySettings, { warn }: Terminal): void {
+  const refusal = deletionsRefusal(deleted, settings);
+  if (refusal !== null) warn(`The deploy itself would be refused: ${refusal.message}`);
 }
 
 async function waitFor(

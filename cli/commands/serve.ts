@@ -17,7 +17,7 @@ import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { builtApps } from "../build/selection.ts";
 import { type Context, DONE, defineCommand, FAILED } from "../command.ts";
-import { databaseOptions, needSchema, QUERY_TIMEOUT } from "../database.ts";
+import { databaseName, databaseOptions, needSchema, QUERY_TIMEOUT } from "../database.ts";
 import { describeFailure } from "../failure.ts";
 import { machineId } from "../machine.ts";
 import { requestsToTry } from "../tour.ts";
@@ -125,13 +125,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
     terminal.result(`${terminal.colors.green("Precast serves")} ${server.url}`, told);
     if (watched !== null) terminal.say(`Health and metrics: ${watched.control.url}`);
     const app = await firstApp(settings.out);
-    if (app === null) terminal.say(treelessText(settings));
-    else
-      terminal.say(
-        `Try:\n${requestsToTry(server.url, app)
-          .map((request) => `  ${request}`)
-          .join("\n")}`,
-      );
+    terminal.say(app === null ? treelessText(settings) : tourText(server.url, app));
     const endWatch = settings.watch ? (await loadWatcher())(context, settings, database) : async () => {};
     await stop;
     watched?.control.drain();
@@ -142,10 +136,12 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   }
 }
 
-/** Who has started it in the wrong folder is told so by this. */
-function treelessText({ out, databaseUrl, dataDir }: ServeSettings): string {
-  const database = databaseUrl === null ? `the embedded database in ${dataDir}` : "the database";
-  return `No tree in ${out}: everything is answered live, from ${database}.`;
+function treelessText(settings: ServeSettings): string {
+  return `No tree in ${settings.out}: everything is answered live, from ${databaseName(settings)}.`;
+}
+
+function tourText(url: string, app: App): string {
+  return ["Try:", ...requestsToTry(url, app).map((request) => `  ${request}`)].join("\n");
 }
 
 /** Who does not watch builds nothing. */

@@ -28,9 +28,10 @@ export const verifyCommand = defineCommand({
   },
 });
 
-/** Differences that are no news: there is no tree yet, or content has changed since it was built. */
+/** What explains differences: there is no tree yet, or content has changed since it was built. */
 type Standing = "not built" | "behind" | "current";
-type Checked = { readonly verified: Verified; readonly standing: Standing };
+/** Without differences there is nothing to explain. */
+type Checked = { readonly verified: Verified; readonly standing: Standing | null };
 type Options = VerifyOptions & Settings<"apps" | CommonName>;
 
 function isDifferent({ verified }: Checked): boolean {
@@ -42,7 +43,8 @@ async function checkApps(session: Session, options: Options): Promise<Checked[]>
   const checked: Checked[] = [];
   for (const app of chooseApps(all, options.apps)) {
     const verified = await verifyApp(session, app, options);
-    checked.push({ verified, standing: await standingOf(session, app.key, options) });
+    const isClean = verified.differences.length === 0;
+    checked.push({ verified, standing: isClean ? null : await standingOf(session, app.key, options) });
   }
   if (options.apps !== null) return checked;
   const gone = builtApps(options.out).filter((key) => !all.some((app) => app.key === key));

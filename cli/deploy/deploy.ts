@@ -94,9 +94,17 @@ function refuseAbsent({ writes }: Plan, { elsewhere }: LocalTree, { out }: Deplo
   throw new UnfinishedTreeError(`${what}: nothing was changed. Run \`precast build --full\`, then deploy.`);
 }
 
-function refuseDeletions({ removes }: Plan, { force, maxDelete }: DeployOptions): void {
-  const count = removes.flat().length;
-  if (!force && count > maxDelete) throw new TooManyDeletionsError(count, maxDelete);
+/** Why so many deletions are refused; null where they are not. */
+export function deletionsRefusal(
+  count: number,
+  { force, maxDelete }: Pick<DeployOptions, "force" | "maxDelete">,
+): TooManyDeletionsError | null {
+  return !force && count > maxDelete ? new TooManyDeletionsError(count, maxDelete) : null;
+}
+
+function refuseDeletions({ removes }: Plan, options: DeployOptions): void {
+  const refusal = deletionsRefusal(removes.flat().length, options);
+  if (refusal !== null) throw refusal;
 }
 
 async function purge(plan: Plan, tree: LocalTree, before: Before, options: DeployOptions): Promise<number | null> {

@@ -12,14 +12,12 @@ BEGIN
   filterable AS (SELECT name FROM own WHERE type NOT IN ('rich_text', 'json') UNION SELECT name FROM stamps)
   SELECT format('content type "%s": ', kind.slug) || complaint INTO problem
   FROM precast.content_types AS kind, LATERAL (
-    SELECT format('filterable_fields cannot hold %s', coalesce('"' || name || '"', 'NULL')) FROM unnest(kind.filterable_fields) AS name
-      WHERE name NOT IN (SELECT filterable.name FROM filterable) IS NOT FALSE
-    UNION ALL
-    SELECT format('sortable_fields cannot hold %s', coalesce('"' || name || '"', 'NULL')) FROM unnest(kind.sortable_fields) AS name
-      WHERE name NOT IN (SELECT sortable.name FROM sortable) IS NOT FALSE
-    UNION ALL
-    SELECT format('summary_fields cannot hold %s', coalesce('"' || name || '"', 'NULL')) FROM unnest(kind.summary_fields) AS name
-      WHERE name NOT IN (SELECT own.name FROM own) IS NOT FALSE
+    SELECT format('%s cannot hold %s', list, coalesce('"' || name || '"', 'NULL'))
+      FROM (VALUES ('filterable_fields', kind.filterable_fields, ARRAY(SELECT filterable.name FROM filterable)),
+        ('sortable_fields', kind.sortable_fields, ARRAY(SELECT sortable.name FROM sortable)),
+        ('summary_fields', kind.summary_fields, ARRAY(SELECT own.name FROM own))) AS lists(list, names, allowed),
+        unnest(names) AS name
+      WHERE (name = ANY (allowed)) IS NOT TRUE
     UNION ALL
     SELECT format('default_sort cannot be "%s"', kind.default_sort)
       WHERE regexp_replace(kind.default_sort, '^-', '') NOT IN (SELECT sortable.name FROM sortable)
