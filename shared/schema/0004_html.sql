@@ -85,7 +85,8 @@ $$;
 CREATE FUNCTION precast.odd_html_text(html text) RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 DECLARE
   attributes text := '(?:[^>=]|=[ \t\n\f\r]*(?:"[^"]*(?:"|$)|''[^'']*(?:''|$)|(?![ \t\n\f\r"''])))*';
-  tag        text := '</?[a-z]' || attributes || '(?:>|$)';
+  -- A name ends at a blank, a slash or the end of the tag: what stands in it is no attribute.
+  tag        text := '</?[a-z][^ \t\n\f\r/>]*(?=[ \t\n\f\r/>]|$)' || attributes || '(?:>|$)';
   comment    text := '<!--(?:-?>|(?!-?>)(?:-?[^-]|--+(?:[^->!]|!(?!>)))*(?:--+!?>|-*!?$))';
   bogus      text := '<(?:!(?!--)|\?|/(?![a-z>]))[^>]*(?:>|$)|</>';
   silent     text := '<(?:script(?=[ \t\n\f\r/>])A>(?:[^<]|<(?!/script(?:[ \t\n\f\r/>]|$)))*(?:</scriptA(?:>|$)|$)'

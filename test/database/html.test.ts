@@ -117,6 +117,8 @@ const ODD = [
     "<a title='<script>'>",
     '<p title="<p x=\'">',
     "<b title=",
+    "<style=",
+    "<p='x>",
     "<i x = '",
     "&am<b>p;",
     "&<i>lt;</i>",
