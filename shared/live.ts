@@ -5,7 +5,7 @@ import { catalogBody, entryBody, listBody, schemaBody } from "./body.ts";
 import { type App, findType } from "./catalog.ts";
 import type { Query, Row, Session } from "./database/database.ts";
 import { DatabaseFault } from "./database/fault.ts";
-import { type Populated, readEntryRow, renderEntry } from "./entry.ts";
+import { type EntryRow, type Populated, readEntryRow, renderEntry, valueIn } from "./entry.ts";
 import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./plan.ts";
 import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
 import { shownOfEntry } from "./shown.ts";
@@ -152,14 +152,16 @@ function answerEntry(app: App, plan: EntryPlan, rows: readonly Row[]): Found | R
   const found = readEntryRow(first, 1);
   if (found === null) return entryNotFound();
   if (plan.refusal !== null) return plan.refusal;
-  const text = entryBody(renderEntry(app, plan.shown, found, populatedOf(app, plan, rows)));
+  const text = entryBody(renderEntry(app, plan.shown, found, populatedOf(app, plan, found, rows)));
   return { text, edition: first[EDITION] ?? null };
 }
 
-/** What stands for the UUIDs of the relations that are to be populated. */
-function populatedOf(app: App, plan: EntryPlan, rows: readonly Row[]): Populated {
+/**
+ * What stands for the UUIDs of the relations that are to be populated. A `multiple` relation in which the entry holds no array
+ * stays `null`.
+ */
+function populatedOf(app: App, plan: EntryPlan, found: EntryRow, rows: readonly Row[]): Populated {
   const populated = new Map<string, string>();
-  const own = readMultiples(plan, rows[0]);
   for (const field of plan.populate) {
     const target = findType(app, field.target ?? "");
     const entries = rows
@@ -168,13 +170,7 @@ function populatedOf(app: App, plan: EntryPlan, rows: readonly Row[]): Populated
       .filter((entry) => entry !== null);
     const texts = target === undefined ? [] : entries.map((entry) => renderEntry(app, shownOfEntry(target), entry));
     if (!field.multiple) populated.set(field.name, texts[0] ?? "null");
-    else if (own.has(field.name)) populated.set(field.name, `[${texts.join(",")}]`);
+    else if (valueIn(field, found) !== "null") populated.set(field.name, `[${texts.join(",")}]`);
   }
   return populated;
-}
-
-/** The `multiple` relations in which the entry holds an array: in the others `null` stays `null`. */
-function readMultiples(plan: EntryPlan, row: Row | undefined): ReadonlySet<string> {
-  const data = JSON.parse(row?.[2] ?? "{}") as Record<string, unknown>;
-  return new Set(plan.populate.map((field) => field.name).filter((name) => Array.isArray(data[name])));
 }

@@ -96,6 +96,22 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await titles("filter[price]=5")).toEqual(["desk"]);
   });
 
+  test("what does not fit a field any more is null, populated or not", async () => {
+    await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
+      SELECT id, 'parts', 2, 'json' FROM precast.content_types`);
+    await add(17, { title: "shelf", parts: [1, 2] });
+    await run("UPDATE precast.fields SET type = 'relation', multiple = true, target = 'goods' WHERE name = 'parts'");
+    const shown = async (target: string) =>
+      (await door.get(`/api/v1/goods/${target}`, { appKey: KEY })).json.data.parts;
+    expect(await shown(id(17))).toBeNull();
+    expect(await shown(`${id(17)}?populate=parts`)).toBeNull();
+    await run(`UPDATE precast.entries SET data = data || '{"parts": ["${id(11)}"]}' WHERE data ->> 'title' = 'shelf'`);
+    expect(await shown(id(17))).toEqual([id(11)]);
+    expect(await shown(`${id(17)}?populate=parts`)).toMatchObject([{ id: id(11), title: "desk", parts: null }]);
+    await run("DELETE FROM precast.entries WHERE data ->> 'title' = 'shelf'");
+    await run("DELETE FROM precast.fields WHERE name = 'parts'");
+  });
+
   test("a part of a text is found wherever it stands, and a beginning at the beginning alone", async () => {
     await add(16, { title: "sofa\n1lamp 100%_\\" });
     expect(await titles("filter[title][starts_with]=lamp")).toEqual(["lamp"]);
