@@ -76,7 +76,7 @@ CREATE FUNCTION precast.change_words() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   anew boolean := OLD.status <> 'published' OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)
-    OR current_setting('precast.refreshing', true) = 'on' OR EXISTS (
+    OR current_setting('precast.refreshing', true) IS NOT DISTINCT FROM 'on' OR EXISTS (
       SELECT FROM precast.slots CROSS JOIN jsonb_array_elements(searched) AS field
       WHERE content_type_id = NEW.content_type_id AND CASE field ->> 1
         WHEN 'rich_text' THEN OLD.rich -> (field ->> 0) IS DISTINCT FROM NEW.rich -> (field ->> 0)
@@ -117,7 +117,7 @@ CREATE TRIGGER change_words AFTER UPDATE ON precast.entries
   FOR EACH ROW WHEN (NEW.status = 'published' AND (OLD.status <> 'published'
     OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)
     OR OLD.published_at <> NEW.published_at OR OLD.data <> NEW.data OR OLD.rich <> NEW.rich
-    OR current_setting('precast.refreshing', true) = 'on'))
+    OR current_setting('precast.refreshing', true) IS NOT DISTINCT FROM 'on'))
   EXECUTE FUNCTION precast.change_words();
 CREATE TRIGGER forget_all_words AFTER TRUNCATE ON precast.entries
   FOR EACH STATEMENT EXECUTE FUNCTION precast.forget_all_words();

@@ -29,7 +29,11 @@ describe.each(ENGINES)("on %s", (engine) => {
     await store.close();
   });
 
-  const run = (text: string) => store.database.query(sql(text));
+  /** Over a connection of its own, where there can be several: no writer can lean on what another one's session has done. */
+  const run = (text: string) => {
+    store.database.renew();
+    return store.database.query(sql(text));
+  };
   const one = (number: number) => `content_type_id = ${TYPE} AND id = '${id(number)}'`;
   /** Ids of what is found, by their last digits, in the order of the answer; after that, of what should not be there. */
   const found = async (query: string): Promise<number[]> => {
