@@ -7,7 +7,12 @@ let opened = 0;
 /** The next batch is asked for before one is given: the database reads while the batch is worked on. */
 export async function* readBatches(session: Session, { text, values }: Query): AsyncGenerator<Row[]> {
   const name = `cursor_${++opened}`;
-  const fetch = () => session.query(sql(`FETCH ${BATCH} FROM ${name}`));
+  const fetch = () => {
+    const fetched = session.query(sql(`FETCH ${BATCH} FROM ${name}`));
+    // What goes wrong while a batch is worked on is thrown where the next is waited for, and ends nothing before.
+    fetched.catch(() => {});
+    return fetched;
+  };
   await session.query(sql(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, values));
   let next = fetch();
   try {

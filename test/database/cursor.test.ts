@@ -1,0 +1,47 @@
+/** What is read a batch at a time, and what is read ahead while a batch is worked on. */
+import { setImmediate } from "node:timers/promises";
+import { expect, inject, onTestFinished, test } from "vitest";
+import { readBatches } from "../../shared/database/cursor.ts";
+import { type Database, sql } from "../../shared/database/database.ts";
+import { DatabaseFault } from "../../shared/database/fault.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { until } from "../support/until.ts";
+
+const open = async (): Promise<Database> => {
+  const database = await openDatabase({
+    url: inject("postgresUrl"),
+    dataDir: "",
+    queryTimeout: null,
+    connections: 1,
+  });
+  onTestFinished(() => database.close());
+  return database;
+};
+
+/** The first batch is there at once, and the next takes longer than any test. */
+const ENDLESS = sql(
+  "SELECT n::text, CASE WHEN n > 250 THEN pg_sleep(600)::text END FROM generate_series(1, 1000) AS n",
+);
+
+test("a connection that is lost while a batch is worked on is told where the next is asked for", async () => {
+  const [reader, other] = [await open(), await open()];
+  const unheard: unknown[] = [];
+  const hear = (reason: unknown) => unheard.push(reason);
+  process.on("unhandledRejection", hear);
+  onTestFinished(() => void process.off("unhandledRejection", hear));
+  const reading = reader.transaction("read", async (session) => {
+    const [row] = await session.query(sql("SELECT pg_backend_pid()::text"));
+    const pid = row?.[0] ?? "";
+    for await (const rows of readBatches(session, ENDLESS)) {
+      expect(rows).toHaveLength(250);
+      const activity = sql("SELECT wait_event FROM pg_stat_activity WHERE pid = $1::int", [pid]);
+      await until("the next batch is read", async () => (await other.query(activity))[0]?.[0] === "PgSleep");
+      await other.query(sql("SELECT pg_terminate_backend($1::int)::text", [pid]));
+      await until("the connection is gone", async () => (await other.query(activity)).length === 0);
+      // By now the reader has been told, too, and what nobody hears of is told when the turn is over.
+      await setImmediate();
+    }
+  });
+  await expect(reading).rejects.toBeInstanceOf(DatabaseFault);
+  expect(unheard).toEqual([]);
+});
