@@ -154,6 +154,15 @@ describe("two builds at once", () => {
     expect(existsSync(lock())).toBe(false);
   });
 
+  test("what one that was killed has left in the trash is no obstacle either", async () => {
+    await buildInto(out);
+    for (const left of ["1", "2"]) mkdirSync(join(out, ".precast/trash", left, "s-shop"), { recursive: true });
+    await write(CHANGES);
+    expect(await place.run("build --full")).toMatchObject({ code: 0, stderr: "" });
+    expect(await differences(out)).toEqual([]);
+    expect(existsSync(join(out, ".precast/trash"))).toBe(false);
+  });
+
   test("of builds that start together each ends well or says who is building", async () => {
     await buildInto(out);
     await write(CHANGES);

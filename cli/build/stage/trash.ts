@@ -2,18 +2,19 @@
  * What a build throws away, in a folder of its own until it is deleted: file systems are slow to write where much has just
  * been deleted, and slow to rename where each new file frees the blocks of an old one.
  */
-import { linkSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { linkSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { STATE_FOLDER } from "../../../shared/state.ts";
 
 const TRASH = `${STATE_FOLDER}/trash`;
 
-/** A name that nothing in the trash has. */
+/** A name that nothing in the trash has: a build that died may have left some of it. */
 function freshName(out: string): string {
   const trash = join(out, TRASH);
   mkdirSync(trash, { recursive: true });
-  return join(trash, String(readdirSync(trash).length));
+  return join(trash, randomUUID());
 }
 
 /** Moves a folder of the tree into the trash. */
