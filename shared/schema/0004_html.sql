@@ -57,9 +57,10 @@ BEGIN
 END
 $$;
 
--- Does a tag begin or end a block? `tag` begins with `<`. Inlined.
+-- Does a tag begin or end a block? `tag` begins with `<`. Inlined. Here as below letters are those of ASCII, whatever language the
+-- database has: in some an `I` is no capital `i`.
 CREATE FUNCTION precast.is_block(tag text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT lower(substring(tag FROM '^</?([^ \t\n\f\r/>]+)')) IN (
+  SELECT lower(substring(tag FROM '^</?([^ \t\n\f\r/>]+)') COLLATE "C") IN (
     'address', 'article', 'aside', 'blockquote', 'body', 'br', 'caption', 'center', 'col', 'colgroup', 'dd', 'details',
     'dialog', 'dir', 'div', 'dl', 'dt', 'fieldset', 'figcaption', 'figure', 'footer', 'form', 'frame', 'frameset', 'h1',
     'h2', 'h3', 'h4', 'h5', 'h6', 'head', 'header', 'hgroup', 'hr', 'html', 'legend', 'li', 'listing', 'main', 'menu',
@@ -106,14 +107,14 @@ $$;
 -- The text of HTML, most of which is plain: what is not is left to `odd_html_text`, which takes longer.
 CREATE FUNCTION precast.html_text(html text) RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 DECLARE
-  shown  text := html;
+  shown  text COLLATE "C" := html;
   pieces text[];
 BEGIN
   IF strpos(html, '<') = 0 THEN
     RETURN precast.decode_references(html);
   END IF;
   -- Most comments are where nothing but text could be. One leaves markup, so that what stood around it makes no tag.
-  IF strpos(html, '<!--') > 0 AND html !~* '<(?:script|style)|<[a-z/!?][^>]*<!--|<!---?>|--!>' THEN
+  IF strpos(html, '<!--') > 0 AND shown !~* '<(?:script|style)|<[a-z/!?][^>]*<!--|<!---?>|--!>' THEN
     shown := regexp_replace(html, '<!--.*?(?:-->|$)', '<!>', 'g');
   END IF;
   -- What follows reads text that is cut at each `>`: no quoted value may hold one, and no tag may cut a reference or begin in
@@ -121,7 +122,7 @@ BEGIN
   IF shown ~* '<(?:!(?!>)|script|style|/[^a-z]|[^>]*<)'
     OR strpos(shown, '=') > 0 AND shown ~ '=\s*(?:"[^">]*(?:>|$)|''[^''>]*(?:>|$))'
     OR strpos(shown, '&') > 0 AND shown ~ '&#?[A-Za-z0-9]*<' THEN
-    RETURN precast.odd_html_text(html);
+    RETURN precast.odd_html_text(html COLLATE "C");
   END IF;
   -- Most tags are these, and no others are left in most texts.
   shown := replace(replace(replace(replace(replace(replace(shown,

@@ -1,9 +1,12 @@
 /** Rich text is searched as the text that a reader sees, however its HTML is written, in both databases alike. */
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { migrate } from "../../shared/schema/migrate.ts";
 import { textOfHtml } from "../support/model-html.ts";
 import { wordsOf } from "../support/model-search.ts";
+import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 
 const TEXTS = [
@@ -167,4 +170,17 @@ describe.each(ENGINES)("on %s", (engine) => {
       { numRuns: 500 },
     );
   });
+});
+
+test("tags are the same in a database of a language whose small I has no dot", async () => {
+  const url = await createDatabase(inject("postgresUrl"), "turkish", "tr");
+  const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });
+  onTestFinished(async () => {
+    await database.close();
+    await dropDatabase(url);
+  });
+  await migrate(database);
+  const html = "<DIV>one</DIV>two<LI>three<SCRIPT>four</SCRIPT><I>five</I><!-- <SCRIPT> -->";
+  const rows = await database.query(sql("SELECT precast.words(precast.html_text($1))", [html]));
+  expect(rows).toEqual([[" one  two  threefive "]]);
 });

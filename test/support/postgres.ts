@@ -546,11 +546,15 @@ function environment(): NodeJS.ProcessEnv {
 
 // ---- Databases
 
-/** Makes an empty database and returns its URL. `name` is how its name begins; the rest makes it unique. */
-export async function createDatabase(adminUrl: string, name = "test"): Promise<string> {
+/**
+ * Makes an empty database and returns its URL. `name` is how its name begins; the rest makes it unique. `language` is an ICU
+ * locale.
+ */
+export async function createDatabase(adminUrl: string, name = "test", language?: string): Promise<string> {
   const unique = `${name.slice(0, 40)}_${randomBytes(6).toString("hex")}`;
   // From template0, to which nobody connects: a template in use cannot be copied.
-  await ask(adminUrl, `CREATE DATABASE ${escapeIdentifier(unique)} TEMPLATE template0`);
+  const locale = language === undefined ? "" : `LOCALE_PROVIDER icu ICU_LOCALE '${language}' LOCALE 'C'`;
+  await ask(adminUrl, `CREATE DATABASE ${escapeIdentifier(unique)} TEMPLATE template0 ${locale}`);
   return withDatabase(adminUrl, unique);
 }
 
