@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type AppDefaults, readApp } from "../shared/apps.ts";
 import { type Session, sql } from "../shared/database/database.ts";
 import { readState, stateFileOf, type TreeState } from "../shared/state.ts";
-import { readSource } from "./build/source.ts";
+import { isOf, readSource } from "./build/source.ts";
 import { readText } from "./build/stage/folder.ts";
 import { unseenSql } from "./build/update/delta.ts";
 
@@ -26,8 +26,7 @@ export async function treeStanding(
   const state = readState(readText(join(settings.out, stateFileOf(key))) ?? "");
   if (state === null) return null;
   const { built_at, files, bytes } = state;
-  const { source } = await readSource(session);
-  const known = source === state.source;
+  const known = isOf(await readSource(session), state);
   const [changed, removed] = known ? await countChanges(session, key, state.snapshot) : [null, null];
   const begun = known ? await findBegun(session, key, state.snapshot) : [];
   const redefined = [...new Set([...(await findRedefined(session, key, state, settings)), ...begun])].sort();

@@ -4,7 +4,7 @@
 import { segment } from "./address.ts";
 import type { App } from "./catalog.ts";
 
-const FORMAT = 2;
+const FORMAT = 3;
 
 export type TreeState = {
   /** The Precast that built the tree: another may render other bytes. */
@@ -15,6 +15,9 @@ export type TreeState = {
   readonly source: string;
   /** What the build saw of the database: the text of a `pg_snapshot`. */
   readonly snapshot: string;
+  /** UUIDs of the tree, the same for all its apps, and of this build of it: what the database knows it by. */
+  readonly tree: string;
+  readonly mark: string;
   readonly files: number;
   /** Published entries. */
   readonly entries: number;

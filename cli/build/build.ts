@@ -13,6 +13,7 @@ import { STATE_FOLDER } from "../../shared/state.ts";
 import { type AppPlan, planApp } from "./app-build.ts";
 import { type Elsewhere, openElsewhere } from "./elsewhere.ts";
 import { type AppReport, type Ending, endApp, removeApp } from "./ending.ts";
+import { type Marking, markingOf } from "./marking.ts";
 import { type BuildProgress, type Meter, openMeter } from "./meter.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
 import { builtApps, chooseApps, refuseEmpty } from "./selection.ts";
@@ -76,14 +77,15 @@ async function stageTree(database: Database, options: BuildOptions, forced: stri
     onFile: meter.add,
     onChange: options.onChange ?? (() => {}),
   });
+  const marking = markingOf(options.out);
   try {
     const builds = await database.transaction("read", (session) =>
-      buildApps(session, stage, { ...options, elsewhere, forced }, meter),
+      buildApps(session, stage, { ...options, elsewhere, forced, marking }, meter),
     );
     await stage.settle();
     const reports = builds.map((build) => build());
     if (!options.dryRun) {
-      if (stage.isPending()) await settleSource(database);
+      if (stage.isPending()) await settleSource(database, marking);
       elsewhere.saveBrought();
       await stage.commit();
       elsewhere.saveReplaced();
@@ -107,17 +109,17 @@ async function readCounts(session: Session, keys: readonly string[]): Promise<Ma
 async function buildApps(
   session: Session,
   stage: Stage,
-  options: BuildOptions & { readonly elsewhere: Elsewhere; readonly forced: string | null },
+  options: BuildOptions & { readonly elsewhere: Elsewhere; readonly forced: string | null; readonly marking: Marking },
   meter: Meter,
 ): Promise<Ending[]> {
-  const { out, now, elsewhere, forced } = options;
+  const { out, now, elsewhere, forced, marking } = options;
   const source = await readSource(session);
   const all = await readApps(session, options);
-  refuseEmpty(all, out, source.source);
+  refuseEmpty(all, out, source);
   const count = options.onProgress !== undefined;
   const chosen = chooseApps(all, options.apps).map((app) => ({
     app,
-    choice: chooseMode(out, app, source.source, forced, elsewhere),
+    choice: chooseMode(out, app, source, forced, elsewhere),
   }));
   const counts = await readCounts(
     session,
@@ -134,7 +136,8 @@ async function buildApps(
     const staged = stage.openApp(app.key);
     const counts = await plan.run(staged);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
-    endings.push(() => endApp(app, choice, plan, staged, counts, { ...source, builtAt: start.toISOString(), seconds }));
+    const facts = { ...source, ...marking, builtAt: start.toISOString(), seconds };
+    endings.push(() => endApp(app, choice, plan, staged, counts, facts));
   }
   const gone = options.apps === null ? builtApps(out).filter((key) => !all.some((app) => app.key === key)) : [];
   const known = new Set(all.map((app) => segment(app.key)));

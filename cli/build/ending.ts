@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { segment } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
-import { writeState } from "../../shared/state.ts";
+import { type TreeState, writeState } from "../../shared/state.ts";
 import { VERSION } from "../../shared/version.ts";
 import type { AppPlan } from "./app-build.ts";
 import type { BuildMode } from "./mode.ts";
@@ -30,7 +30,8 @@ export type AppReport = {
 /** Ends the build of an app when the stage is settled: keeps its state and gives its report. */
 export type Ending = () => AppReport;
 
-export type BuildFacts = Source & { readonly builtAt: string; readonly seconds: number };
+export type BuildFacts = Pick<Source, "source" | "snapshot"> &
+  Pick<TreeState, "tree" | "mark"> & { readonly builtAt: string; readonly seconds: number };
 
 export function endApp(
   app: App,
@@ -38,14 +39,14 @@ export function endApp(
   { pending }: AppPlan,
   { tally, keep }: StagedApp,
   counts: ReadonlyMap<string, number>,
-  { builtAt, seconds, source, snapshot }: BuildFacts,
+  { builtAt, seconds, source, snapshot, tree, mark }: BuildFacts,
 ): AppReport {
   const before = choice.mode === "incremental" ? choice.state : null;
   const files = before === null ? tally.looked : before.files + tally.added - tally.gone;
   const bytes = before === null ? tally.size : before.bytes + tally.bytes;
   const entries = [...counts.values()].reduce((sum, some) => sum + some, 0);
   if (pending) {
-    const state = { version: VERSION, built_at: builtAt, source, snapshot, files, entries, bytes };
+    const state = { version: VERSION, built_at: builtAt, source, snapshot, tree, mark, files, entries, bytes };
     keep(writeState({ ...state, counts: Object.fromEntries(counts), app }));
   }
   const written = tally.added + tally.changed;

@@ -5,17 +5,18 @@ import type { App } from "../../shared/catalog.ts";
 import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { VERSION } from "../../shared/version.ts";
 import type { Elsewhere } from "./elsewhere.ts";
+import type { Source } from "./source.ts";
 import { isFile, readText } from "./stage/folder.ts";
 
 export type BuildMode =
   | { readonly mode: "full"; readonly reason: string }
   | { readonly mode: "incremental"; readonly reason: string; readonly state: TreeState };
 
-/** `source` is the database, as source.ts tells it; `forced` is why everything is asked for, null where it is not. */
+/** `forced` is why everything is asked for, null where it is not. */
 export function chooseMode(
   out: string,
   app: App,
-  source: string,
+  source: Source,
   forced: string | null,
   { isReachable, hasBelow }: Pick<Elsewhere, "isReachable" | "hasBelow">,
 ): BuildMode {
@@ -34,9 +35,10 @@ export function chooseMode(
 }
 
 /** Why nothing can be told of what has changed since; null where it can. */
-export function foreignness(state: TreeState, source: string): string | null {
+export function foreignness(state: TreeState, source: Pick<Source, "source" | "marks">): string | null {
   if (state.version !== VERSION) return `it was built by Precast ${state.version}`;
-  return state.source === source ? null : "it was built from another database";
+  if (state.source !== source.source) return "it was built from another database";
+  return source.marks.has(state.mark) ? null : "the database has lost what came last, or forgotten the tree";
 }
 
 /** Looks at the file of the catalog and at one of each type: enough to see that a folder has been taken away. */

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { App } from "../../shared/catalog.ts";
 import { isStateFile, readState, STATE_FOLDER, type TreeState } from "../../shared/state.ts";
+import { isOf, type Source } from "./source.ts";
 
 export class UnknownAppError extends Error {
   constructor(keys: readonly string[], known: readonly string[]) {
@@ -26,7 +27,7 @@ export function builtApps(out: string): string[] {
 }
 
 /** By their keys in byte order: of ASCII, as keys are, a text's own order. */
-function builtStates(out: string): TreeState[] {
+export function builtStates(out: string): TreeState[] {
   const folder = join(out, STATE_FOLDER);
   if (!existsSync(folder)) return [];
   const states = readdirSync(folder).filter(isStateFile);
@@ -47,9 +48,9 @@ export class EmptyDatabaseError extends Error {
 }
 
 /** Whoever has named the wrong database must not lose a tree. Throws EmptyDatabaseError. */
-export function refuseEmpty(all: readonly App[], out: string, source: string): void {
+export function refuseEmpty(all: readonly App[], out: string, source: Source): void {
   if (all.length > 0) return;
-  const others = builtStates(out).filter((state) => state.source !== source);
+  const others = builtStates(out).filter((state) => !isOf(source, state));
   if (others.length > 0) {
     const keys = others.map(({ app }) => app.key);
     throw new EmptyDatabaseError(out, keys);

@@ -1,33 +1,42 @@
 /** Tells which database this is and what it shows: what has changed since can be told of the same one alone. */
 import { type Database, type Session, sql } from "../../shared/database/database.ts";
+import type { TreeState } from "../../shared/state.ts";
+import type { Marking } from "./marking.ts";
 
 export type Source = {
   /** Another server, another history of it, another table of entries or another way of sorting gives another text. */
   readonly source: string;
   /** The text of the `pg_snapshot` in which the session reads. */
   readonly snapshot: string;
+  /** Of the builds whose trees this database is known to. */
+  readonly marks: ReadonlySet<string>;
 };
 
 export async function readSource(session: Session): Promise<Source> {
   const [row] = await session.query(
     sql(`SELECT concat_ws(' ', system.system_identifier, checkpoint.timeline_id, here.oid,
-  'precast.entries'::regclass::oid, pg_collation_actual_version('"und-x-icu"'::regcollation)), pg_current_snapshot()::text
+  'precast.entries'::regclass::oid, pg_collation_actual_version('"und-x-icu"'::regcollation)), pg_current_snapshot()::text,
+  (SELECT string_agg(mark::text, ' ') FROM precast.trees CROSS JOIN unnest(marks) AS mark)
 FROM pg_control_system() AS system, pg_control_checkpoint() AS checkpoint, pg_database AS here
 WHERE here.datname = current_database()`),
   );
-  return { source: row?.[0] ?? "", snapshot: row?.[1] ?? "" };
+  return { source: row?.[0] ?? "", snapshot: row?.[1] ?? "", marks: new Set(row?.[2]?.split(" ")) };
+}
+
+/** Whether the database has all that the build of this state has seen. */
+export function isOf({ source, marks }: Pick<Source, "source" | "marks">, state: TreeState): boolean {
+  return state.source === source && marks.has(state.mark);
 }
 
 /**
- * Resolves when all that was seen of the database is on its disk. What commits without waiting for the disk can be seen
- * before, and lost: its transaction's number would go to another, which a tree that saw the lost one would never notice.
+ * Leaves the mark of a build. Resolves when all that was seen of the database is on its disk, and the mark behind it: what
+ * commits without waiting for the disk can be seen before, and lost. Its transaction's number would go to another, which a tree
+ * that saw the lost one would never notice.
  */
-export async function settleSource(database: Database): Promise<void> {
+export async function settleSource(database: Database, { tree, mark, held }: Marking): Promise<void> {
   await database.transaction("write", async (session) => {
+    // A commit that has written flushes all before it.
     await session.query(sql("SELECT set_config('synchronous_commit', 'on', true)"));
-    // A commit that has written flushes all before it. A standby shows only what its primary has flushed.
-    await session.query(
-      sql("SELECT CASE WHEN NOT pg_is_in_recovery() THEN pg_logical_emit_message(true, 'precast', 'build')::text END"),
-    );
+    await session.query(sql("SELECT precast.keep_mark($1::uuid, $2::uuid, $3::uuid[])::text", [tree, mark, held]));
   });
 }

@@ -68,7 +68,7 @@ function targetOf(settings: StateSettings, now: () => Date): Store | null {
 
 async function restore(database: Database, store: Store, { out, concurrency, full }: StateSettings): Promise<Restored> {
   if (full) return { kind: "nothing", reason: "--full asks for everything anew" };
-  const { source } = await database.transaction("read", readSource);
+  const source = await database.transaction("read", readSource);
   return restoreTree(store, { out, concurrency, problemOf: (state) => foreignness(state, source) });
 }
 

@@ -66,3 +66,23 @@ CREATE TRIGGER keep_removal AFTER DELETE ON precast.entries
 CREATE TRIGGER keep_move AFTER UPDATE ON precast.entries
   FOR EACH ROW WHEN ((OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id))
   EXECUTE FUNCTION precast.keep_removal();
+
+-- The marks that builds have left, by the tree that they built, the last first. What a build has seen is in the database for as long
+-- as its mark is: a database that was put back from a copy, or has lost what came last, lacks the marks of builds that have seen
+-- more, and gives the numbers of transactions that they saw to others.
+CREATE TABLE precast.trees (
+  tree     uuid PRIMARY KEY,
+  marks    uuid[] NOT NULL,
+  built_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- Keeps a mark, those that parts of the tree are of, and as many more as copies of the tree may be behind. Of a tree that no build
+-- has changed for so long nothing is known any more: it is built in full.
+CREATE FUNCTION precast.keep_mark(tree_id uuid, new_mark uuid, held uuid[]) RETURNS void LANGUAGE sql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  DELETE FROM precast.trees WHERE built_at < now() - interval '90 days';
+  INSERT INTO precast.trees AS known (tree, marks) VALUES (tree_id, ARRAY[new_mark])
+  ON CONFLICT (tree) DO UPDATE SET built_at = excluded.built_at, marks = new_mark || ARRAY(
+    SELECT mark FROM unnest(known.marks) WITH ORDINALITY AS one (mark, place)
+    ORDER BY mark = ANY (held) DESC, place LIMIT greatest(100, cardinality(held)))
+$$;

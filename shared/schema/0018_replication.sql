@@ -13,15 +13,17 @@ ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER stamp_all_types;
 ALTER TABLE precast.content_types ENABLE ALWAYS TRIGGER stamp_type;
 ALTER TABLE precast.apps ENABLE ALWAYS TRIGGER stamp_types_of_app;
 
--- The original's removals are kept here already, where its entries were deleted.
-CREATE FUNCTION precast.leave_removal() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION precast.leave_row() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER leave_removal BEFORE INSERT OR UPDATE ON precast.removals
-  FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION precast.leave_removal();
+-- The original's removals are kept here already, where its entries were deleted; and it is the original that its trees are known to.
+CREATE TRIGGER leave_row BEFORE INSERT OR UPDATE ON precast.removals
+  FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION precast.leave_row();
+CREATE TRIGGER leave_row BEFORE INSERT OR UPDATE OR DELETE ON precast.trees
+  FOR EACH ROW EXECUTE FUNCTION precast.leave_row();
 
 -- When the original's type has begun says nothing here. Runs before stamp_type, by its name.
 CREATE FUNCTION precast.stamp_brought_type() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -44,7 +46,8 @@ CREATE TRIGGER announce_brought AFTER INSERT OR UPDATE OR DELETE ON precast.fiel
 CREATE TRIGGER announce_brought AFTER INSERT OR UPDATE OR DELETE ON precast.entries
   FOR EACH ROW EXECUTE FUNCTION precast.announce();
 
-ALTER TABLE precast.removals ENABLE REPLICA TRIGGER leave_removal;
+ALTER TABLE precast.removals ENABLE REPLICA TRIGGER leave_row;
+ALTER TABLE precast.trees ENABLE REPLICA TRIGGER leave_row;
 ALTER TABLE precast.content_types ENABLE REPLICA TRIGGER stamp_brought_type;
 ALTER TABLE precast.apps ENABLE REPLICA TRIGGER announce_brought;
 ALTER TABLE precast.content_types ENABLE REPLICA TRIGGER announce_brought;

@@ -131,6 +131,14 @@ test("an incremental build of the copy writes what was brought and nothing else,
   expect(status.apps.map(({ tree }) => tree.current)).toEqual([true]);
 });
 
+test("the copy knows its own trees, and not the original's", async () => {
+  await expectSame();
+  const trees = (url: string) => rowsOf(url, "SELECT tree::text FROM precast.trees");
+  const [ours, theirs] = [await trees(urls.copy), await trees(urls.original)];
+  expect([ours.length, theirs.length]).toEqual([1, 1]);
+  expect(ours).not.toEqual(theirs);
+});
+
 test("watch on the copy builds what is brought", async () => {
   await expectSame();
   const watching = copy.start("watch --json");

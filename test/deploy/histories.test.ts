@@ -45,7 +45,7 @@ async function edit(some: readonly Edit[]): Promise<void> {
 }
 
 async function build(out: string, target: ReturnType<typeof openTarget> | null) {
-  const { source } = await store.database.transaction("read", readSource);
+  const source = await store.database.transaction("read", readSource);
   const problemOf = (state: TreeState) => foreignness(state, source);
   const restored = target === null ? null : await restoreTree(target.store, { out, concurrency: 4, problemOf });
   const elsewhere = restored?.kind === "begun" ? restored.elsewhere : undefined;

@@ -1,0 +1,78 @@
+/** Databases that are put back from copies: what a tree has seen of them may be gone, and numbers of transactions come again. */
+import { cpSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import type { Database } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { copyEmbedded } from "../support/embedded.ts";
+import { readFiles, treeProblems } from "../support/exact.ts";
+import { runBuild } from "../support/history.ts";
+import { newPost, post, SHOP } from "../support/posts.ts";
+import { MEDIA } from "../support/site.ts";
+
+const NOTES = `INSERT INTO precast.apps (key) VALUES ('notes');
+INSERT INTO precast.content_types (app_id, slug) SELECT id, 'lines' FROM precast.apps WHERE key = 'notes';`;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "precast-test-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+});
+
+const optionsFor = (out: string) => ({
+  out,
+  full: false,
+  dryRun: false,
+  mediaBaseUrl: MEDIA,
+  now: () => new Date(),
+});
+
+async function build(database: Database, apps: readonly string[] | null = null): Promise<string[]> {
+  const reports = await runBuild(database, { ...optionsFor(join(folder, "out")), apps });
+  return reports.map(({ key, mode }) => `${key} ${mode}`);
+}
+
+/** Throws where the tree is not that of a full build. */
+async function expectExact(database: Database): Promise<void> {
+  const out = mkdtempSync(join(folder, "whole-"));
+  await runBuild(database, { ...optionsFor(out), apps: null });
+  expect(treeProblems(readFiles(out), readFiles(join(folder, "out")), out)).toEqual([]);
+}
+
+const retitle = (number: number, title: string) =>
+  `UPDATE precast.entries SET data = data || '{"title": "${title}"}' WHERE ${post(number)}`;
+
+test("a database that is put back from a copy of its files is built in full, and is known from then on", async () => {
+  const dataDir = join(folder, "data");
+  const copy = join(folder, "copy");
+  await copyEmbedded(dataDir);
+  const use = async (run: (database: Database) => Promise<void>) => {
+    const database = await openDatabase({ url: null, dataDir, queryTimeout: null, connections: 1 });
+    await run(database).finally(database.close);
+  };
+  await use(async (database) => {
+    await database.execute(SHOP + NOTES);
+    expect(await build(database)).toEqual(["notes full", "shop full"]);
+  });
+  cpSync(dataDir, copy, { recursive: true });
+  await use(async (database) => {
+    await database.execute(retitle(1, "lost"));
+    await database.execute("UPDATE precast.apps SET name = 'lost'");
+    expect(await build(database)).toEqual(["notes incremental", "shop incremental"]);
+    await database.execute(newPost(7));
+    expect(await build(database)).toEqual(["notes incremental", "shop incremental"]);
+  });
+  rmSync(dataDir, { recursive: true });
+  cpSync(copy, dataDir, { recursive: true });
+  await use(async (database) => {
+    await database.execute(retitle(2, "new"));
+    // What one app is found out to be says nothing of the other.
+    expect(await build(database, ["shop"])).toEqual(["shop full"]);
+    expect(await build(database, ["notes"])).toEqual(["notes full"]);
+    await expectExact(database);
+    await database.execute(retitle(3, "newer"));
+    expect(await build(database)).toEqual(["notes incremental", "shop incremental"]);
+    await expectExact(database);
+  });
+});
