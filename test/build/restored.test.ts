@@ -3,13 +3,14 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { treeStanding } from "../../cli/standing.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { copyEmbedded } from "../support/embedded.ts";
 import { readFiles, treeProblems } from "../support/exact.ts";
 import { runBuild } from "../support/history.ts";
 import { newPost, post, SHOP } from "../support/posts.ts";
-import { MEDIA } from "../support/site.ts";
+import { MEDIA, openStore } from "../support/site.ts";
 
 const NOTES = `INSERT INTO precast.apps (key) VALUES ('notes');
 INSERT INTO precast.content_types (app_id, slug) SELECT id, 'lines' FROM precast.apps WHERE key = 'notes';`;
@@ -75,4 +76,25 @@ test("a database that is put back from a copy of its files is built in full, and
     expect(await build(database)).toEqual(["notes incremental", "shop incremental"]);
     await expectExact(database);
   });
+});
+
+test("content that a dump has brought from a server with more transactions behind it has not changed", async () => {
+  const store = await openStore("postgres");
+  onTestFinished(store.close);
+  const { database } = store;
+  await database.execute(SHOP);
+  await database.execute(`ALTER TABLE precast.entries DISABLE TRIGGER stamp_entry;
+    UPDATE precast.entries SET changed_in = '99999999999'; UPDATE precast.content_types SET begun_in = '99999999999';
+    ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER stamp_entry`);
+  await build(database);
+  const out = join(folder, "out");
+  const [report] = await runBuild(database, { ...optionsFor(out), apps: null });
+  expect(report).toMatchObject({ mode: "incremental", written: 0 });
+  const standing = await database.transaction("read", (session) =>
+    treeStanding(session, "shop", { out, mediaBaseUrl: MEDIA }),
+  );
+  expect(standing).toMatchObject({ changed: 0, redefined: [], current: true });
+  await database.execute(retitle(1, "new"));
+  expect(await build(database)).toEqual(["shop incremental"]);
+  await expectExact(database);
 });
