@@ -2,7 +2,6 @@
  * Answers of the database that were given before. The database says whether what they were made of is still what it has, which
  * it knows without looking for it again.
  */
-import { isDeepStrictEqual } from "node:util";
 import type { Body } from "../../shared/answer.ts";
 import type { App } from "../../shared/catalog.ts";
 import { type Answered, typesIn } from "../../shared/live.ts";
@@ -19,6 +18,7 @@ export type Keeper = {
 };
 
 export type Asking = {
+  /** The same object as long as the app is the same: what is kept holds it. */
   readonly app: App;
   readonly plan: Plan;
   /** The same for the same plan of the same app. */
@@ -39,7 +39,7 @@ export async function answerKept(keeper: Keeper, asking: Asking): Promise<Body |
   const kept = slugs === null ? undefined : keeper.find(key);
   const edition = slugs === null || kept === undefined ? undefined : await readEdition(slugs);
   if (isRefused(edition)) return edition;
-  if (kept !== undefined && kept.edition === edition && isSame(kept.app, app)) return kept.body;
+  if (kept !== undefined && kept.edition === edition && kept.app === app) return kept.body;
   const answered = await answer(edition);
   if (isRefused(answered)) return answered;
   const { body, edition: own } = answered;
@@ -49,10 +49,6 @@ export async function answerKept(keeper: Keeper, asking: Asking): Promise<Body |
 
 function isRefused(found: Edition | undefined | Answered | Refusal): found is Refusal {
   return typeof found === "object" && found !== null && "code" in found;
-}
-
-function isSame(one: App, other: App): boolean {
-  return one === other || isDeepStrictEqual(one, other);
 }
 
 function sizeOf(key: string, { bytes }: Body): number {

@@ -5,11 +5,17 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import type { Keeper } from "../../server/live/kept.ts";
+import { openLive } from "../../server/live/live.ts";
+import type { App } from "../../shared/catalog.ts";
 import { type Database, sql } from "../../shared/database/database.ts";
+import type { Plan } from "../../shared/plan.ts";
+import { readFor } from "../../shared/reading.ts";
+import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { observe } from "../support/activity.ts";
 import { arbitraryEditOrTruncate, arbitraryStart, IDS, type KnownApp, readKnown } from "../support/edits.ts";
 import { idOf, newPost, POSTS, post, SHOP } from "../support/posts.ts";
-import { buildSite, type Door, type Engine, openDoor, openStore, type Store } from "../support/site.ts";
+import { buildSite, type Door, type Engine, MEDIA, openDoor, openStore, type Store } from "../support/site.ts";
 
 type Wanted = { readonly appKey: string; readonly target: string };
 
@@ -143,6 +149,24 @@ describe("on postgres, case by case", () => {
     });
     expect((await get("/api/v1/posts?per_page=4")).status).toBe(504);
     await activity.unlock();
+  });
+
+  test("answers that are kept hold their app once, however often it was read", async () => {
+    const held = new Set<unknown>();
+    const keeper: Keeper = { find: () => undefined, hold: (_, { app }) => held.add(app) };
+    const live = openLive(store.database, { ...store.limits, mediaBaseUrl: MEDIA, keeper });
+    onTestFinished(live.close);
+    const { signal } = new AbortController();
+    const ask = async (perPage: number) => {
+      const app = (await live.findApp("shop", signal)) as App;
+      const request = readRequest({ method: "GET", target: `/api/v1/posts?per_page=${perPage}`, appKey: "shop" });
+      await live.answer(app, readFor(app, request as ApiRequest).plan as Plan, signal);
+    };
+    for (const perPage of [1, 2, 3]) await ask(perPage);
+    expect(held.size).toBe(1);
+    await run("UPDATE precast.content_types SET name = 'Articles'");
+    await ask(3);
+    expect(held.size).toBe(2);
   });
 
   test("another spelling of the same request is the same answer", async () => {
