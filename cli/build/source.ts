@@ -29,14 +29,15 @@ export function isOf({ source, marks }: Pick<Source, "source" | "marks">, state:
 }
 
 /**
- * Leaves the mark of a build. Resolves when all that was seen of the database is on its disk, and the mark behind it: what
- * commits without waiting for the disk can be seen before, and lost. Its transaction's number would go to another, which a tree
- * that saw the lost one would never notice.
+ * Leaves the mark of a build, and adds up what writers have left to be added up. Resolves when all that was seen of the database
+ * is on its disk, and the mark behind it: what commits without waiting for the disk can be seen before, and lost. Its
+ * transaction's number would go to another, which a tree that saw the lost one would never notice.
  */
 export async function settleSource(database: Database, { tree, mark, held }: Marking): Promise<void> {
   await database.transaction("write", async (session) => {
     // A commit that has written flushes all before it.
     await session.query(sql("SELECT set_config('synchronous_commit', 'on', true)"));
     await session.query(sql("SELECT precast.keep_mark($1::uuid, $2::uuid, $3::uuid[])::text", [tree, mark, held]));
+    await session.query(sql("SELECT precast.fold_crowded()::text"));
   });
 }

@@ -184,3 +184,10 @@ CREATE TRIGGER count_removed_values AFTER DELETE ON precast.entries
   REFERENCING OLD TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.count_values_of_some();
 CREATE TRIGGER count_changed_values AFTER UPDATE ON precast.entries
   REFERENCING OLD TABLE AS old_entries NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION precast.count_changed_values();
+
+-- Adds up what many statements have added, for those that cannot do so themselves: they see one snapshot throughout.
+CREATE FUNCTION precast.fold_crowded() RETURNS void LANGUAGE sql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT precast.fold_counts(content_type_id), precast.fold_values(content_type_id)
+  FROM (SELECT content_type_id FROM precast.entry_counts GROUP BY content_type_id HAVING count(*) > 20) AS crowded
+$$;
