@@ -4,13 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { treeStanding } from "../../cli/standing.ts";
-import type { Database } from "../../shared/database/database.ts";
+import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { copyEmbedded } from "../support/embedded.ts";
 import { readFiles, treeProblems } from "../support/exact.ts";
+import { rowsOf } from "../support/following.ts";
 import { runBuild } from "../support/history.ts";
+import { startPostgres } from "../support/postgres.ts";
 import { newPost, post, SHOP } from "../support/posts.ts";
 import { MEDIA, openStore } from "../support/site.ts";
+import { until } from "../support/until.ts";
 
 const NOTES = `INSERT INTO precast.apps (key) VALUES ('notes');
 INSERT INTO precast.content_types (app_id, slug) SELECT id, 'lines' FROM precast.apps WHERE key = 'notes';`;
@@ -76,6 +79,36 @@ test("a database that is put back from a copy of its files is built in full, and
     expect(await build(database)).toEqual(["notes incremental", "shop incremental"]);
     await expectExact(database);
   });
+});
+
+test("a standby that takes over without what came last is built in full, before its first checkpoint, too", async () => {
+  const primary = await startPostgres();
+  onTestFinished(primary.remove);
+  const store = await openStore("postgres", {}, primary.url("postgres"));
+  const standby = await primary.replicate();
+  onTestFinished(standby.remove);
+  await store.database.execute(SHOP);
+  await build(store.database);
+  const [row] = await store.database.query(sql("SELECT pg_current_wal_lsn()::text"));
+  const name = new URL(store.url ?? "").pathname.slice(1);
+  const rows = (text: string) => rowsOf(standby.url(name), text);
+  await until("the standby has it all", async () => {
+    const [seen] = await rows(`SELECT (pg_last_wal_replay_lsn() >= '${row?.[0]}')::text AS all`);
+    return seen?.all === "true";
+  });
+  await standby.stop();
+  await store.database.execute(retitle(1, "lost"));
+  await build(store.database);
+  await primary.kill();
+  await store.database.close();
+  await standby.start();
+  await rows("SELECT pg_promote()");
+  const options = { url: standby.url(name), dataDir: "", queryTimeout: null, connections: 4 };
+  const database = await openDatabase(options);
+  onTestFinished(database.close);
+  await database.execute(retitle(2, "new"));
+  expect(await build(database)).toEqual(["shop full"]);
+  await expectExact(database);
 });
 
 test("content that a dump has brought from a server with more transactions behind it has not changed", async () => {
