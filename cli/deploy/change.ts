@@ -9,7 +9,7 @@ import type { Before, Wanted } from "./before.ts";
 import { JOURNAL, type Journal, writeJournal } from "./journal.ts";
 import { type LocalTree, markOf, UnfinishedTreeError } from "./local-tree.ts";
 import { MANIFEST, writeManifest } from "./manifest.ts";
-import type { Plan, PlannedFile } from "./plan.ts";
+import { isEmpty, type Plan, type PlannedFile } from "./plan.ts";
 import { sideBySide } from "./side-by-side.ts";
 import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store.ts";
 import { byFolder, isStatePath, ownerOf } from "./tree-file.ts";
@@ -20,7 +20,9 @@ export type Change = {
   readonly plan: Plan;
   /** Of the manifest that will stand there. */
   readonly generation: number;
-  /** What earlier deploys have left to be purged, and this one does not touch. */
+  /** Whether a CDN is told of it. */
+  readonly purging: boolean;
+  /** What earlier deploys have left to be purged. */
   readonly purges: readonly string[];
 };
 
@@ -71,6 +73,18 @@ export async function changeStore(store: Store, change: Change, options: ChangeO
   );
 }
 
+/** The last of a deploy. Where it told no CDN, what one was to be told of before is left to the next. */
+export async function endJournal(store: Store, change: Change, permit: () => void): Promise<void> {
+  const { generation, purging, purges, before, plan } = change;
+  if (purging || purges.length === 0) {
+    if (before.journal !== null || !isEmpty(plan)) await store.remove(JOURNAL, permit);
+  } else if (!isEmpty(plan)) {
+    const text = writeJournal({ generation, writes: [], removes: [], purging, purges });
+    const bytes = new TextEncoder().encode(text);
+    await store.put(JOURNAL, bytes, { headers: PRIVATE_HEADERS, sha256: markOf(bytes).sha256, permit });
+  }
+}
+
 export async function inStage<T>(standing: string | (() => string), run: () => Promise<T>): Promise<T> {
   return run().catch((error: unknown) => {
     throw new DeployError(error, typeof standing === "string" ? standing : standing());
@@ -79,9 +93,9 @@ export async function inStage<T>(standing: string | (() => string), run: () => P
 
 /** From here on the manifest is not believed about these files. */
 async function beginJournal(work: Work): Promise<void> {
-  const { plan, before, generation, purges } = work;
+  const { plan, before, generation, purging, purges } = work;
   const writes = plan.writes.flat().map(({ path }) => path);
-  const journal: Journal = { generation, writes, removes: plan.removes.flat(), purges };
+  const journal: Journal = { generation, writes, removes: plan.removes.flat(), purging, purges };
   await replaceNote(work, JOURNAL, writeJournal(journal), before.etags.journal);
 }
 

@@ -3,9 +3,9 @@
  * carried out (change.ts), and a CDN is told. Interrupted anywhere, the next deploy knows from the journal what to look at again.
  */
 import { type Before, readBefore } from "./before.ts";
-import { type Change, type ChangeOptions, changeStore, inStage } from "./change.ts";
+import { type Change, type ChangeOptions, changeStore, endJournal, inStage } from "./change.ts";
 import type { Hold } from "./hold.ts";
-import { JOURNAL, unpurgedIn } from "./journal.ts";
+import { owedIn, unpurgedIn } from "./journal.ts";
 import { type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
 import { isEmpty, type Plan, planDeploy } from "./plan.ts";
 import type { Store } from "./store.ts";
@@ -71,10 +71,11 @@ async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: De
     options.permit();
     held.check();
   };
-  const change: Change = { tree, before, plan, generation, purges: unpurgedFor(plan, before, options) };
+  const purging = options.purge !== undefined;
+  const change: Change = { tree, before, plan, generation, purging, purges: unpurgedFor(plan, before, options) };
   if (changes) await changeStore(store, change, { ...options, permit, conditional: held.conditional });
   const purges = await purge(plan, tree, before, options);
-  if (changes || before.journal !== null) await store.remove(JOURNAL, permit);
+  await endJournal(store, change, permit);
   return { ...reportOf(plan, tree, before, options), generation, conditional: held.conditional, purges };
 }
 
@@ -120,7 +121,8 @@ async function purge(plan: Plan, tree: LocalTree, before: Before, options: Deplo
 function changedFiles(plan: Plan, tree: LocalTree, before: Before, options: DeployOptions): TreeFile[] {
   const { out } = options;
   const apps = byFolder([...(before.manifest?.apps ?? []), ...tree.apps]);
-  const paths = [...touchedBy(plan), ...unpurgedFor(plan, before, options)].filter((path) => !isStatePath(path));
+  const unpurged = options.purge === undefined ? [] : unpurgedFor(plan, before, options);
+  const paths = [...touchedBy(plan), ...unpurged].filter((path) => !isStatePath(path));
   return paths.map((path) => describeTreeFile(out, path, apps));
 }
 
@@ -128,9 +130,10 @@ function touchedBy({ writes, removes }: Plan): string[] {
   return [...writes.flat().map(({ path }) => path), ...removes.flat()];
 }
 
-/** What earlier deploys have changed and no CDN was told of, and this one does not touch. */
-function unpurgedFor(plan: Plan, { journal }: Before, { purge }: DeployOptions): string[] {
-  if (journal === null || purge === undefined) return [];
+/** What earlier deploys have changed and no CDN was told of: without what this one touches, where it tells one of that. */
+function unpurgedFor(plan: Plan, { journal }: Before, { purge }: DeployOptions): readonly string[] {
+  if (journal === null) return [];
+  if (purge === undefined) return owedIn(journal);
   const touched = new Set(touchedBy(plan));
   return unpurgedIn(journal).filter((path) => !touched.has(path));
 }

@@ -1,6 +1,7 @@
 /**
- * What a deploy is about to do: `.precast/journal.json`, written before it touches anything and removed when all is done,
- * so that a deploy after one that died knows of which files the manifest tells nothing, and what was not purged.
+ * What a deploy is about to do: `.precast/journal.json`, written before it touches anything and removed when all is done
+ * and no purge is owed, so that a deploy after one that died knows of which files the manifest tells nothing, and what was
+ * not purged.
  */
 import { STORE_FOLDER } from "./store.ts";
 
@@ -13,9 +14,13 @@ export type Journal = {
   readonly generation: number;
   readonly writes: readonly string[];
   readonly removes: readonly string[];
+  /** Whether a CDN is to be told of these. */
+  readonly purging: boolean;
   /** What earlier deploys changed and did not purge. */
   readonly purges: readonly string[];
 };
+
+type Noted = Journal & { readonly format: number };
 
 export function writeJournal(journal: Journal): string {
   return `${JSON.stringify({ format: FORMAT, ...journal })}\n`;
@@ -24,7 +29,8 @@ export function writeJournal(journal: Journal): string {
 /** Null for what is broken or has another format. */
 export function readJournal(text: string): Journal | null {
   try {
-    const { format, ...journal } = JSON.parse(text) as Journal & { readonly format: number };
+    // An older one does not tell whether it owes: to purge too much does no harm.
+    const { format, ...journal }: Noted = { purging: true, ...(JSON.parse(text) as Omit<Noted, "purging">) };
     const lists = [journal.writes, journal.removes, journal.purges];
     return format === FORMAT && lists.every(Array.isArray) && Number.isInteger(journal.generation) ? journal : null;
   } catch {
@@ -39,5 +45,10 @@ export function doubtfulIn(journal: Journal, generation: number): readonly strin
 
 /** What a CDN may still have of before. */
 export function unpurgedIn({ writes, removes, purges }: Journal): readonly string[] {
-  return [...writes, ...removes, ...purges];
+  return [...new Set([...writes, ...removes, ...purges])];
+}
+
+/** What of it a CDN was to be told: a deploy that tells none must keep the note of that. */
+export function owedIn(journal: Journal): readonly string[] {
+  return journal.purging ? unpurgedIn(journal) : journal.purges;
 }

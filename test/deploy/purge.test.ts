@@ -7,8 +7,8 @@ import { purgeFastly } from "../../cli/deploy/purge/fastly.ts";
 import type { TreeFile } from "../../cli/deploy/tree-file.ts";
 import { type Cdn, startCdn } from "../support/cdn.ts";
 import { idOf, LONG, openPlace, type Place, SHOP_FOLDER, shop, shopWithout } from "../support/cli.ts";
-import { differencesOf, filesOf } from "../support/deployed.ts";
-import { type S3, type S3Object, startS3 } from "../support/s3.ts";
+import { differencesOf, filesOf, notesOf } from "../support/deployed.ts";
+import { type S3, type S3Object, type S3Request, startS3, type Trouble } from "../support/s3.ts";
 import { signatureProblem } from "../support/sigv4.ts";
 import { openStore, type Store } from "../support/site.ts";
 
@@ -126,6 +126,49 @@ describe("--purge", () => {
     expect(await deploy("--purge cloudflare", CLOUDFLARE)).toMatchObject({ purges: 1, written: 0 });
     expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["Shop/_schemas", "Shop/posts"] });
     expect([...s3.objects.keys()].filter((key) => key.includes("journal"))).toEqual([]);
+  });
+
+  describe("that is owed is made up for, whatever is deployed without it in between", () => {
+    const refuse = ({ key, method }: S3Request): Trouble | undefined =>
+      method === "PUT" && key.endsWith("/manifest.json") ? { status: 403 } : undefined;
+
+    async function expectMadeUpFor(): Promise<void> {
+      cdn.answer = () => ({ status: 200, body: '{"success":true}' });
+      cdn.requests.length = 0;
+      expect(await deploy("--purge cloudflare", CLOUDFLARE)).toMatchObject({ purges: 1, written: 0 });
+      expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["Shop/_schemas", "Shop/posts"] });
+      expect(notesOf(s3).filter((key) => key.includes("journal"))).toEqual([]);
+      expect(await deploy("--purge cloudflare", CLOUDFLARE)).toMatchObject({ purges: 0 });
+    }
+
+    test.each([
+      ["a deploy that has nothing to do", ["", "--dry-run"]],
+      ["deploys of every file, and what those change is not owed", ["--force", "--force", ""]],
+    ])("the CDN refused it: %s", async (_, lines) => {
+      cdn.answer = () => ({ status: 403 });
+      expect((await run("--purge cloudflare", CLOUDFLARE)).code).toBe(1);
+      for (const line of lines) expect(await deploy(line)).toMatchObject({ purges: null });
+      await expectMadeUpFor();
+    });
+
+    test("the CDN refused it: a deploy that breaks off, and one that ends it", async () => {
+      cdn.answer = () => ({ status: 403 });
+      expect((await run("--purge cloudflare", CLOUDFLARE)).code).toBe(1);
+      s3.trouble = refuse;
+      expect((await run("--force")).code).toBe(1);
+      s3.trouble = () => undefined;
+      await deploy("--force");
+      await expectMadeUpFor();
+    });
+
+    test("the deploy broke off before it: a deploy that ends it", async () => {
+      s3.trouble = refuse;
+      expect((await run("--purge cloudflare", CLOUDFLARE)).code).toBe(1);
+      expect(cdn.requests).toEqual([]);
+      s3.trouble = () => undefined;
+      expect((await deploy("")).written).toBeGreaterThan(0);
+      await expectMadeUpFor();
+    });
   });
 
   test("is asked for again where the CDN is busy, and refusals are told as they are", async () => {
