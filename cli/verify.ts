@@ -11,7 +11,7 @@ import type { SlotBook } from "../shared/sql/slots.ts";
 import { publishedIdsQuery } from "../shared/sql/tree-query.ts";
 import { freeAnswers } from "./build/answers/answers.ts";
 import { countFiles } from "./build/answers/totals.ts";
-import { readElsewhere } from "./build/elsewhere.ts";
+import { type FileMarks, readElsewhere } from "./build/elsewhere.ts";
 import { filesIn, isFile, readText } from "./build/stage/folder.ts";
 
 export type Difference = {
@@ -47,7 +47,7 @@ export async function verifyApp(
   const totalFiles = await countFiles(session, app);
   const wanted = Math.min(sample ?? totalFiles, totalFiles);
   const published = await readPublished(session, app);
-  const elsewhere = readElsewhere(out);
+  const elsewhere: FileMarks = readElsewhere(out) ?? new Map();
   const markOf = (file: string) => elsewhere.get(`${folderOf(app.key)}/${file}`)?.sha256;
   const expected = new Set<string>();
   const book: SlotBook = new Map();

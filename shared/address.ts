@@ -125,7 +125,11 @@ export function segment(text: string): string {
   return /^[a-z0-9_-]*$/.test(text) ? `s-${text}` : `x-${bytes.toString("hex")}`;
 }
 
-/** The text that a segment names, unless it is a hash. */
+/** The text that a segment names; null for a hash. */
+export function textOf(name: string): string | null {
+  return name.startsWith("h-") ? null : unsegment(name);
+}
+
 function unsegment(name: string): string {
   return name.startsWith("x-") ? Buffer.from(name.slice(2), "hex").toString("utf8") : name.slice(2);
 }

@@ -11,12 +11,13 @@ import { takeLock } from "../../shared/database/lock.ts";
 import { appCountsQuery } from "../../shared/sql/tree-query.ts";
 import { STATE_FOLDER } from "../../shared/state.ts";
 import { type AppPlan, planApp } from "./app-build.ts";
+import { distrustOf, putAsideCut } from "./distrust.ts";
 import { type Elsewhere, openElsewhere } from "./elsewhere.ts";
 import { type AppReport, type Ending, endApp, removeApp } from "./ending.ts";
 import { type Marking, markingOf } from "./marking.ts";
 import { type BuildProgress, type Meter, openMeter } from "./meter.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
-import { builtApps, chooseApps, refuseEmpty } from "./selection.ts";
+import { begunApps, chooseApps, refuseEmpty } from "./selection.ts";
 import { readSource, settleSource } from "./source.ts";
 import type { Change } from "./stage/changes.ts";
 import { recover, tellChanges } from "./stage/publish.ts";
@@ -41,15 +42,17 @@ export type BuildOptions = AppDefaults & {
 
 /** It first finishes what an earlier build had left. */
 export async function buildTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
-  if (options.dryRun) return stageOrRestage(database, options);
   const { out } = options;
+  if (options.dryRun) return stageOrRestage(database, options, distrustOf(out));
   let died = false;
   const unlock = takeLock(join(out, STATE_FOLDER, "build.lock"), () => {
     died = true;
   });
   try {
+    const distrust = distrustOf(out);
+    if (distrust !== null) putAsideCut(out);
     await recover(out, died);
-    const reports = await stageOrRestage(database, options);
+    const reports = await stageOrRestage(database, options, distrust);
     emptyTrash(out);
     tellChanges(out);
     return reports;
@@ -58,9 +61,10 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
   }
 }
 
-/** A tree that somebody else has been at is built in full. */
-function stageOrRestage(database: Database, options: BuildOptions): Promise<AppReport[]> {
-  return stageTree(database, options, options.full ? "--full asks for it" : null).catch((error: unknown) => {
+/** A tree that somebody else has been at is built in full, as one is of which nothing can be told. */
+function stageOrRestage(database: Database, options: BuildOptions, distrust: string | null): Promise<AppReport[]> {
+  const forced = distrust ?? (options.full ? "--full asks for it" : null);
+  return stageTree(database, options, forced).catch((error: unknown) => {
     if (!(error instanceof ForeignTreeError)) throw error;
     return stageTree(database, options, error.message);
   });
@@ -139,7 +143,7 @@ async function buildApps(
     const facts = { ...source, ...marking, builtAt: start.toISOString(), seconds };
     endings.push(() => endApp(app, choice, plan, staged, counts, facts));
   }
-  const gone = options.apps === null ? builtApps(out).filter((key) => !all.some((app) => app.key === key)) : [];
+  const gone = options.apps === null ? begunApps(out).filter((key) => !all.some((app) => app.key === key)) : [];
   const known = new Set(all.map((app) => segment(app.key)));
   const strange = options.apps === null ? elsewhere.tops().filter((top) => !known.has(top)) : [];
   for (const top of strange) elsewhere.replace(top);

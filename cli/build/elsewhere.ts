@@ -38,9 +38,14 @@ export type Elsewhere = {
 
 const FETCHED = `${STATE_FOLDER}/fetched`;
 
-export function readElsewhere(out: string): FileMarks {
+/** Null for a list that cannot be read: then nothing is known of what is here. */
+export function readElsewhere(out: string): FileMarks | null {
   const text = readText(join(out, STATE_FOLDER, ELSEWHERE_FILE));
-  return text === null ? new Map() : new Map(JSON.parse(text) as [string, FileMark][]);
+  try {
+    return new Map(text === null ? [] : (JSON.parse(text) as [string, FileMark][]));
+  } catch {
+    return null;
+  }
 }
 
 export function writeElsewhere(out: string, marks: FileMarks): void {
@@ -55,7 +60,7 @@ export function writeElsewhere(out: string, marks: FileMarks): void {
 
 /** `fetch` is null where nobody can be asked. */
 export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
-  const marks = new Map(readElsewhere(out));
+  const marks = new Map(readElsewhere(out) ?? []);
   const replaced: string[] = [];
   const made = new Set<string>();
   const total = { files: 0, bytes: 0 };

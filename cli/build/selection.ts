@@ -1,6 +1,7 @@
 /** The apps that a command is for: those of the database by their keys, and those that a tree has. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { textOf } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
 import { isStateFile, readState, STATE_FOLDER, type TreeState } from "../../shared/state.ts";
 import { isOf, type Source } from "./source.ts";
@@ -26,15 +27,29 @@ export function builtApps(out: string): string[] {
   return builtStates(out).map(({ app }) => app.key);
 }
 
-/** By their keys in byte order: of ASCII, as keys are, a text's own order. */
 export function builtStates(out: string): TreeState[] {
+  return statesIn(out).flatMap(({ state }) => state ?? []);
+}
+
+/** With those whose state cannot be read. */
+export function begunApps(out: string): string[] {
+  return statesIn(out).map(({ key }) => key);
+}
+
+type Stated = { readonly key: string; readonly state: TreeState | null };
+
+/** By their keys in byte order: of ASCII, as keys are, a text's own order. */
+function statesIn(out: string): Stated[] {
   const folder = join(out, STATE_FOLDER);
   if (!existsSync(folder)) return [];
-  const states = readdirSync(folder).filter(isStateFile);
-  return states
-    .map((name) => readState(readFileSync(join(folder, name), "utf8")))
-    .filter((state) => state !== null)
-    .sort((one, other) => (one.app.key < other.app.key ? -1 : 1));
+  const names = readdirSync(folder).filter(isStateFile);
+  return names
+    .map((name) => {
+      const state = readState(readFileSync(join(folder, name), "utf8"));
+      return { key: state?.app.key ?? textOf(name.slice(0, -".json".length)), state };
+    })
+    .filter((stated): stated is Stated => stated.key !== null)
+    .sort((one, other) => (one.key < other.key ? -1 : 1));
 }
 
 export class EmptyDatabaseError extends Error {
@@ -50,9 +65,9 @@ export class EmptyDatabaseError extends Error {
 /** Whoever has named the wrong database must not lose a tree. Throws EmptyDatabaseError. */
 export function refuseEmpty(all: readonly App[], out: string, source: Source): void {
   if (all.length > 0) return;
-  const others = builtStates(out).filter((state) => !isOf(source, state));
+  const others = statesIn(out).filter(({ state }) => state === null || !isOf(source, state));
   if (others.length > 0) {
-    const keys = others.map(({ app }) => app.key);
+    const keys = others.map(({ key }) => key);
     throw new EmptyDatabaseError(out, keys);
   }
 }

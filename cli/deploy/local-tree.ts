@@ -32,6 +32,7 @@ export function scanTree(out: string): LocalTree {
   refuseUnderWay(out);
   const states = readStates(out);
   const marks = readElsewhere(out);
+  if (marks === null) throw notBuilt(out);
   const absent = byFolder(marks);
   const files = new Map<string, FileMark>();
   for (const state of states) {

@@ -38,7 +38,7 @@ export type Restored =
 /** Throws RemoteFault when the store can't be read. What it has and can't be used is a reason. */
 export async function restoreTree(store: Store, options: RestoreOptions): Promise<Restored> {
   const { out } = options;
-  if (builtApps(out).length > 0 && readElsewhere(out).size === 0) return nothing("the tree is here");
+  if (builtApps(out).length > 0 && readElsewhere(out)?.size === 0) return nothing("the tree is here");
   const stored = await store.get(MANIFEST);
   if (stored === null) return nothing("nothing is deployed there yet");
   const manifest = readManifest(stored.bytes.toString("utf8"));

@@ -62,10 +62,37 @@ export function* ownChanges(folder: string, skip: ReadonlySet<string>): Generato
   }
 }
 
+/** Whether a list is as it was written: a power failure may have cut it, or left holes in it. */
+export function isWholeList(file: string): boolean {
+  let [count, last] = [0, ""];
+  for (const line of linesOf(file)) {
+    if (readLine(line) !== null) count += 1;
+    last = line;
+  }
+  try {
+    const { added, changed, gone } = JSON.parse(`{${last.slice("],".length)}`) as Record<Change["change"], number>;
+    return added + changed + gone === count;
+  } catch {
+    return false;
+  }
+}
+
+/** Of a list that is not whole what can be read. */
 function* carriedChanges(file: string): Generator<Change> {
   if (!existsSync(file)) return;
   for (const line of linesOf(file)) {
-    if (line.startsWith('{"change":') || line.startsWith('{"carried":')) yield { carried: true, ...parseLine(line) };
+    const change = readLine(line);
+    if (change !== null) yield { carried: true, ...change };
+  }
+}
+
+/** Null for what is no change, or a part of one. */
+function readLine(line: string): Change | null {
+  if (!line.startsWith('{"change":') && !line.startsWith('{"carried":')) return null;
+  try {
+    return parseLine(line);
+  } catch {
+    return null;
   }
 }
 

@@ -103,6 +103,21 @@ export function removeFrom(root: string, path: string): void {
   }
 }
 
+/** Removes what holds no file: folders below, and then this one. False where it stays. */
+export function removeEmpty(folder: string): boolean {
+  const entries = opendirSync(folder);
+  let stays = false;
+  try {
+    for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
+      if (!entry.isDirectory() || !removeEmpty(join(folder, entry.name))) stays = true;
+    }
+  } finally {
+    entries.closeSync();
+  }
+  if (!stays) rmdirSync(folder);
+  return !stays;
+}
+
 export function exists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;

@@ -11,7 +11,7 @@ import { openReplaced, putAside } from "./trash.ts";
 
 /** Where a build writes, and what that is called once it is complete; relative to the tree. */
 export const STAGE = `${STATE_FOLDER}/stage`;
-const READY = `${STATE_FOLDER}/ready`;
+export const READY = `${STATE_FOLDER}/ready`;
 const TOLD = `${STATE_FOLDER}/${CHANGES_FILE}`;
 /** The changes that are made and not told yet. */
 export const CARRIED = `${STATE_FOLDER}/carried.json`;
