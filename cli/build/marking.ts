@@ -1,9 +1,7 @@
 /** By what the database knows a tree: the mark of the build that is under way, and those of the builds that its parts are of. */
 import { randomUUID } from "node:crypto";
-import type { TreeState } from "../../shared/state.ts";
 import { builtStates } from "./selection.ts";
-
-export type Marking = Pick<TreeState, "tree" | "mark"> & { readonly held: readonly string[] };
+import type { Marking } from "./source.ts";
 
 export function markingOf(out: string): Marking {
   const states = builtStates(out);

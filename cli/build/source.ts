@@ -1,7 +1,6 @@
 /** Tells which database this is and what it shows: what has changed since can be told of the same one alone. */
 import { type Database, type Session, sql } from "../../shared/database/database.ts";
 import type { TreeState } from "../../shared/state.ts";
-import type { Marking } from "./marking.ts";
 
 export type Source = {
   /** Another server, another history of it, another table of entries or another way of sorting gives another text. */
@@ -10,6 +9,12 @@ export type Source = {
   readonly snapshot: string;
   /** Of the builds whose trees this database is known to. */
   readonly marks: ReadonlySet<string>;
+};
+
+/** By what a database knows a tree. */
+export type Marking = Pick<TreeState, "tree" | "mark"> & {
+  /** The marks of the builds that parts of the tree are of. */
+  readonly held: readonly string[];
 };
 
 export async function readSource(session: Session): Promise<Source> {
