@@ -116,7 +116,7 @@ describe("the layout", () => {
       ],
     ],
     ["negotiator", ["server/http/coding.ts"]],
-    ["pino", ["server/log/log.ts", "server/log/sink.ts"]],
+    ["pino", ["server/log/log.ts"]],
     ["prom-client", ["server/admin/metrics.ts", "server/admin/worker-metrics.ts"]],
   ])("%s is at home in %j", (library, homes) => {
     expect([...new Set(IMPORTS.filter(({ to }) => to === library).map(({ from }) => from))].sort()).toEqual(homes);

@@ -73,7 +73,7 @@ export function openMetrics(droppedLines: () => number): Metrics {
 
   new Counter({
     name: `${PREFIX}log_dropped_lines_total`,
-    help: "Lines of the log that nobody read in time",
+    help: "Lines of the log that nobody read in time, or that the disk had no room for",
     registers: [registry],
     collect() {
       this.reset();

@@ -11,7 +11,7 @@ export type Log = {
   readonly error: (what: unknown) => void;
   /** Makes an app key known, so that no error shows it. */
   readonly hide: (appKey: string) => void;
-  /** Lines that nobody read in time. */
+  /** Lines that nobody read in time, or that the disk had no room for. */
   readonly dropped: () => number;
   /** Resolves when everything is written. */
   readonly close: () => Promise<void>;

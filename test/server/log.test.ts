@@ -1,12 +1,22 @@
 /** The log of `precast serve`: a line a request, ids that lead from an answer to its line, and no app key in clear. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requestIdOf } from "../../server/http/request-id.ts";
 import { redactKey, redactTarget } from "../../server/log/redaction.ts";
+import { openLogSink } from "../../server/log/sink.ts";
 import { holdPort, MAIN, openPlace, type Place, type Served, SHOP, shop, smallApp } from "../support/cli.ts";
 import { ask, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -305,6 +315,78 @@ describe("the level", () => {
     const { code, stderr } = await place.run("serve --log-level loud");
     expect(code).toBe(1);
     expect(stderr).toBe("--log-level must be one of trace, debug, info, warn, error, fatal, silent\n");
+  });
+});
+
+describe("on a full disk", () => {
+  const children: ChildProcess[] = [];
+  afterEach(() => {
+    for (const child of children.splice(0)) child.kill("SIGKILL");
+  });
+
+  /** Runs `serve` in a shell that has said where its log goes. */
+  async function serveInto(log: string): Promise<{ url: string; stop: () => Promise<number | null> }> {
+    const command = `${log}; exec "${process.execPath}" "${MAIN}" serve --port 0`;
+    const child = spawn("sh", ["-c", command], {
+      cwd: place.folder,
+      env: { DATABASE_URL: store.url ?? "" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    children.push(child);
+    const [printed] = await once(child.stdout, "data");
+    return {
+      url: /http:\S+/.exec(String(printed))?.[0] ?? "",
+      stop: async () => {
+        const exited = once(child, "exit");
+        child.kill("SIGTERM");
+        return (await exited)[0] as number | null;
+      },
+    };
+  }
+
+  const asks = (url: string, id: string) => ask(url, FREE, { appKey: SHOP, headers: { "X-Request-Id": id } });
+
+  test("requests are answered, and the server ends as ever when it is told to", async () => {
+    const server = await serveInto("exec 2>/dev/full");
+    for (let turn = 0; turn < 200; turn++) expect((await asks(server.url, `turn-${turn}`)).status).toBe(200);
+    expect(await server.stop()).toBe(0);
+  });
+
+  test("nothing is missing from the log, and no line is torn, when there is room again", async () => {
+    const log = join(place.folder, "log");
+    // For the process no file may be longer: the system refuses what comes behind, and takes a part before it does.
+    const room = 8_192;
+    const server = await serveInto(`ulimit -f ${room / 512}; exec 2>>"${log}"`);
+    const ids = Array.from({ length: 50 }, (_, number) => `request-${number}.`);
+    for (const id of ids) expect((await asks(server.url, id)).status).toBe(200);
+    await until("the log to be full", () => statSync(log).size === room);
+    const before = readFileSync(log, "utf8");
+    truncateSync(log);
+    await until("the last line", () => readFileSync(log, "utf8").includes(ids.at(-1) ?? ""));
+    expect(await server.stop()).toBe(0);
+    const lines = linesOf({ stderr: before + readFileSync(log, "utf8") });
+    expect(lines.map(({ id }) => id)).toEqual(ids);
+  });
+
+  test("a server that cannot start says so by its exit code", async () => {
+    const [gone, held] = [await holdPort(), await holdPort()];
+    await gone.release();
+    const url = `DATABASE_URL=postgres://nobody@127.0.0.1:${gone.port}/none`;
+    const command = `exec 2>/dev/full; ${url} exec "${process.execPath}" "${MAIN}" serve --port ${held.port}`;
+    const { code } = await place.spawn("sh", ["-c", command]);
+    await held.release();
+    expect(code).toBe(1);
+  });
+
+  test("lines for which there is no room for long are dropped, and counted", async () => {
+    // It stays open: a sink writes for as long as the process lives.
+    const descriptor = openSync("/dev/full", "w");
+    const sink = openLogSink(descriptor, false);
+    const [line, lines] = [`${"x".repeat(1_023)}\n`, 10_000];
+    for (let number = 0; number < lines; number++) sink.write(line);
+    await sink.close();
+    expect(sink.dropped()).toBeGreaterThan(1_000);
+    expect(sink.dropped()).toBeLessThan(lines);
   });
 });
 
