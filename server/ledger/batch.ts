@@ -1,5 +1,6 @@
 /** Adds a journal to the usage in the database, once however often it is sent. */
-import { type Database, type Session, sql } from "../../shared/database/database.ts";
+import { type Database, type Query, type Session, sql } from "../../shared/database/database.ts";
+import { DatabaseFault, isReadOnly } from "../../shared/database/fault.ts";
 import type { Sum } from "./journal.ts";
 
 /** `id` is the journal's own. `removed` are batches whose journals are no more: nobody will send them again. */
@@ -9,7 +10,8 @@ export async function sendBatch(
   sums: readonly Sum[],
   removed: readonly string[],
 ): Promise<void> {
-  await session.query(
+  await write(
+    session,
     sql(
       `WITH fresh AS (INSERT INTO precast.usage_batches (id) VALUES ($1::uuid) ON CONFLICT DO NOTHING RETURNING id),
 removed AS (UPDATE precast.usage_batches SET removed_at = now() WHERE id = ANY ($3::uuid[]))
@@ -27,8 +29,18 @@ ON CONFLICT (app_key, day, shape, status, saving) DO UPDATE SET count = usage.co
  * before it was removed, and may still be about to send it.
  */
 export async function forgetBatches(database: Database): Promise<void> {
-  await database.query(
+  await write(
+    database,
     sql(`DELETE FROM precast.usage_batches WHERE id IN (
 SELECT id FROM precast.usage_batches WHERE removed_at < now() - interval '1 day' LIMIT 10000 FOR UPDATE SKIP LOCKED)`),
   );
+}
+
+/** One that may only be read, as while it fails over, is away for us: it would refuse every other batch as well. */
+async function write(session: Session, query: Query): Promise<void> {
+  try {
+    await session.query(query);
+  } catch (error) {
+    throw isReadOnly(error) ? new DatabaseFault("unavailable", error.message, error) : error;
+  }
 }

@@ -29,6 +29,7 @@ export function notBegun(): DatabaseFault {
 }
 
 const CANCELLED = "57014";
+const READ_ONLY = "25006";
 /** A prepared statement is not where it was prepared. */
 const NOT_PREPARED = "26000";
 /** Its connections, its resources, a conflict with recovery or with others (40), a lock that it waits for no longer. */
@@ -79,4 +80,9 @@ export async function answered<T>(ask: () => Promise<T>, limit: number | null = 
   } catch (error) {
     throw faultOf(error, limit !== null && performance.now() - start >= limit);
   }
+}
+
+/** Whether the database may only be read: to who reads that is no fault. */
+export function isReadOnly(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && error.code === READ_ONLY;
 }

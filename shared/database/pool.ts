@@ -1,7 +1,7 @@
 /** The connections to PostgreSQL that queries share: lent to one at a time, and thrown away when they broke. */
 import pg from "pg";
 import type { Database, DatabaseOptions } from "./database.ts";
-import { connected, DatabaseFault } from "./fault.ts";
+import { connected, DatabaseFault, isReadOnly } from "./fault.ts";
 import { openPrepared, type Prepared } from "./prepared.ts";
 
 export const CONNECT_TIMEOUT = 2_000;
@@ -64,6 +64,8 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
       broken = isLost(error);
       // What has ended one has likely ended the others, and those that are idle may not have heard of it.
       if (broken) renew();
+      // A new one may write: it learns of other settings, or comes to the server that has taken over.
+      broken ||= isReadOnly(error);
       throw error;
     } finally {
       client.release(broken || prepared.isFull(client));

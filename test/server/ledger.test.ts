@@ -8,6 +8,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Count } from "../../server/ledger/journal.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "../../server/ledger/ledger.ts";
 import { sql } from "../../shared/database/database.ts";
+import { rowsOf } from "../support/following.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { SHOP } from "../support/posts.ts";
 import { openDoor, openStore, type Store } from "../support/site.ts";
@@ -100,6 +101,47 @@ describe("the ledger", () => {
     expect(await usage(store)).toEqual([["a", DAY, "search", "503", "1"]]);
     expect(await readdir(join(store.folder, "outage"))).toEqual([]);
   });
+
+  test("keeps what a database that may only be read does not take, tells it once, and sends it once when it may be written", async () => {
+    const errors: unknown[] = [];
+    const ledger = await open(store, "read-only", { errors });
+    await allowWrites(false);
+    store.database.renew();
+    for (const app of ["a", "b", "a"]) {
+      expect(await ledger.count(count(app))).toBe(true);
+      await refusesMore();
+    }
+    expect(ledger.backlog()).toMatchObject({ requests: 3 });
+    expect(errors.map(String)).toEqual([expect.stringMatching(/read-only transaction/)]);
+    // What was tried first, and what was counted since.
+    expect(await readdir(join(store.folder, "read-only"))).toHaveLength(2);
+
+    await allowWrites(true);
+    await until("all to be sent", () => ledger.backlog().requests === 0);
+    await ledger.close();
+    expect(await usage(store)).toEqual([
+      ["a", DAY, "list", "200", "2"],
+      ["b", DAY, "list", "200", "1"],
+    ]);
+    expect(errors).toHaveLength(1);
+    expect(await readdir(join(store.folder, "read-only"))).toEqual([]);
+  });
+
+  const nameOfStore = () => new URL(store.url as string).pathname.slice(1);
+
+  /** For connections that are made from now on. */
+  async function allowWrites(allowed: boolean): Promise<void> {
+    const setting = `default_transaction_read_only = ${!allowed}`;
+    await rowsOf(server.url("postgres"), `ALTER DATABASE "${nameOfStore()}" SET ${setting}`);
+  }
+
+  /** Resolves when the database has refused twice more: a batch, and before it perhaps to forget others. */
+  async function refusesMore(): Promise<void> {
+    const asked = `SELECT xact_rollback::int AS count FROM pg_stat_database WHERE datname = '${nameOfStore()}'`;
+    const refused = async () => Number((await rowsOf(server.url("postgres"), asked))[0]?.count);
+    const before = await refused();
+    await until("the database to refuse", async () => (await refused()) >= before + 2);
+  }
 
   test.each([
     ["a stranger's, after a while without a sign of life", strangersName()],
