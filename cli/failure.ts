@@ -18,8 +18,8 @@ export function describeFailure(error: unknown): string {
 
 function describeLock({ message, holder }: LockedError): string {
   return message.includes("database.lock")
-    ? `The embedded database is in use by process ${holder}. Stop that first, or use PostgreSQL (--database-url).`
-    : `Another build (process ${holder}) is writing this tree. Wait for it to end, then build again.`;
+    ? `The embedded database is in use by ${holder}. Stop that first, or use PostgreSQL (--database-url).`
+    : `Another build (${holder}) is writing this tree. Wait for it to end, then build again.`;
 }
 
 const HOST_ENDED =

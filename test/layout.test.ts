@@ -14,7 +14,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(request|tags|tree-path|metering|saving|address|condition|plan|entry|body|answer|state)\.ts$/],
   [/^shared\/sql\//],
   [/^shared\/settings\//],
-  [/^shared\/(config|apps)\.ts$/, /^shared\/(database|schema)\//],
+  [/^shared\/(config|apps|machine)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|reading|respond)\.ts$/],
   [/^server\/log\/redaction\.ts$/],
   [/^server\/(http|ledger|live)\//],
@@ -27,7 +27,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^cli\/build\/[\w-]+\.ts$/],
   [/^cli\/build\/watch\//],
   [
-    /^cli\/(command|terminal|database|failure|format|machine|tour|nearest|progress|standing|stream|summary|table|verify|watch|watcher)\.ts$/,
+    /^cli\/(command|terminal|database|failure|format|tour|nearest|progress|standing|stream|summary|table|verify|watch|watcher)\.ts$/,
   ],
   [/^cli\/(usage|explain|edge)\//],
   [/^cli\/doctor\//],

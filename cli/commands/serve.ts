@@ -15,11 +15,11 @@ import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { machineId } from "../../shared/machine.ts";
 import { builtApps } from "../build/selection.ts";
 import { type Context, DONE, defineCommand, FAILED } from "../command.ts";
 import { databaseName, databaseOptions, needSchema, QUERY_TIMEOUT } from "../database.ts";
 import { describeFailure } from "../failure.ts";
-import { machineId } from "../machine.ts";
 import { requestsToTry } from "../tour.ts";
 
 const SETTINGS = [

@@ -73,8 +73,8 @@ function refuseUnderWay(out: string): void {
   }
 }
 
-function underWay(out: string, holder: number | null): UnfinishedTreeError {
-  const who = holder === null ? "A build" : `A build (process ${holder})`;
+function underWay(out: string, holder: string | null): UnfinishedTreeError {
+  const who = holder === null ? "A build" : `A build (${holder})`;
   return new UnfinishedTreeError(`${who} is changing ${out}. Wait for it to end, then deploy.`);
 }
 

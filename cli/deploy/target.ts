@@ -96,7 +96,7 @@ function takeFolderLock(folder: string, name: string): () => void {
     return takeLock(join(folder, STORE_FOLDER, "deploy.lock"));
   } catch (error) {
     if (!(error instanceof LockedError)) throw error;
-    const message = `Another deploy (process ${error.holder}) has ${name}. Wait for it to end, then deploy again.`;
+    const message = `Another deploy (${error.holder}) has ${name}. Wait for it to end, then deploy again.`;
     throw new DeployLockedError(message);
   }
 }

@@ -1,16 +1,39 @@
-/** A lock on a folder, held by one live process. A dead holder's lock is no obstacle. */
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+/**
+ * A lock on a folder, held by one live process. A dead holder's lock is no obstacle. Of this machine's processes it is known who
+ * lives; those of another one, or of another container, live as long as they renew what they hold.
+ */
+import { randomUUID } from "node:crypto";
+import {
+  closeSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
+import { machineId } from "../machine.ts";
 
 export class LockedError extends Error {
-  readonly holder: number;
+  readonly holder: string;
 
-  constructor(path: string, holder: number) {
-    super(`${path} is held by process ${holder}`);
+  constructor(path: string, holder: Holder) {
+    super(`${path} is held by ${nameOf(holder)}`);
     this.name = "LockedError";
-    this.holder = holder;
+    this.holder = nameOf(holder);
   }
 }
+
+/** `machine` is null where it is this one. */
+type Holder = { readonly pid: number; readonly machine: string | null };
+
+/** Milliseconds between two renewals, and without one after which a holder elsewhere counts as dead. */
+const RENEWAL = 2_000;
+const EXPIRY = 10_000;
 
 /** What this process holds: a lock with our number that is not in here is left from a process that had it before us. */
 const held = new Set<string>();
@@ -21,51 +44,102 @@ const held = new Set<string>();
  */
 export function takeLock(path: string, onDead: () => void = () => {}): () => void {
   mkdirSync(dirname(path), { recursive: true });
+  const own = `${process.pid} ${machineId()}\n`;
   for (;;) {
     try {
-      writeFileSync(path, `${process.pid}\n`, { flag: "wx" });
-      held.add(path);
-      return () => release(path);
+      writeFileSync(path, own, { flag: "wx" });
+      return hold(path, own);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
-    const holder = readHolder(path);
-    if (holder !== null && (holder === process.pid ? held.has(path) : isAlive(holder)))
-      throw new LockedError(path, holder);
-    bury(path, holder);
+    const text = readText(path);
+    const holder = readHolder(text);
+    if (holder !== null && lives(path, holder)) throw new LockedError(path, holder);
+    bury(path, text);
     onDead();
   }
 }
 
-/** The live process that holds the lock; null where none does. */
-export function holderOf(path: string): number | null {
-  const holder = readHolder(path);
-  return holder !== null && isAlive(holder) ? holder : null;
+/** The live process that holds the lock, in words; null where none does. */
+export function holderOf(path: string): string | null {
+  const holder = readHolder(readText(path));
+  return holder !== null && lives(path, holder) ? nameOf(holder) : null;
 }
 
-function release(path: string): void {
-  held.delete(path);
-  rmSync(path, { force: true });
+function hold(path: string, own: string): () => void {
+  held.add(path);
+  const timer = setInterval(() => renew(path, own), RENEWAL).unref();
+  return () => {
+    clearInterval(timer);
+    held.delete(path);
+    if (readText(path) === own) rmSync(path, { force: true });
+  };
+}
+
+/** Writes what stands there already: the clock of the disk tells how long ago that was. */
+function renew(path: string, own: string): void {
+  if (readText(path) !== own) return;
+  try {
+    const file = openSync(path, "r+");
+    writeSync(file, own);
+    closeSync(file);
+  } catch {
+    // A disk that takes nothing now may take the next.
+  }
+}
+
+function lives(path: string, { pid, machine }: Holder): boolean {
+  if (machine !== null) return isRenewed(path);
+  return pid === process.pid ? held.has(path) : isAlive(pid);
+}
+
+function isRenewed(path: string): boolean {
+  const renewed = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  return renewed !== undefined && clockOf(path) - renewed < EXPIRY;
+}
+
+/** The time of the disk, in milliseconds. */
+function clockOf(path: string): number {
+  const file = besides(path);
+  writeFileSync(file, "");
+  const { mtimeMs } = statSync(file);
+  rmSync(file);
+  return mtimeMs;
+}
+
+/** A name that nobody else has: process numbers are the same in many containers. */
+function besides(path: string): string {
+  return `${path}.${randomUUID()}`;
 }
 
 /** Removes a dead holder's lock, but not one that another process has taken since it was looked at. */
-function bury(path: string, holder: number | null): void {
-  const grave = `${path}.${process.pid}`;
+function bury(path: string, text: string | null): void {
+  const grave = besides(path);
   try {
     renameSync(path, grave);
-    if (readHolder(grave) !== holder) linkSync(grave, path);
+    if (readText(grave) !== text) linkSync(grave, path);
   } catch (error) {
     if (!["ENOENT", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
   rmSync(grave, { force: true });
 }
 
-function readHolder(path: string): number | null {
+function readText(path: string): string | null {
   try {
-    return Number.parseInt(readFileSync(path, "utf8"), 10) || null;
+    return readFileSync(path, "utf8");
   } catch {
     return null;
   }
+}
+
+function readHolder(text: string | null): Holder | null {
+  const [, pid, machine = ""] = /^(\d+) ?(.*)/.exec(text ?? "") ?? [];
+  if (pid === undefined) return null;
+  return { pid: Number(pid), machine: machine === "" || machine === machineId() ? null : machine };
+}
+
+function nameOf({ pid, machine }: Holder): string {
+  return machine === null ? `process ${pid}` : `process ${pid} of another machine or container`;
 }
 
 export function isAlive(pid: number): boolean {

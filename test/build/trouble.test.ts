@@ -123,7 +123,7 @@ describe("two builds at once", () => {
     await holdEntries();
     const first = place.run("build");
     await until("the first build waits for the database", async () => (await waiting()) > 0 && existsSync(lock()));
-    return { first, pid: Number(readFileSync(lock(), "utf8")) };
+    return { first, pid: Number.parseInt(readFileSync(lock(), "utf8"), 10) };
   }
 
   test("the second waits, or says who is building", async () => {

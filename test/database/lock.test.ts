@@ -1,0 +1,61 @@
+/** Locks of processes that this one cannot see: on another machine, or in another container that has the same folder. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { holderOf, LockedError, takeLock } from "../../shared/database/lock.ts";
+import { until } from "../support/until.ts";
+
+let folder: string;
+let lock: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "precast-test-"));
+  lock = join(folder, "some.lock");
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+});
+
+const age = (seconds: number) => {
+  const then = new Date(Date.now() - seconds * 1_000);
+  utimesSync(lock, then, then);
+};
+const renewedAgo = () => Date.now() - statSync(lock).mtimeMs;
+
+test("one that was renewed just now is held, also where a process here has the same number", () => {
+  for (const pid of [process.pid, 1]) {
+    writeFileSync(lock, `${pid} elsewhere\n`);
+    const refused = `process ${pid} of another machine or container`;
+    expect(() => takeLock(lock)).toThrow(LockedError);
+    expect(() => takeLock(lock)).toThrow(refused);
+    expect(holderOf(lock)).toBe(refused);
+  }
+  expect(readdirSync(folder)).toEqual(["some.lock"]);
+});
+
+test("one that was not renewed for long is left from the dead", () => {
+  writeFileSync(lock, "1 elsewhere\n");
+  age(11);
+  expect(holderOf(lock)).toBe(null);
+  let deaths = 0;
+  const release = takeLock(lock, () => deaths++);
+  expect(deaths).toBe(1);
+  expect(holderOf(lock)).toBe(`process ${process.pid}`);
+  release();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("what is held is renewed until it is released, and never where somebody else has it by then", async () => {
+  const release = takeLock(lock);
+  const own = readFileSync(lock, "utf8");
+  age(60);
+  await until("a renewal", () => renewedAgo() < 30_000);
+  expect(readFileSync(lock, "utf8")).toBe(own);
+  writeFileSync(lock, "1 elsewhere\n");
+  age(60);
+  const other = takeLock(join(folder, "other.lock"));
+  utimesSync(join(folder, "other.lock"), 0, 0);
+  await until("a renewal of another lock", () => statSync(join(folder, "other.lock")).mtimeMs > 0);
+  expect(renewedAgo()).toBeGreaterThan(30_000);
+  other();
+  release();
+  expect(readFileSync(lock, "utf8")).toBe("1 elsewhere\n");
+});
