@@ -17,7 +17,7 @@ import { type AppReport, type Ending, endApp, removeApp } from "./ending.ts";
 import { markingOf } from "./marking.ts";
 import { type BuildProgress, type Meter, openMeter } from "./meter.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
-import { begunApps, chooseApps, refuseEmpty } from "./selection.ts";
+import { type Begun, begunApps, chooseApps, refuseEmpty } from "./selection.ts";
 import { type Marking, readSource, settleSource } from "./source.ts";
 import type { Change } from "./stage/changes.ts";
 import { recover, tellChanges } from "./stage/publish.ts";
@@ -72,6 +72,8 @@ function stageOrRestage(database: Database, options: BuildOptions, distrust: str
 
 /** `forced` is why everything is built, where it is so. */
 async function stageTree(database: Database, options: BuildOptions, forced: string | null): Promise<AppReport[]> {
+  const begun = begunApps(options.out);
+  const marking = markingOf(begun);
   const meter = openMeter(options.onProgress);
   const elsewhere = options.elsewhere ?? openElsewhere(options.out, null);
   const stage = openStage({
@@ -81,10 +83,9 @@ async function stageTree(database: Database, options: BuildOptions, forced: stri
     onFile: meter.add,
     onChange: options.onChange ?? (() => {}),
   });
-  const marking = markingOf(options.out);
   try {
     const builds = await database.transaction("read", (session) =>
-      buildApps(session, stage, { ...options, elsewhere, forced, marking }, meter),
+      buildApps(session, stage, { ...options, elsewhere, forced, begun, marking }, meter),
     );
     await stage.settle();
     const reports = builds.map((build) => build());
@@ -113,13 +114,18 @@ async function readCounts(session: Session, keys: readonly string[]): Promise<Ma
 async function buildApps(
   session: Session,
   stage: Stage,
-  options: BuildOptions & { readonly elsewhere: Elsewhere; readonly forced: string | null; readonly marking: Marking },
+  options: BuildOptions & {
+    readonly elsewhere: Elsewhere;
+    readonly forced: string | null;
+    readonly begun: readonly Begun[];
+    readonly marking: Marking;
+  },
   meter: Meter,
 ): Promise<Ending[]> {
-  const { out, now, elsewhere, forced, marking } = options;
+  const { out, now, elsewhere, forced, begun, marking } = options;
   const source = await readSource(session);
   const all = await readApps(session, options);
-  refuseEmpty(all, out, source);
+  refuseEmpty(all, begun, out, source);
   const count = options.onProgress !== undefined;
   const chosen = chooseApps(all, options.apps).map((app) => ({
     app,
@@ -143,9 +149,9 @@ async function buildApps(
     const facts = { ...source, ...marking, builtAt: start.toISOString(), seconds };
     endings.push(() => endApp(app, choice, plan, staged, counts, facts));
   }
-  const gone = options.apps === null ? begunApps(out).filter((key) => !all.some((app) => app.key === key)) : [];
+  const gone = options.apps === null ? begun.filter(({ key }) => !all.some((app) => app.key === key)) : [];
   const known = new Set(all.map((app) => segment(app.key)));
   const strange = options.apps === null ? elsewhere.tops().filter((top) => !known.has(top)) : [];
   for (const top of strange) elsewhere.replace(top);
-  return [...endings, ...gone.map((key) => removeApp(stage.openApp(key), out, key))];
+  return [...endings, ...gone.map(({ key }) => removeApp(stage.openApp(key), out, key))];
 }

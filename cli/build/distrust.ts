@@ -2,10 +2,11 @@
  * Lists that a power failure has cut: of the trees that they tell of nothing is known any more. Their states are emptied, so
  * that the server answers live, no deploy takes them, and builds compute all of them, this one or those that follow.
  */
-import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CHANGES_FILE, ELSEWHERE_FILE, isStateFile, STATE_FOLDER } from "../../shared/state.ts";
+import { CHANGES_FILE, ELSEWHERE_FILE, STATE_FOLDER } from "../../shared/state.ts";
 import { readElsewhere } from "./elsewhere.ts";
+import { stateFilesIn } from "./selection.ts";
 import { isWholeList } from "./stage/changes.ts";
 import { exists, isFolder, removeEmpty } from "./stage/folder.ts";
 import { CARRIED, READY, STAGED_STATES } from "./stage/publish.ts";
@@ -20,7 +21,7 @@ export function distrustOf(out: string): string | null {
 /** Whoever dies on the way leaves one of the lists, or states that nobody can read. */
 export function putAsideCut(out: string): void {
   const [folder, ready] = [join(out, STATE_FOLDER), join(out, READY)];
-  for (const name of [folder, join(ready, STAGED_STATES)].flatMap(statesIn)) {
+  for (const name of [folder, join(ready, STAGED_STATES)].flatMap(stateFilesIn)) {
     writeFileSync(join(folder, name), "");
     // Whoever died may have deleted the last file of a folder, and not the folder.
     const top = join(out, name.slice(0, -".json".length));
@@ -35,8 +36,4 @@ function carry(list: string, carried: string): void {
   if (!exists(list)) return;
   appendFileSync(carried, Buffer.concat([Buffer.from("\n"), readFileSync(list)]));
   rmSync(list);
-}
-
-function statesIn(folder: string): string[] {
-  return exists(folder) ? readdirSync(folder).filter(isStateFile) : [];
 }

@@ -5,7 +5,7 @@ import type { App } from "../../shared/catalog.ts";
 import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { VERSION } from "../../shared/version.ts";
 import type { Elsewhere } from "./elsewhere.ts";
-import type { Source } from "./source.ts";
+import { isOf, type Source } from "./source.ts";
 import { isFile, readText } from "./stage/folder.ts";
 
 export type BuildMode =
@@ -37,8 +37,10 @@ export function chooseMode(
 /** Why nothing can be told of what has changed since; null where it can. */
 export function foreignness(state: TreeState, source: Pick<Source, "source" | "marks">): string | null {
   if (state.version !== VERSION) return `it was built by Precast ${state.version}`;
-  if (state.source !== source.source) return "it was built from another database";
-  return source.marks.has(state.mark) ? null : "the database has lost what came last, or forgotten the tree";
+  if (isOf(source, state)) return null;
+  return state.source === source.source
+    ? "the database has lost what came last, or forgotten the tree"
+    : "it was built from another database";
 }
 
 /** Looks at the file of the catalog and at one of each type: enough to see that a folder has been taken away. */

@@ -24,32 +24,27 @@ export function chooseApps(all: readonly App[], keys: readonly string[] | null):
 
 /** The keys of the apps that a tree has, in byte order. */
 export function builtApps(out: string): string[] {
-  return builtStates(out).map(({ app }) => app.key);
+  return begunApps(out).flatMap(({ key, state }) => (state === null ? [] : [key]));
 }
 
-export function builtStates(out: string): TreeState[] {
-  return statesIn(out).flatMap(({ state }) => state ?? []);
-}
-
-/** With those whose state cannot be read. */
-export function begunApps(out: string): string[] {
-  return statesIn(out).map(({ key }) => key);
-}
-
-type Stated = { readonly key: string; readonly state: TreeState | null };
+/** An app that a tree has; without a state where that cannot be read. */
+export type Begun = { readonly key: string; readonly state: TreeState | null };
 
 /** By their keys in byte order: of ASCII, as keys are, a text's own order. */
-function statesIn(out: string): Stated[] {
+export function begunApps(out: string): Begun[] {
   const folder = join(out, STATE_FOLDER);
-  if (!existsSync(folder)) return [];
-  const names = readdirSync(folder).filter(isStateFile);
-  return names
+  return stateFilesIn(folder)
     .map((name) => {
       const state = readState(readFileSync(join(folder, name), "utf8"));
       return { key: state?.app.key ?? textOf(name.slice(0, -".json".length)), state };
     })
-    .filter((stated): stated is Stated => stated.key !== null)
+    .filter((begun): begun is Begun => begun.key !== null)
     .sort((one, other) => (one.key < other.key ? -1 : 1));
+}
+
+/** The names of the states in a folder, in byte order; none where there is no such folder. */
+export function stateFilesIn(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).filter(isStateFile).sort() : [];
 }
 
 export class EmptyDatabaseError extends Error {
@@ -63,9 +58,9 @@ export class EmptyDatabaseError extends Error {
 }
 
 /** Whoever has named the wrong database must not lose a tree. Throws EmptyDatabaseError. */
-export function refuseEmpty(all: readonly App[], out: string, source: Source): void {
+export function refuseEmpty(all: readonly App[], begun: readonly Begun[], out: string, source: Source): void {
   if (all.length > 0) return;
-  const others = statesIn(out).filter(({ state }) => state === null || !isOf(source, state));
+  const others = begun.filter(({ state }) => state === null || !isOf(source, state));
   if (others.length > 0) {
     const keys = others.map(({ key }) => key);
     throw new EmptyDatabaseError(out, keys);
