@@ -3,7 +3,8 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MAIN, openPlace, type Place, type Ran } from "../support/cli.ts";
+import { type Builder, openBuilder } from "../support/builder.ts";
+import { MAIN, type Place, type Ran } from "../support/cli.ts";
 import {
   changesBetween,
   readChanges,
@@ -14,7 +15,7 @@ import {
 } from "../support/exact.ts";
 import { runBuild } from "../support/history.ts";
 import { idOf, newPost, POSTS, post, SHOP } from "../support/posts.ts";
-import { MEDIA, openDoor, openStore, type Store } from "../support/site.ts";
+import { MEDIA, openDoor, type Store } from "../support/site.ts";
 
 const KILLER = pathToFileURL(join(import.meta.dirname, "../support/kill-at.mjs")).href;
 const KEYS = ["going", "shop"];
@@ -38,16 +39,14 @@ DELETE FROM precast.content_types WHERE slug = 'news';`;
 describe("kill -9", () => {
   let store: Store;
   let place: Place;
+  let builder: Builder;
   const write = (script: string) => store.database.transaction("write", (session) => session.execute(script));
 
   beforeAll(async () => {
-    store = await openStore("postgres");
-    place = openPlace({ DATABASE_URL: store.url ?? "", PRECAST_MEDIA_BASE_URL: MEDIA });
+    builder = await openBuilder();
+    ({ store, place } = builder);
   });
-  afterAll(async () => {
-    await place.close();
-    await store.close();
-  });
+  afterAll(() => builder.close());
 
   type Scene = {
     /** What a tree was built from; null where there is none. */

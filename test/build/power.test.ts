@@ -4,10 +4,11 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { MAIN, openPlace, type Place } from "../support/cli.ts";
+import { type Builder, openBuilder } from "../support/builder.ts";
+import { MAIN, type Place } from "../support/cli.ts";
 import { leftoverProblems, readChanges, readFiles, treeProblems } from "../support/exact.ts";
 import { newPost, POSTS, post, SHOP } from "../support/posts.ts";
-import { MEDIA, openStore, type Store } from "../support/site.ts";
+import type { Store } from "../support/site.ts";
 
 const KILLER = pathToFileURL(join(import.meta.dirname, "../support/kill-at.mjs")).href;
 const OTHERS = `INSERT INTO precast.apps (key) VALUES ('going'), ('Other');
@@ -30,18 +31,16 @@ const CUTS: Record<string, (text: string) => string> = {
 
 let store: Store;
 let place: Place;
+let builder: Builder;
 let out: string;
 const own = (...names: string[]) => join(out, ".precast", ...names);
 const write = (script: string) => store.database.transaction("write", (session) => session.execute(script));
 
 beforeAll(async () => {
-  store = await openStore("postgres");
-  place = openPlace({ DATABASE_URL: store.url ?? "", PRECAST_MEDIA_BASE_URL: MEDIA });
+  builder = await openBuilder();
+  ({ store, place } = builder);
 });
-afterAll(async () => {
-  await place.close();
-  await store.close();
-});
+afterAll(() => builder.close());
 beforeEach(async () => {
   out = join(place.folder, "out");
   rmSync(out, { recursive: true, force: true });

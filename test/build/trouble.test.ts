@@ -16,7 +16,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
-import { MAIN, openPlace, type Place, type Ran } from "../support/cli.ts";
+import { type Builder, openBuilder } from "../support/builder.ts";
+import { MAIN, type Place, type Ran } from "../support/cli.ts";
 import { changesBetween, type Report, readChanges, readFiles, touchProblems, treeProblems } from "../support/exact.ts";
 import { runBuild } from "../support/history.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
@@ -35,6 +36,7 @@ DELETE FROM precast.content_types WHERE slug = 'pages';`;
 
 let store: Store;
 let place: Place;
+let builder: Builder;
 let out: string;
 const write = (script: string, to = store) => to.database.transaction("write", (session) => session.execute(script));
 
@@ -71,13 +73,10 @@ function everything(folder: string): Map<string, string> {
 }
 
 beforeAll(async () => {
-  store = await openStore("postgres", { connections: 8 });
-  place = openPlace({ DATABASE_URL: store.url ?? "", PRECAST_MEDIA_BASE_URL: MEDIA });
+  builder = await openBuilder();
+  ({ store, place } = builder);
 });
-afterAll(async () => {
-  await place.close();
-  await store.close();
-});
+afterAll(() => builder.close());
 beforeEach(async () => {
   out = join(place.folder, "out");
   rmSync(out, { recursive: true, force: true });
