@@ -1,4 +1,4 @@
-/** Days and instants as a bundle spells them. The database reads them alike: `is_day` and `instant` in 0002_values.sql. */
+/** Days and instants as a bundle spells them. The database reads them alike: `is_day` and `instant` in 0003_values.sql. */
 
 const DAY = /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/;
 const INSTANT =

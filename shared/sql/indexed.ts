@@ -23,7 +23,7 @@ function isMatch(condition: Condition): condition is Match {
   return condition.kind === "match";
 }
 
-/** The texts of slots are the lines of one column, in which an index finds a part (schema/0007_slots.sql). */
+/** The texts of slots are the lines of one column, in which an index finds a part (schema/0008_slots.sql). */
 function matchSql(condition: Match, slot: string, place: Place): string {
   const { text, operator } = condition;
   const line = `\\n${slot.slice(1)}`;

@@ -1,4 +1,4 @@
-/** How many entries match, where the database counts them as they are written (schema/0014_counts.sql, 0015_value_counts.sql). */
+/** How many entries match, where the database counts them as they are written (schema/0015_counts.sql, 0016_value_counts.sql). */
 import type { Column } from "../catalog.ts";
 import type { Condition } from "../condition.ts";
 import { storedOperand } from "./indexed.ts";

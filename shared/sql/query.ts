@@ -74,14 +74,14 @@ JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slu
   return { text, values: [appKey, slug] };
 }
 
-/** How many published entries a type has, by the counts that the database keeps (schema/0014_counts.sql). */
+/** How many published entries a type has, by the counts that the database keeps (schema/0015_counts.sql). */
 export function totalOf(typeId: string): string {
   return `SELECT coalesce(sum(change), 0) AS total FROM precast.entry_counts WHERE content_type_id = ${typeId}`;
 }
 
 /**
  * The edition of an app's published types: one row of a text that is the same only while the entries of all of them are the same
- * (schema/0014_counts.sql). Queries of entries tell it as well, of the moment at which they see them.
+ * (schema/0015_counts.sql). Queries of entries tell it as well, of the moment at which they see them.
  */
 export function editionQuery(appKey: string, slugs: readonly string[]): Query {
   const text = `SELECT ${EDITION} FROM ${TYPES_OF_APP} AND type.slug = ANY ($2::text[])`;

@@ -1,6 +1,6 @@
 /**
  * Slots: which columns of the entries table hold which fields of a type, for filters and sorts to find in indexes. The
- * database gives them out (schema/0007_slots.sql) and may do so anew at any time, so a query says which map it means.
+ * database gives them out (schema/0008_slots.sql) and may do so anew at any time, so a query says which map it means.
  */
 import type { Column } from "../catalog.ts";
 import type { Row } from "../database/database.ts";
@@ -11,7 +11,7 @@ export type Slots = {
   /** The map as the database spells it. */
   readonly map: string;
   readonly slotOf: (column: Column) => string | null;
-  /** Those whose values are counted in pairs (schema/0015_value_counts.sql). */
+  /** Those whose values are counted in pairs (schema/0016_value_counts.sql). */
   readonly paired: readonly string[];
 };
 

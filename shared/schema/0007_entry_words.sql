@@ -50,7 +50,7 @@ BEGIN
   FROM written AS e JOIN precast.slots ON slots.content_type_id = e.content_type_id
   WHERE e.status = 'published'
   ON CONFLICT DO NOTHING;
-  IF current_setting('precast.hidden_at_once', true) = 'on' THEN
+  IF precast.is_raised('hidden_at_once') THEN
     DELETE FROM precast.entry_words AS kept USING written AS e
     WHERE (kept.content_type_id, kept.id) = (e.content_type_id, e.id) AND NOT EXISTS (
       SELECT FROM precast.entries WHERE (content_type_id, id) = (kept.content_type_id, kept.id) AND status = 'published');
@@ -65,7 +65,7 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   DELETE FROM precast.entry_words WHERE content_type_id = OLD.content_type_id AND id = OLD.id;
   IF NOT FOUND THEN
-    PERFORM set_config('precast.hidden_at_once', 'on', true);
+    PERFORM precast.raise_flag('hidden_at_once');
   END IF;
   RETURN NULL;
 END
@@ -76,7 +76,7 @@ CREATE FUNCTION precast.change_words() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   anew boolean := OLD.status <> 'published' OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)
-    OR current_setting('precast.refreshing', true) IS NOT DISTINCT FROM 'on' OR EXISTS (
+    OR precast.is_raised('refreshing') OR EXISTS (
       SELECT FROM precast.slots CROSS JOIN jsonb_array_elements(searched) AS field
       WHERE content_type_id = NEW.content_type_id AND CASE field ->> 1
         WHEN 'rich_text' THEN OLD.rich -> (field ->> 0) IS DISTINCT FROM NEW.rich -> (field ->> 0)
@@ -117,7 +117,7 @@ CREATE TRIGGER change_words AFTER UPDATE ON precast.entries
   FOR EACH ROW WHEN (NEW.status = 'published' AND (OLD.status <> 'published'
     OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)
     OR OLD.published_at <> NEW.published_at OR OLD.data <> NEW.data OR OLD.rich <> NEW.rich
-    OR current_setting('precast.refreshing', true) IS NOT DISTINCT FROM 'on'))
+    OR precast.is_raised('refreshing')))
   EXECUTE FUNCTION precast.change_words();
 CREATE TRIGGER forget_all_words AFTER TRUNCATE ON precast.entries
   FOR EACH STATEMENT EXECUTE FUNCTION precast.forget_all_words();

@@ -131,9 +131,9 @@ BEGIN
   END IF;
   UPDATE precast.slots SET map = after WHERE content_type_id = type_id;
   -- Nothing that an answer shows has changed: no build need look at these entries.
-  PERFORM set_config('precast.filling', 'on', true);
+  PERFORM precast.raise_flag('filling');
   UPDATE precast.entries SET t1 = NULL WHERE content_type_id = type_id;
-  PERFORM set_config('precast.filling', 'off', true);
+  PERFORM precast.lower_flag('filling');
   -- Whoever wrote these entries meanwhile is done: the fill has waited for them.
   PERFORM precast.recount_values(type_id);
 END

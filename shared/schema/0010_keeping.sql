@@ -35,7 +35,7 @@ CREATE FUNCTION precast.keep_entry() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   whole      boolean := TG_NARGS = 0;
-  refreshing boolean := coalesce(current_setting('precast.refreshing', true) = 'on', false);
+  refreshing boolean := precast.is_raised('refreshing');
   same_rich  boolean := whole AND TG_OP = 'UPDATE' AND NOT refreshing
     AND NEW.content_type_id = OLD.content_type_id AND NEW.rich = OLD.rich;
   -- Put together anew in either case: what is read from the table may be compressed, and tells nothing of its size.
@@ -108,7 +108,7 @@ CREATE TRIGGER keep_slots BEFORE UPDATE OF texts, t1, t2, t3, t4, t5, t6, t7, t8
 -- Nothing that an answer shows has changed where slots are filled.
 CREATE FUNCTION precast.stamp_entry() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'INSERT' OR current_setting('precast.filling', true) IS DISTINCT FROM 'on' THEN
+  IF TG_OP = 'INSERT' OR NOT precast.is_raised('filling') THEN
     NEW.changed_in := pg_current_xact_id();
   END IF;
   RETURN NEW;

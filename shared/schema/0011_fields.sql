@@ -4,9 +4,9 @@
 CREATE FUNCTION precast.refresh_entries(type_ids integer[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM precast.draw_shapes(type_ids);
-  PERFORM set_config('precast.refreshing', 'on', true);
+  PERFORM precast.raise_flag('refreshing');
   UPDATE precast.entries SET data = data WHERE content_type_id = ANY (type_ids);
-  PERFORM set_config('precast.refreshing', 'off', true);
+  PERFORM precast.lower_flag('refreshing');
   PERFORM precast.assign_slots(type_id) FROM unnest(type_ids) AS type_id;
 END
 $$;

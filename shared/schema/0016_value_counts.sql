@@ -142,7 +142,7 @@ CREATE FUNCTION precast.count_changed_values() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   -- Whoever fills slots anew counts anew what they hold.
-  IF current_setting('precast.filling', true) = 'on' THEN
+  IF precast.is_raised('filling') THEN
     RETURN NULL;
   END IF;
   INSERT INTO precast.value_counts (content_type_id, slot, value, change)
