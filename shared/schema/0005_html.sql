@@ -1,6 +1,7 @@
 -- The text that an HTML fragment shows: comments, scripts, styles and inline tags vanish, block tags and br become a blank,
 -- references are decoded once (contract.md section 4). HTML is read from left to right, each piece of markup for what it is where
--- it stands: a comment in an attribute is none, nor is a tag in a script. The functions are PL/pgSQL where a text goes through several steps: SQL functions are inlined and do each step again.
+-- it stands: a comment in an attribute is none, nor is a tag in a script. The functions are PL/pgSQL where a text goes through
+-- several steps: SQL functions are inlined and do each step again.
 
 -- The character that a numeric reference stands for, by WHATWG HTML: windows-1252 for the C1 range, U+FFFD for what is
 -- no character.
@@ -81,8 +82,9 @@ BEGIN
 END
 $$;
 
--- The text of any HTML: one piece of markup after the other, with the text before it. PostgreSQL takes the longest of several alternatives. A
--- comment ends as WHATWG HTML has it, and `</` before anything but a letter begins one. Quotes count behind `=` alone.
+-- The text of any HTML: one piece of markup after the other, with the text before it. PostgreSQL takes the longest of several
+-- alternatives. A comment ends as WHATWG HTML has it, and `</` before anything but a letter begins one. Quotes count behind `=`
+-- alone. A script that begins a comment and another script within ends where that one does, and its own end is yet to come.
 CREATE FUNCTION precast.odd_html_text(html text) RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 DECLARE
   attributes text := '(?:[^>=]|=[ \t\n\f\r]*(?:"[^"]*(?:"|$)|''[^'']*(?:''|$)|(?![ \t\n\f\r"''])))*';
@@ -90,8 +92,12 @@ DECLARE
   tag        text := '</?[a-z][^ \t\n\f\r/>]*(?=[ \t\n\f\r/>]|$)' || attributes || '(?:>|$)';
   comment    text := '<!--(?:-?>|(?!-?>)(?:-?[^-]|--+(?:[^->!]|!(?!>)))*(?:--+!?>|-*!?$))';
   bogus      text := '<(?:!(?!--)|\?|/(?![a-z>]))[^>]*(?:>|$)|</>';
-  silent     text := '<(?:script(?=[ \t\n\f\r/>])A>(?:[^<]|<(?!/script(?:[ \t\n\f\r/>]|$)))*(?:</scriptA(?:>|$)|$)'
-                     '|style(?=[ \t\n\f\r/>])A>(?:[^<]|<(?!/style(?:[ \t\n\f\r/>]|$)))*(?:</styleA(?:>|$)|$))';
+  nested     text := '<script[ \t\n\f\r/>](?:[^-<]|-(?!->)|<(?!/script[ \t\n\f\r/>]))*(?:</script[ \t\n\f\r/>]|(?=-->)|$)';
+  escaped    text := '<!--(?:-?>|(?!-?>)(?:[^-<]|-(?!->)|<(?!/?script[ \t\n\f\r/>])|' || nested ||
+    ')*(?:-->|(?=</script[ \t\n\f\r/>])|$))';
+  silent     text := '<(?:script(?=[ \t\n\f\r/>])A>(?:[^<]|<(?!/script(?:[ \t\n\f\r/>]|$)|!--)|' || escaped ||
+    ')*(?:</scriptA(?:>|$)|$)'
+    '|style(?=[ \t\n\f\r/>])A>(?:[^<]|<(?!/style(?:[ \t\n\f\r/>]|$)))*(?:</styleA(?:>|$)|$))';
 BEGIN
   RETURN (
     SELECT string_agg(precast.decode_references(piece[1]) || CASE

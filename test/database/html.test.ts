@@ -113,6 +113,10 @@ const ODD = [
     "<scripts>",
     "</script b='>'>",
     "<SCRIPT a='>'>",
+    "<script><!-- <script> a </script> b",
+    "<script><!--<script>--> a",
+    "<script><!--> a </script> b --></script>",
+    "-</script>",
   ],
   ...["<style>", "</style>", "<style", "</style", "/* <script> */", '"<!--"'],
   ...[

@@ -51,7 +51,7 @@ function readMarkup(html: string, open: number): { end: number; shows: string } 
   }
   const end = endOfTag(html, open + tag.length);
   const silent = SILENT.find((one) => one === name.toLowerCase() && !tag.startsWith("</"));
-  if (silent) return { end: endOfSilence(html, silent, end), shows: "" };
+  if (silent) return { end: endOfSilence(html, silent, silent === "script" ? endOfScript(html, end) : end), shows: "" };
   return { end, shows: BLOCKS.has(name.toLowerCase()) ? " " : "" };
 }
 
@@ -73,6 +73,22 @@ function endOfTag(html: string, from: number): number {
     if (quote === "" && behindEquals && (char === '"' || char === "'")) quote = char;
     else if (char === quote) quote = "";
     behindEquals = char === "=" || (behindEquals && /[ \t\n\f\r]/.test(char));
+  }
+  return html.length;
+}
+
+/** Where a script's own end is to be looked for: behind the scripts that stand in a comment of it. */
+function endOfScript(html: string, from: number): number {
+  const marks = /<!--(?:-?>)?|-->|<(\/?)script(?=[ \t\n\f\r/>])/gi;
+  marks.lastIndex = from;
+  let within: "script" | "comment" | "inner script" = "script";
+  for (let mark = marks.exec(html); mark !== null; mark = marks.exec(html)) {
+    const [text, slash] = mark;
+    if (text.endsWith("->")) within = "script";
+    else if (text === "<!--") within = within === "script" ? "comment" : within;
+    else if (slash === "" && within === "comment") within = "inner script";
+    else if (slash === "/" && within === "inner script") within = "comment";
+    else if (slash === "/") return mark.index;
   }
   return html.length;
 }
