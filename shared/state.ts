@@ -45,6 +45,11 @@ export function isStateFile(name: string): boolean {
   return /^[shx]-.*\.json$/.test(name);
 }
 
+/** The folder of the app whose state a file is, relative to the tree. */
+export function folderOfState(name: string): string {
+  return name.slice(0, -".json".length);
+}
+
 export function writeState(state: TreeState): string {
   return `${JSON.stringify({ format: FORMAT, ...state }, null, 2)}\n`;
 }

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { textOf } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
-import { isStateFile, readState, STATE_FOLDER, type TreeState } from "../../shared/state.ts";
+import { folderOfState, isStateFile, readState, STATE_FOLDER, type TreeState } from "../../shared/state.ts";
 import { isOf, type Source } from "./source.ts";
 
 export class UnknownAppError extends Error {
@@ -36,7 +36,7 @@ export function begunApps(out: string): Begun[] {
   return stateFilesIn(folder)
     .map((name) => {
       const state = readState(readFileSync(join(folder, name), "utf8"));
-      return { key: state?.app.key ?? textOf(name.slice(0, -".json".length)), state };
+      return { key: state?.app.key ?? textOf(folderOfState(name)), state };
     })
     .filter((begun): begun is Begun => begun.key !== null)
     .sort((one, other) => (one.key < other.key ? -1 : 1));

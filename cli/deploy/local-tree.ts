@@ -4,10 +4,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { folderOf } from "../../shared/address.ts";
 import { holderOf } from "../../shared/database/lock.ts";
-import { isStateFile, readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
+import { readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { type FileMark, type FileMarks, readElsewhere } from "../build/elsewhere.ts";
+import { stateFilesIn } from "../build/selection.ts";
 import { exists, filesIn, isFile, isFolder, readText } from "../build/stage/folder.ts";
-
 import { isTreeFile } from "./tree-file.ts";
 
 export type LocalTree = {
@@ -80,8 +80,7 @@ function underWay(out: string, holder: string | null): UnfinishedTreeError {
 
 function readStates(out: string): TreeState[] {
   const folder = join(out, STATE_FOLDER);
-  const names = isFolder(folder) ? readdirSync(folder).filter(isStateFile).sort() : [];
-  const states = names.map((name) => readState(readText(join(folder, name)) ?? ""));
+  const states = stateFilesIn(folder).map((name) => readState(readText(join(folder, name)) ?? ""));
   const known = states.filter((state) => state !== null);
   if (known.length === 0 || known.length < states.length || strangers(out, known).length > 0) throw notBuilt(out);
   return known;
