@@ -29,15 +29,17 @@ END
 $$;
 
 -- Sorts what was written into `data` and `rich` in canonical spelling, refuses what does not fit, and fills the slots; or fills
--- them alone. Rich text that an edit leaves alone stays where it is. The shape is locked until the entry is there for all: a change
--- of the fields must find every entry. It is read in one statement, and what follows are expressions, which cost a tenth of one.
+-- them alone. Rich text that an edit leaves alone stays where it is. A change of the fields must find every entry: one that is new
+-- locks the shape until it is there for all, and one that was there is locked itself by now, so that such a change waits for it, or
+-- has been waited for. The shape is read in one statement, and what follows are expressions, which cost a tenth of one.
 CREATE FUNCTION precast.keep_entry() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   whole      boolean := TG_NARGS = 0;
   refreshing boolean := precast.is_raised('refreshing');
+  is_new     boolean := TG_OP = 'INSERT' OR NEW.content_type_id IS DISTINCT FROM OLD.content_type_id;
   same_rich  boolean := whole AND TG_OP = 'UPDATE' AND NOT refreshing
-    AND NEW.content_type_id = OLD.content_type_id AND NEW.rich = OLD.rich;
+    AND NOT is_new AND NEW.rich = OLD.rich;
   -- Put together anew in either case: what is read from the table may be compressed, and tells nothing of its size.
   written    jsonb := CASE WHEN whole AND NOT same_rich THEN NEW.rich ELSE '{}' END || NEW.data;
   kept       jsonb := CASE WHEN same_rich THEN NEW.rich ELSE '{}' END;
@@ -51,8 +53,14 @@ BEGIN
       PERFORM precast.give_up_long_slots(NEW.content_type_id, written);
     END IF;
   END IF;
-  SELECT map, plain, numbers, rich INTO shape
-  FROM precast.slots WHERE content_type_id = NEW.content_type_id FOR SHARE;
+  IF is_new THEN
+    SELECT map, plain, numbers, rich INTO shape
+    FROM precast.slots WHERE content_type_id = NEW.content_type_id FOR SHARE;
+  ELSE
+    -- With a lock that such a change has, it and the edit would wait for each other.
+    SELECT map, plain, numbers, rich INTO shape
+    FROM precast.slots WHERE content_type_id = NEW.content_type_id;
+  END IF;
   IF NOT FOUND THEN
     RETURN NEW;
   END IF;

@@ -3,7 +3,7 @@
  * the fields or the values change under a server that runs.
  */
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import { type Door, ENGINES, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
@@ -251,3 +251,53 @@ describe("an entry that is not committed when its type changes", () => {
     expect(got.json.data).toMatchObject([{ title: "later" }]);
   });
 });
+
+test("an entry can be edited while its type changes, and neither gives way", async () => {
+  const store = await openStore("postgres", { connections: 4 });
+  onTestFinished(() => store.close());
+  await loadBundles(store, [GOODS]);
+  const door = await openDoor(store);
+  onTestFinished(() => door.close());
+  const run = (text: string) => store.database.query(sql(text));
+  await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
+    SELECT id, 'price', 1, 'number' FROM precast.content_types`);
+  const ids = (await run("SELECT id::text FROM precast.entries ORDER BY ctid")).map(([id]) => id as string);
+
+  // The change has come to the first entry, which another holds, and has yet to come to the last.
+  const holder = await holdEntry(store, ids[0] as string);
+  const change = "UPDATE precast.content_types SET filterable_fields = '{title}', sortable_fields = '{price}'";
+  const changing = run(change);
+  const waits = `SELECT FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query = $1`;
+  await until("the change to wait", async () => (await store.database.query(sql(waits, [change]))).length > 0);
+  const edit = `UPDATE precast.entries SET data = '{"title": "edited", "price": 9}' WHERE id = '${ids.at(-1)}'`;
+  await run(edit);
+  await holder.release();
+  await changing;
+
+  const got = await door.get("/api/v1/goods?filter[title]=edited&sort=-price&per_page=5", { appKey: KEY });
+  expect(got.json.data).toMatchObject([{ id: ids.at(-1), price: 9 }]);
+});
+
+/** A transaction that has locked an entry. */
+async function holdEntry({ database }: Store, id: string): Promise<{ release: () => Promise<void> }> {
+  let free = () => {};
+  const released = new Promise<void>((resolve) => {
+    free = resolve;
+  });
+  let over: Promise<void> = Promise.resolve();
+  await new Promise<void>((locked, failed) => {
+    over = database.transaction("write", async (session) => {
+      await session.query(sql("SELECT FROM precast.entries WHERE id = $1::uuid FOR UPDATE", [id]));
+      locked();
+      await released;
+    });
+    over.catch(failed);
+  });
+  return {
+    release: async () => {
+      free();
+      await over;
+    },
+  };
+}
