@@ -2,14 +2,15 @@
 import { ConfigError } from "../shared/config.ts";
 import { DatabaseFault, HostEndedFault } from "../shared/database/fault.ts";
 import { LockedError } from "../shared/database/lock.ts";
-import { ImportProblems } from "./import/problem.ts";
 
 export function describeFailure(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join("\n");
-  if (error instanceof ImportProblems) return error.message;
   if (error instanceof LockedError) return describeLock(error);
   if (error instanceof HostEndedFault) return HOST_ENDED;
   if (error instanceof DatabaseFault) {
+    if (IN_THE_WAY.includes(error.code ?? "")) {
+      return `Another writer was in the way (${error.message}). Nothing was changed: run the command again.`;
+    }
     return `The database did not answer (${error.message}). Check that it runs and that --database-url (DATABASE_URL) is right.`;
   }
   if (!(error instanceof Error)) return String(error);
@@ -24,6 +25,9 @@ function describeLock({ message, holder }: LockedError): string {
 
 const HOST_ENDED =
   "The process that shared the embedded database has ended. Run the command again: it opens that itself.";
+
+/** serialization_failure, deadlock_detected, lock_not_available. */
+const IN_THE_WAY = ["40001", "40P01", "55P03"];
 
 /** By the code of the system, or the SQLSTATE of PostgreSQL. */
 const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => string) | undefined>> = {
