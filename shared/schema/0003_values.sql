@@ -13,16 +13,23 @@ $$;
 
 -- A text that spells a number (`-?digits[.digits][e±digits]`) as a double.
 CREATE FUNCTION precast.double(value text) RETURNS float8 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
+DECLARE
+  parts text[];
 BEGIN
   IF value !~ '^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$' THEN
     RETURN NULL;
   END IF;
   RETURN value::float8;
 EXCEPTION WHEN numeric_value_out_of_range THEN
-  IF value LIKE '%e-%' OR value ~ '^-?0+(\.|e|$)' THEN
-    RETURN 0;
-  END IF;
-  RETURN CASE WHEN value LIKE '-%' THEN '-Infinity' ELSE 'Infinity' END;
+  -- Too large or too small: the place of its first digit tells.
+  parts := regexp_match(value, '^-?0*([0-9]*)(?:\.([0-9]+))?(?:e([+-]?[0-9]+))?$');
+  RETURN CASE
+    WHEN coalesce(parts[3]::numeric, 0) + CASE parts[1]
+      WHEN '' THEN length(ltrim(parts[2], '0')) - length(parts[2])
+      ELSE length(parts[1]) END <= 0 THEN 0
+    WHEN value LIKE '-%' THEN '-Infinity'::float8
+    ELSE 'Infinity'::float8
+  END;
 END
 $$;
 
