@@ -61,9 +61,10 @@ export function createApp({
       response.kind === "refused"
         ? readyRefusal(response.refusal, circumstances, policy.tagged)
         : readyOf(answerOf(response, policy, asked.ifNoneMatch));
-    if (await isCounted(circumstances, ready.status)) return { ready, circumstances };
-    // What cannot be counted is not given: without circumstances, for nothing was counted.
-    return { ready: readyRefusal(DATABASE_UNAVAILABLE, null), circumstances };
+    if (circumstances === null || (await isCounted(circumstances, ready.status))) return { ready, circumstances };
+    // What cannot be counted is not given.
+    const uncounted = { ...circumstances, metering: { ...circumstances.metering, counted: false } };
+    return { ready: readyRefusal(DATABASE_UNAVAILABLE, uncounted), circumstances: uncounted };
   }
 
   async function encode(found: Found, coding: Coding | null): Promise<Response> {
@@ -71,9 +72,8 @@ export function createApp({
   }
 
   /** Also true for what need not be counted. */
-  async function isCounted(circumstances: Circumstances | null, status: number): Promise<boolean> {
-    if (!circumstances?.metering.counted) return true;
-    const { appKey, metering, saving } = circumstances;
+  async function isCounted({ appKey, metering, saving }: Circumstances, status: number): Promise<boolean> {
+    if (!metering.counted) return true;
     return ledger.count({ app: appKey, shape: metering.shape, status, saving: saving?.text ?? "" });
   }
 
