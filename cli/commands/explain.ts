@@ -12,7 +12,9 @@ import { type Plan, planRequest } from "../../shared/plan.ts";
 import { isRefusal, type Refusal, statusOf } from "../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { countQuery } from "../../shared/sql/tree-query.ts";
+import { ELSEWHERE_FILE, readState, STATE_FOLDER, stateFileOf } from "../../shared/state.ts";
 import { chooseApps } from "../build/selection.ts";
+import { readText } from "../build/stage/folder.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
 import { drawPlan, timesText } from "../explain/drawing.ts";
@@ -27,10 +29,13 @@ type Explanation = {
   readonly counted: boolean | null;
   readonly rule: string | null;
   readonly refusal: { readonly status: number; readonly code: string; readonly message: string } | null;
-  readonly file: { readonly path: string; readonly exists: boolean } | null;
+  readonly file: ExplainedFile | null;
   readonly sql: ExplainedQuery | null;
   readonly nearest_free: Nearest | null;
 };
+
+/** Without a tree of the app to serve, the answer is given live. */
+type ExplainedFile = { readonly path: string; readonly exists: boolean; readonly has_tree: boolean };
 
 type ExplainedQuery = {
   readonly text: string;
@@ -98,11 +103,17 @@ function refusalOf(refusal: Refusal): Explanation["refusal"] {
   return { status: statusOf(refusal), code: refusal.code, message: refusal.message };
 }
 
-function fileFor(request: ApiRequest, shape: FreeShape, app: App, plan: Plan, out: string): Explanation["file"] {
+function fileFor(request: ApiRequest, shape: FreeShape, app: App, plan: Plan, out: string): ExplainedFile | null {
   const address = addressOf(request, shape, "type" in plan ? plan.type : undefined);
   if (address === null) return null;
   const path = join(out, folderOf(app.key), fileOf(address));
-  return { path, exists: existsSync(path) };
+  return { path, exists: existsSync(path), has_tree: hasTree(out, app.key) };
+}
+
+/** As the server looks at it. */
+function hasTree(out: string, key: string): boolean {
+  const isWhole = !existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE));
+  return isWhole && readState(readText(join(out, stateFileOf(key))) ?? "") !== null;
 }
 
 async function explainQuery(database: Database, app: App, plan: Plan): Promise<ExplainedQuery | null> {
@@ -127,16 +138,18 @@ function textOf(explanation: Explanation, { colors }: Context["terminal"]): stri
   if (counted !== null)
     lines.push(`${colors.bold("Counted")}  ${counted ? colors.yellow("yes") : colors.green("no")}: ${rule}`);
   if (refusal !== null) lines.push(`${colors.bold("Answer")}   ${refusal.status} ${refusal.code}: ${refusal.message}`);
-  if (file !== null)
-    lines.push(
-      `${colors.bold("File")}     ${file.path}${file.exists ? "" : " (not there: the answer is empty or 404)"}`,
-    );
+  if (file !== null) lines.push(`${colors.bold("File")}     ${file.path}${fileNote(file)}`);
   if (nearest !== null)
     lines.push(
       `${colors.bold("Free")}     ${nearest.target} (${nearest.same ? "the same answer" : "the nearest free request"})`,
     );
   if (query !== null) lines.push(...queryLines(query, colors));
   return lines.join("\n");
+}
+
+function fileNote({ exists, has_tree }: ExplainedFile): string {
+  if (!has_tree) return " (no whole tree of the app is there: the answer is given live)";
+  return exists ? "" : " (not there: the answer is empty or 404)";
 }
 
 function queryLines({ text, values, plan, service }: ExplainedQuery, colors: Context["terminal"]["colors"]): string[] {

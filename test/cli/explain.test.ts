@@ -25,7 +25,7 @@ type Explanation = {
   readonly counted: boolean | null;
   readonly rule: string | null;
   readonly refusal: { readonly status: number; readonly code: string; readonly message: string } | null;
-  readonly file: { readonly path: string; readonly exists: boolean } | null;
+  readonly file: { readonly path: string; readonly exists: boolean; readonly has_tree: boolean } | null;
   readonly sql: Explained | null;
   readonly nearest_free: { readonly target: string; readonly same: boolean } | null;
 };
@@ -91,14 +91,25 @@ describe("a free request", () => {
     const found = await explain(target);
     const path = join("out", SHOP_FOLDER, file);
     expect(found).toMatchObject({ request: `/api/v1${target}`, shape, counted: false, refusal: null });
-    expect(found).toMatchObject({ file: { path, exists: true }, sql: null, nearest_free: null });
+    expect(found).toMatchObject({ file: { path, exists: true, has_tree: true }, sql: null, nearest_free: null });
     const { text } = await live.get(`/api/v1${target}`, asShop);
     expect(readFileSync(join(place.folder, path), "utf8")).toBe(text);
   });
 
   test("says so where the tree has no file for it", async () => {
     const { file } = await explain("/posts?filter[category]=nothing");
-    expect(file).toEqual({ path: join("out", SHOP_FOLDER, "posts/filter/category/s-nothing.json"), exists: false });
+    const path = join("out", SHOP_FOLDER, "posts/filter/category/s-nothing.json");
+    expect(file).toEqual({ path, exists: false, has_tree: true });
+    expect(await explainInWords("/posts?filter[category]=nothing")).toContain(
+      "(not there: the answer is empty or 404)",
+    );
+  });
+
+  test("says so where there is no tree", async () => {
+    const found = await place.json<Explanation>(`explain /posts --app ${SHOP} --out nowhere`);
+    expect(found.file).toMatchObject({ exists: false, has_tree: false });
+    const text = (await place.run(`explain /posts --app ${SHOP} --out nowhere`)).stdout;
+    expect(text).toContain("(no whole tree of the app is there: the answer is given live)");
   });
 
   test("is told in words", async () => {
