@@ -1,5 +1,4 @@
 /** Fields that lists of a large type are filtered or sorted by, and that no slot holds: such a list reads every entry. */
-import { sql } from "../../../shared/database/database.ts";
 import { slotsQuery } from "../../../shared/sql/query.ts";
 import { readSlots, type Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../format.ts";
@@ -18,16 +17,15 @@ type Slotless = {
   /** Has it held a text that no index holds? */
   readonly isLong: boolean;
 };
-type TypeSlots = TypeSize & { readonly slotless: readonly Slotless[] };
+type TypeSlots = TypeSize & { readonly typeId: string; readonly slotless: readonly Slotless[] };
 
 async function readSlotless({ database, types }: Patient): Promise<TypeSlots[]> {
   const found: TypeSlots[] = [];
   for (const size of types) {
     if (size.entries < LARGE) continue;
-    const { text, values } = slotsQuery(size.app.key, size.type.slug);
-    const [row] = await database.query(sql(text, values));
+    const [row] = await database.query(slotsQuery(size.app.key, size.type.slug));
     const slots = readSlots(row);
-    if (slots !== null) found.push({ ...size, slotless: slotlessOf(size, slots) });
+    if (slots !== null) found.push({ ...size, typeId: slots.typeId, slotless: slotlessOf(size, slots) });
   }
   return found;
 }
@@ -43,7 +41,7 @@ function slotlessOf({ type }: TypeSize, { slotOf, map }: Slots): Slotless[] {
     .map(({ name }) => ({ name, sorts: type.sortable_fields.includes(name), isLong: long.includes(name) }));
 }
 
-function findingsOf({ app, type, entries, slotless }: TypeSlots): Finding[] {
+function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Finding[] {
   return slotless.map(({ name, sorts, isLong }) => ({
     // Equality needs no slot.
     kind: sorts ? "advice" : "information",
@@ -51,7 +49,7 @@ function findingsOf({ app, type, entries, slotless }: TypeSlots): Finding[] {
     problem: `No slot holds it${isLong ? ", for an entry had a text too long for an index" : ", for all are taken"}: ${sorts ? "a sort" : "a range"} by it reads ${formatCount(entries)} entries.`,
     gain: "A page and its total are found in an index.",
     remedy: isLong
-      ? `Take it out of sortable_fields, or sort by a shorter field. After shortening the text: UPDATE precast.slots SET map = map - 'long', and take the field out of the type's lists and in again.`
+      ? `Take it out of sortable_fields, or sort by a shorter field. After shortening the text: UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}, and take the field out of the type's lists and in again.`
       : "Take a field that nobody asks for out of filterable_fields or sortable_fields: its slot is given to this one.",
     fix: null,
   }));
