@@ -9,7 +9,8 @@ export type Shape = FreeShape | CountedShape;
 
 export type Metering = {
   readonly shape: Shape;
-  readonly counted: boolean /** The rule that decides. */;
+  readonly counted: boolean;
+  /** The rule that decides, as a sentence. */
   readonly rule: string;
 };
 

@@ -78,7 +78,11 @@ export function isError(body: Buffer): boolean {
   return /^\s*(<\?xml[^>]*>)?\s*<(Error|!doctype|html)\b/i.test(body.toString("utf8", 0, 512));
 }
 
-export type ListPage = { readonly keys: readonly string[] /** Null on the last page. */; readonly next: string | null };
+export type ListPage = {
+  readonly keys: readonly string[];
+  /** Null on the last page. */
+  readonly next: string | null;
+};
 
 /** Keys are percent-encoded where the list says so (`encoding-type=url`). Null for what is no whole list. */
 export function readList(body: Buffer): ListPage | null {
