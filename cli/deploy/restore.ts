@@ -16,6 +16,7 @@ import {
   writeElsewhere,
 } from "../build/elsewhere.ts";
 import { builtApps } from "../build/selection.ts";
+import { putAsideBegun } from "../build/stage/publish.ts";
 import { ForeignTreeError } from "../build/update/built.ts";
 import { markOf } from "./local-tree.ts";
 import { MANIFEST, readManifest } from "./manifest.ts";
@@ -69,6 +70,7 @@ async function beginTree(
     return nothing(states[0] === undefined ? "it has no app" : (problemOf(states[0].state) ?? ""));
   const tops = new Set(usable.map(({ state }) => segment(state.app.key)));
   const parts = [...files].filter(([path]) => tops.has(path.slice(0, path.indexOf("/"))));
+  putAsideBegun(out);
   forget(out, tops);
   writeElsewhere(out, new Map(parts));
   // With its state an app that goes is found, and one whose files do not come is built in full.

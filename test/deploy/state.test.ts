@@ -3,12 +3,23 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { idOf, openPlace, type Place, readTree, SHOP_FOLDER, shop, shopWithout, smallApp } from "../support/cli.ts";
+import {
+  idOf,
+  MAIN,
+  openPlace,
+  type Place,
+  readTree,
+  SHOP_FOLDER,
+  shop,
+  shopWithout,
+  smallApp,
+} from "../support/cli.ts";
 import { differencesOf, filesOf } from "../support/deployed.ts";
 import { type S3, type S3Object, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 
 const TARGET = "s3://content/api";
+const KILLER = pathToFileURL(join(import.meta.dirname, "../support/kill-at.mjs")).href;
 
 type Built = {
   readonly apps: readonly { key: string; mode: string; reason: string; written: number }[];
@@ -52,9 +63,9 @@ beforeEach(() => {
 });
 
 /** What is here, and what is listed to be where it was deployed, is the tree of a full build, to the byte. */
-function expectWhole(): void {
+function expectWhole(deployed: ReadonlyMap<string, S3Object> = first): void {
   const files = readTree(inPlace("fresh"));
-  for (const path of elsewhere()) if (!files.has(path)) files.set(path, String(first.get(`api/${path}`)?.bytes));
+  for (const path of elsewhere()) if (!files.has(path)) files.set(path, String(deployed.get(`api/${path}`)?.bytes));
   expect(differencesOf(files, inPlace("whole"))).toEqual([]);
 }
 
@@ -234,6 +245,34 @@ test("killed while it fetches, it is done by the next, which finds more in its w
     expectWhole();
     rmSync(inPlace("fresh"), { recursive: true });
   }
+});
+
+test("killed while it puts the tree in place, it is done by the next, from what is deployed by then", async () => {
+  const run = async (env: Readonly<Record<string, string>>) => {
+    const line = ["build", "--out", "fresh", "--state", TARGET];
+    const own = { ...s3.env, ...env, NODE_OPTIONS: `--import=${KILLER}` };
+    return (await place.spawn(process.execPath, [MAIN, ...line], own)).code;
+  };
+  const log = inPlace("calls");
+  expect(await run({ PRECAST_TEST_COUNT: log })).toBe(0);
+  const calls = readFileSync(log, "utf8").split("\n");
+  const own = calls.filter((call) => call.startsWith("main "));
+  const committed = own.findIndex((call) => call.endsWith("/.precast/ready")) + 1;
+  expect(committed).toBeGreaterThan(0);
+  rmSync(inPlace("fresh"), { recursive: true });
+  expect(await run({ PRECAST_TEST_KILL: `main:${committed + 2}` })).toBe(null);
+  expect(existsSync(inPlace("fresh/.precast/ready"))).toBe(true);
+
+  // Another runner comes first.
+  await store.database.execute(
+    `UPDATE precast.entries SET data = data || '{"title": "edited"}' WHERE id = '${idOf(2)}' AND data ? 'title'`,
+  );
+  await place.json("build --out whole");
+  await place.json(`deploy ${TARGET} --out whole`, s3.env);
+  expect(modes(await build())).toContain("Shop incremental");
+  expectWhole(s3.objects);
+  await place.json(`deploy ${TARGET} --out fresh`, s3.env);
+  expect(differencesOf(filesOf(s3), inPlace("whole"))).toEqual([]);
 });
 
 test("--dry-run goes without it", async () => {

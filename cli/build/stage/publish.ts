@@ -37,6 +37,11 @@ export async function recover(out: string, died: boolean): Promise<void> {
   const [told, carried] = [join(out, TOLD), join(out, CARRIED)];
   if (died && !exists(carried) && exists(told)) renameSync(told, carried);
   if (isPending(out)) await publish(out);
+  putAsideBegun(out);
+}
+
+/** What a build that died has left of its own: of no use to a tree that it does not belong to. */
+export function putAsideBegun(out: string): void {
   for (const folder of [STAGE, READY]) if (exists(join(out, folder))) putAside(out, folder);
 }
 
