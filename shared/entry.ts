@@ -1,7 +1,7 @@
 /** Renders a row of the database as an entry, a list item or a search item: JSON text. Source: contract.md section 2. */
 import type { App, Column, Field } from "./catalog.ts";
 import type { Row } from "./database/database.ts";
-import { compact, membersOf } from "./raw.ts";
+import { compact, elementsOf, membersOf } from "./raw.ts";
 import type { Shown } from "./shown.ts";
 import { readInstant, readUuid } from "./value.ts";
 
@@ -59,12 +59,14 @@ export function valueIn(column: Column, row: EntryRow): string {
 
 /** A value as it is stored; null where there is none or where it does not fit the field any more. */
 function renderValue(field: Field, raw: string | undefined): string {
-  if (raw === undefined || !(field.multiple ? fitsMany(raw) : fits(field, raw))) return "null";
-  return raw.startsWith("[") || raw.startsWith("{") ? compact(raw) : raw;
+  if (raw === undefined) return "null";
+  const value = raw.startsWith("[") || raw.startsWith("{") ? compact(raw) : raw;
+  return (field.multiple ? fitsMany(field, value) : fits(field, value)) ? value : "null";
 }
 
-function fitsMany(raw: string): boolean {
-  return raw === "[]" || raw.startsWith('["');
+/** Text, select, media and relation are what can be `multiple`. */
+function fitsMany(field: Field, value: string): boolean {
+  return value.startsWith("[") && elementsOf(value.slice(1, -1)).every((element) => fits(field, element));
 }
 
 const INSTANT = /^"\d{4}-\d{2}-\d{2}T[\d:]{8}\.\d{3}\+00:00"$/;
@@ -80,7 +82,7 @@ function fits(field: Field, raw: string): boolean {
     case "date":
       return raw.length === 12 && raw >= '"0001' && readInstant(raw.slice(1, -1)) !== null;
     case "datetime":
-      return INSTANT.test(raw);
+      return INSTANT.test(raw) && raw >= '"0001' && readInstant(raw.slice(1, -1)) !== null;
     case "relation":
       return readUuid(raw.slice(1, -1)) !== null;
     default:

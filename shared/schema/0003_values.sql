@@ -61,6 +61,12 @@ CREATE FUNCTION precast.instant(value text) RETURNS text LANGUAGE sql STABLE PAR
   END
 $$;
 
+-- Is this an instant in its canonical form? Inlined.
+CREATE FUNCTION precast.is_instant(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE WHEN value ~ 'T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\.[0-9]{3}\+00:00$' AND length(value) = 29
+    THEN precast.is_day(left(value, 10)) ELSE false END
+$$;
+
 -- Does a single value fit a field's type? No value and JSON null fit all.
 CREATE FUNCTION precast.fits(type text, value jsonb) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT CASE coalesce(jsonb_typeof(value), 'null')
@@ -109,10 +115,18 @@ CREATE FUNCTION precast.needs_canonical(type text, value jsonb) RETURNS boolean 
   END
 $$;
 
--- The strings of an array that begins with one; an array of anything else fits no field.
-CREATE FUNCTION precast.strings(value jsonb) RETURNS SETOF text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT element #>> '{}'
-  FROM jsonb_array_elements(CASE WHEN jsonb_typeof(value) = 'array' AND jsonb_typeof(value -> 0) = 'string' THEN value ELSE '[]' END)
-    AS element
-  WHERE jsonb_typeof(element) = 'string'
+-- Is a stored value, in its canonical spelling, an array of what a `multiple` field holds? One that holds anything else is there
+-- because the field has changed its type, and reads as no value. Strict: else arrays in the array were looked into. Inlined.
+CREATE FUNCTION precast.holds_elements(type text, value jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT jsonb_typeof(value) = 'array' AND NOT value @? CASE type
+    WHEN 'relation' THEN
+      'strict $[*] ? (@.type() != "string" || !(@ like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"))'::jsonpath
+    ELSE 'strict $[*] ? (@.type() != "string")'::jsonpath
+  END
+$$;
+
+-- The elements of a `multiple` field.
+CREATE FUNCTION precast.elements(type text, value jsonb) RETURNS SETOF text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT element
+  FROM jsonb_array_elements_text(CASE WHEN precast.holds_elements(type, value) THEN value ELSE '[]' END) AS element
 $$;

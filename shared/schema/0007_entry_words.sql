@@ -25,7 +25,7 @@ BEGIN
       WHEN 'rich_text' THEN
         texts := concat(texts, ' ', precast.html_text(rich ->> name));
       WHEN 'many' THEN
-        texts := concat(texts, ' ', (SELECT string_agg(value, ' ') FROM precast.strings(data -> name) AS value));
+        texts := concat(texts, ' ', (SELECT string_agg(value, ' ') FROM precast.elements('text', data -> name) AS value));
       ELSE
         texts := concat(texts, ' ', CASE WHEN jsonb_typeof(data -> name) = 'string' THEN data ->> name END);
     END CASE;

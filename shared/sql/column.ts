@@ -4,8 +4,8 @@
  */
 import type { Column, Field } from "../catalog.ts";
 
-const UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
-const INSTANT = String.raw`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{3}\+00:00$`;
+/** A UUID in its canonical form. */
+export const UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
 
 /** The SQL type in which a column compares. */
 export function sqlType(column: Column): string {
@@ -35,7 +35,7 @@ export function valueSql(column: Column): string {
     case "date":
       return `CASE WHEN precast.is_day(${text}) THEN ${text} END`;
     case "datetime":
-      return `CASE WHEN ${text} ~ '${INSTANT}' THEN ${text} END`;
+      return `CASE WHEN precast.is_instant(${text}) THEN ${text} END`;
     case "relation":
       return `CASE WHEN ${text} ~ '${UUID}' THEN ${text} END`;
     default:
@@ -43,9 +43,14 @@ export function valueSql(column: Column): string {
   }
 }
 
+/** Whether a `multiple` field has a value that fits it. */
+export function holdsElementsSql(column: Column): string {
+  return `precast.holds_elements('${column.type}', e.data -> '${column.name}')`;
+}
+
 /** The elements of a `multiple` field, as a row source with one text column. */
 export function elementsSql(column: Column): string {
-  return `precast.strings(e.data -> '${column.name}')`;
+  return `precast.elements('${column.type}', e.data -> '${column.name}')`;
 }
 
 /** The value as an answer spells it. */

@@ -5,7 +5,7 @@
 import type { Field } from "../catalog.ts";
 import type { Query, Value } from "../database/database.ts";
 import type { EntryPlan } from "../plan.ts";
-import { entryColumns } from "./column.ts";
+import { entryColumns, UUID } from "./column.ts";
 import type { Place } from "./where.ts";
 
 /** Collects the values of a statement and gives their places. */
@@ -52,7 +52,7 @@ function relatedSql(field: Field, step: number, values: Values): string {
   FROM main CROSS JOIN LATERAL ${references} AS reference(id, place)
   CROSS JOIN LATERAL (
     SELECT * FROM precast.entries AS e WHERE ${publishedIn(values.place(field.target))}
-      AND e.id = CASE WHEN reference.id #>> '{}' ~ '^[0-9a-f-]{36}$' THEN (reference.id #>> '{}')::uuid END
+      AND e.id = CASE WHEN reference.id #>> '{}' ~ '${UUID}' THEN (reference.id #>> '{}')::uuid END
     LIMIT 1) AS e`;
 }
 
@@ -60,9 +60,9 @@ function publishedIn(slug: string): string {
   return `e.content_type_id = (SELECT id FROM types WHERE types.slug = ${slug}) AND e.status = 'published'`;
 }
 
-/** Not by precast.strings: here one call would take longer than all the rest. */
+/** Not by precast.elements: here one call would take longer than all the rest. */
 function elementsOf(value: string): string {
-  return `jsonb_array_elements(CASE WHEN jsonb_typeof(${value} -> 0) = 'string' THEN ${value} ELSE '[]' END) WITH ORDINALITY`;
+  return `jsonb_array_elements(CASE WHEN precast.holds_elements('relation', ${value}) THEN ${value} ELSE '[]' END) WITH ORDINALITY`;
 }
 
 /** The slots of a published type: one row of [type id, slots, those counted in pairs], or none. */

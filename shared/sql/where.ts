@@ -2,7 +2,7 @@
 
 import type { Condition } from "../condition.ts";
 import type { Value } from "../database/database.ts";
-import { elementsSql, isContainable, isTextual, sqlType, textSql, valueSql } from "./column.ts";
+import { elementsSql, holdsElementsSql, isContainable, isTextual, sqlType, textSql, valueSql } from "./column.ts";
 
 /** Takes a value of the statement and gives its placeholder. */
 export type Place = (value: Value) => string;
@@ -21,7 +21,8 @@ type Equals = Condition & { readonly kind: "equals" };
 function containmentSql({ column, values: wanted }: Equals, place: Place): string | null {
   if (wanted.length !== 1 || !isContainable(column)) return null;
   const value = `${place(wanted[0] as string)}::${sqlType(column)}`;
-  return `e.data @> jsonb_build_object('${column.name}', ${column.multiple ? `jsonb_build_array(${value})` : value})`;
+  if (!column.multiple) return `e.data @> jsonb_build_object('${column.name}', ${value})`;
+  return `e.data @> jsonb_build_object('${column.name}', jsonb_build_array(${value})) AND ${holdsElementsSql(column)}`;
 }
 
 function anyElementSql(condition: Condition, place: Place): string {

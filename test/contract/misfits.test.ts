@@ -1,0 +1,175 @@
+/**
+ * A field that changes its type leaves values that do not fit it. They read as none, whoever asks: the entry, its list, each
+ * filter and sort, `populate` and the tree; and no request fails because of them.
+ */
+import { mkdtempSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { sql } from "../../shared/database/database.ts";
+import { runBuild } from "../support/history.ts";
+import { type Door, ENGINES, MEDIA, openDoor, openStore, type Store } from "../support/site.ts";
+
+const KEY = "odd";
+const idOf = (index: number) => `00000000-0000-4000-8000-0000000000${String(index + 10)}`;
+const asOdd = { appKey: KEY };
+
+const SINGLE: readonly unknown[] = [
+  "p",
+  "",
+  "true",
+  "5",
+  5,
+  -0.5,
+  true,
+  false,
+  null,
+  {},
+  { a: [] },
+  idOf(0),
+  idOf(3).toUpperCase(),
+  "-".repeat(36),
+  "a".repeat(36),
+  "00000000-00004000-80000000-0000000001",
+  "2026-02-28",
+  "2026-03-01",
+  "2026-02-31",
+  "0000-01-01",
+  "2026-02-28T10:00:00.000+00:00",
+  "2026-02-28T10:00:00+01:00",
+  "2026-02-31T10:00:00.000+00:00",
+  "2026-02-28T99:00:00.000+00:00",
+  "0000-02-28T10:00:00.000+00:00",
+];
+const VALUES: readonly unknown[] = [
+  ...SINGLE,
+  [],
+  ["p"],
+  ["p", "5"],
+  [1, "p"],
+  ["p", 1],
+  ["p", null, { a: [] }, ["q"]],
+  [[], "p"],
+  [["p"]],
+  [idOf(0)],
+  [idOf(0), idOf(1), idOf(0)],
+  [idOf(0), "p"],
+  ["p", idOf(0)],
+  [idOf(3).toUpperCase()],
+  ["-".repeat(36)],
+  [idOf(0), 'a "quoted\\" b', "c, d"],
+];
+const ASKED = ["p", "5", "-0.5", "true", "q", "1", idOf(0), idOf(3), "2026-02-28", "2026-02-28T10:00:00Z"];
+const TYPES: readonly (readonly [type: string, multiple: boolean])[] = [
+  ...["text", "select", "media", "relation", "number", "boolean", "date", "datetime"].map(
+    (type) => [type, false] as const,
+  ),
+  ...["text", "select", "media", "relation"].map((type) => [type, true] as const),
+];
+
+type Shown = { readonly id: string; readonly x: unknown };
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  let live: Door;
+  beforeAll(async () => {
+    store = await openStore(engine);
+    await store.database.execute(`INSERT INTO precast.apps (key) VALUES ('${KEY}');
+      INSERT INTO precast.content_types (app_id, slug) SELECT id, 'things' FROM precast.apps;
+      INSERT INTO precast.fields (content_type_id, name, position, type)
+        SELECT id, 'x', 1, 'json' FROM precast.content_types;`);
+    for (const [index, value] of VALUES.entries())
+      await store.database.query(
+        sql(
+          `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+           SELECT id, $1::uuid, 'published', '2026-01-20', jsonb_build_object('x', $2::jsonb) FROM precast.content_types`,
+          [idOf(index), JSON.stringify(value)],
+        ),
+      );
+    live = await openDoor(store);
+  });
+  afterAll(async () => {
+    expect(live.errors).toEqual([]);
+    await live.close();
+    await store.close();
+  });
+
+  const list = async (query: string): Promise<Shown[]> => {
+    const got = await live.get(`/api/v1/things?per_page=100&${query}`, asOdd);
+    expect([query, got.status]).toEqual([query, 200]);
+    expect([query, got.json.meta.total]).toEqual([query, got.json.data.length]);
+    return got.json.data;
+  };
+
+  describe.each(TYPES)("a field that becomes %s (multiple: %s)", (type, multiple) => {
+    let shown: Shown[];
+    beforeAll(async () => {
+      const sortable = multiple || type === "relation" ? "{}" : "{x}";
+      await store.database.transaction("write", (session) =>
+        session.execute(`UPDATE precast.content_types SET filterable_fields = '{}', sortable_fields = '{}';
+          UPDATE precast.fields SET type = '${type}', multiple = ${multiple},
+            target = ${type === "relation" ? "'things'" : "NULL"};
+          UPDATE precast.content_types SET filterable_fields = '{x}', sortable_fields = '${sortable}';`),
+      );
+      shown = await list("");
+    });
+
+    test("shows what fits, and all of it", () => {
+      expect(shown).toHaveLength(VALUES.length);
+      const values = shown.map(({ x }) => x).filter((x) => x !== null);
+      expect(values.length).toBeGreaterThan(1);
+      const isOne = (value: unknown) => typeof value === (["number", "boolean"].includes(type) ? type : "string");
+      for (const value of values) expect(Array.isArray(value) ? value.every(isOne) : isOne(value)).toBe(true);
+      for (const value of values) expect(Array.isArray(value)).toBe(multiple);
+    });
+
+    test("filters and sorts find what is shown", async () => {
+      const idsOf = (entries: readonly Shown[]) => entries.map(({ id }) => id).sort();
+      for (const asked of ASKED) {
+        const value = encodeURIComponent(asked);
+        const found = await list(`filter[x]=${value}`);
+        for (const { x } of found) expect(x).not.toBe(null);
+        const among = idsOf(found);
+        expect(idsOf(await list(`filter[x][in]=${value},nothing`))).toEqual(among);
+        const others = idsOf(shown.filter(({ id }) => !among.includes(id)));
+        expect(idsOf(await list(`filter[x][neq]=${value}`))).toEqual(others);
+        if (type === "text" || type === "relation") {
+          const matching = shown.filter(({ x }) => [x].flat().includes(asked));
+          expect([asked, among]).toEqual([asked, idsOf(matching)]);
+        }
+      }
+      if (multiple || type === "relation") return;
+      const sorted = await list("sort=x");
+      const without = sorted.findIndex(({ x }) => x === null);
+      expect(sorted.slice(without).every(({ x }) => x === null)).toBe(true);
+    });
+
+    test("each entry is answered, with its relations populated as well", async () => {
+      for (const { id, x } of shown) {
+        const got = await live.get(`/api/v1/things/${id}`, asOdd);
+        expect([got.status, got.json.data.x]).toEqual([200, x]);
+        if (type !== "relation") continue;
+        const populated = await live.get(`/api/v1/things/${id}?populate=x`, asOdd);
+        const inner = populated.json.data.x;
+        const related = Array.isArray(inner) ? inner.map((entry) => entry.id) : (inner?.id ?? null);
+        expect([populated.status, related]).toEqual([200, x]);
+      }
+    });
+
+    test("the tree says what the database says", async () => {
+      const out = join(mkdtempSync(join(store.folder, "tree-")), "out");
+      await runBuild(store.database, {
+        ...{ out, apps: null, full: true, dryRun: false, mediaBaseUrl: MEDIA },
+        now: () => new Date(),
+      });
+      const door = await openDoor(store, out);
+      for (const asked of [...ASKED.map((value) => `?filter[x]=${encodeURIComponent(value)}`), "", "?sort=x"]) {
+        const [free, counted] = [
+          await door.get(`/api/v1/things${asked}`, asOdd),
+          await live.get(`/api/v1/things${asked}`, asOdd),
+        ];
+        expect([asked, free.text]).toEqual([asked, counted.text]);
+      }
+      await door.close();
+    });
+  });
+});
