@@ -35,7 +35,18 @@ export function elementsOf(inner: string): string[] {
 
 /** The same value without the blanks that jsonb writes between tokens. */
 export function compact(value: string): string {
-  return value.replace(/("(?:[^"\\]|\\.)*")| /g, "$1");
+  let compacted = "";
+  let from = 0;
+  for (let at = 0; at < value.length; at++) {
+    const character = value[at];
+    // A string may be as long as an entry, which is longer than a pattern can look.
+    if (character === '"') at = stringEnd(value, at) - 1;
+    else if (character === " ") {
+      compacted += value.slice(from, at);
+      from = at + 1;
+    }
+  }
+  return compacted + value.slice(from);
 }
 
 function valueEnd(text: string, start: number): number {

@@ -77,4 +77,9 @@ describe("a compact value", () => {
       }),
     );
   });
+
+  test("may hold a text as long as a database stores", () => {
+    const value = ["x".repeat(20_000_000), '\\"'.repeat(2_000_000), { a: 1 }];
+    expect(compact(spell(value)) === JSON.stringify(value)).toBe(true);
+  });
 });
