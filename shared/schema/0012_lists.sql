@@ -12,12 +12,17 @@ BEGIN
   filterable AS (SELECT name FROM own WHERE type NOT IN ('rich_text', 'json') UNION SELECT name FROM stamps)
   SELECT format('content type "%s": ', kind.slug) || complaint INTO problem
   FROM precast.content_types AS kind, LATERAL (
+    WITH lists(list, names, allowed) AS (VALUES
+      ('filterable_fields', kind.filterable_fields, ARRAY(SELECT filterable.name FROM filterable)),
+      ('sortable_fields', kind.sortable_fields, ARRAY(SELECT sortable.name FROM sortable)),
+      ('summary_fields', kind.summary_fields, ARRAY(SELECT own.name FROM own)))
+    SELECT format('%s must be a plain list, and holds lists', list) FROM lists WHERE array_ndims(names) > 1
+    UNION ALL
     SELECT format('%s cannot hold %s', list, coalesce('"' || name || '"', 'NULL'))
-      FROM (VALUES ('filterable_fields', kind.filterable_fields, ARRAY(SELECT filterable.name FROM filterable)),
-        ('sortable_fields', kind.sortable_fields, ARRAY(SELECT sortable.name FROM sortable)),
-        ('summary_fields', kind.summary_fields, ARRAY(SELECT own.name FROM own))) AS lists(list, names, allowed),
-        unnest(names) AS name
-      WHERE (name = ANY (allowed)) IS NOT TRUE
+      FROM lists, unnest(names) AS name WHERE (name = ANY (allowed)) IS NOT TRUE
+    UNION ALL
+    SELECT format('%s holds "%s" twice', list, name)
+      FROM lists, unnest(names) AS name GROUP BY list, name HAVING count(*) > 1
     UNION ALL
     SELECT format('default_sort cannot be "%s"', kind.default_sort)
       WHERE regexp_replace(kind.default_sort, '^-', '') NOT IN (SELECT sortable.name FROM sortable)

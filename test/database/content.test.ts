@@ -52,6 +52,12 @@ describe("apps, types and fields", () => {
     ["a sort by nothing", setType("sortable_fields = '{NULL}'"), "sortable_fields cannot hold NULL"],
     ["a summary of a field that is not there", setType("summary_fields = '{x}'"), 'summary_fields cannot hold "x"'],
     ["a summary of nothing", setType("summary_fields = '{NULL}'"), "summary_fields cannot hold NULL"],
+    [
+      "a filter that is named twice",
+      setType("filterable_fields = '{title,title}'"),
+      'filterable_fields holds "title" twice',
+    ],
+    ["a list of lists", setType("sortable_fields = '{{title},{title}}'"), "sortable_fields must be a plain list"],
     ["a default sort by rich text", setType("default_sort = 'body'"), 'default_sort cannot be "body"'],
     ["a default sort with two signs", setType("default_sort = '--title'"), 'default_sort cannot be "--title"'],
     ["a field named as a timestamp", addField("created_at", "text"), "fields_name_check"],
