@@ -75,6 +75,12 @@ function refuse(code: RefusalCode, message: string, parameter: string | null = n
 export const badRequest = (fault: string) =>
   refuse("BAD_REQUEST", `${fault} Send one HTTP/1.1 request after the other, as RFC 9112 has them.`);
 
+export const notEncoded = () =>
+  refuse(
+    "BAD_REQUEST",
+    "Path or query hold what RFC 3986 lets no URL hold. Percent-encode it, as UTF-8: é is %C3%A9, a blank %20.",
+  );
+
 export const targetTooLong = () =>
   refuse("URI_TOO_LONG", `Path and query are too long: at most ${MAX_TARGET} bytes are allowed.`);
 

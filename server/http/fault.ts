@@ -6,6 +6,7 @@ import {
   MAX_HEADERS_SIZE,
   MAX_TARGET,
   methodNotAllowed,
+  notEncoded,
   type Refusal,
   requestTimeout,
   targetTooLong,
@@ -74,6 +75,7 @@ export function faultOf(error: ParseError, seconds: number): Refusal | null {
   if (code === "HPE_HEADER_OVERFLOW") return overflow(error);
   if (code === "HPE_INVALID_EOF_STATE") return badRequest("The connection was closed in the middle of a request.");
   if (!code.startsWith("HPE_")) return null;
+  if (code === "HPE_INVALID_URL") return notEncoded();
   const method = code === "HPE_INVALID_METHOD" ? methodOf(error) : null;
   if (method !== null) return methodNotAllowed(method);
   return badRequest(`This is no HTTP/1.1 (${reason ?? "it cannot be read"}).`);

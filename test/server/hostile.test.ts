@@ -614,6 +614,12 @@ describe.each(DOORS)("%s", (site) => {
     expect((await ask(site, "/api/v1/notes")).status).toBe(200);
   });
 
+  test("a query that is not percent-encoded is told how to be", async () => {
+    const text = await exchange(site, `GET /api/v1/notes?filter[x]=\xc3\xa9 HTTP/1.1\r\n${HOST}\r\n`);
+    expect(text).toMatch(/^HTTP\/1\.1 400 /);
+    expect(text).toContain("Percent-encode it, as UTF-8");
+  });
+
   test("a body is no second request", async () => {
     const inner = `GET /api/v1/_schemas HTTP/1.1\r\n${HOST}\r\n`;
     const text = await exchange(site, `${GET}${HOST}Content-Length: ${inner.length}\r\n\r\n${inner}`);
