@@ -13,7 +13,7 @@ export type Watched = {
   readonly results: boolean;
 };
 
-/** Returns when it is stopped, after the build that runs. Throws when the database can tell of no more changes. */
+/** Returns when it is stopped, after the build that runs. Throws when the database lets nobody listen. */
 export function watchTree(
   { terminal, now }: Context,
   database: Database,

@@ -2,8 +2,6 @@
  * What the rest of Precast knows of a database: sessions that run SQL.
  * Every value goes in as text and comes out as text, so PostgreSQL and the embedded database read alike.
  */
-import type { DatabaseFault } from "./fault.ts";
-
 export type Value = string | null | readonly string[];
 export type Row = readonly (string | null)[];
 
@@ -27,14 +25,6 @@ export type Session = {
 
 export type Access = "read" | "write";
 
-/** Who wants to know of changes. */
-export type Listener = {
-  /** A change of content was committed, or may have been while nobody listened. */
-  readonly heard: () => void;
-  /** Nothing more will be heard: the process that shared the database has ended. */
-  readonly lost: (fault: DatabaseFault) => void;
-};
-
 export type Database = Omit<Session, "query"> & {
   readonly kind: "postgres" | "embedded";
   /**
@@ -50,8 +40,11 @@ export type Database = Omit<Session, "query"> & {
   readonly connections: () => { readonly open: number; readonly idle: number };
   /** One transaction, rolled back when `run` throws. A read sees one snapshot from start to end and cannot write. */
   readonly transaction: <T>(access: Access, run: (session: Session) => Promise<T>) => Promise<T>;
-  /** Resolves when every later change is sure to be heard, with what ends the listening. */
-  readonly listen: (listener: Listener) => Promise<() => Promise<void>>;
+  /**
+   * Resolves when every later change is sure to be heard, with what ends the listening. `heard` is called when a change of content
+   * was committed, or may have been while nobody listened.
+   */
+  readonly listen: (heard: () => void) => Promise<() => Promise<void>>;
   readonly close: () => Promise<void>;
 };
 

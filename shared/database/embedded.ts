@@ -10,7 +10,6 @@ import {
   BEGIN,
   type Database,
   type DatabaseOptions,
-  type Listener,
   type Query,
   type Row,
   type Session,
@@ -73,9 +72,9 @@ async function openOrJoin(options: DatabaseOptions): Promise<Database | Guest> {
 }
 
 function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void): Database {
-  const listeners = new Set<Listener>();
+  const listeners = new Set<() => void>();
   const heard = () => {
-    for (const listener of listeners) listener.heard();
+    for (const tell of listeners) tell();
   };
   const start = () => startThread(join(dataDir, "database"), heard);
   let current = start();
@@ -117,11 +116,11 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void)
     query: (query, signal) => inTurn(() => limited(query, signal), signal),
     execute: (script) => inTurn(async () => void (await (await thread()).run({ script }))),
     transaction: (access, run) => inTurn(async () => transaction(await thread(), access, run)),
-    listen: (listener) =>
+    listen: (tell) =>
       inTurn(async () => {
         await (await thread()).run({ listen: true });
-        listeners.add(listener);
-        return async () => void listeners.delete(listener);
+        listeners.add(tell);
+        return async () => void listeners.delete(tell);
       }),
     // A thread that has ended is started anew when it is needed.
     probe: async () => {},

@@ -1,6 +1,6 @@
 /** Uses the embedded database that another process has open and shares. */
 import { connect, type Socket } from "node:net";
-import type { Access, Database, Listener, Query, Row, Session } from "./database.ts";
+import type { Access, Database, Query, Row, Session } from "./database.ts";
 import { HostEndedFault } from "./fault.ts";
 import { takeTurns } from "./turns.ts";
 import { type Ask, listenTo, say, socketOf, type Told, unpackError } from "./wire.ts";
@@ -11,8 +11,12 @@ const GRACE = 1_500;
 
 type Order = Ask extends infer A ? (A extends Ask ? Omit<A, "id"> : never) : never;
 
-/** `hasEnded` says whether the host has: what is asked then is refused. */
-export type Guest = Database & { readonly hasEnded: () => boolean };
+export type Guest = Omit<Database, "listen"> & {
+  /** Whether the host has: what is asked then is refused. */
+  readonly hasEnded: () => boolean;
+  /** `lost` is called when nothing more will be heard, for the host has ended. */
+  readonly listen: (heard: () => void, lost?: () => void) => ReturnType<Database["listen"]>;
+};
 
 /** Null when nobody shares the database of this folder. */
 export async function joinDatabase(dataDir: string): Promise<Guest | null> {
@@ -30,7 +34,7 @@ function reach(address: string): Promise<Socket | null> {
 
 function guestOf(socket: Socket): Guest {
   const waiting = new Map<number, { resolve: (rows: Row[]) => void; reject: (error: unknown) => void }>();
-  const listeners = new Set<Listener>();
+  const listeners = new Set<{ readonly heard: () => void; readonly lost: () => void }>();
   let last = 0;
   // One connection has one transaction at a time: whatever else it is asked for waits.
   const inTurn = takeTurns();
@@ -49,7 +53,7 @@ function guestOf(socket: Socket): Guest {
   socket.on("close", () => {
     for (const { reject } of waiting.values()) reject(new HostEndedFault());
     waiting.clear();
-    for (const { lost } of listeners) lost(new HostEndedFault());
+    for (const { lost } of listeners) lost();
   });
 
   const ask = (order: Order, id = ++last) =>
@@ -105,9 +109,10 @@ function guestOf(socket: Socket): Guest {
     query: (query, signal) => inTurn(() => cancellable(query, signal), signal),
     execute: (script) => inTurn(() => session.execute(script)),
     transaction: (access, run) => inTurn(() => transaction(access, run)),
-    listen: (listener) =>
+    listen: (heard, lost = () => {}) =>
       inTurn(async () => {
         if (listeners.size === 0) await ask({ listen: true });
+        const listener = { heard, lost };
         listeners.add(listener);
         return async () => void listeners.delete(listener);
       }),

@@ -5,14 +5,16 @@
 import type { Database } from "./database.ts";
 import { DatabaseFault } from "./fault.ts";
 import type { Guest } from "./guest.ts";
+import { keepListening, type Line } from "./listening.ts";
 
 /** `open` opens or joins anew. Its failure is a database that is away. */
 export function outlive(guest: Guest, open: () => Promise<Database | Guest>): Database {
   let current: Database | Guest = guest;
   let opening: Promise<Database | Guest> | null = null;
   let closed = false;
+  const endings = new Set<() => Promise<void>>();
 
-  async function living(): Promise<Database> {
+  async function living(): Promise<Database | Guest> {
     if (closed || !("hasEnded" in current && current.hasEnded())) return current;
     opening ??= open().finally(() => {
       opening = null;
@@ -21,17 +23,37 @@ export function outlive(guest: Guest, open: () => Promise<Database | Guest>): Da
     return current;
   }
 
+  async function connect(heard: () => void): Promise<Line> {
+    let lost = () => {};
+    const ended = new Promise<void>((resolve) => {
+      lost = resolve;
+    });
+    const stop = await (await living()).listen(heard, lost);
+    return { ended, close: () => void stop().finally(lost) };
+  }
+
+  async function listen(heard: () => void): Promise<() => Promise<void>> {
+    const stop = await keepListening(() => connect(heard), heard);
+    const end = () => {
+      endings.delete(end);
+      return stop();
+    };
+    endings.add(end);
+    return end;
+  }
+
   return {
     kind: "embedded",
     query: async (query, signal) => (await living()).query(query, signal),
     execute: async (script) => (await living()).execute(script),
     transaction: async (access, run) => (await living()).transaction(access, run),
-    listen: async (listener) => (await living()).listen(listener),
+    listen,
     probe: async () => (await living()).probe(),
     renew: () => current.renew(),
     connections: () => current.connections(),
     close: async () => {
       closed = true;
+      await Promise.all([...endings].map((end) => end()));
       await opening?.catch(() => {});
       await current.close();
     },

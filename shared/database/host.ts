@@ -35,7 +35,6 @@ function serveGuest(database: Database, socket: Socket): void {
   let listening: ReturnType<Database["listen"]> | null = null;
   /** The queries that can be given up, by the numbers under which they were asked. */
   const queries = new Map<number, AbortController>();
-  const listener = { heard: () => say(socket, { heard: true }), lost: () => {} };
 
   async function answer(ask: Ask): Promise<Row[]> {
     if ("begin" in ask) {
@@ -48,7 +47,7 @@ function serveGuest(database: Database, socket: Socket): void {
       ending?.end(ask.end === "commit");
       await ending?.ended;
     } else if ("listen" in ask) {
-      listening ??= database.listen(listener);
+      listening ??= database.listen(() => say(socket, { heard: true }));
       await listening;
     } else if ("cancel" in ask) queries.get(ask.cancel)?.abort();
     else if ("probe" in ask) return [];

@@ -35,7 +35,7 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
       }),
     execute: (script) => lend((client) => runScript(client, script)),
     transaction: (access, run) => lend((client) => transaction(client, access, run)),
-    listen: ({ heard }) => keepListening(() => openLine(url, heard), heard),
+    listen: (heard) => keepListening(() => openLine(url, heard), heard),
     probe: () => probe(url),
     renew,
     connections,

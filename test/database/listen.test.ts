@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
-import type { DatabaseFault } from "../../shared/database/fault.ts";
 import { keepListening } from "../../shared/database/listening.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
@@ -16,21 +15,16 @@ import { until } from "../support/until.ts";
 
 type Ear = {
   readonly count: () => number;
-  readonly faults: readonly DatabaseFault[];
   readonly stop: () => Promise<void>;
 };
 
 async function listenTo(database: Database, onHeard = () => {}): Promise<Ear> {
   let heard = 0;
-  const faults: DatabaseFault[] = [];
-  const stop = await database.listen({
-    heard: () => {
-      heard++;
-      onHeard();
-    },
-    lost: (fault) => faults.push(fault),
+  const stop = await database.listen(() => {
+    heard++;
+    onHeard();
   });
-  return { count: () => heard, faults, stop };
+  return { count: () => heard, stop };
 }
 
 const addApp = (key: string) => `INSERT INTO precast.apps (key) VALUES ('${key}')`;
@@ -153,7 +147,6 @@ describe("on PostgreSQL, a connection that is lost", () => {
     expect(await listeners()).not.toContain(first);
     await client.query(addApp("a"));
     await until("the change to be heard", () => ear.count() >= 3);
-    expect(ear.faults).toEqual([]);
     await ear.stop();
   });
 
@@ -322,15 +315,5 @@ describe("on an embedded database that another process has open", () => {
     await host.execute(addApp("b"));
     await until("the change to be heard", () => ear.count() === 2);
     await ear.stop();
-  });
-
-  test("a guest whose host ends is told so", async () => {
-    const guest = await open();
-    const ear = await listenTo(guest);
-    await host.close();
-    await until("the loss to be told", () => ear.faults.length === 1);
-    expect(ear.faults[0]).toMatchObject({ reason: "unavailable" });
-    await guest.close();
-    host = await open();
   });
 });

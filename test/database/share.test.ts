@@ -109,6 +109,23 @@ describe("a guest that would share the embedded database itself", () => {
     await heir.close();
   });
 
+  test("goes on listening when its host has ended", async () => {
+    const host = await openDatabase(options(folder, true));
+    const heir = await openDatabase(options(folder, true));
+    let heard = 0;
+    const stop = await heir.listen(() => heard++);
+    await host.execute("NOTIFY precast");
+    await until("the host's change to be heard", () => heard === 1);
+    await host.close();
+    // Something may have been announced to nobody: that is told, once it listens again as well.
+    await until("it to listen again", () => heard >= 3);
+    const before = heard;
+    await heir.execute("NOTIFY precast");
+    await until("its own change to be heard", () => heard > before);
+    await stop();
+    await heir.close();
+  });
+
   async function untilAnswered(database: Database): Promise<string | null | undefined> {
     let answer: string | null | undefined;
     await until("the database to be there", async () => {
