@@ -24,10 +24,16 @@ export type Told = Answered | { readonly heard: true };
 
 type WireError = { readonly message: string; readonly code?: string; readonly reason?: FaultReason };
 
-/** Where the host of a folder listens. In the folder itself the name could be longer than a socket's may be. */
+/** Bytes that the name of a socket may have, on every system that has them. */
+const LONGEST_NAME = 103;
+
+/** Where the host of a folder listens: in the folder, which is as private as its data, unless the name gets too long there. */
 export function socketOf(dataDir: string): string {
-  const name = `precast-${createHash("sha256").update(realpathSync(dataDir)).digest("hex").slice(0, 24)}`;
-  return process.platform === "win32" ? `\\\\.\\pipe\\${name}` : join(tmpdir(), `${name}.sock`);
+  const folder = realpathSync(dataDir);
+  const name = `precast-${createHash("sha256").update(folder).digest("hex").slice(0, 24)}`;
+  if (process.platform === "win32") return `\\\\.\\pipe\\${name}`;
+  const own = join(folder, "database.sock");
+  return Buffer.byteLength(own) <= LONGEST_NAME ? own : join(tmpdir(), `${name}.sock`);
 }
 
 export function say(socket: Socket, message: Ask | Told): void {
