@@ -43,6 +43,14 @@ test("one that was not renewed for long is left from the dead", () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test("one that does not say yet whose it is was taken this moment, or by one who died in doing so", () => {
+  writeFileSync(lock, "");
+  expect(() => takeLock(lock)).toThrow("held by a process that has just begun");
+  age(11);
+  takeLock(lock)();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
 test("what is held is renewed until it is released, and never where somebody else has it by then", async () => {
   const release = takeLock(lock);
   const own = readFileSync(lock, "utf8");
