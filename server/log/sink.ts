@@ -9,7 +9,7 @@ export type LogSink = {
   readonly flush: () => void;
   /** Lines that nobody read in time, or that the disk had no room for. */
   readonly dropped: () => number;
-  /** Resolves when everything is written, or when the disk takes no more. */
+  /** Resolves when everything is written, or when the disk takes no more, or nobody reads. */
   readonly close: () => Promise<void>;
 };
 
@@ -39,6 +39,8 @@ export function openLogSink(descriptor: number, shared: boolean): LogSink {
   const pieces: Buffer[] = [];
   let held = 0;
   let writing: Promise<void> | null = null;
+  /** How often a pipe that is full is waited for. */
+  let waits = Number.POSITIVE_INFINITY;
 
   function gather(): void {
     if (held + bytes > MAX_HELD) dropped += lines.length;
@@ -61,13 +63,16 @@ export function openLogSink(descriptor: number, shared: boolean): LogSink {
     writing = null;
   }
 
-  /** False when the system refuses. What a full disk does not take stays for the next time: there may be room again. */
+  /** False when the system refuses, or nobody reads at the end. What a full disk does not take stays for the next time: there may be room again. */
   async function writeNext(): Promise<boolean> {
     const next = pieces.shift() as Buffer;
     const taken = await take(descriptor, next);
     held -= taken ?? 0;
     if (taken !== next.length) pieces.unshift(next.subarray(taken ?? 0));
-    if (taken === 0) await sleep(BUSY_FOR);
+    if (taken === 0) {
+      if (waits-- <= 0) return false;
+      await sleep(BUSY_FOR);
+    }
     return taken !== null;
   }
 
@@ -87,6 +92,7 @@ export function openLogSink(descriptor: number, shared: boolean): LogSink {
     flush,
     dropped: () => dropped,
     close: async () => {
+      waits = LAST_TRIES;
       flush();
       await writing;
     },

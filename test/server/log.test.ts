@@ -117,9 +117,9 @@ describe("a request", () => {
         expect((await ask(url, `${FREE}?x=${"x".repeat(900)}`, { appKey: KEYS[0] as string })).status).toBe(200);
       }
     } finally {
-      child.kill("SIGKILL");
-      await once(child, "exit");
+      child.kill("SIGTERM");
     }
+    expect((await once(child, "exit"))[0]).toBe(0);
   });
 
   test("of many none is missing from the log when the server ends", async () => {
