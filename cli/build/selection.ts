@@ -1,10 +1,11 @@
 /** The apps that a command is for: those of the database by their keys, and those that a tree has. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { textOf } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
 import { folderOfState, isStateFile, readState, STATE_FOLDER, type TreeState } from "../../shared/state.ts";
 import { isOf, type Source } from "./source.ts";
+import { readText } from "./stage/folder.ts";
 
 export class UnknownAppError extends Error {
   constructor(keys: readonly string[], known: readonly string[]) {
@@ -35,7 +36,8 @@ export function begunApps(out: string): Begun[] {
   const folder = join(out, STATE_FOLDER);
   return stateFilesIn(folder)
     .map((name) => {
-      const state = readState(readFileSync(join(folder, name), "utf8"));
+      // One that a build takes away meanwhile is as one that cannot be read.
+      const state = readState(readText(join(folder, name)) ?? "");
       return { key: state?.app.key ?? textOf(folderOfState(name)), state };
     })
     .filter((begun): begun is Begun => begun.key !== null)

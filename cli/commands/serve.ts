@@ -121,16 +121,20 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   const watched = await openWatched(process, databases);
   try {
     const server = await openServer(process, databases, watched?.metrics ?? null);
-    const told = { url: server.url, ...(watched === null ? {} : { admin: watched.control.url }) };
-    terminal.result(`${terminal.colors.green("Precast serves")} ${server.url}`, told);
-    if (watched !== null) terminal.say(`Health and metrics: ${watched.control.url}`);
-    const app = await firstApp(settings.out);
-    terminal.say(app === null ? treelessText(settings) : tourText(server.url, app));
-    const endWatch = settings.watch ? (await loadWatcher())(context, settings, database) : async () => {};
-    await stop;
-    watched?.control.drain();
-    terminal.say("Stopping: open requests are finished.");
-    await Promise.all([endWatch(), server.stop()]);
+    let endWatch = async () => {};
+    try {
+      const told = { url: server.url, ...(watched === null ? {} : { admin: watched.control.url }) };
+      terminal.result(`${terminal.colors.green("Precast serves")} ${server.url}`, told);
+      if (watched !== null) terminal.say(`Health and metrics: ${watched.control.url}`);
+      const app = await firstApp(settings.out);
+      terminal.say(app === null ? treelessText(settings) : tourText(server.url, app));
+      if (settings.watch) endWatch = (await loadWatcher())(context, settings, database);
+      await stop;
+      watched?.control.drain();
+      terminal.say("Stopping: open requests are finished.");
+    } finally {
+      await Promise.all([endWatch(), server.stop()]);
+    }
   } finally {
     await watched?.control.close();
   }
