@@ -77,6 +77,10 @@ function move(from: string, to: string, made: Set<string>): void {
     renameSync(from, to);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
+    if (!exists(from)) return;
+    // Somebody has removed the folder since.
+    mkdirSync(folder, { recursive: true });
+    renameSync(from, to);
   }
 }
 
