@@ -1,18 +1,20 @@
-/** Draws the progress of a build as a bar, on a terminal. */
+/** Draws as a bar, on a terminal, how far a command is. */
 import { SingleBar } from "cli-progress";
 import type { Stream } from "./stream.ts";
 
 export type Progress = {
-  readonly update: (progress: { files: number; totalFiles: number; bytes: number }) => void;
+  readonly update: (progress: { readonly done: number; readonly total: number; readonly bytes?: number }) => void;
   readonly stop: () => void;
 };
 
 /** So few are told one by one: they may be slow. */
 const FEW = 10_000;
 
-export function openProgress(stream: Stream): Progress {
+/** `unit` is what is counted, in the plural. */
+export function openProgress(stream: Stream, unit: string): Progress {
+  const size = unit === "files" ? " | {megabytes} MB" : "";
   const bar = new SingleBar({
-    format: "{bar} {percentage}% | {value}/{total} files | {megabytes} MB | {rate} files/s | {eta_formatted} left",
+    format: `{bar} {percentage}% | {value}/{total} ${unit}${size} | {rate} ${unit}/s | {eta_formatted} left`,
     stream: stream as NodeJS.WriteStream,
     barCompleteChar: "█",
     barIncompleteChar: "░",
@@ -24,14 +26,14 @@ export function openProgress(stream: Stream): Progress {
   });
   let start: number | null = null;
   return {
-    update: ({ files, totalFiles, bytes }) => {
+    update: ({ done, total, bytes = 0 }) => {
       if (start === null) {
         start = performance.now();
-        bar.start(totalFiles, 0, { megabytes: "0.0", rate: 0 });
+        bar.start(total, 0, { megabytes: "0.0", rate: 0 });
       }
       const seconds = Math.max((performance.now() - start) / 1_000, 0.001);
-      if (files % 100 === 0 || totalFiles < FEW || files === totalFiles)
-        bar.update(files, { megabytes: (bytes / 1e6).toFixed(1), rate: Math.round(files / seconds) });
+      if (done % 100 === 0 || total < FEW || done === total)
+        bar.update(done, { megabytes: (bytes / 1e6).toFixed(1), rate: Math.round(done / seconds) });
     },
     stop: () => bar.stop(),
   };

@@ -29,7 +29,7 @@ export type Terminal = {
   /** How a log on standard error is to be written: in sentences where a person looks, in colour if that is wanted. */
   readonly log: { readonly readable: boolean; readonly colors: boolean };
   /** Null where nobody looks. */
-  readonly progress: () => Progress | null;
+  readonly progress: (unit?: "files" | "entries") => Progress | null;
 };
 
 /** Of a terminal that does not tell, and of what is read in a file. */
@@ -56,7 +56,7 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
     width: stdout.columns ?? USUAL_WIDTH,
     table,
     log: { readable: stderr.isTTY === true, colors: stderr.isTTY === true && !plain },
-    progress: () => bars?.openProgress(stderr) ?? null,
+    progress: (unit = "files") => bars?.openProgress(stderr, unit) ?? null,
   };
 }
 

@@ -12,6 +12,7 @@ import { publishedIdsQuery } from "../shared/sql/tree-query.ts";
 import { freeAnswers } from "./build/answers/answers.ts";
 import { countFiles } from "./build/answers/totals.ts";
 import { type FileMarks, readElsewhere } from "./build/elsewhere.ts";
+import type { FileProgress } from "./build/meter.ts";
 import { filesIn, isFile, readText } from "./build/stage/folder.ts";
 
 export type Difference = {
@@ -25,7 +26,7 @@ export type VerifyOptions = {
   readonly out: string;
   /** How many answers are computed live, evenly spread, where there are so many; null for all. */
   readonly sample: number | null;
-  readonly onProgress?: (progress: { files: number; totalFiles: number; bytes: number }) => void;
+  readonly onProgress?: (progress: FileProgress) => void;
 };
 
 export type Verified = {
@@ -68,7 +69,7 @@ export async function verifyApp(
       } else if (content === null) note("missing", file);
       else if (content !== body || (live !== null && content !== live)) note("differs", file);
       bytes += content?.length ?? 0;
-      onProgress?.({ files: expected.size, totalFiles, bytes });
+      onProgress?.({ done: expected.size, total: totalFiles, bytes });
     }
   }
   const absent = [...elsewhere.keys()].filter((path) => path.startsWith(`${folderOf(app.key)}/`));

@@ -15,7 +15,7 @@ import { distrustOf, putAsideCut } from "./distrust.ts";
 import { type Elsewhere, openElsewhere } from "./elsewhere.ts";
 import { type AppReport, type Ending, endApp, removeApp } from "./ending.ts";
 import { markingOf } from "./marking.ts";
-import { type BuildProgress, type Meter, openMeter } from "./meter.ts";
+import { type FileProgress, type Meter, openMeter } from "./meter.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
 import { type Begun, begunApps, chooseApps, refuseEmpty } from "./selection.ts";
 import { type Marking, readSource, settleSource } from "./source.ts";
@@ -34,7 +34,7 @@ export type BuildOptions = AppDefaults & {
   readonly dryRun: boolean;
   readonly now: () => Date;
   /** Called as files are done; left out where nobody looks, which saves the counting beforehand. */
-  readonly onProgress?: (progress: BuildProgress) => void;
+  readonly onProgress?: (progress: FileProgress) => void;
   readonly onChange?: (change: Change) => void;
   /** Where the part of the tree is that is not here; left out where nobody can be asked for it. */
   readonly elsewhere?: Elsewhere | undefined;

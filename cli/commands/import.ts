@@ -11,7 +11,11 @@ export const importCommand = defineCommand({
   settings: ["prune", "dryRun"],
   examples: ["precast import cli/demo", "precast import export/blog --prune --dry-run"],
   run: async ({ terminal }, settings, folder) => {
-    const report = await withDatabase(settings, (database) => importBundle(database, folder, settings));
+    const progress = terminal.progress("entries");
+    const options = { ...settings, ...(progress === null ? {} : { onProgress: progress.update }) };
+    const report = await withDatabase(settings, (database) => importBundle(database, folder, options)).finally(() =>
+      progress?.stop(),
+    );
     const { app, types, fields, entries } = report;
     const changes = `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;
     terminal.say(`${terminal.colors.bold(app)}: ${settings.dryRun ? "would have " : ""}${changes}`);

@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { tagsOf } from "../../shared/tags.ts";
+import type { FileProgress } from "../build/meter.ts";
 import type { Before, Wanted } from "./before.ts";
 import { JOURNAL, type Journal, writeJournal } from "./journal.ts";
 import { type LocalTree, markOf, UnfinishedTreeError } from "./local-tree.ts";
@@ -31,7 +32,7 @@ export type ChangeOptions = Wanted & {
   readonly concurrency: number;
   /** Throws when nothing more may be sent. */
   readonly permit: () => void;
-  readonly onProgress?: ((progress: { files: number; totalFiles: number; bytes: number }) => void) | undefined;
+  readonly onProgress?: ((progress: FileProgress) => void) | undefined;
 };
 
 /** Whether the store honours conditions. */
@@ -101,14 +102,14 @@ async function beginJournal(work: Work): Promise<void> {
 
 async function upload(work: Work): Promise<void> {
   const { plan, options, done } = work;
-  const totalFiles = plan.writes.flat().length;
+  const total = plan.writes.flat().length;
   const apps = byFolder(work.tree.apps);
   for (const step of plan.writes) {
     await sideBySide(step, options.concurrency, async (file) => {
       await uploadFile(work, file, isStatePath(file.path) ? PRIVATE_HEADERS : headersOf(file.path, apps, options));
       done.files += 1;
       done.bytes += file.size;
-      options.onProgress?.({ files: done.files, totalFiles, bytes: done.bytes });
+      options.onProgress?.({ done: done.files, total, bytes: done.bytes });
     });
   }
 }

@@ -21,19 +21,13 @@ import { addProblem, ImportProblems, noProblems, type Problems, quote } from "./
 import { addChanges, type Changes, type ImportReport, NO_CHANGES } from "./report.ts";
 import { settle } from "./settling.ts";
 
-/** How far an import is. `total` is null while the entries are still being counted. */
-export type Progress = {
-  readonly stage: "checking" | "writing";
-  readonly entries: number;
-  readonly total: number | null;
-};
-
 export type ImportOptions = {
   /** Deletes what the app has and the bundle lacks. */
   readonly prune: boolean;
   /** Does everything and takes it back. */
   readonly dryRun: boolean;
-  readonly onProgress?: (progress: Progress) => void;
+  /** Called as entries are written. */
+  readonly onProgress?: (progress: { readonly done: number; readonly total: number }) => void;
 };
 
 /** Any number that other programs are unlikely to lock. */
@@ -42,7 +36,7 @@ const NOTHING_PRUNED: Pruned = { types: NO_CHANGES, fields: NO_CHANGES, entries:
 
 /** Throws ImportProblems when the bundle is not as it must be; then nothing of it is imported. */
 export async function importBundle(database: Database, folder: string, options: ImportOptions): Promise<ImportReport> {
-  const checked = await check(folder, options);
+  const checked = await check(folder);
   const intake = openIntake(database);
   const report = await database
     .transaction("write", async (session) => {
@@ -69,14 +63,13 @@ function writtenIn({ entries }: ImportReport): number {
 /** A bundle without a problem, with the number of its entries. */
 type Checked = { readonly bundle: Bundle; readonly app: BundleApp; readonly total: number };
 
-async function check(folder: string, { onProgress }: ImportOptions): Promise<Checked> {
+async function check(folder: string): Promise<Checked> {
   const problems = noProblems();
   const bundle = await readBundle(folder, problems);
   let total = 0;
   for (const type of bundle.types) {
     for await (const batch of readEntries(bundle, type, new Map(), problems)) {
       total += batch.length;
-      onProgress?.({ stage: "checking", entries: total, total: null });
     }
   }
   if (bundle.app === null || problems.count > 0) throw new ImportProblems(problems);
@@ -101,7 +94,7 @@ async function write(
     const advance = (count: number) => {
       done += count;
       intake.more();
-      onProgress?.({ stage: "writing", entries: done, total });
+      onProgress?.({ done, total });
     };
     entries = addChanges(
       entries,

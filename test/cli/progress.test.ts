@@ -6,8 +6,8 @@ import { openProgress } from "../../cli/progress.ts";
 function shownOf(totalFiles: number, done: number): (readonly [number, number])[] {
   let text = "";
   const stream = { isTTY: true, columns: 120, write: (more: string) => (text += more) };
-  const progress = openProgress(stream);
-  for (let files = 1; files <= done; files += 1) progress.update({ files, totalFiles, bytes: files });
+  const progress = openProgress(stream, "files");
+  for (let files = 1; files <= done; files += 1) progress.update({ done: files, total: totalFiles, bytes: files });
   progress.stop();
   return [...text.matchAll(/(\d+)\/(\d+) files/g)].map(([, files, total]) => [Number(files), Number(total)]);
 }
