@@ -20,8 +20,9 @@ export type Address =
  */
 export function addressOf(request: ApiRequest, shape: FreeShape, type: ContentType | undefined): Address | null {
   const { route, asked } = request;
-  if (route.kind === "catalog" || type === undefined) return route.kind === "catalog" ? { kind: "catalog" } : null;
-  const slug = type.slug;
+  if (route.kind === "catalog") return { kind: "catalog" };
+  if (type === undefined) return null;
+  const { slug } = type;
   switch (shape) {
     case "catalog":
     case "schema":

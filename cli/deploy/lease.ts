@@ -9,7 +9,7 @@ import { machineId } from "../../shared/machine.ts";
 import { DeployLockedError, type Hold } from "./hold.ts";
 import { type Condition, PRIVATE_HEADERS, type PutOutcome, STORE_FOLDER, type Store, type Stored } from "./store.ts";
 
-export const LEASE = `${STORE_FOLDER}/deploy.lock`;
+const LEASE = `${STORE_FOLDER}/deploy.lock`;
 
 type Owner = {
   readonly id: string;

@@ -26,7 +26,7 @@ export async function waitVisible(
   tree: LocalTree,
   changed: readonly TreeFile[],
   options: VisibleOptions,
-): Promise<number> {
+): Promise<void> {
   const start = options.now().getTime();
   const files = probes(tree, changed, options.out);
   for (const file of files) {
@@ -41,7 +41,6 @@ export async function waitVisible(
       await pause(Math.min(wait, left * 1_000));
     }
   }
-  return files.length;
 }
 
 /** The catalog of each app, and of each one file more that has changed. */

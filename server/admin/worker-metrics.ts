@@ -34,7 +34,7 @@ export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Prom
     last.set(worker.id, message.snapshot);
     if (waiting.get(worker.id)?.turn === message.turn) waiting.get(worker.id)?.done();
   });
-  cluster.on("exit", async ({ id }) => {
+  cluster.on("exit", ({ id }) => {
     waiting.get(id)?.done();
     const snapshot = last.get(id);
     last.delete(id);

@@ -5,8 +5,7 @@ import type { AskedHttp } from "./asked.ts";
 import type { Ready } from "./ready.ts";
 
 /** Who made the answer; `none` where the app is not known. */
-export const SOURCES = ["tree", "live", "none"] as const;
-export type Source = (typeof SOURCES)[number];
+export type Source = "tree" | "live" | "none";
 
 export type Observation = {
   readonly id: string;

@@ -25,7 +25,7 @@ export function openAccessLog(write: ((line: AccessLine) => void) | null): Obser
 }
 
 /** `now` and the start are readings of the same clock, in milliseconds. */
-export function accessLine(seen: Observation, now: number): AccessLine {
+function accessLine(seen: Observation, now: number): AccessLine {
   const { id, client, appKey, method, target, status, shape, counted, source, bytes, start } = seen;
   return {
     id,

@@ -55,7 +55,7 @@ export function filterColumns(type: ContentType): Column[] {
 }
 
 /** An order that a free `sort` can ask for, with every spelling of it. */
-export type SortHead = { readonly sort: Sort; readonly spellings: readonly string[] };
+type SortHead = { readonly sort: Sort; readonly spellings: readonly string[] };
 
 export function sortHeads(type: ContentType): SortHead[] {
   const names = [...new Set([...type.sortable_fields, ...TIMESTAMPS])];
@@ -76,7 +76,7 @@ export function countSorts(type: ContentType): number {
   return sortHeads(type).reduce((sum, { spellings }) => sum + spellings.length, 0);
 }
 
-export function sortAnswers(type: ContentType, { spellings }: SortHead, body: string): FreeAnswer[] {
+function sortAnswers(type: ContentType, { spellings }: SortHead, body: string): FreeAnswer[] {
   return spellings.map((sort) => ({ address: { kind: "sort", slug: type.slug, sort }, body }));
 }
 

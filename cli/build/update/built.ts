@@ -5,7 +5,6 @@ import { elementsOf, membersOf } from "../../../shared/raw.ts";
 import { readOrNull, readText } from "../stage/folder.ts";
 
 export type BuiltTree = {
-  readonly root: string;
   readonly read: (address: Address) => string | null;
   /** The bytes of a file, each as a character: cut and joined without decoding. */
   readonly readBinary: (address: Address) => string | null;
@@ -25,7 +24,6 @@ export class ForeignTreeError extends Error {
 export function openBuilt(out: string, appKey: string, bring: (paths: readonly string[]) => Promise<void>): BuiltTree {
   const root = join(out, folderOf(appKey));
   return {
-    root,
     read: (address) => readText(join(root, fileOf(address))),
     readBinary: (address) => readOrNull(join(root, fileOf(address)))?.toString("latin1") ?? null,
     bring: (addresses) => bring(addresses.map((address) => `${folderOf(appKey)}/${fileOf(address)}`)),

@@ -7,7 +7,7 @@ export type TypeDelta =
   | { readonly kind: "same" }
   /** Entries that were written or removed since, drafts too. */
   | { readonly kind: "entries"; readonly ids: readonly string[] }
-  | { readonly kind: "anew"; readonly why: string };
+  | { readonly kind: "anew" };
 
 /** Of so many changed entries at most each is looked at by itself. */
 const MANY = 2_000;
@@ -57,12 +57,10 @@ function deltaOf(
   found: { readonly same: boolean; readonly ids: readonly string[] } | undefined,
 ): TypeDelta {
   const before = state.app.types.find(({ slug }) => slug === type.slug);
-  if (before === undefined) return { kind: "anew", why: "is new" };
-  if (found?.same !== true) return { kind: "anew", why: "was made anew" };
-  if (layoutOf(before) !== layoutOf(type)) return { kind: "anew", why: "has another layout" };
+  if (before === undefined || found?.same !== true || layoutOf(before) !== layoutOf(type)) return { kind: "anew" };
   if (found.ids.length === 0) return { kind: "same" };
   const limit = Math.max(FEW, Math.min(MANY, (state.counts[type.slug] ?? 0) / 10));
-  return found.ids.length > limit ? { kind: "anew", why: "has many changes" } : { kind: "entries", ids: found.ids };
+  return found.ids.length > limit ? { kind: "anew" } : { kind: "entries", ids: found.ids };
 }
 
 /** What of a type decides how its entries and lists look. Labels and descriptions are for catalog and schema alone. */
