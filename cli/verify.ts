@@ -8,7 +8,7 @@ import type { Session } from "../shared/database/database.ts";
 import { answerLive } from "../shared/live.ts";
 import { answerOf, respond, type Sources } from "../shared/respond.ts";
 import type { SlotBook } from "../shared/sql/slots.ts";
-import { publishedIdsQuery } from "../shared/sql/tree-query.ts";
+import { hiddenTypesQuery, publishedIdsQuery } from "../shared/sql/tree-query.ts";
 import { freeAnswers } from "./build/answers/answers.ts";
 import { countFiles } from "./build/answers/totals.ts";
 import { type FileMarks, readElsewhere } from "./build/elsewhere.ts";
@@ -107,8 +107,10 @@ async function computeLive(session: Session, app: App, address: Address, book: S
   return String(answerOf(response, DEFAULT_CACHE_POLICY, undefined).body);
 }
 
+/** The ids of published entries, by the slugs of all types: one that is not published has none. */
 async function readPublished(session: Session, app: App): Promise<Map<string, Set<string>>> {
-  const published = new Map<string, Set<string>>();
+  const hidden = await session.query(hiddenTypesQuery(app.key));
+  const published = new Map(hidden.map(([slug]) => [slug as string, new Set<string>()]));
   for (const { slug } of app.types) {
     const rows = await session.query(publishedIdsQuery(app.key, slug));
     published.set(slug, new Set(rows.map(([id]) => id as string)));
@@ -119,14 +121,16 @@ async function readPublished(session: Session, app: App): Promise<Map<string, Se
 /** Looks at what the file holds, whoever wrote it. */
 function showsUnpublished(file: string, content: string, published: ReadonlyMap<string, ReadonlySet<string>>): boolean {
   if (file.startsWith("_schemas")) return false;
-  const ids = published.get(file.slice(0, file.indexOf("/"))) ?? new Set();
-  return idsIn(content).some((id) => !ids.has(id));
+  const ids = published.get(file.slice(0, file.indexOf("/")));
+  // A folder of no type may hold what is shown elsewhere.
+  const isShown = (id: string) => ids?.has(id) ?? [...published.values()].some((some) => some.has(id));
+  return idsIn(content).some((id) => !isShown(id));
 }
 
 function idsIn(content: string): string[] {
   try {
-    const { data } = JSON.parse(content) as { data?: { id: string } | { id: string }[] };
-    return [data ?? []].flat().map((entry) => entry.id);
+    const { data } = JSON.parse(content) as { data?: { id?: unknown } | { id?: unknown }[] };
+    return [data ?? []].flat().flatMap(({ id }) => (typeof id === "string" ? [id] : []));
   } catch {
     return [];
   }

@@ -1,11 +1,11 @@
 /** The apps that a command is for: those of the database by their keys, and those that a tree has. */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { textOf } from "../../shared/address.ts";
+import { segment, textOf } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
 import { folderOfState, isStateFile, readState, STATE_FOLDER, type TreeState } from "../../shared/state.ts";
 import { isOf, type Source } from "./source.ts";
-import { readText } from "./stage/folder.ts";
+import { isFolder, readText } from "./stage/folder.ts";
 
 export class UnknownAppError extends Error {
   constructor(keys: readonly string[], known: readonly string[]) {
@@ -28,20 +28,30 @@ export function builtApps(out: string): string[] {
   return begunApps(out).flatMap(({ key, state }) => (state === null ? [] : [key]));
 }
 
-/** An app that a tree has; without a state where that cannot be read. */
+/** An app that a tree has; without a state where there is none that can be read. */
 export type Begun = { readonly key: string; readonly state: TreeState | null };
 
 /** By their keys in byte order: of ASCII, as keys are, a text's own order. */
 export function begunApps(out: string): Begun[] {
   const folder = join(out, STATE_FOLDER);
-  return stateFilesIn(folder)
-    .map((name) => {
-      // One that a build takes away meanwhile is as one that cannot be read.
-      const state = readState(readText(join(folder, name)) ?? "");
-      return { key: state?.app.key ?? textOf(folderOfState(name)), state };
-    })
+  const states = stateFilesIn(folder).map((name) => {
+    // One that a build takes away meanwhile is as one that cannot be read.
+    const state = readState(readText(join(folder, name)) ?? "");
+    return { key: state?.app.key ?? textOf(folderOfState(name)), state };
+  });
+  const known = states.map(({ key }) => (key === null ? "" : segment(key)));
+  const stateless = strangersIn(out, known).map((name) => ({ key: textOf(name), state: null }));
+  return [...states, ...stateless]
     .filter((begun): begun is Begun => begun.key !== null)
     .sort((one, other) => (one.key < other.key ? -1 : 1));
+}
+
+/** Folders of apps in a tree, beside those that are known: their states are lost, or never were. */
+export function strangersIn(out: string, known: readonly string[]): string[] {
+  if (!existsSync(out)) return [];
+  return readdirSync(out).filter(
+    (name) => /^[shx]-/.test(name) && !known.includes(name) && isFolder(join(out, name, "v1")),
+  );
 }
 
 /** The names of the states in a folder, in byte order; none where there is no such folder. */

@@ -2,7 +2,7 @@
 import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
-import { builtApps, chooseApps } from "../build/selection.ts";
+import { begunApps, chooseApps } from "../build/selection.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 import { treeStanding } from "../standing.ts";
@@ -47,8 +47,11 @@ async function checkApps(session: Session, options: Options): Promise<Checked[]>
     checked.push({ verified, standing: isClean ? null : await standingOf(session, app.key, options) });
   }
   if (options.apps !== null) return checked;
-  const gone = builtApps(options.out).filter((key) => !all.some((app) => app.key === key));
-  return [...checked, ...gone.map((key) => ({ verified: verifyGone(options.out, key), standing: "behind" as const }))];
+  const gone = begunApps(options.out).filter(({ key }) => !all.some((app) => app.key === key));
+  return [
+    ...checked,
+    ...gone.map(({ key }) => ({ verified: verifyGone(options.out, key), standing: "behind" as const })),
+  ];
 }
 
 async function standingOf(session: Session, key: string, options: Options): Promise<Standing> {

@@ -1,13 +1,13 @@
 /** The tree that is deployed: finished, whole, and each file by its SHA-256. */
 import { hash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { folderOf } from "../../shared/address.ts";
+import { folderOf, segment } from "../../shared/address.ts";
 import { holderOf } from "../../shared/database/lock.ts";
 import { readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { type FileMark, type FileMarks, readElsewhere } from "../build/elsewhere.ts";
-import { stateFilesIn } from "../build/selection.ts";
-import { exists, filesIn, isFile, isFolder, readText } from "../build/stage/folder.ts";
+import { stateFilesIn, strangersIn } from "../build/selection.ts";
+import { exists, filesIn, isFile, readText } from "../build/stage/folder.ts";
 import { isTreeFile } from "./tree-file.ts";
 
 export type LocalTree = {
@@ -82,19 +82,20 @@ function readStates(out: string): TreeState[] {
   const folder = join(out, STATE_FOLDER);
   const states = stateFilesIn(folder).map((name) => readState(readText(join(folder, name)) ?? ""));
   const known = states.filter((state) => state !== null);
-  if (known.length === 0 || known.length < states.length || strangers(out, known).length > 0) throw notBuilt(out);
+  if (known.length === 0 || known.length < states.length) throw notBuilt(out);
+  const folders = known.map(({ app }) => segment(app.key));
+  const [stranger] = strangersIn(out, folders);
+  if (stranger !== undefined) throw notKnown(join(out, stranger));
   return known;
-}
-
-/** Folders of apps that no finished build tells of. */
-function strangers(out: string, states: readonly TreeState[]): string[] {
-  const known = new Set(states.map(({ app }) => folderOf(app.key).split("/")[0]));
-  const folders = readdirSync(out).filter((name) => isFolder(join(out, name, "v1")));
-  return folders.filter((name) => /^[shx]-/.test(name) && !known.has(name));
 }
 
 function notBuilt(out: string): UnfinishedTreeError {
   return new UnfinishedTreeError(`${out} has no finished build of all that is in it. Run \`precast build\` first.`);
+}
+
+function notKnown(folder: string): UnfinishedTreeError {
+  const message = `No finished build tells of ${folder}. Run \`precast build\``;
+  return new UnfinishedTreeError(`${message}, or delete that folder if the database has no such app.`);
 }
 
 function notAsBuilt(out: string, key: string, found: number, built: number): UnfinishedTreeError {

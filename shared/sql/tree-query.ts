@@ -163,3 +163,10 @@ export function keySql(column: Column): { key: string; elements: string } {
   const value = `(${valueSql(column)})`;
   return { key: sqlType(column) === "text" ? `${value} COLLATE "C"` : value, elements: "" };
 }
+
+/** The slugs of an app's types that are not published: rows of [slug]. */
+export function hiddenTypesQuery(appKey: string): Query {
+  const text = `SELECT type.slug FROM precast.content_types AS type
+JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND NOT type.published`;
+  return { text, values: [appKey] };
+}

@@ -1,5 +1,5 @@
 /** `precast verify`: a tree is clean after its build, and whatever is wrong with it is found, listed and told by exit code 2. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { idOf, openPlace, type Place, SHOP, SHOP_FOLDER, shop, shopWithout, smallApp } from "../support/cli.ts";
@@ -117,6 +117,32 @@ test("finds every file that shows an entry that was unpublished since", async ()
 test("finds an unpublished entry in a file that a stranger put there", async () => {
   writeFileSync(inOut("posts/page/7.json"), `{"data":[{"id":"${idOf(4)}","title":"Draft"}]}`);
   expect((await differences()).sort()).toEqual([`${UNPUBLISHED}: posts/page/7.json`, "surplus: posts/page/7.json"]);
+});
+
+test("finds copies of files under other names, which show nothing that is not published", async () => {
+  mkdirSync(inOut("copies/page"), { recursive: true });
+  const copies = { "copy.json": "_schemas.json", "copies/page/1.json": "authors/page/1.json" };
+  for (const [copy, file] of Object.entries(copies)) writeFileSync(inOut(copy), readFileSync(inOut(file)));
+  expect((await differences()).sort()).toEqual(
+    Object.keys(copies)
+      .map((copy) => `surplus: ${copy}`)
+      .sort(),
+  );
+});
+
+test("finds the files of an app whose state is lost and that is gone, and a build removes them", async () => {
+  const stranger = join(place.folder, "out", "s-stranger", "v1");
+  mkdirSync(stranger, { recursive: true });
+  writeFileSync(join(stranger, "_schemas.json"), '{"data":[]}');
+  expect(await differences()).toEqual(["surplus: _schemas.json"]);
+  const deployed = await place.run(`deploy file://${join(place.folder, "deployed")}`);
+  expect([deployed.code, deployed.stderr]).toEqual([
+    1,
+    expect.stringContaining("No finished build tells of out/s-stranger."),
+  ]);
+  await place.run("build");
+  expect(existsSync(join(place.folder, "out", "s-stranger"))).toBe(false);
+  expect((await place.run("verify")).code).toBe(0);
 });
 
 test("finds the files of a type that was unpublished since", async () => {
