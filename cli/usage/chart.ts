@@ -8,7 +8,7 @@ const GAP = "  ";
 /** `width` is that of the terminal, in characters. A day with counts has a bar, however short. */
 export function drawChart(days: readonly DaySum[], width: number): string {
   const counts = days.map(({ count }) => formatCount(count));
-  const numbers = Math.max(0, ...counts.map((text) => text.length));
+  const numbers = counts.reduce((longest, { length }) => Math.max(longest, length), 0);
   const most = days.reduce((max, { count }) => Math.max(max, count), 1);
   const room = Math.max(LEAST_BAR, width - "2026-01-20".length - numbers - 2 * GAP.length);
   return days

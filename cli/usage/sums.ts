@@ -25,13 +25,18 @@ export function sumBySaving(rows: readonly UsageRow[]): SavingSum[] {
   return sumBy(savable, ({ app, saving }) => ({ app, saving })).sort((a, b) => b.count - a.count);
 }
 
-/** Each day of the range, without counts too. Where the range is open it ends with the counts. */
+/** Days that one can look at: ten years. */
+const MOST_DAYS = 3_653;
+
+/** Each day of the range, without counts too. Where the range is open, or longer than ten years, it ends with the counts. */
 export function sumByDay(rows: readonly UsageRow[], { since, until }: UsageRange): DaySum[] {
   const counts = new Map(sumBy(rows, ({ day }) => ({ day })).map(({ day, count }) => [day, count]));
   const counted = [...counts.keys()].sort();
   const [first, last] = [since ?? counted[0], until ?? counted.at(-1)];
   if (first === undefined || last === undefined) return [];
-  return daysBetween(first, last).map((day) => ({ day, count: counts.get(day) ?? 0 }));
+  const isLong = (Date.parse(last) - Date.parse(first)) / DAY > MOST_DAYS;
+  const [from, to] = isLong ? [counted[0] ?? last, counted.at(-1) ?? last] : [first, last];
+  return daysBetween(from, to).map((day) => ({ day, count: counts.get(day) ?? 0 }));
 }
 
 const DAY = 86_400_000;

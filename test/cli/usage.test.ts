@@ -49,6 +49,12 @@ describe("in words", () => {
 `);
   });
 
+  test("draws no day behind the last that was counted where the range has no end to speak of", async () => {
+    const text = await inWords("--since 0001-01-01 --until 9999-12-31");
+    expect(text).toMatch(/^1,356 counted requests, 2026-01-01 to 2026-01-04 \(UTC\)$/m);
+    expect(text.match(/^20\d\d-\d\d-\d\d /gm)).toHaveLength(4);
+  });
+
   test("names the costliest shapes first, with their status", async () => {
     expect(await inWords("--app Shop")).toContain(
       "Costliest\nShop\tlist\t200\t1,235\t92.2 %\nShop\tsearch\t504\t100\t7.5 %\nShop\tlist\t400\t5\t0.4 %\n",
