@@ -34,14 +34,18 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
   // read_only_sql_transaction
   "25006": ({ message }) =>
     `The database may only be read (${message}). Use its primary (--database-url, or DATABASE_URL).`,
+  // insufficient_privilege
+  "42501": ({ message }) =>
+    `The role of --database-url (DATABASE_URL) lacks a right: ${message}. Use the role that ran \`precast migrate\`, or grant it that right.`,
   EADDRINUSE: (error) => {
     const { port } = error as { readonly port?: number };
     return `The port${port === undefined ? "" : ` ${port}`} is in use. Choose another with --port, or stop what listens there.`;
   },
   ENOTFOUND: ({ message }) => `No address has that name (${message}). Give one of this machine's with --host.`,
-  EACCES: ({ path }) => `No permission for ${path ?? "the port"}. Choose another with --out, --data-dir or --port.`,
-  EROFS: ({ path }) => `${path} is on a read-only disk. Choose another folder with --out or --data-dir.`,
+  EADDRNOTAVAIL: ({ message }) => `This machine has no such address (${message}). Give one of its own with --host.`,
+  EACCES: ({ path }) => `No permission for ${path ?? "the port"}. Give it to this user, or choose another.`,
+  EROFS: ({ path }) => `${path} is on a read-only disk. Choose another folder.`,
   ENOSPC: () => "The disk is full. What was there before is intact; make room and run the command again.",
-  EEXIST: ({ path }) => `${path} is a file and no folder. Name another (--out, --data-dir, --write).`,
-  ENOTDIR: ({ path }) => `${path} leads through a file. Name another folder (--out, --data-dir, --write).`,
+  EEXIST: ({ path }) => `${path} is a file and no folder. Name another.`,
+  ENOTDIR: ({ path }) => `${path} leads through a file. Name another folder.`,
 };

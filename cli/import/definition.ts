@@ -57,7 +57,7 @@ const TYPE = {
   name: text,
   description: text,
   icon: text,
-  position: orNull(meeting(v.number, isWithin(-(2 ** 31), 2 ** 31 - 1), "a whole number")),
+  position: orNull(meeting(v.number, isWithin(-(2 ** 31), 2 ** 31 - 1), "a whole number of 32 bits")),
   published: v.optional(flag, true),
   default_sort: orNull(v.string("the name of a field, with or without a - before it")),
   per_page: orNull(meeting(v.number, isWithin(1, MAX_PER_PAGE), `a whole number from 1 to ${MAX_PER_PAGE}`)),

@@ -1,6 +1,5 @@
 /** What every command is told: where content, tree and media are, and how to print. */
-import * as v from "valibot";
-import { flag, orElse, orNull, postgresUrl, setting, webAddress } from "./setting.ts";
+import { flag, folder, orElse, orNull, postgresUrl, setting, webAddress } from "./setting.ts";
 
 export const COMMON = {
   databaseUrl: setting(
@@ -13,9 +12,9 @@ export const COMMON = {
     "--data-dir <dir>",
     "PRECAST_DATA_DIR",
     "folder of the embedded database and of the ledger, .precast by default",
-    orElse(v.string(), ".precast"),
+    orElse(folder, ".precast"),
   ),
-  out: setting("--out <dir>", "PRECAST_OUT", "folder of the tree, out by default", orElse(v.string(), "out")),
+  out: setting("--out <dir>", "PRECAST_OUT", "folder of the tree, out by default", orElse(folder, "out")),
   mediaBaseUrl: setting(
     "--media-base-url <url>",
     "PRECAST_MEDIA_BASE_URL",

@@ -48,6 +48,8 @@ export const flag = v.pipe(
 /** `error` says what would be right: "must be …". */
 export const matching = (pattern: RegExp, error: string) => v.pipe(v.string(), v.regex(pattern, error));
 
+export const folder = matching(/./s, "must be the name of a folder");
+
 export function whole(least: number, most: number) {
   const error = `must be a whole number from ${least} to ${most}`;
   return v.pipe(matching(/^\d+$/, error), v.transform(Number), v.minValue(least, error), v.maxValue(most, error));

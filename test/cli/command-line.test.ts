@@ -253,6 +253,12 @@ describe("the configuration", () => {
     },
   );
 
+  test("a folder without a name is refused, and not the one that the command runs in", async () => {
+    const { code, stderr } = await nowhere.spawn(process.execPath, [MAIN, "build", "--out", "", "--data-dir", ""]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^--out must be the name of a folder/m)]);
+    expect(stderr).toMatch(/^--data-dir must be the name of a folder/m);
+  });
+
   test("an empty variable counts as not set", async () => {
     const empty = Object.fromEntries([...CHECKED.map(([, , variable]) => [variable, ""]), ["PRECAST_JSON", ""]]);
     expect((await nowhere.run("serve", { ...empty, ...BAD_URL })).stderr).toBe(BAD_URL_LINE);
