@@ -1,5 +1,6 @@
 /** The thread of the embedded database: opens PGlite and runs one job after the other. */
 
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
@@ -9,12 +10,31 @@ import type { Heard, Job, Reply, SqlError } from "./embedded.ts";
 const port = parentPort;
 if (port === null) throw new Error("embedded-worker runs as a worker thread");
 
-const opening = PGlite.create(workerData as string, { extensions: { pg_trgm } });
+const folder = workerData as string;
+/** Is there from before the database is made until it has been opened once. */
+const begun = `${folder}.begun`;
+
+const opening = open();
+opening.catch(() => {});
 let turn: Promise<void> = Promise.resolve();
 
 port.on("message", (job: Job) => {
   turn = turn.then(async () => port.postMessage(await replyTo(job)));
 });
+
+/** A process that died on making the database has left a part of it, which nobody can open and which holds nothing. */
+async function open(): Promise<PGlite> {
+  if (existsSync(begun)) rmSync(folder, { recursive: true, force: true });
+  if (!existsSync(folder)) writeFileSync(begun, "");
+  const database = await PGlite.create(folder, { extensions: { pg_trgm } }).catch((error: unknown) => {
+    throw new Error(
+      `The embedded database in ${folder} cannot be opened (${describe(error).message}). ` +
+        "Put a copy of that folder in its place, or remove it and import again.",
+    );
+  });
+  rmSync(begun, { force: true });
+  return database;
+}
 
 const tell = () => port.postMessage({ heard: true } satisfies Heard);
 
