@@ -141,7 +141,8 @@ function addHeaders(headers: Headers, indent: string, always = ""): string {
     .join("\n");
 }
 
-/** In quotes nginx still reads variables, and has no way to write a dollar: paths and headers have none. */
+/** In quotes nginx still reads variables, and has no way to write a dollar. */
 function quoted(text: string): string {
+  if (text.includes("$")) throw new Error(`nginx takes the $ in ${text} for a variable. Name a folder without: --out.`);
   return `"${text.replace(/["\\]/g, "\\$&")}"`;
 }
