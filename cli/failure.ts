@@ -1,7 +1,7 @@
 /** Says what went wrong and what to do, in one sentence for a person. */
 import { ConfigError } from "../shared/config.ts";
 import { DatabaseFault, HostEndedFault } from "../shared/database/fault.ts";
-import { LockedError } from "../shared/database/lock.ts";
+import { LockedError } from "../shared/lock.ts";
 
 export function describeFailure(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join("\n");

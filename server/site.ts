@@ -14,7 +14,7 @@ import type { Replica } from "./live/replica.ts";
 import { readStanding } from "./live/standing.ts";
 import { openAccessLog } from "./log/access-line.ts";
 import type { Log } from "./log/log.ts";
-import { openBounded } from "./memory/bounded.ts";
+import { openCache } from "./memory/cache.ts";
 import { type Hits, openHits } from "./memory/hits.ts";
 import { openReadings } from "./memory/readings.ts";
 import { openTree } from "./tree/tree.ts";
@@ -49,7 +49,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   const onError = log.error;
   const ledger = await openLedger(database, { ...options, folder: join(options.dataDir, "ledger"), onError });
   const memory = options.memoryCache * MEGABYTE;
-  const keeper = openBounded<KeptAnswer>(memory * (1 - TREE_SHARE));
+  const keeper = openCache<KeptAnswer>(memory * (1 - TREE_SHARE));
   const live = openLive(database, { ...options, keeper });
   const hits = openHits(memory * TREE_SHARE);
   const close = async () => {

@@ -10,3 +10,13 @@ export function machineId(): string {
     return hostname();
   }
 }
+
+/** Whether a process of this machine lives, whoever owns it. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -14,7 +14,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(request|tags|tree-path|metering|saving|address|condition|plan|entry|body|answer|state)\.ts$/],
   [/^shared\/sql\//],
   [/^shared\/settings\//],
-  [/^shared\/(config|apps|machine)\.ts$/, /^shared\/(database|schema)\//],
+  [/^shared\/(config|apps|lock|machine)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|reading|respond)\.ts$/],
   [/^server\/log\/redaction\.ts$/],
   [/^server\/(http|ledger|live)\//],

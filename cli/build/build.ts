@@ -7,7 +7,7 @@ import { segment } from "../../shared/address.ts";
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
-import { takeLock } from "../../shared/database/lock.ts";
+import { takeLock } from "../../shared/lock.ts";
 import { appCountsQuery } from "../../shared/sql/tree-query.ts";
 import { STATE_FOLDER } from "../../shared/state.ts";
 import { type AppPlan, planApp } from "./app-build.ts";

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { folderOf, segment } from "../../shared/address.ts";
-import { holderOf } from "../../shared/database/lock.ts";
+import { holderOf } from "../../shared/lock.ts";
 import { readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { type FileMark, type FileMarks, readElsewhere } from "../build/elsewhere.ts";
 import { stateFilesIn, strangersIn } from "../build/selection.ts";

@@ -5,7 +5,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileOf, folderOf, segment } from "../../shared/address.ts";
-import { takeLock } from "../../shared/database/lock.ts";
+import { takeLock } from "../../shared/lock.ts";
 import { readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
 import {
   type Elsewhere,

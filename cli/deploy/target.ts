@@ -3,7 +3,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConfigError, type Settings } from "../../shared/config.ts";
-import { LockedError, takeLock } from "../../shared/database/lock.ts";
+import { LockedError, takeLock } from "../../shared/lock.ts";
 import type { Patience } from "./exchange.ts";
 import { clearParts, openFolderStore } from "./folder-store.ts";
 import { DeployLockedError, type Hold } from "./hold.ts";

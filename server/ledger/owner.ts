@@ -3,7 +3,7 @@
  * an owner that lives, and none stays behind for good when its owner is dead.
  */
 import { hash, randomUUID } from "node:crypto";
-import { isAlive } from "../../shared/database/lock.ts";
+import { isAlive } from "../../shared/machine.ts";
 
 /** What a journal's name says. `owner` is null for names of the first version. */
 export type Named = { readonly owner: Owner | null; readonly id: string };

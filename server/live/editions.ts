@@ -5,7 +5,7 @@
 import type { Session } from "../../shared/database/database.ts";
 import type { Refusal } from "../../shared/refusal.ts";
 import { editionQuery } from "../../shared/sql/query.ts";
-import { openSharing } from "./sharing.ts";
+import { openSingleFlight } from "./single-flight.ts";
 import type { Ask } from "./source.ts";
 
 /** As editionQuery tells it; null where there are no such types. */
@@ -33,7 +33,7 @@ type Line = {
 };
 
 export function openEditions({ ask, limit, instead }: EditionsOptions): Editions {
-  const readings = openSharing<Edition | Refusal>();
+  const readings = openSingleFlight<Edition | Refusal>();
   const lines = new Map<string, Line>();
   let last = 0;
 

@@ -17,7 +17,7 @@ import { answerKept, type Keeper } from "./kept.ts";
 import { keyOf } from "./key.ts";
 import { kindOf } from "./kind.ts";
 import type { Replica } from "./replica.ts";
-import { openSharing } from "./sharing.ts";
+import { openSingleFlight } from "./single-flight.ts";
 import { type Ask, openSource, type SourceOptions } from "./source.ts";
 
 export type LiveOptions = AppDefaults &
@@ -42,8 +42,8 @@ export function openLive(database: Database, options: LiveOptions): Live {
     openSource(database, options),
     replicas.map((replica) => ({ source: openSource(replica.database, options), standing: replica.standing })),
   );
-  const apps = openSharing<App | null>();
-  const answers = openSharing<Answered | Refusal>();
+  const apps = openSingleFlight<App | null>();
+  const answers = openSingleFlight<Answered | Refusal>();
   const editions = openEditions({
     ask: (controller, run, left) => ask(controller, null, run, left),
     limit: queryTimeout,

@@ -1,8 +1,8 @@
 /** The primary's log, looked at again and again: what its replicas are compared with. */
 import type { Database } from "../../shared/database/database.ts";
+import { inTime } from "./deadline.ts";
 import { type Instance, readInstance } from "./instance.ts";
 import { addMark, lagOf, type Mark } from "./lag.ts";
-import { inTime } from "./patience.ts";
 
 export type PrimaryLog = {
   readonly look: () => Promise<void>;

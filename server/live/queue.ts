@@ -3,7 +3,7 @@
  * slow kind gets half of the places, so that the rest finds one; and nobody waits for what would come too late for him.
  */
 import { DatabaseFault, notBegun } from "../../shared/database/fault.ts";
-import { openAllowance } from "./allowance.ts";
+import { openConcurrencyLimit } from "./concurrency-limit.ts";
 import { openPace } from "./pace.ts";
 
 export type Queue = {
@@ -34,7 +34,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   const running = new Set<Running>();
   const waiting = new Set<Waiting>();
   const pace = openPace();
-  const slowPlaces = openAllowance(Math.ceil(atOnce / 2));
+  const slowPlaces = openConcurrencyLimit(Math.ceil(atOnce / 2));
 
   /** Milliseconds: by those that have ended, and by those that run where all of them have run longer. */
   function expected(kind: string | null): number {

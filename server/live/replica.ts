@@ -2,8 +2,8 @@
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { schemaState } from "../../shared/schema/migrate.ts";
+import { inTime } from "./deadline.ts";
 import { type Instance, readInstance } from "./instance.ts";
-import { inTime } from "./patience.ts";
 import type { PrimaryLog } from "./primary-log.ts";
 import type { Standing } from "./standing.ts";
 

@@ -1,6 +1,6 @@
 /** A database that answers live: so many queries at once, those that wait for them, and whether it is there. */
 import type { Database, Query, Session } from "../../shared/database/database.ts";
-import { takePulse } from "./pulse.ts";
+import { openCircuitBreaker } from "./circuit-breaker.ts";
 import { openQueue, type Queue } from "./queue.ts";
 
 export type Source = {
@@ -27,21 +27,21 @@ export type SourceOptions = {
 export function openSource(database: Database, { connections, queue, queryTimeout }: SourceOptions): Source {
   const atOnce = database.kind === "embedded" ? 1 : connections;
   const line = openQueue({ atOnce, waiting: queue, limit: queryTimeout });
-  const pulse = takePulse({ probe: database.probe, onAway: database.renew });
+  const breaker = openCircuitBreaker({ probe: database.probe, onAway: database.renew });
   let answered = 0;
 
   return {
     ask: async (controller, kind, run) => {
       const { signal } = controller;
       const session = { query: (query: Query) => database.query(query, signal) };
-      const result = await pulse.during(controller, () => line.run(signal, kind, () => run(session)));
+      const result = await breaker.during(controller, () => line.run(signal, kind, () => run(session)));
       answered++;
       return result;
     },
-    isAway: pulse.isAway,
+    isAway: breaker.isAway,
     isFull: line.isFull,
     counts: line.counts,
     answered: () => answered,
-    close: pulse.close,
+    close: breaker.close,
   };
 }

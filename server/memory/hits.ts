@@ -5,7 +5,7 @@
 import { type Circumstances, type Coding, matches } from "../../shared/answer.ts";
 import type { Current } from "../../shared/respond.ts";
 import type { Ready } from "../http/ready.ts";
-import { openBounded } from "./bounded.ts";
+import { openCache } from "./cache.ts";
 
 export type Hit = {
   readonly isCurrent: Current;
@@ -31,7 +31,7 @@ const OVERHEAD = 2_000;
 
 /** `most` is in bytes; with 0 nothing is kept. */
 export function openHits(most: number): Hits {
-  const held = openBounded<Hit>(most);
+  const held = openCache<Hit>(most);
 
   return {
     find: (key) => {

@@ -3,7 +3,7 @@
 import type { Reading } from "../../shared/reading.ts";
 import { METHODS, type RawRequest } from "../../shared/request.ts";
 import type { Readings } from "../../shared/respond.ts";
-import { openBounded } from "./bounded.ts";
+import { openCache } from "./cache.ts";
 
 /** Of a plan, its query and bookkeeping, about. */
 const OVERHEAD = 8_000;
@@ -12,7 +12,7 @@ const COPIES = 6;
 
 /** `most` is in bytes. */
 export function openReadings(most: number): Readings {
-  const held = openBounded<Reading>(most);
+  const held = openCache<Reading>(most);
 
   return {
     find: (raw) => (METHODS.includes(raw.method) ? (held.find(nameOf(raw)) ?? null) : null),

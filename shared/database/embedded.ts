@@ -5,6 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
+import { LockedError, takeLock } from "../lock.ts";
 import {
   type Access,
   BEGIN,
@@ -18,8 +19,7 @@ import { DatabaseFault, notBegun } from "./fault.ts";
 import { type Guest, joinDatabase } from "./guest.ts";
 import { outlive } from "./heir.ts";
 import { shareDatabase } from "./host.ts";
-import { LockedError, takeLock } from "./lock.ts";
-import { takeTurns } from "./turns.ts";
+import { openMutex } from "./mutex.ts";
 
 /** What the thread is told, and what it answers. */
 export type Job = { readonly id: number } & Order;
@@ -79,7 +79,7 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void)
   const start = () => startThread(join(dataDir, "database"), heard);
   let current = start();
   // PGlite has one connection.
-  const inTurn = takeTurns();
+  const inTurn = openMutex();
 
   /** The thread; a new one where it has ended. Who listens is told, for something may have been missed. */
   async function thread(): Promise<Thread> {

@@ -2,7 +2,7 @@
 import { connect, type Socket } from "node:net";
 import type { Access, Database, Query, Row, Session } from "./database.ts";
 import { HostEndedFault } from "./fault.ts";
-import { takeTurns } from "./turns.ts";
+import { openMutex } from "./mutex.ts";
 import { type Ask, listenTo, say, socketOf, type Told, unpackError } from "./wire.ts";
 
 /** How long the host may take to say that it is there, and to end a query. */
@@ -37,7 +37,7 @@ function guestOf(socket: Socket): Guest {
   const listeners = new Set<{ readonly heard: () => void; readonly lost: () => void }>();
   let last = 0;
   // One connection has one transaction at a time: whatever else it is asked for waits.
-  const inTurn = takeTurns();
+  const inTurn = openMutex();
 
   listenTo<Told>(socket, (told) => {
     if ("heard" in told) {

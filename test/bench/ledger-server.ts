@@ -7,7 +7,7 @@ import { createApp } from "../../server/app.ts";
 import { listen } from "../../server/http/listen.ts";
 import { type Ledger, openLedger } from "../../server/ledger/ledger.ts";
 import { openLive } from "../../server/live/live.ts";
-import { openBounded } from "../../server/memory/bounded.ts";
+import { openCache } from "../../server/memory/cache.ts";
 import { openHits } from "../../server/memory/hits.ts";
 import { openTree } from "../../server/tree/tree.ts";
 import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
@@ -35,7 +35,7 @@ const ledger = counts
   : NONE;
 const live = openLive(database, {
   mediaBaseUrl: "https://media.example.com",
-  keeper: openBounded(16_000_000),
+  keeper: openCache(16_000_000),
   ...limits,
 });
 const sources = { ...openTree(out), ...live, onError };

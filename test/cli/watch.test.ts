@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
-import { takeLock } from "../../shared/database/lock.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { takeLock } from "../../shared/lock.ts";
 import {
   holdPort,
   idOf,

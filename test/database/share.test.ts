@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import { LockedError } from "../../shared/database/lock.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { LockedError } from "../../shared/lock.ts";
 import { until } from "../support/until.ts";
 
 const options = (dataDir: string, share: boolean) => ({

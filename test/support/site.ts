@@ -14,7 +14,7 @@ import type { Observation } from "../../server/http/observation.ts";
 import { openLedger } from "../../server/ledger/ledger.ts";
 import type { LiveState } from "../../server/live/choice.ts";
 import { openLive } from "../../server/live/live.ts";
-import { openBounded } from "../../server/memory/bounded.ts";
+import { openCache } from "../../server/memory/cache.ts";
 import { type Hits, openHits } from "../../server/memory/hits.ts";
 import { openReadings } from "../../server/memory/readings.ts";
 import { openTree } from "../../server/tree/tree.ts";
@@ -127,7 +127,7 @@ export async function openDoor(
     now: () => new Date(),
     onError,
   });
-  const live = openLive(store.database, { mediaBaseUrl: MEDIA, keeper: openBounded(memory), ...store.limits });
+  const live = openLive(store.database, { mediaBaseUrl: MEDIA, keeper: openCache(memory), ...store.limits });
   const sources = { ...openTree(out), ...live, readings: openReadings(memory), onError };
   const hits = openHits(memory);
   const app = createApp({ sources, isCrowded: live.isCrowded, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe });

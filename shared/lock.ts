@@ -16,7 +16,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { machineId } from "../machine.ts";
+import { isAlive, machineId } from "./machine.ts";
 
 export class LockedError extends Error {
   readonly holder: string;
@@ -168,13 +168,4 @@ function readHolder(text: string | null): Holder | null {
 function nameOf({ pid, machine }: Holder): string {
   if (pid === null) return "a process that has just begun";
   return machine === null ? `process ${pid}` : `process ${pid} of another machine or container`;
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
-  }
 }

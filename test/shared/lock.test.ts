@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, w
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { holderOf, LockedError, takeLock } from "../../shared/database/lock.ts";
+import { holderOf, LockedError, takeLock } from "../../shared/lock.ts";
 import { until } from "../support/until.ts";
 
 let folder: string;

@@ -1,15 +1,15 @@
 /**
- * How much slow work may run at once. Where too much does, each takes so long that all of it is in vain: half as much may when
+ * How much slow work may run at once: additive increase, multiplicative decrease. Where too much does, each takes so long that all of it is in vain: half as much may when
  * some comes too late, and one more when as many as run have come in time.
  */
-export type Allowance = {
+export type ConcurrencyLimit = {
   readonly places: () => number;
   readonly inTime: () => void;
   /** `since` when it began, in milliseconds as `now`. What began before the last cut was one too many then, and not now. */
   readonly tooLate: (since: number, now: number) => void;
 };
 
-export function openAllowance(most: number): Allowance {
+export function openConcurrencyLimit(most: number): ConcurrencyLimit {
   let places = most;
   let good = 0;
   let cut = Number.NEGATIVE_INFINITY;

@@ -1,13 +1,13 @@
-/** Makes what needs one connection wait for its turn. */
+/** A mutex: what needs the one connection waits for its turn. */
 import { notBegun } from "./fault.ts";
 
-export type Turns = <T>(run: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
+export type Mutex = <T>(run: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
 /**
  * Runs one thing after the other, in the order in which they were asked for; one that fails holds up none. What its
  * signal aborts before it has begun is a fault at once, and does not begin.
  */
-export function takeTurns(): Turns {
+export function openMutex(): Mutex {
   let last: Promise<unknown> = Promise.resolve();
   return (run, signal) => {
     if (signal?.aborted) return Promise.reject(notBegun());

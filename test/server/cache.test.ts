@@ -1,7 +1,7 @@
 /** The bound of the memory for answers, whatever is put in and asked for. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { openBounded } from "../../server/memory/bounded.ts";
+import { openCache } from "../../server/memory/cache.ts";
 
 const KEYS = ["a", "b", "c", "d", "e", "f"];
 const key = fc.constantFrom(...KEYS);
@@ -10,24 +10,24 @@ const step = fc.oneof(
   fc.record({ kind: fc.constantFrom("find" as const, "drop" as const), key }),
 );
 
-describe("a bounded map", () => {
+describe("a cache", () => {
   test("never holds more than its room, gives what was last held, and counts what it holds", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 100 }), fc.array(step, { maxLength: 60 }), (room, steps) => {
-        const bounded = openBounded<number>(room);
+        const cache = openCache<number>(room);
         const last = new Map<string, number>();
         for (const [number, one] of steps.entries()) {
           if (one.kind === "hold") {
-            bounded.hold(one.key, number, one.size);
+            cache.hold(one.key, number, one.size);
             last.set(one.key, number);
-            if (one.size <= room) expect(bounded.find(one.key)).toBe(number);
+            if (one.size <= room) expect(cache.find(one.key)).toBe(number);
           } else if (one.kind === "drop") {
-            bounded.drop(one.key);
+            cache.drop(one.key);
             last.delete(one.key);
           }
-          const found = KEYS.filter((name) => bounded.find(name) !== undefined);
-          for (const name of found) expect(bounded.find(name)).toBe(last.get(name));
-          const { entries, bytes } = bounded.size();
+          const found = KEYS.filter((name) => cache.find(name) !== undefined);
+          for (const name of found) expect(cache.find(name)).toBe(last.get(name));
+          const { entries, bytes } = cache.size();
           expect(entries).toBe(found.length);
           expect(bytes).toBeLessThanOrEqual(room);
           expect(bytes === 0).toBe(entries === 0);
@@ -37,13 +37,13 @@ describe("a bounded map", () => {
   });
 
   test("what is asked for stays, what is not goes first", () => {
-    const bounded = openBounded<string>(30);
-    for (const name of ["asked for", "forgotten", "new"]) bounded.hold(name, name, 10);
+    const cache = openCache<string>(30);
+    for (const name of ["asked for", "forgotten", "new"]) cache.hold(name, name, 10);
     // All are new until room is needed for the first time.
-    bounded.hold("newer", "newer", 10);
-    expect(bounded.find("asked for")).toBeUndefined();
-    bounded.find("new");
-    bounded.hold("newest", "newest", 10);
-    expect([bounded.find("forgotten"), bounded.find("new")]).toEqual([undefined, "new"]);
+    cache.hold("newer", "newer", 10);
+    expect(cache.find("asked for")).toBeUndefined();
+    cache.find("new");
+    cache.hold("newest", "newest", 10);
+    expect([cache.find("forgotten"), cache.find("new")]).toEqual([undefined, "new"]);
   });
 });

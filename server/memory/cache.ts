@@ -1,9 +1,9 @@
 /**
- * A map that holds so many bytes and no more. Where room is needed the oldest goes first, unless it was found since it was
- * last passed over: then it is as young as a newcomer. Finding costs one look into a Map, which is what it is for.
+ * A cache that holds so many bytes and no more, and gives a second chance: where room is needed the oldest goes first, unless it
+ * was found since it was last passed over; then it is as young as a newcomer. Finding costs one look into a Map.
  */
 
-export type Bounded<V> = {
+export type Cache<V> = {
   readonly find: (key: string) => V | undefined;
   /** `size` is in bytes; what is larger than all room there is, is not held. */
   readonly hold: (key: string, value: V, size: number) => void;
@@ -13,7 +13,7 @@ export type Bounded<V> = {
 
 type Held<V> = { readonly value: V; readonly size: number; isWanted: boolean };
 
-export function openBounded<V>(room: number): Bounded<V> {
+export function openCache<V>(room: number): Cache<V> {
   const held = new Map<string, Held<V>>();
   let bytes = 0;
 

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from "node:util";
  * controller when the last who wanted it has gone. `instead` gives what is answered where new work must not begin, and null
  * where it may. Throws the reason of the signal.
  */
-export type Sharing<T> = (
+export type SingleFlight<T> = (
   key: string,
   subject: unknown,
   signal: AbortSignal,
@@ -21,7 +21,7 @@ type Flight<T> = {
   sharers: number;
 };
 
-export function openSharing<T>(): Sharing<T> {
+export function openSingleFlight<T>(): SingleFlight<T> {
   const flights = new Map<string, Flight<T>>();
 
   function start(key: string, subject: unknown, work: (controller: AbortController) => Promise<T>): Flight<T> {

@@ -1,17 +1,17 @@
 /**
- * Knows whether the database is there. While it is away, what would ask it is refused at once, and one probe after the
- * other asks whether it is back.
+ * A circuit breaker: while the database is away, what would ask it is refused at once, and one probe after the other asks
+ * whether it is back.
  */
 import { DatabaseFault } from "../../shared/database/fault.ts";
 
-export type Pulse = {
+export type CircuitBreaker = {
   /** Runs what asks the database. It is given up, and its controller told, when the database goes away meanwhile. */
   readonly during: <T>(controller: AbortController, run: () => Promise<T>) => Promise<T>;
   readonly isAway: () => boolean;
   readonly close: () => void;
 };
 
-export type PulseOptions = {
+export type CircuitBreakerOptions = {
   /** Throws when the database does not answer. */
   readonly probe: () => Promise<void>;
   /** Is called when the database turns out to be away. */
@@ -22,7 +22,7 @@ export type PulseOptions = {
 const SILENCE = 500;
 const BETWEEN_PROBES = 200;
 
-export function takePulse({ probe, onAway }: PulseOptions): Pulse {
+export function openCircuitBreaker({ probe, onAway }: CircuitBreakerOptions): CircuitBreaker {
   /** What gives up each that waits for an answer. */
   const asking = new Set<() => void>();
   let away = false;
