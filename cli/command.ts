@@ -1,6 +1,6 @@
 /** What a command of the command line is: plain data that main.ts hands to commander, and the function that it runs. */
 import type { CommonName, SettingName, Settings } from "../shared/config.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Terminal } from "./terminal/terminal.ts";
 
 /** The exit codes of Precast. */
 export const DONE = 0;

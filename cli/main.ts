@@ -6,7 +6,7 @@ import type { Setting } from "../shared/settings/setting.ts";
 import { VERSION } from "../shared/version.ts";
 import { type Command, type Context, FAILED } from "./command.ts";
 import { describeFailure } from "./failure.ts";
-import { openTerminal } from "./terminal.ts";
+import { openTerminal } from "./terminal/terminal.ts";
 
 /** Loaded when they are asked for: each has libraries of its own. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {

@@ -1,7 +1,7 @@
 /** Says in one line what a build did to an app, how, and why so. */
 import type { AppReport } from "./build/ending.ts";
-import { formatBytes, formatSeconds } from "./format.ts";
-import type { Terminal } from "./terminal.ts";
+import { formatBytes, formatSeconds } from "./terminal/format.ts";
+import type { Terminal } from "./terminal/terminal.ts";
 
 const MODES: Record<AppReport["mode"], string> = {
   full: "in full",

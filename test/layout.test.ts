@@ -25,11 +25,9 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^cli\/build\/answers\//],
   [/^cli\/build\/update\//],
   [/^cli\/build\/[\w-]+\.ts$/],
-  [/^cli\/build\/watch\//],
-  [
-    /^cli\/(command|terminal|database|failure|format|tour|nearest|progress|standing|stream|summary|table|verify|watch|watcher)\.ts$/,
-  ],
-  [/^cli\/(usage|explain|edge)\//],
+  [/^cli\/terminal\//],
+  [/^cli\/(command|database|failure|summary|tour)\.ts$/],
+  [/^cli\/(usage|explain|edge|verify|watch)\//],
   [/^cli\/doctor\//],
   [/^cli\/deploy\//],
   [/^cli\/commands\//],
@@ -102,7 +100,7 @@ describe("the layout", () => {
     ["@electric-sql/pglite", ["shared/database/embedded-worker.ts"]],
     ["aws4fetch", ["cli/deploy/sign.ts"]],
     ["commander", ["cli/main.ts"]],
-    ["cli-progress", ["cli/progress.ts"]],
+    ["cli-progress", ["cli/terminal/progress.ts"]],
     [
       "node:http",
       [

@@ -10,9 +10,9 @@ import { noAppText, withDatabase } from "../database.ts";
 import { type Restored, restoreTree } from "../deploy/restore.ts";
 import type { Store } from "../deploy/store.ts";
 import { openTarget, STORE_SETTINGS, type StoreSettings } from "../deploy/target.ts";
-import { formatBytes } from "../format.ts";
 import { summaryOf } from "../summary.ts";
-import type { Terminal } from "../terminal.ts";
+import { formatBytes } from "../terminal/format.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 export const buildCommand = defineCommand({
   name: "build",

@@ -6,8 +6,8 @@ import type { Plan } from "../deploy/plan.ts";
 import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge/purge.ts";
 import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
 import { waitVisible } from "../deploy/visible.ts";
-import { formatBytes, formatCounted, formatSeconds } from "../format.ts";
-import type { Terminal } from "../terminal.ts";
+import { formatBytes, formatCounted, formatSeconds } from "../terminal/format.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 
 const SETTINGS = [
   "dryRun",

@@ -19,9 +19,9 @@ import { type Context, DONE, defineCommand } from "../command.ts";
 import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
 import { drawPlan, timesText } from "../explain/drawing.ts";
 import { measureQuery } from "../explain/measure.ts";
+import { type Nearest, nearestFree } from "../explain/nearest.ts";
 import type { QueryPlan } from "../explain/plan-node.ts";
 import { type Service, serviceOf } from "../explain/service.ts";
-import { type Nearest, nearestFree } from "../nearest.ts";
 
 type Explanation = {
   readonly request: string;

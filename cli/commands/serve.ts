@@ -150,7 +150,7 @@ function tourText(url: string, app: App): string {
 
 /** Who does not watch builds nothing. */
 async function loadWatcher() {
-  return (await import("../watcher.ts")).startWatcher;
+  return (await import("../watch/watcher.ts")).startWatcher;
 }
 
 type Watched = { readonly control: Control; readonly metrics: Metrics };

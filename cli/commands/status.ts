@@ -3,8 +3,8 @@ import type { CommonName, Settings } from "../../shared/config.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
-import { formatBytes, formatCounted } from "../format.ts";
-import { type TreeStanding, treeStanding } from "../standing.ts";
+import { formatBytes, formatCounted } from "../terminal/format.ts";
+import { type TreeStanding, treeStanding } from "../verify/standing.ts";
 
 type TypeStatus = {
   readonly slug: string;

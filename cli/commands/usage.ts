@@ -5,7 +5,7 @@ import { ConfigError } from "../../shared/config.ts";
 import { UnknownAppError } from "../build/selection.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
-import type { Terminal } from "../terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { csvOf, reportUsage, textOf } from "../usage/report.ts";
 import { readUsage } from "../usage/rows.ts";
 

@@ -5,8 +5,8 @@ import type { Session } from "../../shared/database/database.ts";
 import { begunApps, chooseApps } from "../build/selection.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
-import { treeStanding } from "../standing.ts";
-import { type Verified, type VerifyOptions, verifyApp, verifyGone } from "../verify.ts";
+import { treeStanding } from "../verify/standing.ts";
+import { type Verified, type VerifyOptions, verifyApp, verifyGone } from "../verify/verify.ts";
 
 const MAX_LISTED = 100;
 

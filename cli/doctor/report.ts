@@ -1,5 +1,5 @@
 /** What `precast doctor` tells, in words. */
-import type { Terminal } from "../terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import type { Found } from "./examination.ts";
 import { canFix, isAdvice } from "./finding.ts";
 

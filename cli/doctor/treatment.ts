@@ -1,8 +1,8 @@
 /** Does what is safe: runs the statements of what was found, and tells of each. */
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import { formatSeconds } from "../format.ts";
-import type { Terminal } from "../terminal.ts";
+import { formatSeconds } from "../terminal/format.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import type { Found } from "./examination.ts";
 import { canFix } from "./finding.ts";
 

@@ -1,5 +1,5 @@
 /** Draws the plan of a query for a person: a line a step, those that feed it below it. */
-import { formatCount, formatCounted } from "../format.ts";
+import { formatCount, formatCounted } from "../terminal/format.ts";
 import type { PlanNode, QueryPlan } from "./plan-node.ts";
 
 export function drawPlan(plan: QueryPlan): string {

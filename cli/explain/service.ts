@@ -1,7 +1,7 @@
 /** Says whether an index served a query or entries were read one by one, and what would help. */
 import type { Condition } from "../../shared/condition.ts";
 import type { Plan } from "../../shared/plan.ts";
-import { formatCount } from "../format.ts";
+import { formatCount } from "../terminal/format.ts";
 import type { PlanNode, QueryPlan } from "./plan-node.ts";
 
 export type Service = {

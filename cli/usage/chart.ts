@@ -1,5 +1,5 @@
 /** Draws a bar chart in characters: a line a day. */
-import { formatCount } from "../format.ts";
+import { formatCount } from "../terminal/format.ts";
 import type { DaySum } from "./sums.ts";
 
 const LEAST_BAR = 10;

@@ -1,6 +1,6 @@
 /** What `precast usage` tells: the numbers, and how a person reads them. */
-import { formatCount, formatCounted } from "../format.ts";
-import type { Terminal } from "../terminal.ts";
+import { formatCount, formatCounted } from "../terminal/format.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { adviceOf } from "./advice.ts";
 import { drawChart } from "./chart.ts";
 import { writeCsv } from "./csv.ts";

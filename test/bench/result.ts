@@ -1,6 +1,6 @@
 /** What a bench says of one thing that it measured, and how that reads as a table. */
 import Table from "cli-table3";
-import { formatBytes } from "../../cli/format.ts";
+import { formatBytes } from "../../cli/terminal/format.ts";
 import type { Built } from "./precast.ts";
 import { type Spread, spreadOf } from "./spread.ts";
 import type { Size } from "./tree.ts";

@@ -1,6 +1,6 @@
 /** What the bench of serving says of one server under one load, and how that reads as a table. */
 import Table from "cli-table3";
-import { formatBytes } from "../../cli/format.ts";
+import { formatBytes } from "../../cli/terminal/format.ts";
 import { type Spread, spreadOf } from "./spread.ts";
 import { percentile, type Seen, tookOf } from "./traffic.ts";
 

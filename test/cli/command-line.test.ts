@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
-import { openTerminal } from "../../cli/terminal.ts";
+import { openTerminal } from "../../cli/terminal/terminal.ts";
 import { holdPort, idOf, MAIN, openPlace, type Place, SHOP, SHOP_FOLDER, shop, smallApp } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";

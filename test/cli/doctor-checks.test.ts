@@ -10,7 +10,7 @@ import { statisticsCheck } from "../../cli/doctor/checks/statistics.ts";
 import { trigramsCheck } from "../../cli/doctor/checks/trigrams.ts";
 import type { Finding } from "../../cli/doctor/finding.ts";
 import { reportText } from "../../cli/doctor/report.ts";
-import { openTerminal } from "../../cli/terminal.ts";
+import { openTerminal } from "../../cli/terminal/terminal.ts";
 import type { App, ContentType, Field } from "../../shared/catalog.ts";
 
 const subjects = (findings: readonly Finding[]) => findings.map(({ subject }) => subject);

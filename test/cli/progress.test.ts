@@ -1,6 +1,6 @@
 /** The progress bar: what it shows last is all of it, however much there was. */
 import { expect, test } from "vitest";
-import { openProgress } from "../../cli/progress.ts";
+import { openProgress } from "../../cli/terminal/progress.ts";
 
 /** Every state of the bar that a terminal was shown: files, and of how many. */
 function shownOf(totalFiles: number, done: number): (readonly [number, number])[] {

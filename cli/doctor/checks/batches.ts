@@ -1,6 +1,6 @@
 /** Batches of counts that are remembered long after anybody could send them again. */
 import { sql } from "../../../shared/database/database.ts";
-import { formatCount } from "../../format.ts";
+import { formatCount } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
 
 export const batchesCheck = defineCheck({

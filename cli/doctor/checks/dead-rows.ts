@@ -1,5 +1,5 @@
 /** Tables full of dead rows, or of pages that an index cannot answer for: both are what VACUUM is for. */
-import { formatCount } from "../../format.ts";
+import { formatCount } from "../../terminal/format.ts";
 import { defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
 import { careOf, readTables, type Table } from "../tables.ts";

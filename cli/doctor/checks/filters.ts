@@ -2,7 +2,7 @@
 import { type Column, defaultPerPage, findColumn } from "../../../shared/catalog.ts";
 import { sql } from "../../../shared/database/database.ts";
 import { KIND, keySql, PUBLISHED } from "../../../shared/sql/tree-query.ts";
-import { formatCount } from "../../format.ts";
+import { formatCount } from "../../terminal/format.ts";
 import { defineCheck, type Patient, type TypeSize } from "../check.ts";
 import { estimateDistinct } from "../distinct.ts";
 import type { Finding } from "../finding.ts";

@@ -1,6 +1,6 @@
 /** Indexes that were not finished: writers keep them, and no query may use them. */
 import { sql } from "../../../shared/database/database.ts";
-import { formatBytes } from "../../format.ts";
+import { formatBytes } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
 import type { Finding } from "../finding.ts";
 

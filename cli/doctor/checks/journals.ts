@@ -1,7 +1,7 @@
 /** Counts in the folder of the ledger that no server sends: their servers are gone, or could not read them. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { formatBytes, formatCounted } from "../../format.ts";
+import { formatBytes, formatCounted } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
 import type { Finding } from "../finding.ts";
 

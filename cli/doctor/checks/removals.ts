@@ -1,6 +1,6 @@
 /** Removed entries that are remembered for trees that have not heard of them. */
 import { sql } from "../../../shared/database/database.ts";
-import { formatBytes, formatCount } from "../../format.ts";
+import { formatBytes, formatCount } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
 
 type Facts = { readonly removals: number; readonly entries: number; readonly bytes: number };

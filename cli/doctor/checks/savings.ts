@@ -1,5 +1,5 @@
 /** Counted requests that would be free, with the same answer, if they left something out. */
-import { formatCount } from "../../format.ts";
+import { formatCount } from "../../terminal/format.ts";
 import { adviceOf } from "../../usage/advice.ts";
 import type { UsageRow } from "../../usage/rows.ts";
 import { type SavingSum, sumBySaving, totalOf } from "../../usage/sums.ts";

@@ -1,6 +1,6 @@
 /** Settings of the PostgreSQL server that are in the way of Precast. */
 import { sql } from "../../../shared/database/database.ts";
-import { formatBytes } from "../../format.ts";
+import { formatBytes } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
 import type { Finding } from "../finding.ts";
 

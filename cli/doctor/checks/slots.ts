@@ -1,7 +1,7 @@
 /** Fields that lists of a large type are filtered or sorted by, and that no slot holds: such a list reads every entry. */
 import { slotsQuery } from "../../../shared/sql/query.ts";
 import { readSlots, type Slots } from "../../../shared/sql/slots.ts";
-import { formatCount } from "../../format.ts";
+import { formatCount } from "../../terminal/format.ts";
 import { defineCheck, LARGE, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
 

@@ -1,5 +1,5 @@
 /** Tables whose statistics the database never made, or made long ago: its plans are guesses. */
-import { formatCount } from "../../format.ts";
+import { formatCount } from "../../terminal/format.ts";
 import { defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
 import { careOf, readTables, type Table } from "../tables.ts";

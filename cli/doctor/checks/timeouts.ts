@@ -1,5 +1,5 @@
 /** Shapes of requests that the database did not answer in time. */
-import { formatCount } from "../../format.ts";
+import { formatCount } from "../../terminal/format.ts";
 import type { UsageRow } from "../../usage/rows.ts";
 import { sumByShape } from "../../usage/sums.ts";
 import { defineCheck } from "../check.ts";

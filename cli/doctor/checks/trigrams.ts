@@ -1,6 +1,6 @@
 /** The indexes for parts of words and texts, which `migrate` makes where the extensions for them may be had. */
 import { sql } from "../../../shared/database/database.ts";
-import { formatCount } from "../../format.ts";
+import { formatCount } from "../../terminal/format.ts";
 import { defineCheck, LARGE, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
 

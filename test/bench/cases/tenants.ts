@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Client } from "pg";
-import { formatBytes } from "../../../cli/format.ts";
+import { formatBytes } from "../../../cli/terminal/format.ts";
 import type { App, ContentType } from "../../../shared/catalog.ts";
 import type { Query } from "../../../shared/database/database.ts";
 import { currentSlots, queryOf } from "../../../shared/live.ts";

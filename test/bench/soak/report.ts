@@ -1,5 +1,5 @@
 /** What a soak found, and how that reads. */
-import { formatBytes } from "../../../cli/format.ts";
+import { formatBytes } from "../../../cli/terminal/format.ts";
 import type { EventName } from "./events.ts";
 
 export type Report = {

@@ -1,11 +1,11 @@
 /** Keeps the tree up to date and tells of each build: what `precast watch` and `serve --watch` have in common. */
-import type { CommonName, Settings } from "../shared/config.ts";
-import type { Database } from "../shared/database/database.ts";
-import { buildTree } from "./build/build.ts";
-import { rebuildOnChange } from "./build/watch/rebuild.ts";
-import type { Context } from "./command.ts";
-import { describeFailure } from "./failure.ts";
-import { summaryOf } from "./summary.ts";
+import type { CommonName, Settings } from "../../shared/config.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { buildTree } from "../build/build.ts";
+import type { Context } from "../command.ts";
+import { describeFailure } from "../failure.ts";
+import { summaryOf } from "../summary.ts";
+import { rebuildOnChange } from "./rebuild.ts";
 
 export type Watched = {
   readonly settings: Settings<CommonName | "apps">;

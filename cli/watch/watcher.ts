@@ -1,10 +1,10 @@
 /** Keeps the tree up to date beside a server, in the same process. */
-import type { CommonName, Settings } from "../shared/config.ts";
-import type { Database } from "../shared/database/database.ts";
-import { openDatabase } from "../shared/database/open.ts";
-import type { Context } from "./command.ts";
-import { databaseOptions } from "./database.ts";
-import { describeFailure } from "./failure.ts";
+import type { CommonName, Settings } from "../../shared/config.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import type { Context } from "../command.ts";
+import { databaseOptions } from "../database.ts";
+import { describeFailure } from "../failure.ts";
 import { watchTree } from "./watch.ts";
 
 /** Gives what ends it. A watch that fails is told and leaves the server alone. */

@@ -1,19 +1,19 @@
 /** Verifies a tree: each file against the live answer to its request, and the folder against what it should hold. */
 import { hash } from "node:crypto";
 import { join } from "node:path";
-import { type Address, fileOf, folderOf, requestOf } from "../shared/address.ts";
-import { DEFAULT_CACHE_POLICY } from "../shared/answer.ts";
-import type { App } from "../shared/catalog.ts";
-import type { Session } from "../shared/database/database.ts";
-import { answerLive } from "../shared/live.ts";
-import { answerOf, respond, type Sources } from "../shared/respond.ts";
-import type { SlotBook } from "../shared/sql/slots.ts";
-import { hiddenTypesQuery, publishedIdsQuery } from "../shared/sql/tree-query.ts";
-import { freeAnswers } from "./build/answers/answers.ts";
-import { countFiles } from "./build/answers/totals.ts";
-import { type FileMarks, readElsewhere } from "./build/elsewhere.ts";
-import type { FileProgress } from "./build/meter.ts";
-import { filesIn, isFile, readText } from "./build/stage/folder.ts";
+import { type Address, fileOf, folderOf, requestOf } from "../../shared/address.ts";
+import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
+import type { App } from "../../shared/catalog.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { answerLive } from "../../shared/live.ts";
+import { answerOf, respond, type Sources } from "../../shared/respond.ts";
+import type { SlotBook } from "../../shared/sql/slots.ts";
+import { hiddenTypesQuery, publishedIdsQuery } from "../../shared/sql/tree-query.ts";
+import { freeAnswers } from "../build/answers/answers.ts";
+import { countFiles } from "../build/answers/totals.ts";
+import { type FileMarks, readElsewhere } from "../build/elsewhere.ts";
+import type { FileProgress } from "../build/meter.ts";
+import { filesIn, isFile, readText } from "../build/stage/folder.ts";
 
 export type Difference = {
   readonly app: string;

@@ -1,6 +1,6 @@
 /** Builds whenever content has changed: what comes in a burst is built once, and what fails is tried again. */
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Database } from "../../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { type Bell, openBell } from "./bell.ts";
 
 export type Rebuilding = {

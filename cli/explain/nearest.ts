@@ -1,10 +1,10 @@
 /** Finds, for a counted request, the nearest one that is free. */
-import type { ContentType } from "../shared/catalog.ts";
-import { meter } from "../shared/metering.ts";
-import { planRequest } from "../shared/plan.ts";
-import { isRefusal } from "../shared/refusal.ts";
-import { type ApiRequest, type Asked, type Filter, type Route, readRequest } from "../shared/request.ts";
-import { savingOf } from "../shared/saving.ts";
+import type { ContentType } from "../../shared/catalog.ts";
+import { meter } from "../../shared/metering.ts";
+import { planRequest } from "../../shared/plan.ts";
+import { isRefusal } from "../../shared/refusal.ts";
+import { type ApiRequest, type Asked, type Filter, type Route, readRequest } from "../../shared/request.ts";
+import { savingOf } from "../../shared/saving.ts";
 
 export type Nearest = {
   /** Path and query, from `/api/v1` on. */

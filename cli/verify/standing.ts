@@ -1,11 +1,11 @@
 /** How an app's tree stands to its database: when it was built, and how far it is behind. */
 import { join } from "node:path";
-import { type AppDefaults, readApp } from "../shared/apps.ts";
-import { type Session, sql } from "../shared/database/database.ts";
-import { readState, stateFileOf, type TreeState } from "../shared/state.ts";
-import { isOf, readSource } from "./build/source.ts";
-import { readText } from "./build/stage/folder.ts";
-import { unseenSql } from "./build/update/delta.ts";
+import { type AppDefaults, readApp } from "../../shared/apps.ts";
+import { type Session, sql } from "../../shared/database/database.ts";
+import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
+import { isOf, readSource } from "../build/source.ts";
+import { readText } from "../build/stage/folder.ts";
+import { unseenSql } from "../build/update/delta.ts";
 
 export type TreeStanding = Pick<TreeState, "built_at" | "files" | "bytes"> & {
   /** Entries that were written since, drafts too; null where the tree is of another database. */
