@@ -1,5 +1,5 @@
 /** Makes up three requests that show a newcomer an app: the catalog, one free filter or page, and a search. */
-import { type App, type ContentType, findField, searchableFields } from "../shared/catalog.ts";
+import { type App, type ContentType, findField, searchableFields } from "../../shared/catalog.ts";
 
 /** curl commands. */
 export function requestsToTry(url: string, app: App): string[] {

@@ -1,0 +1,81 @@
+/** What each process of a server is made of: its settings, its databases, and the site that answers from them. */
+import type { Metrics } from "../../server/admin/metrics.ts";
+import { LIMITS } from "../../server/http/limits.ts";
+import type { Listening } from "../../server/http/listen.ts";
+import { openReplicas, type Replicas } from "../../server/live/replicas.ts";
+import type { Log } from "../../server/log/log.ts";
+import { openSite } from "../../server/site.ts";
+import type { CommonName, Settings } from "../../shared/config.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { machineId } from "../../shared/machine.ts";
+import type { Context } from "../command.ts";
+import { databaseOptions, QUERY_TIMEOUT } from "../database.ts";
+
+export const SERVE_SETTINGS = [
+  "host",
+  "port",
+  "readDatabaseUrl",
+  "maxReplicaLag",
+  "workers",
+  "watch",
+  "drain",
+  "maxConnections",
+  "connections",
+  "queue",
+  "memoryCache",
+  "ledgerSync",
+  "cacheControl",
+  "cdnCacheControl",
+  "cacheTags",
+  "treePaths",
+  "adminPort",
+  "adminHost",
+  "logLevel",
+] as const;
+export type ServeSettings = Settings<(typeof SERVE_SETTINGS)[number] | CommonName>;
+
+/** What each process of a server has. What goes wrong while it runs is told in its log. */
+export type Process = { readonly context: Context; readonly settings: ServeSettings; readonly log: Log };
+
+/** What answers live. */
+export type Databases = { readonly database: Database; readonly replicas: Replicas };
+
+export async function withDatabases(
+  settings: ServeSettings,
+  use: (databases: Databases) => Promise<void>,
+): Promise<void> {
+  const { connections, readDatabaseUrl: urls, maxReplicaLag } = settings;
+  // More than live queries may take, so that neither the ledger nor the watch over replicas waits for one of them.
+  const limits = { connections: connections + (urls.length === 0 ? 1 : 2), queryTimeout: QUERY_TIMEOUT };
+  const database = await openDatabase(databaseOptions(settings, { ...limits, share: true }));
+  try {
+    const maxLag = maxReplicaLag * 1_000;
+    const replicas = await openReplicas(database, { urls, connections, queryTimeout: QUERY_TIMEOUT, maxLag });
+    await use({ database, replicas }).finally(replicas.close);
+  } finally {
+    await database.close();
+  }
+}
+
+/** Everything that a process which answers is told of its settings. */
+export function openOwnSite(process: Process, databases: Databases, metrics: Metrics | null): Promise<Listening> {
+  const { context, settings, log } = process;
+  return openSite(databases.database, {
+    ...settings,
+    replicas: databases.replicas.all,
+    queryTimeout: QUERY_TIMEOUT,
+    limits: { ...LIMITS, drain: settings.drain * 1_000, connections: settings.maxConnections },
+    policy: { browsers: settings.cacheControl, cdns: settings.cdnCacheControl, tagged: settings.cacheTags },
+    machine: machineId(),
+    durability: settings.ledgerSync ? "power" : "process",
+    now: context.now,
+    log,
+    metrics,
+  });
+}
+
+export async function openMetricsOf(log: Log): Promise<Metrics> {
+  const { openMetrics } = await import("../../server/admin/metrics.ts");
+  return openMetrics(log.dropped);
+}

@@ -1,0 +1,40 @@
+/** One of several processes of a server, which answers and says nothing but to the first. */
+import { shareOf } from "../../server/http/limits.ts";
+import { leavePrimary, orderedToStop, tellPrimary } from "../../server/worker.ts";
+import { DONE, FAILED } from "../command.ts";
+import { describeFailure } from "../failure.ts";
+import { openMetricsOf, openOwnSite, type Process, type ServeSettings, withDatabases } from "./process.ts";
+
+/** A worker says nothing itself but in its log: its primary does, once for all of them. */
+export async function serveAsWorker({ context, settings, log }: Process): Promise<number> {
+  const stop = orderedToStop();
+  const share = shareOfWorker(settings);
+  try {
+    await withDatabases(share, async (databases) => {
+      const metrics = settings.adminPort === null ? null : await openMetricsOf(log);
+      if (metrics !== null) (await import("../../server/admin/worker-metrics.ts")).tellMetrics(metrics);
+      const { url, stop: end } = await openOwnSite({ context, settings: share, log }, databases, metrics);
+      await tellPrimary({ kind: "listening", url });
+      await stop;
+      await end();
+    });
+    return DONE;
+  } catch (error) {
+    await tellPrimary({ kind: "failed", why: describeFailure(error) });
+    return FAILED;
+  } finally {
+    leavePrimary();
+  }
+}
+
+/** What is limited is limited for all workers together. */
+function shareOfWorker(settings: ServeSettings): ServeSettings {
+  const { workers, maxConnections, connections, queue, memoryCache } = settings;
+  return {
+    ...settings,
+    maxConnections: shareOf(maxConnections, workers),
+    connections: shareOf(connections, workers),
+    queue: shareOf(queue, workers),
+    memoryCache: Math.floor(memoryCache / workers),
+  };
+}
