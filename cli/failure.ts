@@ -2,6 +2,7 @@
 import { ConfigError } from "../shared/config.ts";
 import { DatabaseFault, HostEndedFault } from "../shared/database/fault.ts";
 import { LockedError } from "../shared/lock.ts";
+import { BUILD_LOCK } from "../shared/state.ts";
 
 export function describeFailure(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join("\n");
@@ -17,10 +18,12 @@ export function describeFailure(error: unknown): string {
   return KNOWN_ERRORS[(error as NodeJS.ErrnoException).code ?? ""]?.(error) ?? error.message;
 }
 
-function describeLock({ message, holder }: LockedError): string {
-  return message.includes("database.lock")
-    ? `The embedded database is in use by ${holder}. Stop that first, or use PostgreSQL (--database-url).`
-    : `Another build (${holder}) is writing this tree. Wait for it to end, then build again.`;
+function describeLock({ path, message, holder }: LockedError): string {
+  if (path.endsWith("database.lock"))
+    return `The embedded database is in use by ${holder}. Stop that first, or use PostgreSQL (--database-url).`;
+  if (path.endsWith(BUILD_LOCK))
+    return `Another build (${holder}) is writing this tree. Wait for it to end, then build again.`;
+  return `${message}. Wait for it to end, then run the command again.`;
 }
 
 const HOST_ENDED =

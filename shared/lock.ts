@@ -19,11 +19,13 @@ import { dirname } from "node:path";
 import { isAlive, machineId } from "./machine.ts";
 
 export class LockedError extends Error {
+  readonly path: string;
   readonly holder: string;
 
   constructor(path: string, holder: Holder) {
     super(`${path} is held by ${nameOf(holder)}`);
     this.name = "LockedError";
+    this.path = path;
     this.holder = nameOf(holder);
   }
 }

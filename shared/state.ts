@@ -29,6 +29,9 @@ export type TreeState = {
 
 export const STATE_FOLDER = ".precast";
 
+/** Held, relative to the tree, by the build that is writing it. */
+export const BUILD_LOCK = `${STATE_FOLDER}/build.lock`;
+
 /** What the last build changed; there is a new one when all else of a build is in place. */
 export const CHANGES_FILE = "changes.json";
 

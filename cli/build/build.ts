@@ -9,7 +9,7 @@ import type { App } from "../../shared/catalog.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { takeLock } from "../../shared/lock.ts";
 import { appCountsQuery } from "../../shared/sql/tree-query.ts";
-import { STATE_FOLDER } from "../../shared/state.ts";
+import { BUILD_LOCK } from "../../shared/state.ts";
 import { type AppPlan, planApp } from "./app-build.ts";
 import { distrustOf, putAsideCut } from "./distrust.ts";
 import { type Elsewhere, openElsewhere } from "./elsewhere.ts";
@@ -45,7 +45,7 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
   const { out } = options;
   if (options.dryRun) return stageOrRestage(database, options, distrustOf(out));
   let died = false;
-  const unlock = takeLock(join(out, STATE_FOLDER, "build.lock"), () => {
+  const unlock = takeLock(join(out, BUILD_LOCK), () => {
     died = true;
   });
   try {

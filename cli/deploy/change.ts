@@ -6,18 +6,18 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { tagsOf } from "../../shared/tags.ts";
 import type { FileProgress } from "../build/meter.ts";
-import type { Before, Wanted } from "./before.ts";
 import { JOURNAL, type Journal, writeJournal } from "./journal.ts";
 import { type LocalTree, markOf, UnfinishedTreeError } from "./local-tree.ts";
 import { MANIFEST, writeManifest } from "./manifest.ts";
 import { isEmpty, type Plan, type PlannedFile } from "./plan.ts";
 import { sideBySide } from "./side-by-side.ts";
 import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store.ts";
+import type { StoreContents, Wanted } from "./store-contents.ts";
 import { byFolder, isStatePath, ownerOf } from "./tree-file.ts";
 
 export type Change = {
   readonly tree: LocalTree;
-  readonly before: Before;
+  readonly before: StoreContents;
   readonly plan: Plan;
   /** Of the manifest that will stand there. */
   readonly generation: number;

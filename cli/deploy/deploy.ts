@@ -2,13 +2,14 @@
  * Brings a store to what the tree is, while nobody else does: what is there is read, the difference is planned, refused or
  * carried out (change.ts), and a CDN is told. Interrupted anywhere, the next deploy knows from the journal what to look at again.
  */
-import { type Before, readBefore } from "./before.ts";
+
 import { type Change, type ChangeOptions, changeStore, endJournal, inStage } from "./change.ts";
 import type { Hold } from "./hold.ts";
 import { owedIn, unpurgedIn } from "./journal.ts";
 import { type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
 import { isEmpty, type Plan, planDeploy } from "./plan.ts";
 import type { Store } from "./store.ts";
+import { readContents, type StoreContents } from "./store-contents.ts";
 import type { Target } from "./target.ts";
 import { byFolder, describeTreeFile, isStatePath, type TreeFile } from "./tree-file.ts";
 
@@ -52,7 +53,7 @@ export async function deployTree({ store, hold }: Target, options: DeployOptions
 }
 
 async function look(store: Store, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
-  const before = await readBefore(store, options);
+  const before = await readContents(store, options);
   const plan = planDeploy(tree.files, before);
   options.onPlan?.(plan);
   const generation = before.manifest?.generation ?? 0;
@@ -60,7 +61,7 @@ async function look(store: Store, tree: LocalTree, options: DeployOptions): Prom
 }
 
 async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
-  const before = await readBefore(store, options);
+  const before = await readContents(store, options);
   const plan = planDeploy(tree.files, before);
   refuseAbsent(plan, tree, options, store);
   refuseDeletions(plan, options);
@@ -108,7 +109,12 @@ function refuseDeletions({ removes }: Plan, options: DeployOptions): void {
   if (refusal !== null) throw refusal;
 }
 
-async function purge(plan: Plan, tree: LocalTree, before: Before, options: DeployOptions): Promise<number | null> {
+async function purge(
+  plan: Plan,
+  tree: LocalTree,
+  before: StoreContents,
+  options: DeployOptions,
+): Promise<number | null> {
   const { purge: forget } = options;
   if (forget === undefined) return null;
   const changed = changedFiles(plan, tree, before, options);
@@ -118,7 +124,7 @@ async function purge(plan: Plan, tree: LocalTree, before: Before, options: Deplo
 }
 
 /** What clients may see: of this deploy, and of those before it that purged nothing. */
-function changedFiles(plan: Plan, tree: LocalTree, before: Before, options: DeployOptions): TreeFile[] {
+function changedFiles(plan: Plan, tree: LocalTree, before: StoreContents, options: DeployOptions): TreeFile[] {
   const { out } = options;
   const apps = byFolder([...(before.manifest?.apps ?? []), ...tree.apps]);
   const unpurged = options.purge === undefined ? [] : unpurgedFor(plan, before, options);
@@ -131,14 +137,14 @@ function touchedBy({ writes, removes }: Plan): string[] {
 }
 
 /** What earlier deploys have changed and no CDN was told of: without what this one touches, where it tells one of that. */
-function unpurgedFor(plan: Plan, { journal }: Before, { purge }: DeployOptions): readonly string[] {
+function unpurgedFor(plan: Plan, { journal }: StoreContents, { purge }: DeployOptions): readonly string[] {
   if (journal === null) return [];
   if (purge === undefined) return owedIn(journal);
   const touched = new Set(touchedBy(plan));
   return unpurgedIn(journal).filter((path) => !touched.has(path));
 }
 
-function reportOf(plan: Plan, tree: LocalTree, before: Before, options: DeployOptions) {
+function reportOf(plan: Plan, tree: LocalTree, before: StoreContents, options: DeployOptions) {
   const writes = plan.writes.flat();
   return {
     written: writes.length,

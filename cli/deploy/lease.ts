@@ -8,7 +8,7 @@ import { isAlive, machineId } from "../../shared/machine.ts";
 import { DeployLockedError, type Hold } from "./hold.ts";
 import { type Condition, PRIVATE_HEADERS, type PutOutcome, STORE_FOLDER, type Store, type Stored } from "./store.ts";
 
-const LEASE = `${STORE_FOLDER}/deploy.lock`;
+export const LEASE = `${STORE_FOLDER}/deploy.lock`;
 
 type Owner = {
   readonly id: string;

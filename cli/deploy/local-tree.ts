@@ -4,10 +4,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { folderOf, segment } from "../../shared/address.ts";
 import { holderOf } from "../../shared/lock.ts";
-import { readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
+import { BUILD_LOCK, readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { type FileMark, type FileMarks, readElsewhere } from "../build/elsewhere.ts";
 import { stateFilesIn, strangersIn } from "../build/selection.ts";
 import { exists, filesIn, isFile, readText } from "../build/stage/folder.ts";
+import { READY } from "../build/stage/publish.ts";
 import { isTreeFile } from "./tree-file.ts";
 
 export type LocalTree = {
@@ -66,9 +67,9 @@ export function markOf(bytes: Uint8Array): FileMark {
 }
 
 function refuseUnderWay(out: string): void {
-  const holder = holderOf(join(out, STATE_FOLDER, "build.lock"));
+  const holder = holderOf(join(out, BUILD_LOCK));
   if (holder !== null) throw underWay(out, holder);
-  if (exists(join(out, STATE_FOLDER, "ready"))) {
+  if (exists(join(out, READY))) {
     throw new UnfinishedTreeError(`A build of ${out} did not end. Run \`precast build\`: it finishes that.`);
   }
 }

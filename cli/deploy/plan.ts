@@ -1,6 +1,7 @@
 /** What to upload and what to delete, and in which order: a reader never follows a link into nothing. */
 
 import type { FileMark } from "../build/elsewhere.ts";
+import type { StoreContents } from "./store-contents.ts";
 import { isStatePath } from "./tree-file.ts";
 
 export type PlannedFile = FileMark & { readonly path: string; readonly isNew: boolean };
@@ -12,14 +13,10 @@ export type Plan = {
   readonly unchanged: number;
 };
 
-export type Before = {
-  /** What the store has for sure. */
-  readonly known: ReadonlyMap<string, FileMark>;
-  /** What it may have, in any form. */
-  readonly doubtful: Iterable<string>;
-};
-
-export function planDeploy(files: ReadonlyMap<string, FileMark>, { known, doubtful }: Before): Plan {
+export function planDeploy(
+  files: ReadonlyMap<string, FileMark>,
+  { known, doubtful }: Pick<StoreContents, "known" | "doubtful">,
+): Plan {
   const writes: PlannedFile[] = [];
   for (const [path, mark] of files) {
     const before = known.get(path);

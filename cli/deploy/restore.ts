@@ -6,7 +6,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileOf, folderOf, segment } from "../../shared/address.ts";
 import { takeLock } from "../../shared/lock.ts";
-import { readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
+import { BUILD_LOCK, readState, stateFileOf, type TreeState } from "../../shared/state.ts";
 import {
   type Elsewhere,
   type Fetch,
@@ -44,7 +44,7 @@ export async function restoreTree(store: Store, options: RestoreOptions): Promis
   if (stored === null) return nothing("nothing is deployed there yet");
   const manifest = readManifest(stored.bytes.toString("utf8"));
   if (manifest === null) return nothing("its manifest is broken or of another version of Precast");
-  const unlock = takeLock(join(out, STATE_FOLDER, "build.lock"));
+  const unlock = takeLock(join(out, BUILD_LOCK));
   try {
     return await beginTree(store, manifest.files, options);
   } catch (error) {

@@ -1,4 +1,5 @@
 /** A place that takes a tree: what every kind of it can do. Keys are paths with `/`, relative to where the tree lies. */
+import { STATE_FOLDER } from "../../shared/state.ts";
 
 export type Stored = {
   readonly bytes: Buffer;
@@ -42,5 +43,5 @@ export type Store = {
 };
 
 /** What Precast keeps in the store for itself. */
-export const STORE_FOLDER = ".precast";
+export const STORE_FOLDER = STATE_FOLDER;
 export const PRIVATE_HEADERS: FileHeaders = { cacheControl: "no-store", cdnCacheControl: null, tags: [] };

@@ -7,10 +7,10 @@ import { LockedError, takeLock } from "../../shared/lock.ts";
 import type { Patience } from "./exchange.ts";
 import { clearParts, openFolderStore } from "./folder-store.ts";
 import { DeployLockedError, type Hold } from "./hold.ts";
-import { takeLease } from "./lease.ts";
+import { LEASE, takeLease } from "./lease.ts";
 import { openS3Store } from "./s3-store.ts";
 import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials } from "./sign.ts";
-import { STORE_FOLDER, type Store } from "./store.ts";
+import type { Store } from "./store.ts";
 
 /** The settings by which stores are reached. */
 export const STORE_SETTINGS = [
@@ -93,7 +93,7 @@ function openFolder(folder: string, now: () => Date): Target {
 
 function takeFolderLock(folder: string, name: string): () => void {
   try {
-    return takeLock(join(folder, STORE_FOLDER, "deploy.lock"));
+    return takeLock(join(folder, LEASE));
   } catch (error) {
     if (!(error instanceof LockedError)) throw error;
     const message = `Another deploy (${error.holder}) has ${name}. Wait for it to end, then deploy again.`;

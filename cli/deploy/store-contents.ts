@@ -1,15 +1,16 @@
-/** What a store holds before a deploy: for sure by its manifest, and perhaps by the journal of a deploy that did not end. */
+/** What a store holds: for sure by its manifest, and perhaps by the journal of a deploy that did not end. */
 import type { FileMark } from "../build/elsewhere.ts";
 import { doubtfulIn, JOURNAL, type Journal, readJournal } from "./journal.ts";
 import { MANIFEST, type Manifest, readManifest } from "./manifest.ts";
 import type { Store } from "./store.ts";
 import { isTreeFile } from "./tree-file.ts";
 
-export type Before = {
+export type StoreContents = {
   readonly manifest: Manifest | null;
   readonly journal: Journal | null;
   /** Of what is there, whatever it is worth; null where nothing is. */
   readonly etags: { readonly manifest: string | null; readonly journal: string | null };
+  /** What is there for sure. */
   readonly known: ReadonlyMap<string, FileMark>;
   /** Paths that may be there, in any form. */
   readonly doubtful: ReadonlySet<string>;
@@ -32,7 +33,7 @@ export class UnreadableStoreError extends Error {
 }
 
 /** Throws UnreadableStoreError, unless forced. */
-export async function readBefore(store: Store, wanted: Wanted): Promise<Before> {
+export async function readContents(store: Store, wanted: Wanted): Promise<StoreContents> {
   const [manifest, journal] = await Promise.all([
     readNote(store, MANIFEST, readManifest, wanted.force),
     readNote(store, JOURNAL, readJournal, wanted.force),
