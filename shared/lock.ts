@@ -30,8 +30,8 @@ export class LockedError extends Error {
   }
 }
 
-/** `machine` is null where it is this one; without a number it has yet to write who it is. */
-type Holder = { readonly pid: number | null; readonly machine: string | null };
+/** `machine` is null where it is this one. */
+type Holder = { readonly pid: number; readonly machine: string | null };
 
 /** Milliseconds between two renewals, and without one after which a holder elsewhere counts as dead. */
 const RENEWAL = 2_000;
@@ -49,7 +49,7 @@ export function takeLock(path: string, onDead: () => void = () => {}): () => voi
   const own = `${process.pid} ${machineId()}\n`;
   for (;;) {
     if (make(path, own)) return hold(path, own);
-    const text = readWritten(path);
+    const text = readText(path);
     const holder = readHolder(text);
     if (holder !== null && lives(path, holder)) throw new LockedError(path, holder);
     bury(path, text);
@@ -57,24 +57,34 @@ export function takeLock(path: string, onDead: () => void = () => {}): () => voi
   }
 }
 
-/** False where there is a lock. A disk that is full leaves none. */
+/** False where there is a lock. It appears with the name of its holder in it, wherever a file can have two names. */
 function make(path: string, own: string): boolean {
-  let file: number;
+  const draft = besides(path);
   try {
-    file = openSync(path, "wx");
+    writeFileSync(draft, own);
+    linkSync(draft, path);
+    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    return false;
-  }
-  try {
-    writeSync(file, own);
-  } catch (error) {
-    rmSync(path, { force: true });
-    throw error;
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") return false;
+    if (!NO_LINKS.includes(code)) throw error;
+    return makeInPlace(path, own);
   } finally {
-    closeSync(file);
+    rmSync(draft, { force: true });
   }
-  return true;
+}
+
+/** What file systems without hard links say. */
+const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
+
+function makeInPlace(path: string, own: string): boolean {
+  try {
+    writeFileSync(path, own, { flag: "wx" });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
 }
 
 /** The live process that holds the lock, in words; null where none does. */
@@ -106,7 +116,7 @@ function renew(path: string, own: string): void {
 }
 
 function lives(path: string, { pid, machine }: Holder): boolean {
-  if (machine !== null || pid === null) return isRenewed(path);
+  if (machine !== null) return isRenewed(path);
   return pid === process.pid ? held.has(path) : isAlive(pid);
 }
 
@@ -141,17 +151,6 @@ function bury(path: string, text: string | null): void {
   rmSync(grave, { force: true });
 }
 
-/** Milliseconds between two looks at a lock that is being written, and how many are worth it. */
-const MOMENT = 10;
-const MOMENTS = 50;
-
-function readWritten(path: string): string | null {
-  for (let moments = 0; moments < MOMENTS && readText(path) === ""; moments++) {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, MOMENT);
-  }
-  return readText(path);
-}
-
 function readText(path: string): string | null {
   try {
     return readFileSync(path, "utf8");
@@ -161,13 +160,11 @@ function readText(path: string): string | null {
 }
 
 function readHolder(text: string | null): Holder | null {
-  if (text === "") return { pid: null, machine: null };
   const [, pid, machine = ""] = /^(\d+) ?(.*)/.exec(text ?? "") ?? [];
   if (pid === undefined) return null;
   return { pid: Number(pid), machine: machine === "" || machine === machineId() ? null : machine };
 }
 
 function nameOf({ pid, machine }: Holder): string {
-  if (pid === null) return "a process that has just begun";
   return machine === null ? `process ${pid}` : `process ${pid} of another machine or container`;
 }
