@@ -32,6 +32,8 @@ const HOST_ENDED =
 /** serialization_failure, deadlock_detected, lock_not_available. */
 const IN_THE_WAY = ["40001", "40P01", "55P03"];
 
+const FOLDERS = "--out, --data-dir, --write, or the target of a deploy";
+
 /** By the code of the system, or the SQLSTATE of PostgreSQL. */
 const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => string) | undefined>> = {
   // read_only_sql_transaction
@@ -46,9 +48,12 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
   },
   ENOTFOUND: ({ message }) => `No address has that name (${message}). Give one of this machine's with --host.`,
   EADDRNOTAVAIL: ({ message }) => `This machine has no such address (${message}). Give one of its own with --host.`,
-  EACCES: ({ path }) => `No permission for ${path ?? "the port"}. Give it to this user, or choose another.`,
-  EROFS: ({ path }) => `${path} is on a read-only disk. Choose another folder.`,
+  EACCES: ({ path }) =>
+    path === undefined
+      ? "No permission for the port. Choose another with --port."
+      : `No permission for ${path}. Give it to this user, or name another folder (${FOLDERS}).`,
+  EROFS: ({ path }) => `${path} is on a read-only disk. Name another folder (${FOLDERS}).`,
   ENOSPC: () => "The disk is full. What was there before is intact; make room and run the command again.",
-  EEXIST: ({ path }) => `${path} is a file and no folder. Name another.`,
-  ENOTDIR: ({ path }) => `${path} leads through a file. Name another folder.`,
+  EEXIST: ({ path }) => `${path} is a file and no folder. Name another (${FOLDERS}).`,
+  ENOTDIR: ({ path }) => `${path} leads through a file. Name another folder (${FOLDERS}).`,
 };
