@@ -5,7 +5,8 @@ import type { Session } from "../../../shared/database/database.ts";
 import { countsOf } from "../../../shared/live.ts";
 import { entryCountsQuery } from "../../../shared/sql/query.ts";
 import { facetCountQuery } from "../../../shared/sql/tree-query.ts";
-import { countSorts, filterColumns } from "./answers.ts";
+import { filterColumns } from "./filters.ts";
+import { countSorts } from "./sorts.ts";
 
 /** All files of an app. */
 export async function countFiles(session: Session, app: App): Promise<number> {

@@ -9,7 +9,8 @@ import { type App, type Column, type ContentType, defaultPerPage } from "../../.
 import type { Session } from "../../../shared/database/database.ts";
 import { defaultSort, type Sort } from "../../../shared/sort.ts";
 import { firstsQuery } from "../../../shared/sql/tree-query.ts";
-import { countSorts, facetAnswers, headItems, sortHeads } from "../answers/answers.ts";
+import { facetAnswers } from "../answers/filters.ts";
+import { countSorts, headItems, sortHeads } from "../answers/sorts.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn, totalIn } from "./built.ts";
 import type { Rewrites, Totals } from "./pages.ts";

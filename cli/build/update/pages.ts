@@ -10,8 +10,8 @@ import { type EntryRow, readEntryRow, renderEntry } from "../../../shared/entry.
 import { shownOfList } from "../../../shared/shown.ts";
 import { defaultSort } from "../../../shared/sort.ts";
 import { placesQuery } from "../../../shared/sql/tree-query.ts";
-import { openPages } from "../answers/answers.ts";
 import type { FreeAnswer } from "../answers/free-answer.ts";
+import { openPages } from "../answers/pages.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn } from "./built.ts";
 import type { Touched } from "./touched.ts";

@@ -8,7 +8,8 @@ import { type EntryRow, readEntryRow } from "../../../shared/entry.ts";
 import { facetsOf } from "../../../shared/facet.ts";
 import { shownOfList } from "../../../shared/shown.ts";
 import { entriesOfQuery } from "../../../shared/sql/tree-query.ts";
-import { entryAnswer, filterColumns } from "../answers/answers.ts";
+import { entryAnswer } from "../answers/answers.ts";
+import { filterColumns } from "../answers/filters.ts";
 import { type BuiltTree, valuesIn } from "./built.ts";
 
 /** An entry whose list item differs. */

@@ -1,0 +1,62 @@
+/** The filters of a type: which are gathered in passing, and which are asked of the database. Source: contract.md section 8. */
+import { type App, type Column, type ContentType, defaultPerPage, findColumn } from "../../../shared/catalog.ts";
+import { readBatches } from "../../../shared/database/cursor.ts";
+import type { Session } from "../../../shared/database/database.ts";
+import { type EntryRow, readEntryRow, renderEntry } from "../../../shared/entry.ts";
+import { spellNumber } from "../../../shared/facet.ts";
+import { shownOfList } from "../../../shared/shown.ts";
+import { facetCountQuery, facetHeadsQuery } from "../../../shared/sql/tree-query.ts";
+import type { FreeAnswer } from "./free-answer.ts";
+import { gatherHeads, type HeadGatherer, headAnswer, passHeads } from "./head.ts";
+
+/** Of larger types, so many items may be kept for the filters of one column. */
+const KEPT_ITEMS = 20_000;
+
+export function filterColumns(type: ContentType): Column[] {
+  return type.filterable_fields.map((name) => findColumn(type, name)).filter((column) => column !== undefined);
+}
+
+/** A column's filters are gathered in passing where memory allows, as that of a small type always does, else asked of the database. */
+export async function chooseFilters(session: Session, app: App, type: ContentType, isSmall: boolean) {
+  const gatherers: HeadGatherer[] = [];
+  const queried: Column[] = [];
+  for (const column of filterColumns(type)) {
+    if (isSmall) {
+      gatherers.push(gatherHeads(type, column));
+      continue;
+    }
+    const [count] = await session.query(facetCountQuery(app.key, type, column));
+    const [values, largest] = [Number(count?.[0]), Number(count?.[1])];
+    if (largest <= 1) gatherers.push(passHeads(type, column));
+    else if (values * defaultPerPage(type) <= KEPT_ITEMS) gatherers.push(gatherHeads(type, column));
+    else queried.push(column);
+  }
+  return { gatherers, queried };
+}
+
+/** The filters of a column, asked of the database: those of these values, or all. */
+export async function* facetAnswers(
+  session: Session,
+  app: App,
+  type: ContentType,
+  column: Column,
+  values: readonly string[] | null,
+): AsyncGenerator<FreeAnswer[]> {
+  const shown = shownOfList(type);
+  type Gathered = { readonly value: string; readonly total: number; readonly items: string[] };
+  const answerOf = (head: Gathered) =>
+    headAnswer(type, column, column.type === "number" ? spellNumber(head.value) : head.value, head);
+  let heads: Gathered[] = [];
+  const query = facetHeadsQuery(app.key, type, column, defaultPerPage(type), values);
+  for await (const rows of readBatches(session, query)) {
+    for (const row of rows) {
+      const [value, total] = row as [string, string];
+      if (heads.at(-1)?.value !== value) heads.push({ value, total: Number(total), items: [] });
+      heads.at(-1)?.items.push(renderEntry(app, shown, readEntryRow(row, 2) as EntryRow));
+    }
+    // The last value's entries may go on in the next batch.
+    yield heads.slice(0, -1).map(answerOf);
+    heads = heads.slice(-1);
+  }
+  yield heads.map(answerOf);
+}

@@ -1,0 +1,76 @@
+/** The sorts of a type, each the first page of an order. Source: contract.md section 8. */
+import { listBody } from "../../../shared/body.ts";
+import { type App, type ContentType, defaultPerPage, TIMESTAMPS } from "../../../shared/catalog.ts";
+import type { Session } from "../../../shared/database/database.ts";
+import { type EntryRow, readEntryRow, renderEntry } from "../../../shared/entry.ts";
+import { shownOfList } from "../../../shared/shown.ts";
+import { readSort, type Sort } from "../../../shared/sort.ts";
+import { headIdsQuery, headQuery } from "../../../shared/sql/tree-query.ts";
+import type { FreeAnswer } from "./free-answer.ts";
+
+/** An order that a free `sort` can ask for, with every spelling of it. */
+type SortHead = { readonly sort: Sort; readonly spellings: readonly string[] };
+
+export function sortHeads(type: ContentType): SortHead[] {
+  const names = [...new Set([...type.sortable_fields, ...TIMESTAMPS])];
+  const heads = new Map<string, { sort: Sort; spellings: string[] }>();
+  for (const spelling of names.flatMap((name) => [name, `-${name}`])) {
+    const sort = readSort(type, spelling);
+    if (sort === null) continue;
+    const key = `${sort.column.name} ${sort.descending}`;
+    const head = heads.get(key) ?? { sort, spellings: [] };
+    heads.set(key, head);
+    head.spellings.push(spelling);
+  }
+  return [...heads.values()];
+}
+
+/** How many files the sorts of a type have. */
+export function countSorts(type: ContentType): number {
+  return sortHeads(type).reduce((sum, { spellings }) => sum + spellings.length, 0);
+}
+
+/** The sorts of a type, one query each. `total` is how many entries it shows. */
+export async function* sortAnswers(
+  session: Session,
+  app: App,
+  type: ContentType,
+  total: number,
+): AsyncGenerator<FreeAnswer[]> {
+  const meta = { page: 1n, perPage: defaultPerPage(type), total };
+  for (const head of sortHeads(type)) {
+    yield spelledAnswers(type, head, listBody(await headItems(session, app, type, head.sort), meta));
+  }
+}
+
+/** The sorts of a type whose items are all at hand, by their ids: one query. */
+export async function sortAnswersOf(
+  session: Session,
+  app: App,
+  type: ContentType,
+  items: ReadonlyMap<string, string>,
+): Promise<FreeAnswer[]> {
+  const perPage = defaultPerPage(type);
+  const heads = sortHeads(type);
+  const sorts = heads.map(({ sort }) => sort);
+  const [ids] = items.size === 0 ? [] : await session.query(headIdsQuery(app.key, type, sorts, perPage));
+  return heads.flatMap((head, index) => {
+    const first = (ids?.[index] ?? "").split(",").filter((id) => id !== "");
+    const body = listBody(
+      first.map((id) => items.get(id) as string),
+      { page: 1n, perPage, total: items.size },
+    );
+    return spelledAnswers(type, head, body);
+  });
+}
+
+/** The items of the first page by a sort. */
+export async function headItems(session: Session, app: App, type: ContentType, sort: Sort): Promise<string[]> {
+  const shown = shownOfList(type);
+  const rows = await session.query(headQuery(app.key, type, sort, defaultPerPage(type)));
+  return rows.map((row) => renderEntry(app, shown, readEntryRow(row, 0) as EntryRow));
+}
+
+function spelledAnswers(type: ContentType, { spellings }: SortHead, body: string): FreeAnswer[] {
+  return spellings.map((sort) => ({ address: { kind: "sort", slug: type.slug, sort }, body }));
+}
