@@ -57,7 +57,8 @@ async function look(store: Store, tree: LocalTree, options: DeployOptions): Prom
   const plan = planDeploy(tree.files, before);
   options.onPlan?.(plan);
   const generation = before.manifest?.generation ?? 0;
-  return { ...reportOf(plan, tree, before, options), generation, conditional: null, purges: null };
+  const changed = changedFiles(plan, tree, before, unpurgedFor(plan, before, options), options);
+  return { ...reportOf(plan, tree, changed), generation, conditional: null, purges: null };
 }
 
 async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
@@ -73,11 +74,13 @@ async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: De
     held.check();
   };
   const purging = options.purge !== undefined;
-  const change: Change = { tree, before, plan, generation, purging, purges: unpurgedFor(plan, before, options) };
+  const unpurged = unpurgedFor(plan, before, options);
+  const change: Change = { tree, before, plan, generation, purging, purges: unpurged };
+  const changed = changedFiles(plan, tree, before, unpurged, options);
   if (changes) await changeStore(store, change, { ...options, permit, conditional: held.conditional });
-  const purges = await purge(plan, tree, before, options);
+  const purges = await purge(changed, options);
   await endJournal(store, change, permit);
-  return { ...reportOf(plan, tree, before, options), generation, conditional: held.conditional, purges };
+  return { ...reportOf(plan, tree, changed), generation, conditional: held.conditional, purges };
 }
 
 export class TooManyDeletionsError extends Error {
@@ -109,26 +112,23 @@ function refuseDeletions({ removes }: Plan, options: DeployOptions): void {
   if (refusal !== null) throw refusal;
 }
 
-async function purge(
-  plan: Plan,
-  tree: LocalTree,
-  before: StoreContents,
-  options: DeployOptions,
-): Promise<number | null> {
-  const { purge: forget } = options;
+async function purge(changed: readonly TreeFile[], { purge: forget }: DeployOptions): Promise<number | null> {
   if (forget === undefined) return null;
-  const changed = changedFiles(plan, tree, before, options);
   if (changed.length === 0) return 0;
   const standing = "All files are deployed. Run the deploy again: it purges what was not purged.";
   return inStage(standing, () => forget(changed));
 }
 
-/** What clients may see: of this deploy, and of those before it that purged nothing. */
-function changedFiles(plan: Plan, tree: LocalTree, before: StoreContents, options: DeployOptions): TreeFile[] {
-  const { out } = options;
+/** What clients may see: of this deploy, and where it purges of those before it that did not. */
+function changedFiles(
+  plan: Plan,
+  tree: LocalTree,
+  before: StoreContents,
+  unpurged: readonly string[],
+  { out, purge }: DeployOptions,
+): TreeFile[] {
   const apps = byFolder([...(before.manifest?.apps ?? []), ...tree.apps]);
-  const unpurged = options.purge === undefined ? [] : unpurgedFor(plan, before, options);
-  const paths = [...touchedBy(plan), ...unpurged].filter((path) => !isStatePath(path));
+  const paths = [...touchedBy(plan), ...(purge === undefined ? [] : unpurged)].filter((path) => !isStatePath(path));
   return paths.map((path) => describeTreeFile(out, path, apps));
 }
 
@@ -144,14 +144,14 @@ function unpurgedFor(plan: Plan, { journal }: StoreContents, { purge }: DeployOp
   return unpurgedIn(journal).filter((path) => !touched.has(path));
 }
 
-function reportOf(plan: Plan, tree: LocalTree, before: StoreContents, options: DeployOptions) {
+function reportOf(plan: Plan, tree: LocalTree, changed: readonly TreeFile[]) {
   const writes = plan.writes.flat();
   return {
     written: writes.length,
     unchanged: plan.unchanged,
     deleted: plan.removes.flat().length,
     bytes: writes.reduce((sum, { size }) => sum + size, 0),
-    changed: changedFiles(plan, tree, before, options),
+    changed,
     tree,
   };
 }
