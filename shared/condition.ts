@@ -84,3 +84,7 @@ function isOperator(text: string): text is Operator {
 export function isConditions(result: readonly Condition[] | Refusal): result is readonly Condition[] {
   return Array.isArray(result);
 }
+
+export function isNegated(condition: Condition): boolean {
+  return condition.kind === "equals" && condition.negated;
+}

@@ -1,5 +1,5 @@
 /** Says whether an index served a query or entries were read one by one, and what would help. */
-import type { Condition } from "../../shared/condition.ts";
+import { type Condition, isNegated } from "../../shared/condition.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { formatCount } from "../terminal/format.ts";
 import type { PlanNode, QueryPlan } from "./plan-node.ts";
@@ -107,10 +107,6 @@ function helpOf(plan: Plan, { sorted }: Scan, entries: number | null): string {
 
 function isShort(word: string): boolean {
   return [...word].length < LETTERS;
-}
-
-function isNegated(condition: Condition): boolean {
-  return condition.kind === "equals" && condition.negated;
 }
 
 function isShortMatch(condition: Condition): boolean {

@@ -1,6 +1,6 @@
 /** Tests and orders that indexes serve: those of fields that stand in slots, and of the publication. */
 import type { Column } from "../catalog.ts";
-import type { Condition } from "../condition.ts";
+import { type Condition, isNegated } from "../condition.ts";
 import type { Value } from "../database/database.ts";
 import { isTextual, sqlType } from "./column.ts";
 import type { Slots } from "./slots.ts";
@@ -48,10 +48,6 @@ export function isFindable(text: string): boolean {
 /** The texts that are looked for in others. */
 export function textsIn(conditions: readonly Condition[]): string[] {
   return conditions.flatMap((condition) => (condition.kind === "match" ? [condition.text] : []));
-}
-
-export function isNegated(condition: Condition): boolean {
-  return condition.kind === "equals" && condition.negated;
 }
 
 /** The column of the entries table that holds a field's values, or null. A null in it is no value. */

@@ -1,7 +1,8 @@
 /** The queries of lists: a page in its order and the total, by indexes wherever they serve. */
+import { isNegated } from "../condition.ts";
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
-import { isNegated, storedIn, testOf, textsIn } from "./indexed.ts";
+import { storedIn, testOf, textsIn } from "./indexed.ts";
 import { keptTotal, keptValued } from "./kept-total.ts";
 import { type List, nearerEndSql } from "./nearer-end.ts";
 import { keysSql, NEWEST_FIRST, type SortKey, sortKeys } from "./order.ts";

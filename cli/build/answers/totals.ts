@@ -16,9 +16,14 @@ export async function countFiles(session: Session, app: App): Promise<number> {
   return files;
 }
 
+/** The files of a type but for its schema and its filters: entries, pages and sorts. */
+export function countUnfiltered(type: ContentType, entries: number): number {
+  return entries + lastPage(entries, defaultPerPage(type)) + countSorts(type);
+}
+
 /** The files of a type but for its schema. */
 export async function countTypeFiles(session: Session, app: App, type: ContentType, entries: number): Promise<number> {
-  let files = entries + lastPage(entries, defaultPerPage(type)) + countSorts(type);
+  let files = countUnfiltered(type, entries);
   for (const column of filterColumns(type)) {
     const rows = await session.query(facetCountQuery(app.key, type, column));
     files += Number(rows[0]?.[0] ?? 0);

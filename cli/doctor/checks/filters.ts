@@ -1,7 +1,8 @@
 /** Filterable fields with a value of its own for nearly every entry: each value is a file of the tree, for one entry. */
-import { type Column, defaultPerPage, findColumn } from "../../../shared/catalog.ts";
+import { type Column, findColumn } from "../../../shared/catalog.ts";
 import { sql } from "../../../shared/database/database.ts";
 import { KIND, keySql, PUBLISHED } from "../../../shared/sql/tree-query.ts";
+import { countUnfiltered } from "../../build/answers/totals.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { defineCheck, type Patient, type TypeSize } from "../check.ts";
 import { estimateDistinct } from "../distinct.ts";
@@ -74,11 +75,9 @@ function findingsOf(size: TypeFilters): Finding[] {
   return lonely.map((filter) => findingOf(size, filter, files));
 }
 
-/** Every file of the type: schema, entries, pages, filters, and two for each sort. */
+/** Every file of the type, its schema among them. */
 function filesOf({ type, entries, filters }: TypeFilters): number {
-  const pages = Math.max(1, Math.ceil(entries / defaultPerPage(type)));
-  const sorts = 2 * (type.sortable_fields.length + 3);
-  return 1 + entries + pages + sorts + filters.reduce((sum, { values }) => sum + values, 0);
+  return 1 + countUnfiltered(type, entries) + filters.reduce((sum, { values }) => sum + values, 0);
 }
 
 function findingOf({ app, type, exact }: TypeFilters, { column, values, entries }: Filter, files: number): Finding {
