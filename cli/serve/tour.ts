@@ -1,4 +1,4 @@
-/** Makes up three requests that show a newcomer an app: the catalog, one free filter or page, and a search. */
+/** Makes up three requests that show a newcomer an app: the catalog, a sort or a page, and a search or a counted list. */
 import { type App, type ContentType, findField, searchableFields } from "../../shared/catalog.ts";
 
 /** curl commands. */

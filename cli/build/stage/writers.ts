@@ -6,7 +6,7 @@ import { type Load, type Written, writeLoad } from "./write.ts";
 import type { WriterReply } from "./writer-thread.ts";
 
 export type Writers = {
-  /** Resolves when the load is written, with its buffer back for the next. Resolves in the order of the calls. */
+  /** Resolves when the load is written, with its buffer back for the next: in any order. */
   readonly write: (load: Load) => Promise<Written>;
   /** A buffer that is free again, of at least this size. */
   readonly buffer: (size: number) => Uint8Array<ArrayBuffer>;
