@@ -2,17 +2,13 @@
  * The part of a tree that is not here but where it was deployed: `.precast/elsewhere.json` lists it, and what a build reads
  * of it is brought first. To the server such a tree is none.
  */
-import { hash } from "node:crypto";
+
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ELSEWHERE_FILE, STATE_FOLDER } from "../../shared/state.ts";
+import { type FileMark, type FileMarks, markOf } from "./file-mark.ts";
 import { isFile, moveInto, readText } from "./stage/folder.ts";
 import { ForeignTreeError } from "./update/built.ts";
-
-/** SHA-256 in lower-case hex, and size in bytes. */
-export type FileMark = { readonly sha256: string; readonly size: number };
-/** By path relative to the tree. */
-export type FileMarks = ReadonlyMap<string, FileMark>;
 
 /** Calls `take` with the bytes of each file, null where there is none, several at a time. */
 export type Fetch = (paths: readonly string[], take: (path: string, bytes: Uint8Array | null) => void) => Promise<void>;
@@ -67,7 +63,7 @@ export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
   const before = marks.size;
 
   const take = (path: string, bytes: Uint8Array | null) => {
-    if (bytes === null || hash("sha256", bytes, "hex") !== marks.get(path)?.sha256) throw new ForeignTreeError(path);
+    if (bytes === null || markOf(bytes).sha256 !== marks.get(path)?.sha256) throw new ForeignTreeError(path);
     writeWhole(out, path, bytes, made);
     marks.delete(path);
     total.files += 1;

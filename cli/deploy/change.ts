@@ -2,12 +2,14 @@
  * Carries a plan out, in an order in which no link leads nowhere: what is about to be done is noted, files are uploaded, the
  * manifest is replaced, and what is gone is deleted. Where it fails it says how far it came.
  */
+
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { tagsOf } from "../../shared/tags.ts";
+import { markOf } from "../build/file-mark.ts";
 import type { FileProgress } from "../build/meter.ts";
 import { JOURNAL, type Journal, writeJournal } from "./journal.ts";
-import { type LocalTree, markOf, UnfinishedTreeError } from "./local-tree.ts";
+import { type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
 import { MANIFEST, writeManifest } from "./manifest.ts";
 import { isEmpty, type Plan, type PlannedFile } from "./plan.ts";
 import { sideBySide } from "./side-by-side.ts";

@@ -1,11 +1,12 @@
 /** The tree that is deployed: finished, whole, and each file by its SHA-256. */
-import { hash } from "node:crypto";
+
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { folderOf, segment } from "../../shared/address.ts";
 import { holderOf } from "../../shared/lock.ts";
 import { BUILD_LOCK, readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
-import { type FileMark, type FileMarks, readElsewhere } from "../build/elsewhere.ts";
+import { readElsewhere } from "../build/elsewhere.ts";
+import { type FileMark, type FileMarks, markOf } from "../build/file-mark.ts";
 import { stateFilesIn, strangersIn } from "../build/selection.ts";
 import { exists, filesIn, isFile, readText } from "../build/stage/folder.ts";
 import { READY } from "../build/stage/publish.ts";
@@ -60,10 +61,6 @@ function byFolder(marks: FileMarks): ReadonlyMap<string, readonly (readonly [str
     folders.set(folder, some);
   }
   return folders;
-}
-
-export function markOf(bytes: Uint8Array): FileMark {
-  return { sha256: hash("sha256", bytes, "hex"), size: bytes.length };
 }
 
 function refuseUnderWay(out: string): void {

@@ -2,7 +2,7 @@
  * What a store is known to hold: `.precast/manifest.json`, written when all of a deploy is there and before anything is
  * deleted. The same tree gives the same bytes, but for the number of the deploy.
  */
-import type { FileMark } from "../build/elsewhere.ts";
+import type { FileMark } from "../build/file-mark.ts";
 import { STORE_FOLDER } from "./store.ts";
 
 const FORMAT = 1;
@@ -41,7 +41,7 @@ export function readManifest(text: string): Manifest | null {
   try {
     const { format, generation, cache_control, cdn_cache_control, apps, files } = JSON.parse(text) as Parsed;
     if (format !== FORMAT || !Number.isInteger(generation) || !Array.isArray(apps)) return null;
-    const marks = Object.entries(files).map(([path, mark]) => [path, markOf(mark)] as const);
+    const marks = Object.entries(files).map(([path, mark]) => [path, readMark(mark)] as const);
     return {
       generation,
       cacheControl: cache_control,
@@ -54,7 +54,7 @@ export function readManifest(text: string): Manifest | null {
   }
 }
 
-function markOf([sha256, size]: readonly [string, number]): FileMark {
+function readMark([sha256, size]: readonly [string, number]): FileMark {
   if (!/^[0-9a-f]{64}$/.test(sha256) || !Number.isInteger(size)) throw new Error("no mark of a file");
   return { sha256, size };
 }

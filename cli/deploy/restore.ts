@@ -2,23 +2,17 @@
  * Begins a tree from where it was deployed, for a build that has none here: the states of its apps are fetched, and of the
  * files those that the build asks for, each compared with the manifest. With them the build is incremental.
  */
+
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileOf, folderOf, segment } from "../../shared/address.ts";
 import { takeLock } from "../../shared/lock.ts";
 import { BUILD_LOCK, readState, stateFileOf, type TreeState } from "../../shared/state.ts";
-import {
-  type Elsewhere,
-  type Fetch,
-  type FileMark,
-  openElsewhere,
-  readElsewhere,
-  writeElsewhere,
-} from "../build/elsewhere.ts";
+import { type Elsewhere, type Fetch, openElsewhere, readElsewhere, writeElsewhere } from "../build/elsewhere.ts";
+import { type FileMark, markOf } from "../build/file-mark.ts";
 import { builtApps } from "../build/selection.ts";
 import { putAsideBegun } from "../build/stage/publish.ts";
 import { ForeignTreeError } from "../build/update/built.ts";
-import { markOf } from "./local-tree.ts";
 import { MANIFEST, readManifest } from "./manifest.ts";
 import { sideBySide } from "./side-by-side.ts";
 import type { Store } from "./store.ts";

@@ -1,5 +1,5 @@
 /** What a store holds: for sure by its manifest, and perhaps by the journal of a deploy that did not end. */
-import type { FileMark } from "../build/elsewhere.ts";
+import type { FileMark } from "../build/file-mark.ts";
 import { doubtfulIn, JOURNAL, type Journal, readJournal } from "./journal.ts";
 import { MANIFEST, type Manifest, readManifest } from "./manifest.ts";
 import type { Store } from "./store.ts";

@@ -1,8 +1,10 @@
 /** Waits until clients see what was deployed: through the CDN, with the keys of the apps. */
+
 import { setTimeout as pause } from "node:timers/promises";
 import { folderOf } from "../../shared/address.ts";
+import { markOf } from "../build/file-mark.ts";
 import { RemoteFault } from "./fault.ts";
-import { type LocalTree, markOf } from "./local-tree.ts";
+import type { LocalTree } from "./local-tree.ts";
 import { byFolder, describeTreeFile, type TreeFile } from "./tree-file.ts";
 
 export type VisibleOptions = {

@@ -1,4 +1,5 @@
 /** Verifies a tree: each file against the live answer to its request, and the folder against what it should hold. */
+
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { type Address, fileOf, folderOf, requestOf } from "../../shared/address.ts";
@@ -11,7 +12,8 @@ import type { SlotBook } from "../../shared/sql/slots.ts";
 import { hiddenTypesQuery, publishedIdsQuery } from "../../shared/sql/tree-query.ts";
 import { freeAnswers } from "../build/answers/answers.ts";
 import { countFiles } from "../build/answers/totals.ts";
-import { type FileMarks, readElsewhere } from "../build/elsewhere.ts";
+import { readElsewhere } from "../build/elsewhere.ts";
+import type { FileMarks } from "../build/file-mark.ts";
 import type { FileProgress } from "../build/meter.ts";
 import { filesIn, isFile, readText } from "../build/stage/folder.ts";
 
