@@ -4,6 +4,7 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { LockedError, takeLock } from "../lock.ts";
 import {
@@ -50,15 +51,22 @@ export async function openEmbedded(options: DatabaseOptions): Promise<Database> 
   return options.share && "hasEnded" in opened ? outlive(opened, () => openOrJoin(options)) : opened;
 }
 
-async function openOrJoin(options: DatabaseOptions): Promise<Database | Guest> {
+/** Who has just begun to have the folder shares it in a moment, if at all: so often it is asked, so many milliseconds apart. */
+const KNOCKS = 5;
+const BETWEEN_KNOCKS = 100;
+
+async function openOrJoin(options: DatabaseOptions, knocks = KNOCKS): Promise<Database | Guest> {
   mkdirSync(options.dataDir, { recursive: true });
   let unlock: () => void;
   try {
     unlock = takeLock(join(options.dataDir, "database.lock"));
   } catch (error) {
-    const joined = error instanceof LockedError ? await joinDatabase(options.dataDir) : null;
-    if (joined === null) throw error;
-    return joined;
+    if (!(error instanceof LockedError)) throw error;
+    const joined = await joinDatabase(options.dataDir);
+    if (joined !== null) return joined;
+    if (knocks === 1) throw error;
+    await sleep(BETWEEN_KNOCKS);
+    return openOrJoin(options, knocks - 1);
   }
   const database = openOwn(options, unlock);
   if (!options.share) return database;
