@@ -80,14 +80,19 @@ function fits(field: Field, raw: string): boolean {
     case "boolean":
       return raw === "true" || raw === "false";
     case "date":
-      return raw.length === 12 && raw >= '"0001' && readInstant(raw.slice(1, -1)) !== null;
+      return raw.length === 12 && isTime(raw);
     case "datetime":
-      return INSTANT.test(raw) && raw >= '"0001' && readInstant(raw.slice(1, -1)) !== null;
+      return INSTANT.test(raw) && isTime(raw);
     case "relation":
       return readUuid(raw.slice(1, -1)) !== null;
     default:
       return raw.startsWith('"');
   }
+}
+
+/** Whether the day exists, in a year that answers can spell. */
+function isTime(raw: string): boolean {
+  return raw >= '"0001' && readInstant(raw.slice(1, -1)) !== null;
 }
 
 /** The address of a media value: `{media_base_url}/<APP_KEY>/cms/media/<file name>`. */

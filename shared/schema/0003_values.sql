@@ -67,6 +67,11 @@ CREATE FUNCTION precast.is_instant(value text) RETURNS boolean LANGUAGE sql IMMU
     THEN precast.is_day(left(value, 10)) ELSE false END
 $$;
 
+-- Is this a UUID in its canonical form? Inlined.
+CREATE FUNCTION precast.is_uuid(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT value ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+$$;
+
 -- Does a single value fit a field's type? No value and JSON null fit all.
 CREATE FUNCTION precast.fits(type text, value jsonb) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT CASE coalesce(jsonb_typeof(value), 'null')

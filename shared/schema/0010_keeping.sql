@@ -38,8 +38,7 @@ DECLARE
   whole      boolean := TG_NARGS = 0;
   refreshing boolean := precast.is_raised('refreshing');
   is_new     boolean := TG_OP = 'INSERT' OR NEW.content_type_id IS DISTINCT FROM OLD.content_type_id;
-  same_rich  boolean := whole AND TG_OP = 'UPDATE' AND NOT refreshing
-    AND NOT is_new AND NEW.rich = OLD.rich;
+  same_rich  boolean := whole AND NOT refreshing AND NOT is_new AND NEW.rich = OLD.rich;
   -- Put together anew in either case: what is read from the table may be compressed, and tells nothing of its size.
   written    jsonb := CASE WHEN whole AND NOT same_rich THEN NEW.rich ELSE '{}' END || NEW.data;
   kept       jsonb := CASE WHEN same_rich THEN NEW.rich ELSE '{}' END;

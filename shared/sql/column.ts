@@ -4,9 +4,6 @@
  */
 import type { Column, Field } from "../catalog.ts";
 
-/** A UUID in its canonical form. */
-export const UUID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
-
 /** The SQL type in which a column compares. */
 export function sqlType(column: Column): string {
   switch (column.type) {
@@ -37,7 +34,7 @@ export function valueSql(column: Column): string {
     case "datetime":
       return `CASE WHEN precast.is_instant(${text}) THEN ${text} END`;
     case "relation":
-      return `CASE WHEN ${text} ~ '${UUID}' THEN ${text} END`;
+      return `CASE WHEN precast.is_uuid(${text}) THEN ${text} END`;
     default:
       return `CASE WHEN jsonb_typeof(e.data -> '${name}') = 'string' THEN ${text} END`;
   }

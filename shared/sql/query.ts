@@ -5,7 +5,7 @@
 import type { Field } from "../catalog.ts";
 import type { Query, Value } from "../database/database.ts";
 import type { EntryPlan } from "../plan.ts";
-import { entryColumns, UUID } from "./column.ts";
+import { entryColumns } from "./column.ts";
 import type { Place } from "./where.ts";
 
 /** Collects the values of a statement and gives their places. */
@@ -52,7 +52,7 @@ function relatedSql(field: Field, step: number, values: Values): string {
   FROM main CROSS JOIN LATERAL ${references} AS reference(id, place)
   CROSS JOIN LATERAL (
     SELECT * FROM precast.entries AS e WHERE ${publishedIn(values.place(field.target))}
-      AND e.id = CASE WHEN reference.id #>> '{}' ~ '${UUID}' THEN (reference.id #>> '{}')::uuid END
+      AND e.id = CASE WHEN precast.is_uuid(reference.id #>> '{}') THEN (reference.id #>> '{}')::uuid END
     LIMIT 1) AS e`;
 }
 
