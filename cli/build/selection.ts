@@ -3,7 +3,14 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { segment, textOf } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
-import { folderOfState, isStateFile, readState, STATE_FOLDER, type TreeState } from "../../shared/state.ts";
+import {
+  folderOfState,
+  isStateFile,
+  readState,
+  STATE_FOLDER,
+  stateFileOf,
+  type TreeState,
+} from "../../shared/state.ts";
 import { isOf, type Source } from "./source.ts";
 import { isFolder, readText } from "./stage/folder.ts";
 
@@ -25,23 +32,40 @@ export function chooseApps(all: readonly App[], keys: readonly string[] | null):
 
 /** The keys of the apps that a tree has, in byte order. */
 export function builtApps(out: string): string[] {
-  return begunApps(out).flatMap(({ key, state }) => (state === null ? [] : [key]));
+  return byKey(statesIn(out)).flatMap(({ key, state }) => (state === null ? [] : [key]));
+}
+
+/** What a build has left of an app; null where there is nothing that can be read. */
+export function stateOf(out: string, key: string): TreeState | null {
+  return readState(readText(join(out, stateFileOf(key))) ?? "");
 }
 
 /** An app that a tree has; without a state where there is none that can be read. */
 export type Begun = { readonly key: string; readonly state: TreeState | null };
 
-/** By their keys in byte order: of ASCII, as keys are, a text's own order. */
+/** By their keys, in byte order. */
 export function begunApps(out: string): Begun[] {
+  const states = statesIn(out);
+  const known = states.map(({ key }) => (key === null ? "" : segment(key)));
+  const stateless = strangersIn(out, known).map((name) => ({ key: textOf(name), state: null }));
+  return byKey([...states, ...stateless]);
+}
+
+/** The key is null where neither the state nor its name tells it. */
+type Found = { readonly key: string | null; readonly state: TreeState | null };
+
+function statesIn(out: string): Found[] {
   const folder = join(out, STATE_FOLDER);
-  const states = stateFilesIn(folder).map((name) => {
+  return stateFilesIn(folder).map((name) => {
     // One that a build takes away meanwhile is as one that cannot be read.
     const state = readState(readText(join(folder, name)) ?? "");
     return { key: state?.app.key ?? textOf(folderOfState(name)), state };
   });
-  const known = states.map(({ key }) => (key === null ? "" : segment(key)));
-  const stateless = strangersIn(out, known).map((name) => ({ key: textOf(name), state: null }));
-  return [...states, ...stateless]
+}
+
+/** In byte order: of ASCII, as keys are, a text's own order. */
+function byKey(found: readonly Found[]): Begun[] {
+  return found
     .filter((begun): begun is Begun => begun.key !== null)
     .sort((one, other) => (one.key < other.key ? -1 : 1));
 }
@@ -49,9 +73,8 @@ export function begunApps(out: string): Begun[] {
 /** Folders of apps in a tree, beside those that are known: their states are lost, or never were. */
 export function strangersIn(out: string, known: readonly string[]): string[] {
   if (!existsSync(out)) return [];
-  return readdirSync(out).filter(
-    (name) => /^[shx]-/.test(name) && !known.includes(name) && isFolder(join(out, name, "v1")),
-  );
+  const own = new Set(known);
+  return readdirSync(out).filter((name) => /^[shx]-/.test(name) && !own.has(name) && isFolder(join(out, name, "v1")));
 }
 
 /** The names of the states in a folder, in byte order; none where there is no such folder. */

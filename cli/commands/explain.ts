@@ -12,9 +12,8 @@ import { type Plan, planRequest } from "../../shared/plan.ts";
 import { isRefusal, type Refusal, statusOf } from "../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { countQuery } from "../../shared/sql/tree-query.ts";
-import { ELSEWHERE_FILE, readState, STATE_FOLDER, stateFileOf } from "../../shared/state.ts";
-import { chooseApps } from "../build/selection.ts";
-import { readText } from "../build/stage/folder.ts";
+import { ELSEWHERE_FILE, STATE_FOLDER } from "../../shared/state.ts";
+import { chooseApps, stateOf } from "../build/selection.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
 import { drawPlan, timesText } from "../explain/drawing.ts";
@@ -113,7 +112,7 @@ function fileFor(request: ApiRequest, shape: FreeShape, app: App, plan: Plan, ou
 /** As the server looks at it. */
 function hasTree(out: string, key: string): boolean {
   const isWhole = !existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE));
-  return isWhole && readState(readText(join(out, stateFileOf(key))) ?? "") !== null;
+  return isWhole && stateOf(out, key) !== null;
 }
 
 async function explainQuery(database: Database, app: App, plan: Plan): Promise<ExplainedQuery | null> {

@@ -1,10 +1,9 @@
 /** How an app's tree stands to its database: when it was built, and how far it is behind. */
-import { join } from "node:path";
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
-import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
+import type { TreeState } from "../../shared/state.ts";
+import { stateOf } from "../build/selection.ts";
 import { isOf, readSource } from "../build/source.ts";
-import { readText } from "../build/stage/folder.ts";
 import { unseenSql } from "../build/update/delta.ts";
 
 export type TreeStanding = Pick<TreeState, "built_at" | "files" | "bytes"> & {
@@ -23,7 +22,7 @@ export async function treeStanding(
   key: string,
   settings: AppDefaults & { readonly out: string },
 ): Promise<TreeStanding | null> {
-  const state = readState(readText(join(settings.out, stateFileOf(key))) ?? "");
+  const state = stateOf(settings.out, key);
   if (state === null) return null;
   const { built_at, files, bytes } = state;
   const known = isOf(await readSource(session), state);
