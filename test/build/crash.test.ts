@@ -40,11 +40,11 @@ describe("kill -9", () => {
   let store: Store;
   let place: Place;
   let builder: Builder;
-  const write = (script: string) => store.database.transaction("write", (session) => session.execute(script));
+  let write: Builder["write"];
 
   beforeAll(async () => {
     builder = await openBuilder();
-    ({ store, place } = builder);
+    ({ store, place, write } = builder);
   });
   afterAll(() => builder.close());
 

@@ -8,7 +8,6 @@ import { type Builder, openBuilder } from "../support/builder.ts";
 import { MAIN, type Place } from "../support/cli.ts";
 import { leftoverProblems, readChanges, readFiles, treeProblems } from "../support/exact.ts";
 import { newPost, POSTS, post, SHOP } from "../support/posts.ts";
-import type { Store } from "../support/site.ts";
 
 const KILLER = pathToFileURL(join(import.meta.dirname, "../support/kill-at.mjs")).href;
 const OTHERS = `INSERT INTO precast.apps (key) VALUES ('going'), ('Other');
@@ -29,23 +28,20 @@ const CUTS: Record<string, (text: string) => string> = {
   "has a hole": (text) => text.replace(/\n\{"change":[^\n]*\n/, (line) => "\0".repeat(line.length)),
 };
 
-let store: Store;
 let place: Place;
+let write: Builder["write"];
 let builder: Builder;
 let out: string;
 const own = (...names: string[]) => join(out, ".precast", ...names);
-const write = (script: string) => store.database.transaction("write", (session) => session.execute(script));
 
 beforeAll(async () => {
   builder = await openBuilder();
-  ({ store, place } = builder);
+  ({ place, write } = builder);
 });
 afterAll(() => builder.close());
 beforeEach(async () => {
   out = join(place.folder, "out");
-  rmSync(out, { recursive: true, force: true });
-  await write("DELETE FROM precast.apps");
-  await write(`${SHOP} ${OTHERS}`);
+  await builder.begin(`${SHOP} ${OTHERS}`);
   await build();
   await write(CHANGES);
 });

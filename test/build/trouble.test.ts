@@ -79,9 +79,7 @@ beforeAll(async () => {
 afterAll(() => builder.close());
 beforeEach(async () => {
   out = join(place.folder, "out");
-  rmSync(out, { recursive: true, force: true });
-  await write("DELETE FROM precast.apps");
-  await write(SHOP);
+  await builder.begin(SHOP);
 });
 
 describe("two builds at once", () => {
