@@ -1,5 +1,4 @@
 /** Answers a plan from the database: rows become a body, or the refusal that the content itself gives. */
-
 import { type Body, bodyOf } from "./answer.ts";
 import { catalogBody, entryBody, listBody, schemaBody } from "./body.ts";
 import { type App, findType } from "./catalog.ts";

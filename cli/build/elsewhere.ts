@@ -2,7 +2,6 @@
  * The part of a tree that is not here but where it was deployed: `.precast/elsewhere.json` lists it, and what a build reads
  * of it is brought first. To the server such a tree is none.
  */
-
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ELSEWHERE_FILE, STATE_FOLDER } from "../../shared/state.ts";

@@ -2,7 +2,6 @@
  * Carries a plan out, in an order in which no link leads nowhere: what is about to be done is noted, files are uploaded, the
  * manifest is replaced, and what is gone is deleted. Where it fails it says how far it came.
  */
-
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { tagsOf } from "../../shared/tags.ts";

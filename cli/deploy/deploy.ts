@@ -2,7 +2,6 @@
  * Brings a store to what the tree is, while nobody else does: what is there is read, the difference is planned, refused or
  * carried out (change.ts), and a CDN is told. Interrupted anywhere, the next deploy knows from the journal what to look at again.
  */
-
 import { type Change, type ChangeOptions, changeStore, endJournal, inStage } from "./change.ts";
 import type { Hold } from "./hold.ts";
 import { owedIn, unpurgedIn } from "./journal.ts";

@@ -1,5 +1,4 @@
 /** The tree that is deployed: finished, whole, and each file by its SHA-256. */
-
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { folderOf, segment } from "../../shared/address.ts";

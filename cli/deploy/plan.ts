@@ -1,5 +1,4 @@
 /** What to upload and what to delete, and in which order: a reader never follows a link into nothing. */
-
 import type { FileMark } from "../build/file-mark.ts";
 import type { StoreContents } from "./store-contents.ts";
 import { isStatePath } from "./tree-file.ts";

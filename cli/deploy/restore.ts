@@ -2,7 +2,6 @@
  * Begins a tree from where it was deployed, for a build that has none here: the states of its apps are fetched, and of the
  * files those that the build asks for, each compared with the manifest. With them the build is incremental.
  */
-
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileOf, folderOf, segment } from "../../shared/address.ts";

@@ -1,5 +1,4 @@
 /** Waits until clients see what was deployed: through the CDN, with the keys of the apps. */
-
 import { setTimeout as pause } from "node:timers/promises";
 import { folderOf } from "../../shared/address.ts";
 import { markOf } from "../build/file-mark.ts";

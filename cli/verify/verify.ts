@@ -1,5 +1,4 @@
 /** Verifies a tree: each file against the live answer to its request, and the folder against what it should hold. */
-
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { type Address, fileOf, folderOf, requestOf } from "../../shared/address.ts";

@@ -1,6 +1,6 @@
 /**
- * How much slow work may run at once: additive increase, multiplicative decrease. Where too much does, each takes so long that all of it is in vain: half as much may when
- * some comes too late, and one more when as many as run have come in time.
+ * How much slow work may run at once: additive increase, multiplicative decrease. Where too much does, each takes so long that
+ * all of it is in vain: half as much may when some comes too late, and one more when as many as run have come in time.
  */
 export type ConcurrencyLimit = {
   readonly places: () => number;

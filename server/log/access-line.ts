@@ -1,5 +1,4 @@
 /** The line of the access log that a request becomes: what it says to machines, and in words. */
-
 import type { Observation, Observe } from "../http/observation.ts";
 import { redactKey, redactTarget } from "./redaction.ts";
 

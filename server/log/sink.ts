@@ -63,7 +63,10 @@ export function openLogSink(descriptor: number, shared: boolean): LogSink {
     writing = null;
   }
 
-  /** False when the system refuses, or nobody reads at the end. What a full disk does not take stays for the next time: there may be room again. */
+  /**
+   * False when the system refuses, or nobody reads at the end. What a full disk does not take stays for the next time: there may
+   * be room again.
+   */
   async function writeNext(): Promise<boolean> {
     const next = pieces.shift() as Buffer;
     const taken = await take(descriptor, next);

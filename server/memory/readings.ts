@@ -1,5 +1,4 @@
 /** The requests that were read before, with what they mean to their apps: most that are asked live are asked again. */
-
 import type { Reading } from "../../shared/reading.ts";
 import { METHODS, type RawRequest } from "../../shared/request.ts";
 import type { Readings } from "../../shared/respond.ts";

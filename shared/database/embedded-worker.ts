@@ -1,5 +1,4 @@
 /** The thread of the embedded database: opens PGlite and runs one job after the other. */
-
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";

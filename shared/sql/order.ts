@@ -1,5 +1,4 @@
 /** The order of lists in SQL: no order is ever left to chance. Source: contract.md section 4. */
-
 import type { Sort } from "../sort.ts";
 import { orderKeySql } from "./column.ts";
 

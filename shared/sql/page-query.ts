@@ -1,5 +1,4 @@
 /** The frame of the queries of pages: the entries of a page in their order, and the total. */
-
 import type { Query } from "../database/database.ts";
 import type { ListPlan, SearchPlan } from "../plan.ts";
 import { showsRichText } from "../shown.ts";

@@ -1,5 +1,4 @@
 /** Turns conditions into SQL: the tests that an entry `e` must pass. */
-
 import type { Condition } from "../condition.ts";
 import type { Value } from "../database/database.ts";
 import { elementsSql, holdsElementsSql, isContainable, isTextual, sqlType, textSql, valueSql } from "./column.ts";

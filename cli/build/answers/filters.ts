@@ -16,7 +16,7 @@ export function filterColumns(type: ContentType): Column[] {
   return type.filterable_fields.map((name) => findColumn(type, name)).filter((column) => column !== undefined);
 }
 
-/** A column's filters are gathered in passing where memory allows, as that of a small type always does, else asked of the database. */
+/** A column's filters are gathered in passing where memory allows, as it does for a small type, else asked of the database. */
 export async function chooseFilters(session: Session, app: App, type: ContentType, isSmall: boolean) {
   const gatherers: HeadGatherer[] = [];
   const queried: Column[] = [];
