@@ -1,5 +1,4 @@
 /** Answers from the database while the server runs: bounded, shared by those who ask the same, and given up in time. */
-import { isDeepStrictEqual } from "node:util";
 import { type Body, bodyOf } from "../../shared/answer.ts";
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import { schemaBody } from "../../shared/body.ts";
@@ -17,6 +16,7 @@ import { answerKept, type Keeper } from "./kept.ts";
 import { keyOf } from "./key.ts";
 import { kindOf } from "./kind.ts";
 import type { Replica } from "./replica.ts";
+import { openSameApps } from "./same-apps.ts";
 import { openSingleFlight } from "./single-flight.ts";
 import { type Ask, openSource, type SourceOptions } from "./source.ts";
 
@@ -52,19 +52,8 @@ export function openLive(database: Database, options: LiveOptions): Live {
   const slots: SlotBook = new Map();
   /** Keys that no app had when the database was last asked. */
   const strangers = new Set<string>();
-
-  /** The apps that were asked last. */
-  const latest = new Map<string, App>();
-
+  const sameApp = openSameApps();
   let refusedAt = Number.NEGATIVE_INFINITY;
-
-  /** One object for all that is the same app: without a tree, each request has read it anew. */
-  function latestOf(app: App): App {
-    const before = latest.get(app.key);
-    if (before !== undefined && isDeepStrictEqual(before, app)) return before;
-    latest.set(app.key, app);
-    return app;
-  }
 
   /** Crowds are refused so: it costs far less than to begin something for each and to give it up. */
   function refuseAtOnce(kind: string | null): Refusal | null {
@@ -107,7 +96,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
   async function answer(asking: App, plan: Plan, gone: AbortSignal): Promise<Body | Refusal> {
     // It needs no query, and so no place among those that do.
     if (plan.kind === "schema") return bodyOf(schemaBody(plan.type));
-    const app = latestOf(asking);
+    const app = sameApp(asking);
     const key = `${app.key} ${keyOf(plan)}`;
     const deadline = performance.now() + queryTimeout;
     const kind = `${app.key} ${kindOf(plan)}`;
