@@ -1,6 +1,7 @@
 /**
  * For which values a connection plans: PostgreSQL prefers to plan a prepared statement again and again as long as it believes that
- * its values make it cheaper, and that takes longer than many answers do. Where one plan does for all values, it is told so.
+ * its values make it cheaper, and that takes longer than many answers do. Where one plan does for all values, it is told so, and
+ * that plan reads by indexes alone: it outlives the moment, in which a table that is read whole may have been small.
  */
 import type pg from "pg";
 import { CONNECT_TIMEOUT } from "./pool.ts";
@@ -8,9 +9,9 @@ import { CONNECT_TIMEOUT } from "./pool.ts";
 export type Planning = "once" | "by value";
 
 /** What stands behind SET. */
-export const SETTING: Record<Planning, string> = {
-  once: "plan_cache_mode = force_generic_plan",
-  "by value": "plan_cache_mode = auto",
+export const SETTINGS: Record<Planning, readonly string[]> = {
+  once: ["plan_cache_mode = force_generic_plan", "enable_seqscan = off"],
+  "by value": ["plan_cache_mode = auto", "enable_seqscan = DEFAULT"],
 };
 
 /** The connections that plan otherwise than they did when they were made. */
@@ -20,7 +21,8 @@ const once = new WeakSet<pg.ClientBase>();
 export async function planFor(client: pg.ClientBase, planning: Planning): Promise<void> {
   if (once.has(client) === (planning === "once")) return;
   // Nothing makes it take long but a connection whose other end has vanished.
-  const set = { text: `SET ${SETTING[planning]}`, query_timeout: CONNECT_TIMEOUT };
+  const text = SETTINGS[planning].map((setting) => `SET ${setting}`).join("; ");
+  const set = { text, query_timeout: CONNECT_TIMEOUT };
   await client.query(set);
   if (planning === "once") once.add(client);
   else once.delete(client);

@@ -34,6 +34,13 @@ test("one that comes again is planned once, whatever its values are, and one tha
   expect(await one(sql("SELECT current_setting('plan_cache_mode')"))).toBe("auto");
 });
 
+test("a plan for all values is made to read by indexes, and no other is", async () => {
+  const text = "SELECT current_setting('enable_seqscan') || $1";
+  for (let turn = 1; turn <= 4; turn++) await one(recurring(text, ""));
+  expect(await one(recurring(text, ""))).toBe("off");
+  expect(await one(sql(text, [""]))).toBe("on");
+});
+
 test("where another plan may be better for other values, PostgreSQL looks at them", async () => {
   const text = "SELECT count(*)::text FROM pg_class WHERE oid > $1::oid AND relname = $2 AND relkind = 'i'";
   for (let turn = 1; turn <= 12; turn++) await one({ text, values: [String(turn), "x"], recurs: "some" });
