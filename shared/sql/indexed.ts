@@ -1,7 +1,6 @@
 /** Tests and orders that indexes serve: those of fields that stand in slots, and of the publication. */
 import type { Column } from "../catalog.ts";
 import { type Condition, isNegated } from "../condition.ts";
-import type { Value } from "../database/database.ts";
 import { isTextual, sqlType } from "./column.ts";
 import type { Slots } from "./slots.ts";
 import { conditionSql, matchTest, type Place, SIGNS, timestampOperand } from "./where.ts";
@@ -74,10 +73,25 @@ function servedSql(condition: Condition, slots: Slots, place: Place): string | n
 }
 
 function equalSql({ column, values }: Condition & { kind: "equals" }, stored: string, place: Place): string {
-  const type = storedType(column);
-  const operands: Value[] = values.map((value) => storedOperand(column, value));
-  if (operands.length === 1) return `${stored} = ${place(operands[0] as string)}::${type}`;
-  return `${stored} = ANY (${place(operands as string[])}::${type}[])`;
+  return equalsAny(
+    stored,
+    values.map((value) => storedOperand(column, value)),
+    storedType(column),
+    place,
+  );
+}
+
+/** With more values than that, one text does for any number of them. */
+const FEW = 8;
+
+/**
+ * Is it one of some values of the type? Those of a few are told one by one: of a list that it does not know, the planner expects
+ * far more than of one that it does, and would plan each anew. None is a list as well.
+ */
+export function equalsAny(sql: string, values: readonly string[], type: string, place: Place): string {
+  if (values.length === 0 || values.length > FEW) return `${sql} = ANY (${place(values)}::${type}[])`;
+  const places = values.map((value) => `${place(value)}::${type}`);
+  return places.length === 1 ? `${sql} = ${places[0]}` : `${sql} = ANY (ARRAY[${places.join(", ")}])`;
 }
 
 /** In this spelling, times are in order as texts are in any language. */

@@ -1,7 +1,7 @@
 /** How many entries match, where the database counts them as they are written (schema/0015_counts.sql, 0016_value_counts.sql). */
 import type { Column } from "../catalog.ts";
 import type { Condition } from "../condition.ts";
-import { storedOperand } from "./indexed.ts";
+import { equalsAny, storedOperand } from "./indexed.ts";
 import { totalOf } from "./query.ts";
 import type { Slots } from "./slots.ts";
 import type { Place } from "./where.ts";
@@ -24,7 +24,7 @@ function isEqual(condition: Condition): condition is Equals {
 function totalOfOne(condition: Equals, slots: Slots, place: Place): string | null {
   const slot = isCounted(condition.column) ? slots.slotOf(condition.column) : null;
   if (slot === null) return null;
-  const equal = totalIn(slots, slot, `${place(operandsOf(condition))}::text[]`);
+  const equal = totalIn(slots, slot, operandsOf(condition), place);
   return condition.negated ? lessSql(totalOf(slots.typeId), equal) : equal;
 }
 
@@ -47,7 +47,7 @@ function totalOfPairs(one: Equals, other: Equals, slots: Slots, place: Place): s
   const isTooLong = [...firsts, ...seconds].some((value) => Buffer.byteLength(value) > LONGEST_PAIRED);
   if (isTooLong || firsts.length * seconds.length > MOST_PAIRS) return null;
   const pairs = firsts.flatMap((value) => seconds.map((another) => pairOf(value, another)));
-  return totalIn(slots, `${first} ${second}`, `${place(pairs)}::text[]`);
+  return totalIn(slots, `${first} ${second}`, pairs, place);
 }
 
 /** Bytes of a value: longer ones are not counted (precast.counted_pairs). */
@@ -75,8 +75,8 @@ function operandsOf({ column, values }: Equals): string[] {
   return values.map((value) => storedOperand(column, value));
 }
 
-function totalIn(slots: Slots, slot: string, values: string): string {
-  return `${heldOf(slots.typeId, slot)} AND value = ANY (${values})`;
+function totalIn(slots: Slots, slot: string, values: readonly string[], place: Place): string {
+  return `${heldOf(slots.typeId, slot)} AND ${equalsAny("value", values, "text", place)}`;
 }
 
 function lessSql(all: string, some: string): string {
