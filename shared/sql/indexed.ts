@@ -5,15 +5,19 @@ import { isTextual, sqlType } from "./column.ts";
 import type { Slots } from "./slots.ts";
 import { conditionSql, matchTest, type Place, SIGNS, timestampOperand } from "./where.ts";
 
-/** A test on an entry `e`, and whether an index finds what passes it in its order. */
-export type Test = { readonly sql: string; readonly isServed: boolean };
+/**
+ * A test on an entry `e`, and which index finds what passes it: one of the column, in its order, or the one of the parts of all
+ * texts, which has no other use. Null where none does.
+ */
+export type Test = { readonly sql: string; readonly index: "ordered" | "parts" | null };
 
 export function testOf(condition: Condition, slots: Slots, place: Place): Test {
   const served = servedSql(condition, slots, place);
-  if (served !== null) return { sql: isNegated(condition) ? `(${served}) IS NOT TRUE` : served, isServed: true };
+  if (served !== null) return { sql: isNegated(condition) ? `(${served}) IS NOT TRUE` : served, index: "ordered" };
   const slot = slots.slotOf(condition.column);
   const isFound = slot !== null && isMatch(condition) && isTextual(condition.column) && !condition.text.includes("\0");
-  return { sql: isFound ? matchSql(condition, slot, place) : conditionSql(condition, place), isServed: false };
+  if (!isFound) return { sql: conditionSql(condition, place), index: null };
+  return { sql: matchSql(condition, slot, place), index: "parts" };
 }
 
 type Match = Condition & { readonly kind: "match" };

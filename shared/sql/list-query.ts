@@ -2,7 +2,7 @@
 import { isNegated } from "../condition.ts";
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
-import { storedIn, testOf, textsIn } from "./indexed.ts";
+import { storedIn, type Test, testOf, textsIn } from "./indexed.ts";
 import { keptTotal, keptValued } from "./kept-total.ts";
 import { type List, nearerEndSql } from "./nearer-end.ts";
 import { keysSql, NEWEST_FIRST, type SortKey, sortKeys } from "./order.ts";
@@ -28,15 +28,21 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
   const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.place));
   const matching = tests.map(({ sql }) => sql);
-  const stored = tests.every(({ isServed }) => isServed) ? storedIn(plan.sort.column, slots) : null;
+  const stored = tests.every(({ index }) => index === "ordered") ? storedIn(plan.sort.column, slots) : null;
   const parts =
     stored === null ? searchedSql(statement, matching, plan) : indexedSql(statement, matching, { plan, slots, stored });
-  return recurring(pageQuery(statement, parts), textsIn(plan.conditions), stored !== null && isHeld(plan));
+  const isForAny = stored === null ? isPart(tests) : isHeld(plan);
+  return recurring(pageQuery(statement, parts), textsIn(plan.conditions), isForAny);
+}
+
+/** Is a part of a text all that is asked for? Then one index alone can find it, and to weigh that takes longer than to use it. */
+function isPart(tests: readonly Test[]): boolean {
+  return tests.length === 1 && tests[0]?.index === "parts";
 }
 
 /** Does an index hold the list as it stands? Else it depends on the values which of several is the best to begin with. */
 function isHeld(plan: ListPlan): boolean {
-  return plan.conditions.length === 0 || (isWalked(plan) && !plan.conditions.some(isNegated));
+  return plan.conditions.length === 0 || isWalked(plan);
 }
 
 /** Are they all entries by their publication, those with one value, or those without some? */
