@@ -1,5 +1,5 @@
 /** The queries of lists: a page in its order and the total, by indexes wherever they serve. */
-import { isNegated } from "../condition.ts";
+import { type Condition, isNegated } from "../condition.ts";
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
 import { storedIn, type Test, testOf, textsIn } from "./indexed.ts";
@@ -42,13 +42,19 @@ function isPart(tests: readonly Test[]): boolean {
 
 /** Does an index hold the list as it stands? Else it depends on the values which of several is the best to begin with. */
 function isHeld(plan: ListPlan): boolean {
-  return plan.conditions.length === 0 || isWalked(plan);
+  const { conditions } = plan;
+  return conditions.length === 0 || (conditions.length === 1 && isWalked(plan));
 }
 
-/** Are they all entries by their publication, those with one value, or those without some? */
-function isWalked({ sort, conditions: [only, ...others] }: ListPlan): boolean {
-  const isFound = only === undefined || (only.kind === "equals" && (only.negated || only.values.length === 1));
-  return sort.column.name === "published_at" && isFound && others.length === 0;
+/** Are they all entries by their publication, those with one value of each of some fields, or those without some of one? */
+function isWalked({ sort, conditions }: ListPlan): boolean {
+  if (sort.column.name !== "published_at") return false;
+  return conditions.every(isFound) || (conditions.length === 1 && conditions.some(isNegated));
+}
+
+/** Each row that an index gives for it is one of those that are wanted. */
+function isFound(condition: Condition): boolean {
+  return condition.kind === "equals" && !condition.negated && condition.values.length === 1;
 }
 
 function searchedSql(statement: Statement, matching: readonly string[], { sort }: ListPlan): Parts {
