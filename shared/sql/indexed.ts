@@ -11,13 +11,14 @@ import { conditionSql, matchTest, type Place, SIGNS, timestampOperand } from "./
  */
 export type Test = { readonly sql: string; readonly index: "ordered" | "parts" | null };
 
-export function testOf(condition: Condition, slots: Slots, place: Place): Test {
+/** `isForAny` says that the plan it is part of does for all values. */
+export function testOf(condition: Condition, slots: Slots, place: Place, isForAny = false): Test {
   const served = servedSql(condition, slots, place);
   if (served !== null) return { sql: isNegated(condition) ? `(${served}) IS NOT TRUE` : served, index: "ordered" };
   const slot = slots.slotOf(condition.column);
   const isFound = slot !== null && isMatch(condition) && isTextual(condition.column) && !condition.text.includes("\0");
   if (!isFound) return { sql: conditionSql(condition, place), index: null };
-  return { sql: matchSql(condition, slot, place), index: "parts" };
+  return { sql: matchSql(condition, slot, place, isForAny), index: "parts" };
 }
 
 type Match = Condition & { readonly kind: "match" };
@@ -27,17 +28,26 @@ function isMatch(condition: Condition): condition is Match {
 }
 
 /** The texts of slots are the lines of one column, in which an index finds a part (schema/0008_slots.sql). */
-function matchSql(condition: Match, slot: string, place: Place): string {
+function matchSql(condition: Match, slot: string, place: Place, isForAny: boolean): string {
   const { text, operator } = condition;
   const line = `\\n${slot.slice(1)}`;
   // Ends of lines are no others there.
   const like = place(text.replace(/[\\%_]/g, "\\$&").replaceAll("\n", "\r"));
-  const wanted = (value: string) => `(lower(${value}::text COLLATE "und-x-icu") COLLATE "C")`;
+  const wanted = (value: string) => loweredSql(value, isForAny);
   const begins = `e.texts LIKE E'%${operator === "contains" ? "" : line}' || ${wanted(like)} || '%'`;
   if (/^$|[\r\n]/.test(text)) return `${begins} AND ${matchTest(condition, `e.${slot}`, place)}`;
   if (operator === "starts_with") return begins;
   const own = `split_part(split_part(e.texts, E'${line}', 2), E'\\n', 1)`;
   return `${begins} AND strpos(${own}, ${wanted(place(text))}) > 0`;
+}
+
+/**
+ * A text as it is looked for, under the collation of the columns: under another one their indexes are of no use. Where a plan does
+ * for all values it is put into lower case once, and not for each row; a plan for one value knows it before.
+ */
+export function loweredSql(text: string, isForAny: boolean): string {
+  const lower = `lower(${text}::text COLLATE "und-x-icu") COLLATE "C"`;
+  return isForAny ? `(SELECT ${lower})` : `(${lower})`;
 }
 
 /**

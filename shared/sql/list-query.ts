@@ -2,7 +2,7 @@
 import { type Condition, isNegated } from "../condition.ts";
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
-import { storedIn, type Test, testOf, textsIn } from "./indexed.ts";
+import { isFindable, storedIn, testOf, textsIn } from "./indexed.ts";
 import { keptTotal, keptValued } from "./kept-total.ts";
 import { type List, nearerEndSql } from "./nearer-end.ts";
 import { keysSql, NEWEST_FIRST, type SortKey, sortKeys } from "./order.ts";
@@ -26,18 +26,16 @@ const NEWEST = keysSql(NEWEST_FIRST);
 /** As pageQuery. */
 export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
-  const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.place));
+  const texts = textsIn(plan.conditions);
+  // One index alone finds a part of a text: to weigh that takes longer than to use it.
+  const isPart = plan.conditions.length === 1 && texts.some(isFindable);
+  const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.place, isPart));
   const matching = tests.map(({ sql }) => sql);
   const stored = tests.every(({ index }) => index === "ordered") ? storedIn(plan.sort.column, slots) : null;
   const parts =
     stored === null ? searchedSql(statement, matching, plan) : indexedSql(statement, matching, { plan, slots, stored });
-  const isForAny = stored === null ? isPart(tests) : isHeld(plan);
-  return recurring(pageQuery(statement, parts), textsIn(plan.conditions), isForAny);
-}
-
-/** Is a part of a text all that is asked for? Then one index alone can find it, and to weigh that takes longer than to use it. */
-function isPart(tests: readonly Test[]): boolean {
-  return tests.length === 1 && tests[0]?.index === "parts";
+  const isForAny = stored === null ? tests.every(({ index }) => index === "parts") && isPart : isHeld(plan);
+  return recurring(pageQuery(statement, parts), texts, isForAny);
 }
 
 /** Does an index hold the list as it stands? Else it depends on the values which of several is the best to begin with. */

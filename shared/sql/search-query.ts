@@ -2,7 +2,7 @@
 import type { Query } from "../database/database.ts";
 import type { SearchPlan } from "../plan.ts";
 import type { Sort } from "../sort.ts";
-import { storedIn, testOf, textsIn } from "./indexed.ts";
+import { isFindable, loweredSql, storedIn, testOf, textsIn } from "./indexed.ts";
 import { type SortKey, sortKeys } from "./order.ts";
 import { gatheredSql, pageQuery, recurring, statementOf } from "./page-query.ts";
 import type { Slots } from "./slots.ts";
@@ -11,8 +11,8 @@ import type { Slots } from "./slots.ts";
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
   const { place } = statement.values;
-  // Under the collation of the column: under another one its index is of no use.
-  const words = plan.words.map((word) => `(lower(${place(word)}::text COLLATE "und-x-icu") COLLATE "C")`);
+  const isForAny = plan.conditions.length === 0 && plan.words.every(isFindable);
+  const words = plan.words.map((word) => loweredSql(place(word), isForAny));
   const found = words.length === 0 ? ["false"] : words.map((word) => `w.words LIKE '%' || ${word} || '%'`);
   const tests = plan.conditions.map((condition) => testOf(condition, slots, place).sql);
   const { keys, beside } = orderOf(plan.sort, words, slots);
@@ -20,7 +20,7 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   const from = `FROM ${["precast.entry_words AS w", ...new Set([...entries, ...beside])].join("\n  ")}
   WHERE ${[`w.content_type_id = ${statement.typeId}`, ...found, ...tests].join("\n    AND ")}`;
   const query = pageQuery(statement, gatheredSql(statement, from, "w.id", keys));
-  return recurring(query, [...plan.words, ...textsIn(plan.conditions)], tests.length === 0);
+  return recurring(query, [...plan.words, ...textsIn(plan.conditions)], isForAny);
 }
 
 /** There are words of published entries alone. */
