@@ -27,18 +27,22 @@ function isMatch(condition: Condition): condition is Match {
   return condition.kind === "match";
 }
 
-/** The texts of slots are the lines of one column, in which an index finds a part (schema/0008_slots.sql). */
+/**
+ * The texts of slots are the lines of one column, in which an index finds a part (schema/0008_slots.sql). A beginning is looked for
+ * with the number of its line, and without the end of the line before: what all lines have costs more to find than it tells.
+ */
 function matchSql(condition: Match, slot: string, place: Place, isForAny: boolean): string {
   const { text, operator } = condition;
-  const line = `\\n${slot.slice(1)}`;
+  const line = slot.slice(1);
   // Ends of lines are no others there.
-  const like = place(text.replace(/[\\%_]/g, "\\$&").replaceAll("\n", "\r"));
-  const wanted = (value: string) => loweredSql(value, isForAny);
-  const begins = `e.texts LIKE E'%${operator === "contains" ? "" : line}' || ${wanted(like)} || '%'`;
-  if (/^$|[\r\n]/.test(text)) return `${begins} AND ${matchTest(condition, `e.${slot}`, place)}`;
-  if (operator === "starts_with") return begins;
-  const own = `split_part(split_part(e.texts, E'${line}', 2), E'\\n', 1)`;
-  return `${begins} AND strpos(${own}, ${wanted(place(text))}) > 0`;
+  const stored = text.replaceAll("\n", "\r");
+  const wanted = (value: string) => loweredSql(place(value), isForAny);
+  const like = wanted(stored.replace(/[\\%_]/g, "\\$&"));
+  const found = `e.texts LIKE '%${operator === "contains" ? "" : line}' || ${like} || '%'`;
+  if (/^$|[\r\n]/.test(text)) return `${found} AND ${matchTest(condition, `e.${slot}`, place)}`;
+  if (operator === "starts_with") return `${found} AND strpos(e.texts, E'\\n${line}' || ${wanted(stored)}) > 0`;
+  const own = `split_part(split_part(e.texts, E'\\n${line}', 2), E'\\n', 1)`;
+  return `${found} AND strpos(${own}, ${wanted(stored)}) > 0`;
 }
 
 /**
