@@ -13,8 +13,10 @@ export type Ready = {
 
 export function readyOf({ status, headers, body }: Answer): Ready {
   const bytes = typeof body === "string" ? Buffer.from(body) : body;
-  const raw = Object.entries(headers).flat();
-  return { status, headers: bytes === null ? raw : [...raw, "Content-Length", String(bytes.length)], body: bytes };
+  const raw: string[] = [];
+  for (const [name, value] of Object.entries(headers)) raw.push(name, value);
+  if (bytes !== null) raw.push("Content-Length", String(bytes.length));
+  return { status, headers: raw, body: bytes };
 }
 
 const refusals = new WeakMap<Refusal, Map<string, Ready>>();
