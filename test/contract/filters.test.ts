@@ -59,6 +59,11 @@ describe.each(ENGINES)("filters on %s", (site) => {
     ["filter[category][in]=,News,,", "2 1"],
     ["filter[category][in]=News,+news", "2 1"],
     ["filter[category][in]=,", NOTHING],
+    // As many as one likes.
+    [`filter[title][in]=${"other,".repeat(6)}Apple,Zebra`, "5 2"],
+    [`filter[title][in]=${"other,".repeat(7)}Apple,Zebra`, "5 2"],
+    [`filter[title][nin]=${"other,".repeat(7)}Apple,Zebra`, "6 4 3 1"],
+    [`filter[genre][in]=${"other,".repeat(60)}News,12`, "3 1"],
     ["filter[category][nin]=,", ALL],
     // Media.
     ["filter[cover]=T20+final.png", "1"],
