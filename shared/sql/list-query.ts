@@ -2,6 +2,7 @@
 import { type Condition, isNegated } from "../condition.ts";
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
+import { fewOrManySql } from "./few-or-many.ts";
 import { isFindable, storedIn, testOf, textsIn } from "./indexed.ts";
 import { keptTotal, keptValued } from "./kept-total.ts";
 import { type List, nearerEndSql } from "./nearer-end.ts";
@@ -62,21 +63,31 @@ function searchedSql(statement: Statement, matching: readonly string[], { sort }
 /** `stored` is the column that the list is sorted by. */
 type Indexed = { readonly plan: ListPlan; readonly slots: Slots; readonly stored: string };
 
-/** A list that indexes serve. A total that is kept is added up once, and tells which end of the list is nearer as well. */
+/**
+ * A list that indexes serve. Its total is found once where it is kept, and tells which end of the list is nearer as well; or where
+ * it tells how to find the page.
+ */
 function indexedSql(statement: Statement, matching: readonly string[], indexed: Indexed): Parts {
   const { plan, slots } = indexed;
   const kept = keptTotal(plan.conditions, slots, statement.values.place);
-  const total = kept === null ? null : "SELECT total FROM kept";
+  const first = kept ?? totalSql(statement, matching, plan, slots);
+  const isFirst = kept !== null || isWeighed(plan);
+  const total = isFirst ? "SELECT total FROM whole" : null;
   const { tables, ...cut } = cutSql(statement, matching, { ...indexed, total });
   return {
     ...cut,
-    tables: [...(kept === null ? [] : [`kept AS MATERIALIZED (${kept})`]), ...tables],
-    total: total ?? totalSql(statement, matching, plan, slots),
+    tables: [...(isFirst ? [`whole AS MATERIALIZED (${first})`] : []), ...tables],
+    total: total ?? first,
   };
 }
 
+/** May both a filter and the order find the page, so that it depends on the total which is the better? */
+function isWeighed(plan: ListPlan): boolean {
+  return plan.conditions.some(({ column }) => column.name !== plan.sort.column.name) && !isWalked(plan);
+}
+
 type Cut = Omit<Parts, "total">;
-/** `total` is SQL of one row `total`, or null where it is not kept. */
+/** `total` is SQL of one row `total`, or null where it is not found first. */
 type Cutting = Indexed & { readonly total: string | null };
 
 /** A page that an index gives in its order. */
@@ -87,7 +98,13 @@ function cutSql(statement: Statement, matching: readonly string[], { plan, slots
   const keys = sort.column.name === "published_at" ? NEWEST_FIRST : [key, ...NEWEST_FIRST];
   // From the first page no end is nearer.
   const known = (length: string | null) => (statement.offset === 0n ? null : length);
-  const placesOf = (tests: readonly string[], length: string | null) => idsSql(statement, tests, { keys, length });
+  const placesOf = (tests: readonly string[], length: string | null) => {
+    const from = (test: string) => fromSql(statement, [...tests, test]);
+    const walk = (test: string) => idsSql(statement, [...tests, test], { keys, length });
+    return total !== null && isWeighed(plan)
+      ? fewOrManySql(statement, { from, walk, keys, total })
+      : idsSql(statement, tests, { keys, length });
+  };
   if (sort.column.type === "timestamp")
     return { tables: [], ...placedSql(statement, placesOf(matching, known(total))) };
   const valued = [...matching, `${stored} IS NOT NULL`];
@@ -150,12 +167,11 @@ function countSql(statement: Statement, matching: readonly string[]): string {
   return `SELECT count(*) AS total ${fromSql(statement, matching)}`;
 }
 
-/** Ids of a page in their order, with their places; `length` is null where it is not known. */
-function idsSql(
-  statement: Statement,
-  matching: readonly string[],
-  { keys, length }: Pick<List, "keys"> & { readonly length: string | null },
-): string {
+/** `length` is null where it is not known. */
+type Walk = Pick<List, "keys"> & { readonly length: string | null };
+
+/** Ids of a page in their order, with their places. */
+function idsSql(statement: Statement, matching: readonly string[], { keys, length }: Walk): string {
   const from = fromSql(statement, matching);
   if (length !== null) return nearerEndSql(statement, { from, keys, length });
   return placesSql(`SELECT e.id ${from}
