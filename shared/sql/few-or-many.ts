@@ -2,7 +2,7 @@
  * A page that both a filter and an order may find: where many match, the order comes to enough of them soon; where few do, they are
  * found and sorted. A plan that does for all values takes either way, each for those that it is made for.
  */
-import type { SortKey } from "./order.ts";
+import { keyColumns, type SortKey } from "./order.ts";
 import { limitSql, placesSql, type Statement } from "./page-query.ts";
 import { totalOf } from "./query.ts";
 
@@ -23,10 +23,9 @@ const PASSED = 16;
 export function fewOrManySql(statement: Statement, { from, walk, keys, total }: Ways): string {
   const passed = `${statement.perPage} * (${totalOf(statement.typeId)})`;
   const isMany = `(SELECT total::float8 * total * ${PASSED} > ${passed} FROM (${total}) AS list)`;
-  const values = keys.map(({ value }, index) => `${value} AS key_${index}`).join(", ");
-  const order = keys.map(({ direction }, index) => `key_${index} ${direction}`).join(", ");
+  const { columns, order } = keyColumns(keys);
   // OFFSET 0 has them found before they are sorted.
-  const few = `SELECT id FROM (SELECT e.id, ${values} ${from(`NOT ${isMany}`)} OFFSET 0) AS few
+  const few = `SELECT id FROM (SELECT e.id, ${columns} ${from(`NOT ${isMany}`)} OFFSET 0) AS few
     ORDER BY ${order} ${limitSql(statement)}`;
   return `
   SELECT id, place FROM (${walk(isMany)}) AS walked

@@ -28,6 +28,14 @@ export function keysSql(keys: readonly SortKey[]): string {
   return keys.map(({ value, direction }) => `${value} ${direction}`).join(", ");
 }
 
+/** Keys as columns of a select list, and what stands behind ORDER BY where it is read. */
+export function keyColumns(keys: readonly SortKey[]): { readonly columns: string; readonly order: string } {
+  return {
+    columns: keys.map(({ value }, index) => `${value} AS key_${index}`).join(", "),
+    order: keys.map(({ direction }, index) => `key_${index} ${direction}`).join(", "),
+  };
+}
+
 /** The order from its end, of keys that are never null. */
 export function reversed(keys: readonly SortKey[]): readonly SortKey[] {
   return keys.map(({ value, direction }) => ({ value, direction: direction.startsWith("ASC") ? "DESC" : "ASC" }));

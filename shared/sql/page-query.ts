@@ -4,7 +4,7 @@ import type { ListPlan, SearchPlan } from "../plan.ts";
 import { showsRichText } from "../shown.ts";
 import { entryColumns } from "./column.ts";
 import { isFindable } from "./indexed.ts";
-import type { SortKey } from "./order.ts";
+import { keyColumns, type SortKey } from "./order.ts";
 import { collectValues, editionOf, type Values } from "./query.ts";
 import type { Slots } from "./slots.ts";
 
@@ -80,9 +80,9 @@ export function placesSql(ids: string): string {
 
 /** What matches is found once where it has to be searched for, and is then counted and cut. `from` is FROM and WHERE. */
 export function gatheredSql(statement: Statement, from: string, id: string, keys: readonly SortKey[]): Parts {
-  const order = keys.map(({ direction }, index) => `key_${index} ${direction}`).join(", ");
+  const { columns, order } = keyColumns(keys);
   const matched = `matched AS MATERIALIZED (
-  SELECT ${id}, ${keys.map(({ value }, index) => `${value} AS key_${index}`).join(", ")}
+  SELECT ${id}, ${columns}
   ${from})`;
   const ids = placesSql(`SELECT id FROM matched ORDER BY ${order} ${limitSql(statement)}`);
   return { tables: [matched], ...placedSql(statement, ids), total: "SELECT count(*) AS total FROM matched" };
