@@ -8,11 +8,15 @@ import { CONNECT_TIMEOUT } from "./pool.ts";
 
 export type Planning = "once" | "by value";
 
-/** What stands behind SET. */
-export const SETTINGS: Record<Planning, readonly string[]> = {
+const SETTINGS: Record<Planning, readonly string[]> = {
   once: ["plan_cache_mode = force_generic_plan", "enable_seqscan = off"],
   "by value": ["plan_cache_mode = auto", "enable_seqscan = DEFAULT"],
 };
+
+/** The statements that have a connection plan in this way, in all that follows or in one transaction. */
+export function settingSql(planning: Planning, set: "SET" | "SET LOCAL" = "SET"): string {
+  return SETTINGS[planning].map((setting) => `${set} ${setting}`).join("; ");
+}
 
 /** The connections that plan otherwise than they did when they were made. */
 const once = new WeakSet<pg.ClientBase>();
@@ -21,8 +25,7 @@ const once = new WeakSet<pg.ClientBase>();
 export async function planFor(client: pg.ClientBase, planning: Planning): Promise<void> {
   if (once.has(client) === (planning === "once")) return;
   // Nothing makes it take long but a connection whose other end has vanished.
-  const text = SETTINGS[planning].map((setting) => `SET ${setting}`).join("; ");
-  const set = { text, query_timeout: CONNECT_TIMEOUT };
+  const set = { text: settingSql(planning), query_timeout: CONNECT_TIMEOUT };
   await client.query(set);
   if (planning === "once") once.add(client);
   else once.delete(client);
