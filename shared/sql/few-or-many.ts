@@ -14,15 +14,19 @@ export type Ways = {
   readonly keys: readonly SortKey[];
   /** SQL of one row `total`: how many match. */
   readonly total: string;
+  /** SQL of one number, which may name `total`: how many of those that match the walk comes to before the page. */
+  readonly before: string;
+  /** Of all entries, about those that the walk goes through: 1 for all. */
+  readonly share: number;
 };
 
-/** So many entries are passed in the order of an index in the time in which one is found and sorted, about. */
-const PASSED = 16;
-
-/** Ids with places that are in the list's order. A branch whose test on the total fails is not run. */
-export function fewOrManySql(statement: Statement, { from, walk, keys, total }: Ways): string {
-  const passed = `${statement.perPage} * (${totalOf(statement.typeId)})`;
-  const isMany = `(SELECT total::float8 * total * ${PASSED} > ${passed} FROM (${total}) AS list)`;
+/**
+ * Ids with places that are in the list's order. A branch whose test on the total fails is not run. To pass an entry in an order
+ * takes about as long as to find one.
+ */
+export function fewOrManySql(statement: Statement, { from, walk, keys, total, before, share }: Ways): string {
+  const passed = `(${before} + ${statement.perPage})::float8 * ${share} * (${totalOf(statement.typeId)})`;
+  const isMany = `(SELECT total::float8 * total > ${passed} FROM (${total}) AS list)`;
   const { columns, order } = keyColumns(keys);
   // OFFSET 0 has them found before they are sorted.
   const few = `SELECT id FROM (SELECT e.id, ${columns} ${from(`NOT ${isMany}`)} OFFSET 0) AS few
