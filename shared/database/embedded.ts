@@ -5,7 +5,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Worker } from "node:worker_threads";
 import { LockedError, takeLock } from "../lock.ts";
 import {
   type Access,
@@ -16,31 +15,12 @@ import {
   type Row,
   type Session,
 } from "./database.ts";
+import { startThread, type Thread } from "./embedded-thread.ts";
 import { DatabaseFault, notBegun } from "./fault.ts";
 import { type Guest, joinDatabase } from "./guest.ts";
 import { outlive } from "./heir.ts";
 import { shareDatabase } from "./host.ts";
 import { openMutex } from "./mutex.ts";
-
-/** What the thread is told, and what it answers. */
-export type Job = { readonly id: number } & Order;
-export type Reply = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: SqlError });
-/** Comes unasked. */
-export type Heard = { readonly heard: true };
-export type SqlError = { readonly message: string; readonly code: string };
-
-type Order =
-  | { readonly query: Query }
-  | { readonly script: string }
-  | { readonly listen: true }
-  | { readonly close: true };
-type Thread = {
-  readonly run: (order: Order) => Promise<Row[]>;
-  readonly end: () => Promise<unknown>;
-  readonly hasEnded: () => boolean;
-  /** Resolves when the database is open, which takes seconds the first time. */
-  readonly ready: Promise<unknown>;
-};
 
 /**
  * Opens the database of this folder, or joins the server that has it open and shares it. Who would share it goes on when that
@@ -185,47 +165,4 @@ function patience(milliseconds: number | null, signal: AbortSignal | undefined):
     signal?.removeEventListener("abort", onAbort);
   };
   return { fault, passed, clear };
-}
-
-/** A thread inherits no loader: when the sources run as they are, in tests, the compiled worker serves them. */
-const WORKER = new URL(
-  import.meta.url.endsWith(".ts") ? "../../dist/shared/database/embedded-worker.js" : "./embedded-worker.js",
-  import.meta.url,
-);
-
-function startThread(folder: string, heard: () => void): Thread {
-  const worker = new Worker(WORKER, { workerData: folder });
-  const waiting = new Map<number, { resolve: (rows: Row[]) => void; reject: (error: unknown) => void }>();
-  let last = 0;
-  let ended = false;
-
-  worker.on("message", (reply: Reply | Heard) => {
-    if ("heard" in reply) return heard();
-    const asked = waiting.get(reply.id);
-    waiting.delete(reply.id);
-    if ("rows" in reply) asked?.resolve(reply.rows);
-    else asked?.reject(Object.assign(new Error(reply.error.message), { code: reply.error.code }));
-  });
-  const failAll = (error: unknown) => {
-    ended = true;
-    for (const asked of waiting.values()) asked.reject(hasEnded(error));
-    waiting.clear();
-  };
-  worker.on("error", failAll);
-  worker.on("exit", failAll);
-
-  const run = (order: Order) =>
-    new Promise<Row[]>((resolve, reject) => {
-      if (ended) return reject(hasEnded());
-      const id = ++last;
-      waiting.set(id, { resolve, reject });
-      worker.postMessage({ id, ...order } satisfies Job);
-    });
-  const ready = run({ script: "" });
-  ready.catch(() => {});
-  return { run, end: () => worker.terminate(), hasEnded: () => ended, ready };
-}
-
-function hasEnded(cause?: unknown): DatabaseFault {
-  return new DatabaseFault("unavailable", "the embedded database ended", cause);
 }

@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import type { Access, Database, Query, Row, Session } from "./database.ts";
 import { HostEndedFault } from "./fault.ts";
 import { openMutex } from "./mutex.ts";
+import { openPending } from "./pending.ts";
 import { type Ask, listenTo, say, socketOf, type Told, unpackError } from "./wire.ts";
 
 /** How long the host may take to say that it is there, and to end a query. */
@@ -33,9 +34,8 @@ function reach(address: string): Promise<Socket | null> {
 }
 
 function guestOf(socket: Socket): Guest {
-  const waiting = new Map<number, { resolve: (rows: Row[]) => void; reject: (error: unknown) => void }>();
+  const pending = openPending<Row[]>();
   const listeners = new Set<{ readonly heard: () => void; readonly lost: () => void }>();
-  let last = 0;
   // One connection has one transaction at a time: whatever else it is asked for waits.
   const inTurn = openMutex();
 
@@ -44,41 +44,34 @@ function guestOf(socket: Socket): Guest {
       for (const { heard } of listeners) heard();
       return;
     }
-    const asked = waiting.get(told.id);
-    waiting.delete(told.id);
-    if ("rows" in told) asked?.resolve(told.rows);
-    else asked?.reject(unpackError(told.error));
+    if ("rows" in told) pending.resolve(told.id, told.rows);
+    else pending.reject(told.id, unpackError(told.error));
   });
   socket.on("error", () => {});
   socket.on("close", () => {
-    for (const { reject } of waiting.values()) reject(new HostEndedFault());
-    waiting.clear();
+    pending.rejectAll(new HostEndedFault());
     for (const { lost } of listeners) lost();
   });
 
-  const ask = (order: Order, id = ++last) =>
-    new Promise<Row[]>((resolve, reject) => {
-      if (!socket.writable) return reject(new HostEndedFault());
-      waiting.set(id, { resolve, reject });
-      say(socket, { id, ...order } as Ask);
-    });
+  async function ask(order: Order, id = pending.next()): Promise<Row[]> {
+    if (!socket.writable) throw new HostEndedFault();
+    say(socket, { id, ...order } as Ask);
+    return pending.answerTo(id);
+  }
 
   /** A host that does not answer in time is taken for gone. */
   const giveUpIn = (milliseconds: number, id: number) =>
-    setTimeout(() => {
-      waiting.get(id)?.reject(new HostEndedFault());
-      waiting.delete(id);
-    }, milliseconds).unref();
+    setTimeout(() => pending.reject(id, new HostEndedFault()), milliseconds).unref();
 
   async function probe(): Promise<void> {
-    const id = ++last;
+    const id = pending.next();
     const limit = giveUpIn(PROBE_TIMEOUT, id);
     await ask({ probe: true }, id).finally(() => clearTimeout(limit));
   }
 
   /** A query that is given up is the host's to end, which says so in its answer to the query. */
   async function cancellable(query: Query, signal?: AbortSignal): Promise<Row[]> {
-    const id = ++last;
+    const id = pending.next();
     const asking = ask({ query }, id);
     const cancel = () => {
       ask({ cancel: id }).catch(() => {});

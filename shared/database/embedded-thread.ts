@@ -1,0 +1,65 @@
+/** The thread of the embedded database as seen from outside: what it is told, and what it answers. */
+import { Worker } from "node:worker_threads";
+import type { Query, Row } from "./database.ts";
+import { DatabaseFault } from "./fault.ts";
+import { openPending } from "./pending.ts";
+
+export type Job = { readonly id: number } & Order;
+export type Reply = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: SqlError });
+/** Comes unasked. */
+export type Heard = { readonly heard: true };
+export type SqlError = { readonly message: string; readonly code: string };
+
+type Order =
+  | { readonly query: Query }
+  | { readonly script: string }
+  | { readonly listen: true }
+  | { readonly close: true };
+
+export type Thread = {
+  readonly run: (order: Order) => Promise<Row[]>;
+  readonly end: () => Promise<unknown>;
+  readonly hasEnded: () => boolean;
+  /** Resolves when the database is open, which takes seconds the first time. */
+  readonly ready: Promise<unknown>;
+};
+
+/** A thread inherits no loader: when the sources run as they are, in tests, the compiled worker serves them. */
+const WORKER = new URL(
+  import.meta.url.endsWith(".ts") ? "../../dist/shared/database/embedded-worker.js" : "./embedded-worker.js",
+  import.meta.url,
+);
+
+export function startThread(folder: string, heard: () => void): Thread {
+  const worker = new Worker(WORKER, { workerData: folder });
+  const pending = openPending<Row[]>();
+  let ended = false;
+
+  worker.on("message", (reply: Reply | Heard) => {
+    if ("heard" in reply) return heard();
+    if ("rows" in reply) return pending.resolve(reply.id, reply.rows);
+    const { message, code } = reply.error;
+    pending.reject(reply.id, Object.assign(new Error(message), { code }));
+  });
+  const end = (cause: unknown) => {
+    ended = true;
+    pending.rejectAll(hasEnded(cause));
+  };
+  worker.on("error", end);
+  worker.on("exit", end);
+
+  async function run(order: Order): Promise<Row[]> {
+    if (ended) throw hasEnded();
+    const id = pending.next();
+    worker.postMessage({ id, ...order } satisfies Job);
+    return pending.answerTo(id);
+  }
+
+  const ready = run({ script: "" });
+  ready.catch(() => {});
+  return { run, end: () => worker.terminate(), hasEnded: () => ended, ready };
+}
+
+function hasEnded(cause?: unknown): DatabaseFault {
+  return new DatabaseFault("unavailable", "the embedded database ended", cause);
+}
