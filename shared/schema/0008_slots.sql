@@ -32,7 +32,8 @@ ALTER TABLE precast.entries
   ALTER COLUMN texts SET STORAGE MAIN;
 
 -- The fields that fill the slots, with their types: {"t1": ["title", "text"], "n1": ["price", "number"]}. Under "long" the
--- fields that have a value which no index holds. Kept by triggers; whoever reads slots must know the map of the same moment.
+-- fields that have a value which no index holds. Slots m1 to m4 are no columns: they are for `multiple` fields whose elements are
+-- counted (0016_value_counts.sql). Kept by triggers; whoever reads slots must know the map of the same moment.
 -- A table of its own, so that whoever writes entries waits for a change of the map, and for no other of the type.
 CREATE TABLE precast.slots (
   content_type_id integer PRIMARY KEY REFERENCES precast.content_types ON DELETE CASCADE,
@@ -86,13 +87,15 @@ $$;
 -- The fields that lists are filtered and sorted by, with the slots that each may fill: those that sort come first.
 CREATE FUNCTION precast.wanted_slots(type_id integer) RETURNS TABLE (field text, type text, candidates text[])
 LANGUAGE sql STABLE AS $$
-  SELECT field.name, field.type, CASE WHEN field.type IN ('number', 'boolean')
-    THEN ARRAY['n1', 'n2', 'n3', 'n4', 'n5', 'n6'] ELSE ARRAY['t1', 't2', 't3', 't4', 't5', 't6', 't7', 't8'] END
+  SELECT field.name, field.type, CASE WHEN field.multiple THEN ARRAY['m1', 'm2', 'm3', 'm4']
+    WHEN field.type IN ('number', 'boolean') THEN ARRAY['n1', 'n2', 'n3', 'n4', 'n5', 'n6']
+    ELSE ARRAY['t1', 't2', 't3', 't4', 't5', 't6', 't7', 't8'] END
   FROM precast.content_types AS type
   JOIN precast.slots ON slots.content_type_id = type.id
   JOIN precast.fields AS field ON field.content_type_id = type.id,
   LATERAL (SELECT field.name = ANY (type.sortable_fields) OR field.name = ltrim(type.default_sort, '-') AS sorts) AS used
-  WHERE type.id = type_id AND NOT field.multiple AND field.type NOT IN ('rich_text', 'json')
+  WHERE type.id = type_id
+    AND CASE WHEN field.multiple THEN field.type IN ('select', 'relation') ELSE field.type NOT IN ('rich_text', 'json') END
     AND (sorts OR field.name = ANY (type.filterable_fields))
     AND NOT coalesce(slots.map -> 'long' ? field.name, false)
   ORDER BY sorts DESC NULLS LAST, field.position, field.name

@@ -1,5 +1,6 @@
--- How many published entries have a value in each slot, and of fields that have few values, how many have which, and which two:
--- totals and the ends of long lists are then known without counting. Kept as the counts of types are: changes that add up.
+-- How many published entries have a value in each slot; of fields that have few values, how many have which, and which two; of
+-- `multiple` ones, how many have which element: totals and the ends of long lists are then known without counting. Kept as the
+-- counts of types are: changes that add up.
 
 -- `value` is as text, and null for the fields that are not counted by value. `fresh` is what was added since it was added up last:
 -- adding up touches that, and of the rest only the same values, so that a field with as many values as entries costs its writers
@@ -25,12 +26,18 @@ CREATE FUNCTION precast.slot_value(entry precast.entries, slot text) RETURNS tex
     WHEN 'n4' THEN entry.n4::text WHEN 'n5' THEN entry.n5::text WHEN 'n6' THEN entry.n6::text END
 $$;
 
--- The values that an entry has in the slots of a map. Inlined: the map is then taken apart once for all entries.
+-- The values that an entry has in the slots of a map, and its elements, each once. What is too long for the index of the counts is
+-- not among those. Inlined: the map is then taken apart once for all entries.
 CREATE FUNCTION precast.counted_values(entry precast.entries, map jsonb) RETURNS TABLE (slot text, value text)
 LANGUAGE sql STABLE AS $$
   SELECT held.slot, CASE WHEN held.field ->> 1 IN ('select', 'boolean', 'relation') THEN precast.slot_value(entry, held.slot) END
   FROM jsonb_each(map) AS held(slot, field)
   WHERE precast.slot_value(entry, held.slot) IS NOT NULL
+  UNION ALL
+  SELECT DISTINCT held.slot, element
+  FROM jsonb_each(map) AS held(slot, field)
+  CROSS JOIN LATERAL precast.elements(held.field ->> 1, entry.data -> (held.field ->> 0)) AS element
+  WHERE held.slot LIKE 'm_' AND octet_length(element) <= 500
 $$;
 
 -- The slots of a map that are counted in pairs, for lists with two filters: five at most, which makes ten pairs, for each is a row

@@ -3,13 +3,13 @@ import type { Column } from "../catalog.ts";
 import { type Condition, isNegated } from "../condition.ts";
 import { isTextual, sqlType } from "./column.ts";
 import type { Slots } from "./slots.ts";
-import { conditionSql, matchTest, type Place, SIGNS, timestampOperand } from "./where.ts";
+import { conditionSql, FEW, matchTest, type Place, SIGNS, timestampOperand } from "./where.ts";
 
 /**
- * A test on an entry `e`, and which index finds what passes it: one of the column, in its order, or the one of the parts of all
- * texts, which has no other use. Null where none does.
+ * A test on an entry `e`, and which index finds what passes it: one of the column, in its order; the one of the parts of all texts,
+ * which has no other use; or the one of the elements that are counted. Null where none does.
  */
-export type Test = { readonly sql: string; readonly index: "ordered" | "parts" | null };
+export type Test = { readonly sql: string; readonly index: "ordered" | "parts" | "elements" | null };
 
 /** `isForAny` says that the plan it is part of does for all values. */
 export function testOf(condition: Condition, slots: Slots, place: Place, isForAny = false): Test {
@@ -17,9 +17,24 @@ export function testOf(condition: Condition, slots: Slots, place: Place, isForAn
   if (served !== null) return { sql: isNegated(condition) ? `(${served}) IS NOT TRUE` : served, index: "ordered" };
   const slot = slots.slotOf(condition.column);
   const isFound = slot !== null && isMatch(condition) && isTextual(condition.column) && !condition.text.includes("\0");
-  if (!isFound) return { sql: conditionSql(condition, place), index: null };
+  if (!isFound) {
+    const index = elementSlot(condition, slots) === null ? null : "elements";
+    return { sql: conditionSql(condition, place), index };
+  }
   return { sql: matchSql(condition, slot, place, isForAny), index: "parts" };
 }
+
+/** The slot under which the entries that have this element are counted, and those that have not. */
+export function elementSlot(condition: Condition, slots: Slots): string | null {
+  // One entry may have several of them.
+  if (condition.kind !== "equals" || condition.values.length !== 1) return null;
+  return condition.values.every((value) => Buffer.byteLength(value) <= LONGEST)
+    ? slots.elementsOf(condition.column)
+    : null;
+}
+
+/** Bytes of an element, or of a value of a pair: longer ones are not counted (schema/0016_value_counts.sql). */
+export const LONGEST = 500;
 
 type Match = Condition & { readonly kind: "match" };
 
@@ -98,9 +113,6 @@ function equalSql({ column, values }: Condition & { kind: "equals" }, stored: st
     place,
   );
 }
-
-/** With more values than that, one text does for any number of them. */
-const FEW = 8;
 
 /**
  * Is it one of some values of the type? Those of a few are told one by one: of a list that it does not know, the planner expects

@@ -1,7 +1,7 @@
 /** How many entries match, where the database counts them as they are written (schema/0015_counts.sql, 0016_value_counts.sql). */
 import type { Column } from "../catalog.ts";
 import type { Condition } from "../condition.ts";
-import { equalsAny, storedOperand } from "./indexed.ts";
+import { elementSlot, equalsAny, LONGEST, storedOperand } from "./indexed.ts";
 import { totalOf } from "./query.ts";
 import type { Slots } from "./slots.ts";
 import type { Place } from "./where.ts";
@@ -22,7 +22,8 @@ function isEqual(condition: Condition): condition is Equals {
 }
 
 function totalOfOne(condition: Equals, slots: Slots, place: Place): string | null {
-  const slot = isCounted(condition.column) ? slots.slotOf(condition.column) : null;
+  const { column } = condition;
+  const slot = column.multiple ? elementSlot(condition, slots) : isCounted(column) ? slots.slotOf(column) : null;
   if (slot === null) return null;
   const equal = totalIn(slots, slot, operandsOf(condition), place);
   return condition.negated ? lessSql(totalOf(slots.typeId), equal) : equal;
@@ -44,14 +45,12 @@ function totalOfPairs(one: Equals, other: Equals, slots: Slots, place: Place): s
   if (first > second) return totalOfPairs(other, one, slots, place);
   if (!slots.paired.includes(first) || !slots.paired.includes(second)) return null;
   const [firsts, seconds] = [operandsOf(one), operandsOf(other)];
-  const isTooLong = [...firsts, ...seconds].some((value) => Buffer.byteLength(value) > LONGEST_PAIRED);
+  const isTooLong = [...firsts, ...seconds].some((value) => Buffer.byteLength(value) > LONGEST);
   if (isTooLong || firsts.length * seconds.length > MOST_PAIRS) return null;
   const pairs = firsts.flatMap((value) => seconds.map((another) => pairOf(value, another)));
   return totalIn(slots, `${first} ${second}`, pairs, place);
 }
 
-/** Bytes of a value: longer ones are not counted (precast.counted_pairs). */
-const LONGEST_PAIRED = 500;
 /** As many are soon looked up. */
 const MOST_PAIRS = 100;
 

@@ -32,9 +32,14 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
   const isPart = plan.conditions.length === 1 && texts.some(isFindable);
   const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.place, isPart));
   const matching = tests.map(({ sql }) => sql);
-  const stored = tests.every(({ index }) => index === "ordered") ? storedIn(plan.sort.column, slots) : null;
+  const isElement = tests.length === 1 && tests.some(({ index }) => index === "elements");
+  const passing = isElement ? matching.map(passingSql) : matching;
+  const isServed = isElement || tests.every(({ index }) => index === "ordered");
+  const stored = isServed ? storedIn(plan.sort.column, slots) : null;
   const parts =
-    stored === null ? searchedSql(statement, matching, plan) : indexedSql(statement, matching, { plan, slots, stored });
+    stored === null
+      ? searchedSql(statement, matching, plan)
+      : indexedSql(statement, matching, { plan, slots, stored, passing });
   const isForAny = stored === null ? tests.every(({ index }) => index === "parts") && isPart : isHeld(plan);
   return recurring(pageQuery(statement, parts), texts, isForAny);
 }
@@ -42,7 +47,7 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
 /** Does an index hold the list as it stands? Else it depends on the values which of several is the best to begin with. */
 function isHeld(plan: ListPlan): boolean {
   const { conditions } = plan;
-  return conditions.length === 0 || (conditions.length === 1 && isWalked(plan));
+  return conditions.length === 0 || (conditions.length === 1 && (isWalked(plan) || conditions.some(isOfElements)));
 }
 
 /** Are they all entries by their publication, those with one value of each of some fields, or those without some of one? */
@@ -53,15 +58,30 @@ function isWalked({ sort, conditions }: ListPlan): boolean {
 
 /** Each row that an index gives for it is one of those that are wanted. */
 function isFound(condition: Condition): boolean {
-  return condition.kind === "equals" && !condition.negated && condition.values.length === 1;
+  return condition.kind === "equals" && !condition.negated && condition.values.length === 1 && !isOfElements(condition);
+}
+
+function isOfElements({ column }: Condition): boolean {
+  return column.multiple;
+}
+
+/** A test that an index serves, where another gives the order: the planner is not to choose the first for a plan of the second. */
+function passingSql(test: string): string {
+  return `CASE WHEN ${test} THEN true ELSE false END`;
 }
 
 function searchedSql(statement: Statement, matching: readonly string[], { sort }: ListPlan): Parts {
   return gatheredSql(statement, fromSql(statement, matching), "e.id", sortKeys(sort));
 }
 
-/** `stored` is the column that the list is sorted by. */
-type Indexed = { readonly plan: ListPlan; readonly slots: Slots; readonly stored: string };
+type Indexed = {
+  readonly plan: ListPlan;
+  readonly slots: Slots;
+  /** The column that the list is sorted by. */
+  readonly stored: string;
+  /** The tests on what the order comes to. */
+  readonly passing: readonly string[];
+};
 
 /**
  * A list that indexes serve. Its total is found once where it is kept, and tells which end of the list is nearer as well; or where
@@ -100,30 +120,30 @@ type Cut = Omit<Parts, "total">;
 type Cutting = Indexed & { readonly total: string | null };
 
 /** A page that an index gives in its order. */
-function cutSql(statement: Statement, matching: readonly string[], { plan, slots, stored, total }: Cutting): Cut {
+function cutSql(statement: Statement, matching: readonly string[], cutting: Cutting): Cut {
+  const { plan, slots, stored, passing, total } = cutting;
   const { sort, conditions } = plan;
-  if (isRead(plan)) return { tables: [], ...readSql(statement, matching) };
+  if (isRead(plan)) return { tables: [], ...readSql(statement, passing) };
   const key: SortKey = { value: stored, direction: sort.descending ? "DESC" : "ASC" };
   const keys = sort.column.name === "published_at" ? NEWEST_FIRST : [key, ...NEWEST_FIRST];
   // From the first page no end is nearer.
   const known = (length: string | null) => (statement.offset === 0n ? null : length);
-  const placesOf = (tests: readonly string[], length: string | null) => {
-    const from = (test: string) => fromSql(statement, [...tests, test]);
-    const walk = (test: string) => idsSql(statement, [...tests, test], { keys, length });
-    if (total === null || !isWeighed(plan)) return idsSql(statement, tests, { keys, length });
+  const placesOf = (more: readonly string[], length: string | null) => {
+    const from = (test: string) => fromSql(statement, [...matching, ...more, test]);
+    const walk = (...tests: readonly string[]) => idsSql(statement, [...passing, ...more, ...tests], { keys, length });
+    if (total === null || !isWeighed(plan)) return walk();
     const offset = `${offsetSql(statement)}::float8`;
     const before = length === null ? offset : `least(${offset}, total - ${offset})`;
     return fewOrManySql(statement, { from, walk, keys, total, before, share: isNarrowed(plan) ? NARROWED : 1 });
   };
-  if (sort.column.type === "timestamp")
-    return { tables: [], ...placedSql(statement, placesOf(matching, known(total))) };
-  const valued = [...matching, `${stored} IS NOT NULL`];
+  if (sort.column.type === "timestamp") return { tables: [], ...placedSql(statement, placesOf([], known(total))) };
+  const valued = [`${stored} IS NOT NULL`];
   // What a filter lets pass has a value.
   if (conditions.some((condition) => condition.column.name === sort.column.name && !isNegated(condition)))
     return { tables: [], ...placedSql(statement, placesOf(valued, known(total))) };
   const kept = conditions.length === 0 ? keptValued(sort.column, slots) : null;
   const length = kept === null ? null : "SELECT total FROM held";
-  const before = length ?? countSql(statement, valued);
+  const before = length ?? countSql(statement, [...matching, ...valued]);
   const ids = `
   SELECT id, place FROM valued
   UNION ALL

@@ -11,6 +11,8 @@ export type Slots = {
   /** The map as the database spells it. */
   readonly map: string;
   readonly slotOf: (column: Column) => string | null;
+  /** As slotOf, for a `multiple` field whose elements are counted: it is no column. */
+  readonly elementsOf: (column: Column) => string | null;
   /** Those whose values are counted in pairs (schema/0016_value_counts.sql). */
   readonly paired: readonly string[];
 };
@@ -21,8 +23,10 @@ export type SlotBook = Map<string, Slots>;
 type StoredMap = Readonly<Record<string, readonly [field: string, type: string] | readonly string[]>>;
 
 const LONG = "long";
+/** What the slots of `multiple` fields begin with. */
+const ELEMENTS = "m";
 
-export const NO_SLOTS: Slots = { typeId: "0", map: "{}", slotOf: () => null, paired: [] };
+export const NO_SLOTS: Slots = { typeId: "0", map: "{}", slotOf: () => null, elementsOf: () => null, paired: [] };
 
 /** A row of slotsQuery; null where there is none. */
 export function readSlots(row: Row | undefined): Slots | null {
@@ -31,13 +35,15 @@ export function readSlots(row: Row | undefined): Slots | null {
   const slots = new Map(
     Object.entries(JSON.parse(map) as StoredMap)
       .filter(([slot]) => slot !== LONG)
-      .map(([slot, [field, type]]) => [`${field} ${type}`, slot]),
+      .map(([slot, [field, type]]) => [`${field} ${type} ${slot.startsWith(ELEMENTS)}`, slot]),
   );
+  const slotOf = ({ name, type }: Column, multiple: boolean) => slots.get(`${name} ${type} ${multiple}`) ?? null;
   // A field that has changed its type since the tree was built means another thing to the database.
   return {
     typeId,
     map,
-    slotOf: ({ name, type, multiple }) => (multiple ? null : (slots.get(`${name} ${type}`) ?? null)),
+    slotOf: (column) => (column.multiple ? null : slotOf(column, false)),
+    elementsOf: (column) => (column.multiple ? slotOf(column, true) : null),
     paired: JSON.parse(paired) as string[],
   };
 }

@@ -16,12 +16,18 @@ export function conditionSql(condition: Condition, place: Place): string {
 
 type Equals = Condition & { readonly kind: "equals" };
 
-/** Equality to one value as an index can find it. Null where it is no containment: numbers are equal as doubles. */
+/** With more values than that, one text does for any number of them. */
+export const FEW = 8;
+
+/** Equality to a few values as an index can find it. Null where it is no containment: numbers are equal as doubles. */
 function containmentSql({ column, values: wanted }: Equals, place: Place): string | null {
-  if (wanted.length !== 1 || !isContainable(column)) return null;
-  const value = `${place(wanted[0] as string)}::${sqlType(column)}`;
-  if (!column.multiple) return `e.data @> jsonb_build_object('${column.name}', ${value})`;
-  return `e.data @> jsonb_build_object('${column.name}', jsonb_build_array(${value})) AND ${holdsElementsSql(column)}`;
+  if (wanted.length === 0 || wanted.length > FEW || !isContainable(column)) return null;
+  const contained = wanted.map((text) => {
+    const value = `${place(text)}::${sqlType(column)}`;
+    return `e.data @> jsonb_build_object('${column.name}', ${column.multiple ? `jsonb_build_array(${value})` : value})`;
+  });
+  const any = contained.length === 1 ? contained.join() : `(${contained.join(" OR ")})`;
+  return column.multiple ? `${any} AND ${holdsElementsSql(column)}` : any;
 }
 
 function anyElementSql(condition: Condition, place: Place): string {

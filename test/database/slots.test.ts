@@ -131,6 +131,35 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await titles("filter[title][starts_with]=LAMP")).toEqual(["lampxxxx", "lamp"]);
   });
 
+  test("entries with an element are found and counted, in every order, and so are those without it", async () => {
+    const filter = (names: string) => run(`UPDATE precast.content_types SET filterable_fields = ${names}`);
+    const sorted = async (query: string) => (await titles(query)).sort();
+    const before = await titles("");
+    const long = "y".repeat(600);
+    await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
+      SELECT id, 'marks', 3, 'json' FROM precast.content_types`);
+    for (const [index, marks] of [["a", "b"], ["b", "b"], ["b", long], ["a", 5], "a"].entries())
+      await add(21 + index, { title: `mark ${index}`, marks });
+    await run("UPDATE precast.fields SET type = 'select', multiple = true WHERE name = 'marks'");
+    await filter("filterable_fields || '{marks}'");
+    expect(await titles("filter[marks]=b&sort=-title")).toEqual(["mark 2", "mark 1", "mark 0"]);
+    expect(await titles("filter[marks]=b&sort=title")).toEqual(["mark 0", "mark 1", "mark 2"]);
+    expect(await sorted("filter[marks]=b")).toEqual(["mark 0", "mark 1", "mark 2"]);
+    expect(await titles("filter[marks]=a")).toEqual(["mark 0"]);
+    expect(await titles(`filter[marks]=${long}`)).toEqual(["mark 2"]);
+    expect(await sorted("filter[marks][in]=a,b")).toEqual(["mark 0", "mark 1", "mark 2"]);
+    expect(await sorted("filter[marks][neq]=b")).toEqual([...before, "mark 3", "mark 4"].sort());
+    expect(await sorted("filter[marks][nin]=a,b")).toEqual([...before, "mark 3", "mark 4"].sort());
+    const page = await door.get("/api/v1/goods?filter[marks]=b&sort=title&per_page=2&page=2", { appKey: KEY });
+    expect(page.json).toMatchObject({ data: [{ title: "mark 2" }], meta: { total: 3, last_page: 2 } });
+    await run("UPDATE precast.fields SET multiple = false WHERE name = 'marks'");
+    expect(await titles("filter[marks]=a")).toEqual(["mark 4"]);
+    expect(await titles("filter[marks]=b")).toEqual([]);
+    await run("DELETE FROM precast.entries WHERE data ->> 'title' LIKE 'mark %'");
+    await filter("array_remove(filterable_fields, 'marks')");
+    await run("DELETE FROM precast.fields WHERE name = 'marks'");
+  });
+
   test("more fields than there are slots are filtered and sorted all the same", async () => {
     const names = Array.from({ length: 12 }, (_, index) => `field_${index}`);
     await run(`INSERT INTO precast.fields (content_type_id, name, position, type)

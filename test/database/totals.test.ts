@@ -12,15 +12,22 @@ const COUNTED =
   "SELECT content_type_id::text, count(*)::text FROM precast.entries WHERE status = 'published' GROUP BY 1";
 const KEPT = `SELECT content_type_id::text, sum(change)::text FROM precast.entry_counts
   WHERE content_type_id IN (SELECT id FROM precast.content_types) GROUP BY 1 HAVING sum(change) <> 0`;
-/** By type, field and value, of the fields that are counted by value; of others by type and field. */
+/** By type, field and value, of the fields that are counted by value or element; of others by type and field. */
 const VALUES_COUNTED = `SELECT type.id || ' ' || field.name || coalesce(' ' || value, ''), count(*)::text
   FROM precast.entries AS e JOIN precast.content_types AS type ON type.id = e.content_type_id
   JOIN precast.fields AS field ON field.content_type_id = type.id AND field.name = ANY (type.filterable_fields),
   LATERAL (SELECT CASE field.type WHEN 'select' THEN e.data ->> field.name
     WHEN 'boolean' THEN (e.data ->> field.name)::boolean::integer::text END AS value) AS read
   WHERE e.status = 'published' AND jsonb_typeof(e.data -> field.name) = CASE field.type
-    WHEN 'number' THEN 'number' WHEN 'boolean' THEN 'boolean' ELSE 'string' END
-  GROUP BY 1`;
+    WHEN 'number' THEN 'number' WHEN 'boolean' THEN 'boolean' ELSE 'string' END AND NOT field.multiple
+  GROUP BY 1
+  UNION ALL
+  SELECT type.id || ' tags ' || tag, count(DISTINCT e.id)::text
+  FROM precast.entries AS e JOIN precast.content_types AS type ON type.id = e.content_type_id
+  CROSS JOIN jsonb_array_elements_text(CASE jsonb_typeof(e.data -> 'tags') WHEN 'array' THEN e.data -> 'tags' ELSE '[]' END) AS tag
+  WHERE e.status = 'published' AND 'tags' = ANY (type.filterable_fields) AND length(tag) <= 500
+    AND NOT e.data -> 'tags' @> '[5]'
+  GROUP BY type.id, tag`;
 const VALUES_KEPT = `SELECT content_type_id || ' ' || (map -> slot ->> 0) || coalesce(' ' || value, ''), sum(change)::text
   FROM precast.value_counts JOIN precast.slots USING (content_type_id)
   WHERE map ? slot GROUP BY 1 HAVING sum(change) <> 0`;
@@ -46,6 +53,7 @@ const insert = (slug: string, status: string, ...numbers: readonly number[]) =>
 const slug = fc.constantFrom("one", "two");
 const status = fc.constantFrom("draft", "published");
 const number = fc.integer({ min: 1, max: 12 });
+const tags = fc.constantFrom(["a", "b"], ["b", "a", "b"], ["a", 5], "a", null, ["x".repeat(600), "c"]);
 const STATEMENT = fc.oneof(
   fc.tuple(slug, status, fc.uniqueArray(number, { minLength: 1 })).map(([of, as, all]) => insert(of, as, ...all)),
   fc
@@ -56,11 +64,13 @@ const STATEMENT = fc.oneof(
     WHERE id = '${idOf(one)}' AND NOT EXISTS (SELECT FROM precast.entries WHERE content_type_id = ${typeOf(to)} AND id = '${idOf(one)}')`,
   ),
   number.map((above) => `DELETE FROM precast.entries WHERE id > '${idOf(above)}'`),
-  fc.tuple(fc.constantFrom("a", "b", null), fc.constantFrom(true, false, null), number).map(([kind, open, below]) => {
-    const data = JSON.stringify({ kind, open, size: below, name: kind });
-    return `UPDATE precast.entries SET data = '${data}' WHERE id < '${idOf(below)}'`;
-  }),
-  fc.tuple(slug, fc.subarray(["kind", "open", "size", "name"])).map(([of, names]) => {
+  fc
+    .tuple(fc.constantFrom("a", "b", null), fc.constantFrom(true, false, null), tags, number)
+    .map(([kind, open, tags, below]) => {
+      const data = JSON.stringify({ kind, open, size: below, name: kind, tags });
+      return `UPDATE precast.entries SET data = '${data}' WHERE id < '${idOf(below)}'`;
+    }),
+  fc.tuple(slug, fc.subarray(["kind", "open", "size", "name", "tags"])).map(([of, names]) => {
     return `UPDATE precast.content_types SET filterable_fields = '{${names.join(",")}}' WHERE slug = '${of}'`;
   }),
   fc
@@ -76,11 +86,12 @@ const STATEMENT = fc.oneof(
 /** One that is refused is taken back, and those around it stand. */
 const alone = (statement: string) => `DO $$ BEGIN ${statement}; EXCEPTION WHEN OTHERS THEN NULL; END $$`;
 
-const TYPES = `INSERT INTO precast.content_types (app_id, slug, filterable_fields) SELECT id, slug, '{kind,open,size,name}'
+const TYPES = `INSERT INTO precast.content_types (app_id, slug, filterable_fields) SELECT id, slug, '{kind,open,size,name,tags}'
   FROM precast.apps CROSS JOIN unnest('{one,two}'::text[]) AS slug ON CONFLICT DO NOTHING;
-  INSERT INTO precast.fields (content_type_id, name, type, position)
-  SELECT id, field.name, field.type, field.position FROM precast.content_types CROSS JOIN (VALUES ('kind', 'select', 1), ('open', 'boolean', 2),
-    ('size', 'number', 3), ('name', 'text', 4)) AS field(name, type, position) ON CONFLICT DO NOTHING`;
+  INSERT INTO precast.fields (content_type_id, name, type, position, multiple)
+  SELECT id, field.name, field.type, field.position, field.name = 'tags' FROM precast.content_types CROSS JOIN (VALUES ('kind', 'select', 1),
+    ('open', 'boolean', 2), ('size', 'number', 3), ('name', 'text', 4), ('tags', 'select', 5)) AS field(name, type, position)
+  ON CONFLICT DO NOTHING`;
 
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
