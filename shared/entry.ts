@@ -3,7 +3,7 @@ import type { App, Column, Field } from "./catalog.ts";
 import type { Row } from "./database/database.ts";
 import { compact, elementsOf, membersOf } from "./raw.ts";
 import type { Shown } from "./shown.ts";
-import { readInstant, readUuid } from "./value.ts";
+import { isDate } from "./value.ts";
 
 /** What sql/column.ts's entryColumns selects: values as raw JSON text by field, timestamps as answers spell them. */
 export type EntryRow = {
@@ -69,7 +69,9 @@ function fitsMany(field: Field, value: string): boolean {
   return value.startsWith("[") && elementsOf(value.slice(1, -1)).every((element) => fits(field, element));
 }
 
-const INSTANT = /^"\d{4}-\d{2}-\d{2}T[\d:]{8}\.\d{3}\+00:00"$/;
+/** As they are stored. */
+const UUID = /^"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"$/;
+const TIME = /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}\+00:00"$/;
 
 function fits(field: Field, raw: string): boolean {
   switch (field.type) {
@@ -80,19 +82,19 @@ function fits(field: Field, raw: string): boolean {
     case "boolean":
       return raw === "true" || raw === "false";
     case "date":
-      return raw.length === 12 && isTime(raw);
+      return raw.length === 12 && isDay(raw);
     case "datetime":
-      return INSTANT.test(raw) && isTime(raw);
+      return raw[11] === "T" && TIME.test(raw.slice(12)) && isDay(raw);
     case "relation":
-      return readUuid(raw.slice(1, -1)) !== null;
+      return UUID.test(raw);
     default:
       return raw.startsWith('"');
   }
 }
 
-/** Whether the day exists, in a year that answers can spell. */
-function isTime(raw: string): boolean {
-  return raw >= '"0001' && readInstant(raw.slice(1, -1)) !== null;
+/** Does the text begin with a day that exists, in a year that answers can spell? */
+function isDay(raw: string): boolean {
+  return raw >= '"0001' && isDate(raw.slice(1, 11));
 }
 
 /** The address of a media value: `{media_base_url}/<APP_KEY>/cms/media/<file name>`. */

@@ -7,6 +7,8 @@ const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
 const DIGITS = /^\d+$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DAY = /^(\d{4})-(\d{2})-(\d{2})$/;
+/** Every month has it. */
+const PLAIN_DAY = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])$/;
 const INSTANT =
   /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d+))?)?(?:Z|([+\- ])([01]\d|2[0-3]):([0-5]\d))?$/;
 
@@ -56,7 +58,7 @@ export function readDay(text: string): number | null {
 
 /** Is it a day that exists, as `YYYY-MM-DD`? */
 export function isDate(text: string): boolean {
-  return readMidnight(text) !== null;
+  return PLAIN_DAY.test(text) || readMidnight(text) !== null;
 }
 
 function readMidnight(text: string): number | null {
