@@ -1,10 +1,11 @@
 /** The queries of lists: a page in its order and the total, by indexes wherever they serve. */
-import { type Condition, isNegated } from "../condition.ts";
+import { isNegated } from "../condition.ts";
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
 import { fewOrManySql } from "./few-or-many.ts";
 import { isFindable, storedIn, testOf, textsIn } from "./indexed.ts";
 import { keptTotal, keptValued } from "./kept-total.ts";
+import { isForAny, isRead, isWeighed, walkedShare } from "./list-way.ts";
 import { type List, nearerEndSql } from "./nearer-end.ts";
 import { keysSql, NEWEST_FIRST, type SortKey, sortKeys } from "./order.ts";
 import {
@@ -40,29 +41,8 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
     stored === null
       ? searchedSql(statement, matching, plan)
       : indexedSql(statement, matching, { plan, slots, stored, passing });
-  const isForAny = stored === null ? tests.every(({ index }) => index === "parts") && isPart : isHeld(plan);
-  return recurring(pageQuery(statement, parts), texts, isForAny);
-}
-
-/** Does an index hold the list as it stands? Else it depends on the values which of several is the best to begin with. */
-function isHeld(plan: ListPlan): boolean {
-  const { conditions } = plan;
-  return conditions.length === 0 || (conditions.length === 1 && (isWalked(plan) || conditions.some(isOfElements)));
-}
-
-/** Are they all entries by their publication, those with one value of each of some fields, or those without some of one? */
-function isWalked({ sort, conditions }: ListPlan): boolean {
-  if (sort.column.name !== "published_at") return false;
-  return conditions.every(isFound) || (conditions.length === 1 && conditions.some(isNegated));
-}
-
-/** Each row that an index gives for it is one of those that are wanted. */
-function isFound(condition: Condition): boolean {
-  return condition.kind === "equals" && !condition.negated && condition.values.length === 1 && !isOfElements(condition);
-}
-
-function isOfElements({ column }: Condition): boolean {
-  return column.multiple;
+  const isOnePlan = stored === null ? tests.every(({ index }) => index === "parts") && isPart : isForAny(plan);
+  return recurring(pageQuery(statement, parts), texts, isOnePlan);
 }
 
 /** A test that an index serves, where another gives the order: the planner is not to choose the first for a plan of the second. */
@@ -101,20 +81,6 @@ function indexedSql(statement: Statement, matching: readonly string[], indexed: 
   };
 }
 
-/** May both a filter and the order find the page, so that it depends on the total which is the better? */
-function isWeighed(plan: ListPlan): boolean {
-  return plan.conditions.some(({ column }) => column.name !== plan.sort.column.name) && !isWalked(plan);
-}
-
-/** How much of an order a condition leaves is not known: this is right to a few times as much. */
-const NARROWED = 1 / 8;
-
-/** Does the walk go through less than the whole order: a part of it, or the entries with one value, whose index has it as well? */
-function isNarrowed({ sort, conditions }: ListPlan): boolean {
-  const isNewestFirst = sort.column.name === "published_at";
-  return conditions.some((one) => one.column.name === sort.column.name || (isNewestFirst && isFound(one)));
-}
-
 type Cut = Omit<Parts, "total">;
 /** `total` is SQL of one row `total`, or null where it is not found first. */
 type Cutting = Indexed & { readonly total: string | null };
@@ -134,7 +100,7 @@ function cutSql(statement: Statement, matching: readonly string[], cutting: Cutt
     if (total === null || !isWeighed(plan)) return walk();
     const offset = `${offsetSql(statement)}::float8`;
     const before = length === null ? offset : `least(${offset}, total - ${offset})`;
-    return fewOrManySql(statement, { from, walk, keys, total, before, share: isNarrowed(plan) ? NARROWED : 1 });
+    return fewOrManySql(statement, { from, walk, keys, total, before, share: walkedShare(plan) });
   };
   if (sort.column.type === "timestamp") return { tables: [], ...placedSql(statement, placesOf([], known(total))) };
   const valued = [`${stored} IS NOT NULL`];
@@ -155,11 +121,6 @@ function cutSql(statement: Statement, matching: readonly string[], cutting: Cutt
     ],
     ...placedSql(statement, ids),
   };
-}
-
-/** Whether an index holds the first page and nothing before it: then its rows are read as they are found. */
-function isRead(plan: ListPlan): boolean {
-  return plan.page === 1n && isWalked(plan);
 }
 
 function readSql(statement: Statement, matching: readonly string[]): Omit<Cut, "tables"> {
