@@ -144,6 +144,8 @@ export async function openLedger(
       sent = await outbox.send();
     }
     if (!sent) sendSoon(RETRY_AFTER);
+    // What was counted meanwhile may have come to its time, and found that something was being sent.
+    else if (page !== null) sendSoon(SEND_AFTER);
   }
 
   /** Shows that we live, and looks who does not. */

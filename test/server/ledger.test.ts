@@ -259,6 +259,23 @@ describe("the ledger", () => {
     expect((await usage(store)).map((row) => (row as string[])[4])).toEqual(["3", "3", "3", "3", "3"]);
   });
 
+  test("sends what is counted while a batch takes longer than until the next", async () => {
+    const ledger = await open(store, "slow");
+    const waiting = sql(
+      "SELECT 1::text FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%precast.usage_batches%'",
+    );
+    await store.database.transaction("write", async (session) => {
+      await session.query(sql("LOCK TABLE precast.usage_batches IN EXCLUSIVE MODE"));
+      await ledger.count(count("a"));
+      await until("the batch to wait", async () => (await store.database.query(waiting)).length === 1);
+      await ledger.count(count("b"));
+      // The next batch would be sent a second later: that has to come while the first still waits.
+      await sleep(1_200);
+    });
+    await until("both to be sent", async () => (await usage(store)).length === 2);
+    await ledger.close();
+  });
+
   test("forgets batches a day after their journals were removed, and no others", async () => {
     await store.database.execute(`INSERT INTO precast.usage_batches (id, removed_at) VALUES
       ('${randomUUID()}', now() - interval '25 hours'), ('${randomUUID()}', now() - interval '23 hours'), ('${randomUUID()}', NULL)`);
