@@ -50,6 +50,13 @@ async function usage(store: Store): Promise<unknown[]> {
   );
 }
 
+/** How many are being written and wait for somebody else. */
+async function batchesThatWait(store: Store): Promise<number> {
+  const waiting =
+    "SELECT 1::text FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%precast.usage_batches%'";
+  return (await store.database.query(sql(waiting))).length;
+}
+
 describe("the ledger", () => {
   let server: TestServer;
   let store: Store;
@@ -243,16 +250,13 @@ describe("the ledger", () => {
     await first.close();
 
     const ledgers = await Promise.all([open(store, "both", { errors }), open(store, "both", { errors })]);
-    const waiting = sql(
-      "SELECT 1::text FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%precast.usage_batches%'",
-    );
     await store.database.transaction("write", async (session) => {
       await session.query(sql("UPDATE precast.usage SET count = count WHERE app_key = 'c'"));
       const orders = [apps, [...apps].reverse()];
       await Promise.all(
         ledgers.flatMap((ledger, index) => (orders[index] ?? []).map((app) => ledger.count(count(app)))),
       );
-      await until("both to wait", async () => (await store.database.query(waiting)).length === 2);
+      await until("both to wait", async () => (await batchesThatWait(store)) === 2);
     });
     await Promise.all(ledgers.map((ledger) => ledger.close()));
     expect(errors).toEqual([]);
@@ -261,13 +265,10 @@ describe("the ledger", () => {
 
   test("sends what is counted while a batch takes longer than until the next", async () => {
     const ledger = await open(store, "slow");
-    const waiting = sql(
-      "SELECT 1::text FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%precast.usage_batches%'",
-    );
     await store.database.transaction("write", async (session) => {
       await session.query(sql("LOCK TABLE precast.usage_batches IN EXCLUSIVE MODE"));
       await ledger.count(count("a"));
-      await until("the batch to wait", async () => (await store.database.query(waiting)).length === 1);
+      await until("the batch to wait", async () => (await batchesThatWait(store)) === 1);
       await ledger.count(count("b"));
       // The next batch would be sent a second later: that has to come while the first still waits.
       await sleep(1_200);
