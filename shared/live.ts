@@ -1,15 +1,15 @@
 /** Answers a plan from the database: rows become a body, or the refusal that the content itself gives. */
 import { type Body, bodyOf } from "./answer.ts";
-import { catalogBody, entryBody, listBody, schemaBody } from "./body.ts";
-import { type App, findType } from "./catalog.ts";
+import { catalogBody, listBody, schemaBody } from "./body.ts";
+import type { App } from "./catalog.ts";
 import type { Query, Row, Session } from "./database/database.ts";
 import { DatabaseFault } from "./database/fault.ts";
-import { type EntryRow, type Populated, readEntryRow, renderEntry, valueIn } from "./entry.ts";
+import { readEntryRow, renderEntry } from "./entry.ts";
+import { type Found, findEntries } from "./live-entries.ts";
 import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./plan.ts";
-import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
-import { shownOfEntry } from "./shown.ts";
+import { type Refusal, typeNotFound } from "./refusal.ts";
 import { listQuery } from "./sql/list-query.ts";
-import { entryCountsQuery, entryQuery, slotsQuery, typesOf } from "./sql/query.ts";
+import { entriesQuery, entryCountsQuery, slotsQuery, typesOf } from "./sql/query.ts";
 import { searchQuery } from "./sql/search-query.ts";
 import { NO_SLOTS, readSlots, remember, type SlotBook, type Slots } from "./sql/slots.ts";
 
@@ -24,7 +24,7 @@ export function queryOf(app: App, plan: Plan, slots: Slots): Query | null {
     case "search":
       return pageQuery(app, plan, slots);
     case "entry":
-      return entryQuery(app.key, plan);
+      return entriesQuery(app.key, plan, [plan.id]);
   }
 }
 
@@ -36,10 +36,10 @@ type Written = { readonly app: App; readonly slots: Slots; readonly query: Query
 /** A plan that is answered again has its query still. */
 const written = new WeakMap<Plan, Written>();
 
-function writtenQuery(app: App, plan: EntryPlan | ListPlan | SearchPlan, slots: Slots): Query {
+function writtenQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
   const before = written.get(plan);
   if (before?.app === app && before.slots === slots) return before.query;
-  const query = plan.kind === "entry" ? entryQuery(app.key, plan) : pageQuery(app, plan, slots);
+  const query = pageQuery(app, plan, slots);
   written.set(plan, { app, slots, query });
   return query;
 }
@@ -61,24 +61,29 @@ export function typesIn(plan: Plan): readonly string[] | null {
 /** The answer as it was at one moment, with the edition of what is in it at that moment (editionQuery); null where it has none. */
 export type Answered = { readonly body: Body; readonly edition: string | null };
 
-type Found = { readonly text: string; readonly edition: string | null };
-
 export async function answerLive(
   session: Pick<Session, "query">,
   app: App,
   plan: Plan,
   book: SlotBook,
 ): Promise<Answered | Refusal> {
-  const found = await readAnswer(session, app, plan, book);
+  return answeredOf(await find(session, app, plan, book));
+}
+
+/** Answers plans that ask for entries in the same way (EntriesAsked), in their order, as they were at one moment. */
+export async function answerEntries(
+  session: Pick<Session, "query">,
+  app: App,
+  plans: readonly EntryPlan[],
+): Promise<readonly (Answered | Refusal)[]> {
+  return (await findEntries(session, app, plans)).map(answeredOf);
+}
+
+function answeredOf(found: Found | Refusal): Answered | Refusal {
   return "code" in found ? found : { body: bodyOf(found.text), edition: found.edition };
 }
 
-async function readAnswer(
-  session: Pick<Session, "query">,
-  app: App,
-  plan: Plan,
-  book: SlotBook,
-): Promise<Found | Refusal> {
+async function find(session: Pick<Session, "query">, app: App, plan: Plan, book: SlotBook): Promise<Found | Refusal> {
   switch (plan.kind) {
     case "catalog":
       return { text: catalogBody(app, countsOf(await session.query(entryCountsQuery(app.key)))), edition: null };
@@ -88,7 +93,7 @@ async function readAnswer(
     case "search":
       return answerList(app, plan, await queryPage(session, app, plan, book));
     case "entry":
-      return answerEntry(app, plan, await session.query(writtenQuery(app, plan, NO_SLOTS)));
+      return (await findEntries(session, app, [plan]))[0] ?? typeNotFound();
   }
 }
 
@@ -140,36 +145,4 @@ function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[])
   const [total, edition = null] = (first[0] ?? "").split(" ");
   const meta = { page: plan.page, perPage: plan.perPage, total: Number(total) };
   return { text: listBody(items, meta, plan.kind === "search" ? plan.query : undefined), edition };
-}
-
-/** Where the query of an entry tells it. */
-const EDITION = 7;
-
-function answerEntry(app: App, plan: EntryPlan, rows: readonly Row[]): Found | Refusal {
-  const first = rows[0];
-  if (first === undefined) return typeNotFound();
-  const found = readEntryRow(first, 1);
-  if (found === null) return entryNotFound();
-  if (plan.refusal !== null) return plan.refusal;
-  const text = entryBody(renderEntry(app, plan.shown, found, populatedOf(app, plan, found, rows)));
-  return { text, edition: first[EDITION] ?? null };
-}
-
-/**
- * What stands for the UUIDs of the relations that are to be populated. A `multiple` relation in which the entry holds no array
- * stays `null`.
- */
-function populatedOf(app: App, plan: EntryPlan, found: EntryRow, rows: readonly Row[]): Populated {
-  const populated = new Map<string, string>();
-  for (const field of plan.populate) {
-    const target = findType(app, field.target ?? "");
-    const entries = rows
-      .filter((row) => row[0] === field.name)
-      .map((row) => readEntryRow(row, 1))
-      .filter((entry) => entry !== null);
-    const texts = target === undefined ? [] : entries.map((entry) => renderEntry(app, shownOfEntry(target), entry));
-    if (!field.multiple) populated.set(field.name, texts[0] ?? "null");
-    else if (valueIn(field, found) !== "null") populated.set(field.name, `[${texts.join(",")}]`);
-  }
-  return populated;
 }

@@ -15,7 +15,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/sql\//],
   [/^shared\/settings\//],
   [/^shared\/(config|apps|lock|machine)\.ts$/, /^shared\/(database|schema)\//],
-  [/^shared\/(live|reading|respond)\.ts$/],
+  [/^shared\/(live|live-entries|reading|respond)\.ts$/],
   [/^server\/log\/redaction\.ts$/],
   [/^server\/(http|ledger|live)\//],
   [/^server\/(tree|log|admin|memory)\//],

@@ -5,13 +5,14 @@ import { schemaBody } from "../../shared/body.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import { type Answered, answerLive } from "../../shared/live.ts";
+import { type Answered, answerEntries, answerLive } from "../../shared/live.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { DATABASE_UNAVAILABLE, OVERLOADED, type Refusal } from "../../shared/refusal.ts";
 import type { Sources } from "../../shared/respond.ts";
 import type { SlotBook } from "../../shared/sql/slots.ts";
 import { type LiveState, openChoice } from "./choice.ts";
 import { type Edition, openEditions } from "./editions.ts";
+import { openEntryLoader } from "./entry-loader.ts";
 import { answerKept, type Keeper } from "./kept.ts";
 import { keyOf } from "./key.ts";
 import { kindOf } from "./kind.ts";
@@ -48,6 +49,14 @@ export function openLive(database: Database, options: LiveOptions): Live {
     ask: (controller, run, left) => ask(controller, null, run, left),
     limit: queryTimeout,
     instead: () => refuseAtOnce(null),
+  });
+  const loadEntry = openEntryLoader({
+    load: (controller, app, plans, left) => {
+      const [plan] = plans;
+      const kind = plan === undefined ? null : kindIn(app, plan);
+      return ask(controller, kind, (session) => answerEntries(session, app, plans), left);
+    },
+    limit: queryTimeout,
   });
   const slots: SlotBook = new Map();
   /** Keys that no app had when the database was last asked. */
@@ -99,12 +108,15 @@ export function openLive(database: Database, options: LiveOptions): Live {
     const app = sameApp(asking);
     const key = `${app.key} ${keyOf(plan)}`;
     const deadline = performance.now() + queryTimeout;
-    const kind = `${app.key} ${kindOf(plan)}`;
-    const work = (controller: AbortController) => {
-      const left = Math.max(0, deadline - performance.now());
-      return ask(controller, kind, (session) => answerLive(session, app, plan, slots), left);
-    };
-    const answer = (edition?: Edition) => answers(`${key} ${edition}`, app, gone, work, () => refuseAtOnce(kind));
+    const kind = kindIn(app, plan);
+    const left = () => Math.max(0, deadline - performance.now());
+    const instead = () => refuseAtOnce(kind);
+    const work = (controller: AbortController) =>
+      ask(controller, kind, (session) => answerLive(session, app, plan, slots), left());
+    const answer = async (edition?: Edition) =>
+      plan.kind === "entry"
+        ? (instead() ?? loadEntry(app, plan, left(), gone))
+        : answers(`${key} ${edition}`, app, gone, work, instead);
     return answerKept(keeper, { app, plan, key, answer, readEdition: (slugs) => editions(app.key, slugs, gone) });
   }
 
@@ -115,6 +127,10 @@ export function openLive(database: Database, options: LiveOptions): Live {
 
 /** Milliseconds for which those who were refused are expected again. */
 const CROWD = 1_000;
+
+function kindIn(app: App, plan: Plan): string {
+  return `${app.key} ${kindOf(plan)}`;
+}
 
 const MAX_STRANGERS = 10_000;
 

@@ -87,6 +87,12 @@ export function entryColumns(withRichText: boolean): string {
     .join(", ")}`;
 }
 
+/** The same columns in a row that stands for no entry. */
+export function noEntryColumns(): string {
+  const names = ["id", "data", "rich", "published_at", "created_at", "updated_at"];
+  return names.map((name) => `NULL::text AS ${name}`).join(", ");
+}
+
 function timestampText(name: string): string {
   return `to_char(e.${name} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`;
 }

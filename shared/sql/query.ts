@@ -5,7 +5,7 @@
 import type { Field } from "../catalog.ts";
 import type { Query, Value } from "../database/database.ts";
 import type { EntryPlan } from "../plan.ts";
-import { entryColumns } from "./column.ts";
+import { entryColumns, noEntryColumns } from "./column.ts";
 import type { Place } from "./where.ts";
 
 /** Collects the values of a statement and gives their places. */
@@ -16,29 +16,36 @@ export function collectValues(...first: Value[]): Values {
   return { all, place: (value) => `$${all.push(value)}` };
 }
 
+/** What plans have in common that one query can answer. */
+export type EntriesAsked = Pick<EntryPlan, "type" | "populate">;
+
 /** The published types of the app `$1`. */
 const TYPES_OF_APP = `precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
   WHERE app.key = $1`;
 
 /**
- * One entry and the entries it names: rows of [field, id, data, rich, …, edition]; the entry itself comes first, with the field ''
- * and the edition of all types. No row when the type is gone, one row without an id when the entry is.
+ * Entries by their UUIDs and the entries that they name: rows of [place, field, id, data, rich, …, edition], the places counted
+ * from 1. The first row has the place 0 and, alone, the edition of all types; an entry comes before those it names, with the field ''.
+ * No row when the type is gone. All is of one moment.
  */
-export function entryQuery(appKey: string, plan: EntryPlan): Query {
-  const values = collectValues(appKey, plan.type.slug, plan.id, typesOf(plan));
-  const related = plan.populate.map((field, index) => relatedSql(field, index + 1, values));
+export function entriesQuery(appKey: string, { type, populate }: EntriesAsked, ids: readonly string[]): Query {
+  const values = collectValues(appKey, type.slug, ids, typesOf({ type, populate }));
+  const related = populate.map((field, index) => relatedSql(field, index + 1, values));
   const text = `WITH types AS MATERIALIZED (
   SELECT type.id, type.slug FROM ${TYPES_OF_APP} AND type.slug = ANY ($4::text[])),
-main AS MATERIALIZED (SELECT e.* FROM precast.entries AS e WHERE ${publishedIn("$2")} AND e.id = $3::uuid)
-SELECT field, id, data, rich, published_at, created_at, updated_at, edition FROM (
-  SELECT '' AS field, 0 AS step, 0 AS place, ${entryColumns(true)}, (SELECT ${EDITION} FROM types AS type) AS edition
-  FROM types LEFT JOIN main AS e ON true WHERE types.slug = $2${related.join("")}
-) AS found ORDER BY step, place`;
+main AS MATERIALIZED (
+  SELECT asked.place AS asked, e.* FROM unnest($3::uuid[]) WITH ORDINALITY AS asked(id, place)
+  JOIN precast.entries AS e ON e.id = asked.id AND ${publishedIn("$2")})
+SELECT asked::text, field, id, data, rich, published_at, created_at, updated_at, edition FROM (
+  SELECT 0 AS asked, '' AS field, 0 AS step, 0 AS place, ${noEntryColumns()}, (SELECT ${EDITION} FROM types AS type) AS edition
+  FROM types WHERE types.slug = $2
+  UNION ALL
+  SELECT asked, '', 0, 0, ${entryColumns(true)}, NULL FROM main AS e${related.join("")}
+) AS found ORDER BY asked, step, place`;
   return { text, values: values.all, recurs: "any" };
 }
-
 /** The slugs of the types whose entries are in the answer. */
-export function typesOf({ type, populate }: EntryPlan): readonly string[] {
+export function typesOf({ type, populate }: EntriesAsked): readonly string[] {
   return [type.slug, ...populate.map(({ target }) => target ?? "")];
 }
 
@@ -48,7 +55,7 @@ function relatedSql(field: Field, step: number, values: Values): string {
     : `(VALUES (main.data -> '${field.name}', 1))`;
   return `
   UNION ALL
-  SELECT '${field.name}', ${step}, reference.place, ${entryColumns(true)}, NULL
+  SELECT main.asked, '${field.name}', ${step}, reference.place, ${entryColumns(true)}, NULL
   FROM main CROSS JOIN LATERAL ${references} AS reference(id, place)
   CROSS JOIN LATERAL (
     SELECT * FROM precast.entries AS e WHERE ${publishedIn(values.place(field.target))}
