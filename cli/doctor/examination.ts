@@ -9,6 +9,7 @@ import { deadRowsCheck } from "./checks/dead-rows.ts";
 import { filtersCheck } from "./checks/filters.ts";
 import { indexesCheck } from "./checks/indexes.ts";
 import { journalsCheck } from "./checks/journals.ts";
+import { rangesCheck } from "./checks/ranges.ts";
 import { removalsCheck } from "./checks/removals.ts";
 import { savingsCheck } from "./checks/savings.ts";
 import { serverCheck } from "./checks/server.ts";
@@ -29,6 +30,7 @@ const CHECKS: readonly Check[] = [
   serverCheck,
   timeoutsCheck,
   slotsCheck,
+  rangesCheck,
   filtersCheck,
   savingsCheck,
   journalsCheck,

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { deadRowsCheck } from "../../cli/doctor/checks/dead-rows.ts";
 import { filtersCheck } from "../../cli/doctor/checks/filters.ts";
+import { rangesCheck } from "../../cli/doctor/checks/ranges.ts";
 import { removalsCheck } from "../../cli/doctor/checks/removals.ts";
 import { serverCheck } from "../../cli/doctor/checks/server.ts";
 import { slotsCheck } from "../../cli/doctor/checks/slots.ts";
@@ -76,6 +77,29 @@ test("a field without a slot is advice where lists are sorted by it, and its rea
   expect(found[1]?.problem).toMatch(/text too long for an index/);
   // Nobody else's.
   expect(found[1]?.remedy).toContain("UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = 7");
+});
+
+test("a range among entries with one value is told of where many have it, the field first whose values have the most", () => {
+  const type = { ...size(20_000), typeId: "7", ranged: [{ name: "price", slot: "n1" }], indexes: ["entries_by_t2"] };
+  const judge = (entries: number, indexes = type.indexes) => {
+    const valued = [
+      { name: "shelf", slot: "t2", entries: 999 },
+      { name: "topic", slot: "t3", entries: 1_000 },
+      { name: "author", slot: "t4", entries },
+    ];
+    return rangesCheck.judge([{ ...type, indexes, valued }]);
+  };
+  const [found, ...others] = judge(5_000);
+  expect(others).toEqual([]);
+  expect(found?.kind).toBe("information");
+  expect(found?.problem).toMatch(/one value \(author, topic\) and a range \(price\) .* about 5,000 of author\.$/);
+  expect(found?.remedy).toContain("entries_of_7_by_t4_n1 ON precast.entries (t4, n1) WHERE content_type_id = 7 AND");
+  // That one is made; then all are.
+  expect(judge(5_000, ["entries_of_7_by_t4_n1"])[0]?.remedy).toContain("entries_of_7_by_t3_n1");
+  expect(judge(5_000, ["entries_of_7_by_t4_n1", "entries_of_7_by_t3_n1"])).toEqual([]);
+  expect(rangesCheck.judge([{ ...type, ranged: [], valued: [{ name: "topic", slot: "t3", entries: 5_000 }] }])).toEqual(
+    [],
+  );
 });
 
 describe("a table", () => {

@@ -1,0 +1,117 @@
+/** Ranges among the entries with one value of another field: their total reads all that have the value. */
+import { type Column, findColumn } from "../../../shared/catalog.ts";
+import { type Database, sql } from "../../../shared/database/database.ts";
+import { slotsQuery } from "../../../shared/sql/query.ts";
+import { readSlots, type Slots } from "../../../shared/sql/slots.ts";
+import { formatCount } from "../../terminal/format.ts";
+import { defineCheck, LARGE, type Patient, type TypeSize } from "../check.ts";
+import type { Finding } from "../finding.ts";
+
+export const rangesCheck = defineCheck({
+  name: "ranges",
+  gather: readTypes,
+  judge: (types) => types.flatMap(findingsOf),
+});
+
+type Held = { readonly name: string; readonly slot: string };
+/** A field with few values, and how many entries have each, on average. */
+type Valued = Held & { readonly entries: number };
+type TypeRanges = TypeSize & {
+  readonly typeId: string;
+  readonly valued: readonly Valued[];
+  readonly ranged: readonly Held[];
+  /** The indexes of two fields that are there. */
+  readonly indexes: readonly string[];
+};
+
+/** Fewer are read in a part of a millisecond. */
+const MANY = 1_000;
+
+async function readTypes({ database, types }: Patient): Promise<TypeRanges[]> {
+  const found: TypeRanges[] = [];
+  for (const size of types) {
+    if (size.entries < LARGE) continue;
+    const [row] = await database.query(slotsQuery(size.app.key, size.type.slug));
+    const slots = readSlots(row);
+    if (slots !== null) found.push({ ...size, ...(await readRanges(database, size, slots)) });
+  }
+  return found;
+}
+
+async function readRanges(
+  database: Database,
+  { type }: TypeSize,
+  slots: Slots,
+): Promise<Omit<TypeRanges, keyof TypeSize>> {
+  const { typeId } = slots;
+  const columns = type.filterable_fields.map((name) => findColumn(type, name)).filter((column) => column !== undefined);
+  const held = (types: readonly Column["type"][]): Held[] =>
+    columns
+      .filter((column) => types.includes(column.type))
+      .map((column) => ({ name: column.name, slot: slots.slotOf(column) ?? "" }))
+      .filter(({ slot }) => slot !== "");
+  const sizes = await readSizes(database, typeId);
+  return {
+    typeId,
+    valued: held(["select", "relation"]).map((one) => ({ ...one, entries: sizes.get(one.slot) ?? 0 })),
+    ranged: held(["number", "date", "datetime"]),
+    indexes: await readIndexes(database),
+  };
+}
+
+/** How many entries have each value of a slot, on average. */
+async function readSizes(database: Database, typeId: string): Promise<Map<string, number>> {
+  const rows = await database.query(
+    sql(
+      `SELECT slot, avg(entries)::bigint::text FROM (
+  SELECT slot, sum(change) AS entries FROM precast.value_counts
+  WHERE content_type_id = $1::integer AND value IS NOT NULL GROUP BY slot, value HAVING sum(change) > 0) AS held
+GROUP BY slot`,
+      [typeId],
+    ),
+  );
+  return new Map(rows.map(([slot, entries]) => [slot as string, Number(entries)]));
+}
+
+async function readIndexes(database: Database): Promise<string[]> {
+  const rows = await database.query(
+    sql("SELECT indexname::text FROM pg_indexes WHERE schemaname = 'precast' AND tablename = 'entries'"),
+  );
+  return rows.map(([name]) => name as string);
+}
+
+type Pair = { readonly valued: Valued; readonly ranged: Held; readonly index: string };
+
+function findingsOf(type: TypeRanges): Finding[] {
+  const pairs = pairsOf(type);
+  const [largest] = pairs;
+  return largest === undefined ? [] : [findingOf(type, pairs, largest)];
+}
+
+/** Those without an index of their own; first those whose values have the most entries. */
+function pairsOf({ typeId, valued, ranged, indexes }: TypeRanges): Pair[] {
+  const many = valued.filter(({ entries }) => entries >= MANY).sort((a, b) => b.entries - a.entries);
+  const pairs = many.flatMap((one) =>
+    ranged.map((other) => ({ valued: one, ranged: other, index: `entries_of_${typeId}_by_${one.slot}_${other.slot}` })),
+  );
+  return pairs.filter(({ index }) => !indexes.includes(index));
+}
+
+function findingOf(
+  { app, type, typeId }: TypeRanges,
+  pairs: readonly Pair[],
+  { valued, ranged, index }: Pair,
+): Finding {
+  const names = (held: readonly Held[]) => [...new Set(held.map(({ name }) => name))].join(", ");
+  const [equal, within] = [names(pairs.map((pair) => pair.valued)), names(pairs.map((pair) => pair.ranged))];
+  // Of one type, and without its number in the key: PostgreSQL makes no use of a column that the condition of an index knows already.
+  const statement = `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${index} ON precast.entries (${valued.slot}, ${ranged.slot}) WHERE content_type_id = ${typeId} AND status = 'published' AND ${valued.slot} IS NOT NULL AND ${ranged.slot} IS NOT NULL`;
+  return {
+    kind: "information",
+    subject: `${app.key}/${type.slug}: a value of one field and a range of another`,
+    problem: `The total of entries with one value (${equal}) and a range (${within}) reads all that have the value: about ${formatCount(valued.entries)} of ${valued.name}.`,
+    gain: "It reads those in the range alone.",
+    remedy: `If clients ask for that, make an index of the two fields, as for ${valued.name} and ${ranged.name}: ${statement}. Writers go on meanwhile; every write of the type keeps it from then on. Drop it when one of them leaves filterable_fields.`,
+    fix: null,
+  };
+}
