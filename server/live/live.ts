@@ -1,15 +1,15 @@
 /** Answers from the database while the server runs: bounded, shared by those who ask the same, and given up in time. */
 import { type Body, bodyOf } from "../../shared/answer.ts";
-import { type AppDefaults, readApp } from "../../shared/apps.ts";
+import type { AppDefaults } from "../../shared/apps.ts";
 import { schemaBody } from "../../shared/body.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
 import { type Answered, answerEntries, answerLive } from "../../shared/live.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { DATABASE_UNAVAILABLE, OVERLOADED, type Refusal } from "../../shared/refusal.ts";
 import type { Sources } from "../../shared/respond.ts";
 import type { SlotBook } from "../../shared/sql/slots.ts";
+import { openApps } from "./apps.ts";
 import { type LiveState, openChoice } from "./choice.ts";
 import { type Edition, openEditions } from "./editions.ts";
 import { openEntryLoader } from "./entry-loader.ts";
@@ -43,7 +43,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
     openSource(database, options),
     replicas.map((replica) => ({ source: openSource(replica.database, options), standing: replica.standing })),
   );
-  const apps = openSingleFlight<App | null>();
+  const findApp = openApps({ ask: (controller, run) => ask(controller, null, run), defaults: options });
   const answers = openSingleFlight<Answered | Refusal>();
   const editions = openEditions({
     ask: (controller, run, left) => ask(controller, null, run, left),
@@ -59,8 +59,6 @@ export function openLive(database: Database, options: LiveOptions): Live {
     limit: queryTimeout,
   });
   const slots: SlotBook = new Map();
-  /** Keys that no app had when the database was last asked. */
-  const strangers = new Set<string>();
   const sameApp = openSameApps();
   let refusedAt = Number.NEGATIVE_INFINITY;
 
@@ -84,21 +82,6 @@ export function openLive(database: Database, options: LiveOptions): Live {
       return await sources.ask(controller, kind, run);
     } finally {
       clearTimeout(limit);
-    }
-  }
-
-  async function findApp(key: string, gone: AbortSignal): Promise<App | null> {
-    try {
-      const app = await apps(key, null, gone, (controller) =>
-        ask(controller, null, (session) => readApp(session, key, options)),
-      );
-      if (app === null) remember(strangers, key);
-      else strangers.delete(key);
-      return app;
-    } catch (error) {
-      // A key that was wrong a minute ago is still wrong while the database is away.
-      if (error instanceof DatabaseFault && strangers.has(key)) return null;
-      throw error;
     }
   }
 
@@ -130,11 +113,4 @@ const CROWD = 1_000;
 
 function kindIn(app: App, plan: Plan): string {
   return `${app.key} ${kindOf(plan)}`;
-}
-
-const MAX_STRANGERS = 10_000;
-
-function remember(keys: Set<string>, key: string): void {
-  if (keys.size >= MAX_STRANGERS) keys.clear();
-  keys.add(key);
 }
