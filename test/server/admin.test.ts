@@ -3,7 +3,16 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { holdPort, openEmbeddedPlace, openPlace, type Place, type Served, SHOP, shop } from "../support/cli.ts";
+import {
+  AWAY_URL,
+  holdPort,
+  openEmbeddedPlace,
+  openPlace,
+  type Place,
+  type Served,
+  SHOP,
+  shop,
+} from "../support/cli.ts";
 import { ask, ENGINES, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
@@ -29,11 +38,7 @@ afterAll(async () => {
   await store.close();
 });
 
-async function away() {
-  const held = await holdPort();
-  await held.release();
-  return { DATABASE_URL: `postgres://nobody@127.0.0.1:${held.port}/none` };
-}
+const AWAY = { DATABASE_URL: AWAY_URL };
 
 async function start(line = "", env: Record<string, string> = {}, where = place) {
   const server = await where.serve(`--admin-port 0 ${line}`, env);
@@ -55,7 +60,7 @@ describe("readiness", () => {
   });
 
   test("is degraded without the database: what is free is still answered", async () => {
-    const { get, server } = await start("", await away());
+    const { get, server } = await start("", AWAY);
     const { status, json } = await get("/readyz");
     const database = { ready: false, error: expect.stringContaining("ECONNREFUSED") };
     expect([status, json]).toEqual([200, { status: "degraded", draining: false, tree: READY_TREE, database }]);
@@ -76,7 +81,7 @@ describe("readiness", () => {
   });
 
   test("is unavailable with neither", async () => {
-    const { get, server } = await start("--out nowhere", await away());
+    const { get, server } = await start("--out nowhere", AWAY);
     const { status, json } = await get("/readyz");
     expect([status, json.status]).toEqual([503, "unavailable"]);
     expect((await get("/healthz")).status).toBe(200);

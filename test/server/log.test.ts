@@ -17,7 +17,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requestIdOf } from "../../server/http/request-id.ts";
 import { redactKey, redactTarget } from "../../server/log/redaction.ts";
 import { openLogSink } from "../../server/log/sink.ts";
-import { holdPort, MAIN, openPlace, type Place, type Served, SHOP, shop, smallApp } from "../support/cli.ts";
+import { AWAY_URL, holdPort, MAIN, openPlace, type Place, type Served, SHOP, shop, smallApp } from "../support/cli.ts";
 import { ask, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
@@ -284,12 +284,6 @@ describe("an app key", () => {
 
 describe("the level", () => {
   const levelsOf = (lines: readonly Line[]) => [...new Set(lines.map(({ level }) => level))];
-  const away = async () => {
-    const held = await holdPort();
-    await held.release();
-    return { DATABASE_URL: `postgres://nobody@127.0.0.1:${held.port}/none` };
-  };
-
   test.each([
     ["", ["warn", "info"]],
     ["--log-level info", ["warn", "info"]],
@@ -299,7 +293,7 @@ describe("the level", () => {
     ["--log-level error", []],
     ["--log-level silent", []],
   ])("%j tells %j", async (line, levels) => {
-    const elsewhere = openPlace(await away());
+    const elsewhere = openPlace({ DATABASE_URL: AWAY_URL });
     try {
       const server = await elsewhere.serve(line, { PRECAST_LOG_LEVEL: "" });
       expect((await server.get("/nowhere")).headers["x-request-id"]).toMatch(UUID);

@@ -19,6 +19,11 @@ beforeAll(async () => {
   // Without a tree and without memory each request is a query.
   door = await openDoor(store, join(store.folder, "nowhere"), { memory: 0 });
   activity = await observe(store.url as string);
+  // To connect takes a part of the time that a query has, and on a busy machine all of it.
+  await until("every place to have a connection", async () => {
+    await Promise.all(Array.from({ length: PLACES }, (_, index) => get(`${LIST}&page=${index + 100}`)));
+    return (await activity.connections()) >= PLACES;
+  });
 });
 afterEach(() => activity.unlock());
 afterAll(async () => {

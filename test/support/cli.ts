@@ -213,6 +213,9 @@ export function readTree(folder: string): Map<string, string> {
   return new Map(files.map((path) => [path, readFileSync(join(folder, path), "utf8")]));
 }
 
+/** Of a database that is away. Nothing listens at the lowest port, and no other test is given it. */
+export const AWAY_URL = "postgres://nobody@127.0.0.1:1/none";
+
 /** A port on which nothing listens, and the server that would take it. */
 export async function holdPort(): Promise<{ readonly port: number; readonly release: () => Promise<void> }> {
   const server = createServer();
