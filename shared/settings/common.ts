@@ -5,7 +5,7 @@ export const COMMON = {
   databaseUrl: setting(
     "--database-url <url>",
     "DATABASE_URL",
-    "PostgreSQL to read; without it the embedded database",
+    "PostgreSQL; without it the embedded database",
     orNull(postgresUrl),
   ),
   dataDir: setting(
