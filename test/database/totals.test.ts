@@ -200,11 +200,11 @@ test("many writers at once wait for nobody, and the sum is right", async () => {
       expect(kept[0]?.[1]).toBe("601");
     };
     await expectRight();
-    // Those in one snapshot throughout add up nothing: the next build does.
+    // Those in one snapshot throughout add up nothing: the next build does, where more than twenty changes are left.
     await buildSite(store);
     await expectRight();
     const [rows] = await store.database.query(sql("SELECT count(*)::text FROM precast.entry_counts"));
-    expect(Number(rows?.[0])).toBeLessThan(5);
+    expect(Number(rows?.[0])).toBeLessThanOrEqual(20);
   } finally {
     await store.close();
   }
