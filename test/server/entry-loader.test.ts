@@ -116,6 +116,19 @@ describe("entries that are asked for at the same moment", () => {
     expect(texts.length).toBe(2);
   });
 
+  test("are not joined by what comes when their query runs", async () => {
+    const { ask } = await openShop();
+    const activity = await observe(store.url as string);
+    onTestFinished(activity.close);
+    await activity.lock();
+    const early = ask(1);
+    await activity.runs(1);
+    const late = ask(2);
+    await activity.runs(2);
+    await activity.unlock();
+    for (const answer of [await early, await late]) expect(answer).toHaveProperty("bytes");
+  });
+
   test("who goes away leaves the query to the others; when all have gone it is ended", async () => {
     const { ask } = await openShop();
     const activity = await observe(store.url as string);
