@@ -1,11 +1,11 @@
 /** Ranges among the entries with one value of another field: their total reads all that have the value. */
 import { type Column, findColumn } from "../../../shared/catalog.ts";
 import { type Database, sql } from "../../../shared/database/database.ts";
-import { slotsQuery } from "../../../shared/sql/query.ts";
-import { readSlots, type Slots } from "../../../shared/sql/slots.ts";
+import type { Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../terminal/format.ts";
-import { defineCheck, LARGE, type Patient, type TypeSize } from "../check.ts";
+import { defineCheck, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
+import { readLargeTypes } from "../large-types.ts";
 
 export const rangesCheck = defineCheck({
   name: "ranges",
@@ -27,36 +27,32 @@ type TypeRanges = TypeSize & {
 /** Fewer are read in a part of a millisecond. */
 const MANY = 1_000;
 
-async function readTypes({ database, types }: Patient): Promise<TypeRanges[]> {
+async function readTypes(patient: Patient): Promise<TypeRanges[]> {
+  const { database } = patient;
+  const large = await readLargeTypes(patient);
+  const indexes = large.length === 0 ? [] : await readIndexes(database);
   const found: TypeRanges[] = [];
-  for (const size of types) {
-    if (size.entries < LARGE) continue;
-    const [row] = await database.query(slotsQuery(size.app.key, size.type.slug));
-    const slots = readSlots(row);
-    if (slots !== null) found.push({ ...size, ...(await readRanges(database, size, slots)) });
+  for (const { size, slots } of large) {
+    const sizes = await readSizes(database, slots.typeId);
+    const valued = heldBy(size, slots, ["select", "relation"]);
+    found.push({
+      ...size,
+      typeId: slots.typeId,
+      valued: valued.map((one) => ({ ...one, entries: sizes.get(one.slot) ?? 0 })),
+      ranged: heldBy(size, slots, ["number", "date", "datetime"]),
+      indexes,
+    });
   }
   return found;
 }
 
-async function readRanges(
-  database: Database,
-  { type }: TypeSize,
-  slots: Slots,
-): Promise<Omit<TypeRanges, keyof TypeSize>> {
-  const { typeId } = slots;
-  const columns = type.filterable_fields.map((name) => findColumn(type, name)).filter((column) => column !== undefined);
-  const held = (types: readonly Column["type"][]): Held[] =>
-    columns
-      .filter((column) => types.includes(column.type))
-      .map((column) => ({ name: column.name, slot: slots.slotOf(column) ?? "" }))
-      .filter(({ slot }) => slot !== "");
-  const sizes = await readSizes(database, typeId);
-  return {
-    typeId,
-    valued: held(["select", "relation"]).map((one) => ({ ...one, entries: sizes.get(one.slot) ?? 0 })),
-    ranged: held(["number", "date", "datetime"]),
-    indexes: await readIndexes(database),
-  };
+/** The filterable fields of some types that have a slot. */
+function heldBy({ type }: TypeSize, { slotOf }: Slots, types: readonly Column["type"][]): Held[] {
+  return type.filterable_fields.flatMap((name) => {
+    const column = findColumn(type, name);
+    const slot = column !== undefined && types.includes(column.type) ? slotOf(column) : null;
+    return slot === null ? [] : [{ name, slot }];
+  });
 }
 
 /** How many entries have each value of a slot, on average. */

@@ -1,9 +1,9 @@
 /** Fields that lists of a large type are filtered or sorted by, and that no slot holds: such a list reads every entry. */
-import { slotsQuery } from "../../../shared/sql/query.ts";
-import { readSlots, type Slots } from "../../../shared/sql/slots.ts";
+import type { Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../terminal/format.ts";
-import { defineCheck, LARGE, type Patient, type TypeSize } from "../check.ts";
+import { defineCheck, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
+import { readLargeTypes } from "../large-types.ts";
 
 export const slotsCheck = defineCheck({
   name: "slots",
@@ -19,15 +19,9 @@ type Slotless = {
 };
 type TypeSlots = TypeSize & { readonly typeId: string; readonly slotless: readonly Slotless[] };
 
-async function readSlotless({ database, types }: Patient): Promise<TypeSlots[]> {
-  const found: TypeSlots[] = [];
-  for (const size of types) {
-    if (size.entries < LARGE) continue;
-    const [row] = await database.query(slotsQuery(size.app.key, size.type.slug));
-    const slots = readSlots(row);
-    if (slots !== null) found.push({ ...size, typeId: slots.typeId, slotless: slotlessOf(size, slots) });
-  }
-  return found;
+async function readSlotless(patient: Patient): Promise<TypeSlots[]> {
+  const large = await readLargeTypes(patient);
+  return large.map(({ size, slots }) => ({ ...size, typeId: slots.typeId, slotless: slotlessOf(size, slots) }));
 }
 
 function slotlessOf({ type }: TypeSize, { slotOf, map }: Slots): Slotless[] {

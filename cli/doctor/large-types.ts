@@ -1,0 +1,17 @@
+/** The types that are large enough for their indexes to matter, with the slots of their fields. */
+import { slotsQuery } from "../../shared/sql/query.ts";
+import { readSlots, type Slots } from "../../shared/sql/slots.ts";
+import { LARGE, type Patient, type TypeSize } from "./check.ts";
+
+export type LargeType = { readonly size: TypeSize; readonly slots: Slots };
+
+export async function readLargeTypes({ database, types }: Patient): Promise<LargeType[]> {
+  const found: LargeType[] = [];
+  for (const size of types) {
+    if (size.entries < LARGE) continue;
+    const [row] = await database.query(slotsQuery(size.app.key, size.type.slug));
+    const slots = readSlots(row);
+    if (slots !== null) found.push({ size, slots });
+  }
+  return found;
+}
