@@ -2,7 +2,7 @@
  * How a column of an entry `e` reads in SQL: its value, its text and its order. A stored value that does not fit its
  * field (the field has changed its type since) reads as no value.
  */
-import type { Column, Field } from "../catalog.ts";
+import { type Column, type Field, TIMESTAMPS } from "../catalog.ts";
 
 /** The SQL type in which a column compares. */
 export function sqlType(column: Column): string {
@@ -82,15 +82,13 @@ export function orderKeySql(column: Column): string {
 /** What an entry's row selects, in the order of entry.ts's EntryRow. */
 export function entryColumns(withRichText: boolean): string {
   const rich = withRichText ? "e.rich::text" : "NULL::text";
-  return `e.id::text AS id, e.data::text AS data, ${rich} AS rich, ${["published_at", "created_at", "updated_at"]
-    .map((name) => `${timestampText(name)} AS ${name}`)
-    .join(", ")}`;
+  const times = TIMESTAMPS.map((name) => `${timestampText(name)} AS ${name}`);
+  return `e.id::text AS id, e.data::text AS data, ${rich} AS rich, ${times.join(", ")}`;
 }
 
 /** The same columns in a row that stands for no entry. */
 export function noEntryColumns(): string {
-  const names = ["id", "data", "rich", "published_at", "created_at", "updated_at"];
-  return names.map((name) => `NULL::text AS ${name}`).join(", ");
+  return ["id", "data", "rich", ...TIMESTAMPS].map((name) => `NULL::text AS ${name}`).join(", ");
 }
 
 function timestampText(name: string): string {

@@ -44,6 +44,7 @@ SELECT asked::text, field, id, data, rich, published_at, created_at, updated_at,
 ) AS found ORDER BY asked, step, place`;
   return { text, values: values.all, recurs: "any" };
 }
+
 /** The slugs of the types whose entries are in the answer. */
 export function typesOf({ type, populate }: EntriesAsked): readonly string[] {
   return [type.slug, ...populate.map(({ target }) => target ?? "")];
