@@ -1,11 +1,10 @@
 /** `precast usage`: what was counted, when, what cost most, and what could have been free. */
-import { readApps } from "../../shared/apps.ts";
-import type { App } from "../../shared/catalog.ts";
+import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import { ConfigError } from "../../shared/config.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { UnknownAppError } from "../build/selection.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
-import type { Terminal } from "../terminal/terminal.ts";
 import { csvOf, reportUsage, textOf } from "../usage/report.ts";
 import { readUsage } from "../usage/rows.ts";
 
@@ -22,8 +21,7 @@ export const usageCommand = defineCommand({
     const range = { app: oneApp, since, until };
     const rows = await withDatabase(settings, async (database) => {
       const rows = await readUsage(database, range);
-      // What was counted outlives its app.
-      if (rows.length === 0 && oneApp !== null) warnOfStranger(await readApps(database, settings), oneApp, terminal);
+      if (rows.length === 0 && oneApp !== null) await refuseStranger(database, settings, oneApp);
       return rows;
     });
     const report = reportUsage(rows, range);
@@ -33,7 +31,10 @@ export const usageCommand = defineCommand({
   },
 });
 
-function warnOfStranger(all: readonly App[], key: string, { warn }: Terminal): void {
-  const known = all.map((app) => app.key);
-  if (!known.includes(key)) warn(new UnknownAppError([key], known).message);
+/** What was counted outlives its app. */
+async function refuseStranger(database: Database, defaults: AppDefaults, key: string): Promise<void> {
+  const known = (await readApps(database, defaults)).map((app) => app.key);
+  if (known.includes(key)) return;
+  const ever = await readUsage(database, { app: key, since: null, until: null });
+  if (ever.length === 0) throw new UnknownAppError([key], known);
 }
