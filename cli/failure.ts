@@ -52,6 +52,8 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
     path === undefined
       ? "No permission for the port. Choose another with --port."
       : `No permission for ${path}. Give it to this user, or name another folder (${FOLDERS}).`,
+  EPERM: ({ path, message }) =>
+    path === undefined ? message : `The system refuses to change ${path}. Name another folder (${FOLDERS}).`,
   EROFS: ({ path }) => `${path} is on a read-only disk. Name another folder (${FOLDERS}).`,
   ENOSPC: () => "The disk is full. What was there before is intact; make room and run the command again.",
   EEXIST: ({ path }) => `${path} is a file and no folder. Name another (${FOLDERS}).`,

@@ -43,7 +43,9 @@ function openBucket(text: string, settings: StoreSettings, patience: Patience): 
   const problems = [
     ...(/^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(bucket)
       ? []
-      : [`${text} names no bucket: give s3://bucket/prefix.`]),
+      : [
+          `${text} names no bucket: give s3://bucket/prefix, with a bucket of 3 to 63 letters, digits, '.', '-' and '_' that begins and ends with a letter or digit.`,
+        ]),
     ...missingCredentials(settings),
   ];
   if (problems.length > 0) throw new ConfigError(problems);

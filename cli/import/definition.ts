@@ -39,7 +39,7 @@ const SORTABLE = `${OWN} but rich_text, json, relation and multiple ones, and ${
 const APP = {
   key: matching(APP_KEY, "1 to 128 of A-Z, a-z, 0-9, - and _, beginning with a letter or digit"),
   name: text,
-  media_base_url: orNull(meeting(v.string, isWebAddress, "an absolute http or https address")),
+  media_base_url: orNull(meeting(v.string, isWebAddress, "an absolute http or https address without ? and #")),
 };
 
 const FIELD = {
@@ -163,7 +163,7 @@ function placeOf(path: readonly { readonly key: unknown }[]): string {
 }
 
 function isWebAddress(address: string): boolean {
-  return /^https?:\/\/[^/\s][^\s]*$/.test(address) && URL.canParse(address);
+  return /^https?:\/\/[^/\s?#][^\s?#]*$/.test(address) && URL.canParse(address);
 }
 
 function typeFaults(type: BundleType, name: string): string[] {

@@ -75,7 +75,8 @@ function dataFaults(data: unknown, fields: FieldMap): string[] {
   if (!isObject(data)) return [];
   const values = new Map(Object.entries(data));
   const unknown = [...values.keys()].filter((name) => !fields.has(name));
-  const faults = unknown.map((name) => `has an unknown field ${quote(name)}`);
+  const known = fields.size === 0 ? "the type has none" : `the fields are ${[...fields.keys()].join(", ")}`;
+  const faults = unknown.map((name) => `has an unknown field ${quote(name)}; ${known}`);
   for (const field of fields.values()) {
     const misfit = misfitOf(field, values.get(field.name));
     if (misfit !== null) faults.push(`field ${quote(field.name)} ${misfit}`);

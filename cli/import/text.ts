@@ -13,8 +13,10 @@ const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
 /** The limits of PostgreSQL's `numeric`. */
 const MAX_WHOLE_DIGITS = 131_072;
 const MAX_DECIMALS = 16_383;
-/** PostgreSQL bears more, but the embedded database breaks down at some 5,000. */
+/** Of a value. PostgreSQL bears more, but the embedded database breaks down at some 5,000. */
 const MAX_DEPTH = 1_000;
+/** The line itself and its `data`. */
+const AROUND = 2;
 /** A shorter line without such an escape or exponent can break no limit. */
 const MAX_HARMLESS = 2 * MAX_DEPTH;
 
@@ -40,7 +42,7 @@ function faultOf(token: string, depth: number): string | null {
   if (token.startsWith('"')) {
     return SUSPECT_ESCAPE.test(token) && UNSTORABLE.test(JSON.parse(token) as string) ? BAD_TEXT : null;
   }
-  if (depth > MAX_DEPTH) return BAD_DEPTH;
+  if (depth > AROUND + MAX_DEPTH) return BAD_DEPTH;
   const [, whole, decimals = "", exponent = "0"] = NUMBER.exec(token) ?? [];
   if (whole === undefined) return null;
   const tooLong =

@@ -1,5 +1,5 @@
 /** What every command is told: where content, tree and media are, and how to print. */
-import { flag, folder, orElse, orNull, postgresUrl, setting, webAddress } from "./setting.ts";
+import { flag, folder, mediaAddress, orElse, orNull, postgresUrl, setting } from "./setting.ts";
 
 export const COMMON = {
   databaseUrl: setting(
@@ -19,7 +19,7 @@ export const COMMON = {
     "--media-base-url <url>",
     "PRECAST_MEDIA_BASE_URL",
     "where media of apps that set no address are, http://localhost:3000 by default",
-    orElse(webAddress, "http://localhost:3000"),
+    orElse(mediaAddress, "http://localhost:3000"),
   ),
   json: setting(
     "--json",

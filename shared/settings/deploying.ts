@@ -4,6 +4,7 @@ import {
   matching,
   method,
   optionalAddress,
+  optionalName,
   optionalText,
   orElse,
   orNull,
@@ -50,7 +51,12 @@ export const DEPLOYING = {
     optionalAddress,
   ),
   region: {
-    ...setting("--region <name>", "AWS_REGION", "region of the bucket, us-east-1 by default", optionalText),
+    ...setting(
+      "--region <name>",
+      "AWS_REGION",
+      "region of the bucket, us-east-1 by default",
+      optionalName("eu-central-1"),
+    ),
     envToo: "AWS_DEFAULT_REGION",
   },
   pathStyle: setting(
@@ -90,21 +96,21 @@ export const DEPLOYING = {
     "--cloudflare-zone <id>",
     "CLOUDFLARE_ZONE_ID",
     "zone that --purge cloudflare is for",
-    optionalText,
+    optionalName("023e105f4ecef8ad9ca31a8372d0c353"),
   ),
   cloudflareToken: secret("CLOUDFLARE_API_TOKEN", "may purge the zone's cache"),
   fastlyService: setting(
     "--fastly-service <id>",
     "FASTLY_SERVICE_ID",
     "service that --purge fastly is for",
-    optionalText,
+    optionalName("SU1Z0isxPaozGVKXdv0eY"),
   ),
   fastlyToken: secret("FASTLY_API_TOKEN", "may purge the service by keys"),
   cloudfrontDistribution: setting(
     "--cloudfront-distribution <id>",
     "CLOUDFRONT_DISTRIBUTION_ID",
     "distribution that --purge cloudfront is for",
-    optionalText,
+    optionalName("EDFDVBD6EXAMPLE"),
   ),
   waitVisible: setting(
     "--wait-visible <url>",

@@ -72,7 +72,15 @@ export const appKey = matching(APP_KEY, "must be an app key: letters, digits, '_
 export const appKeys = several(/[\s,]+/, appKey);
 export const day = v.pipe(v.string(), v.check(isDate, "must be a date such as 2026-01-20"));
 export const webAddress = matching(/^https?:\/\/[^/\s]+\S*$/, "must be an address such as https://media.example.com");
+/** The names of files are put behind it. */
+export const mediaAddress = matching(
+  /^https?:\/\/[^/\s?#][^\s?#]*$/,
+  "must be an address such as https://media.example.com, without ? and #",
+);
 export const optionalAddress = orNull(webAddress);
+/** A name that somebody else has given, which stands in addresses. */
+export const optionalName = (example: string) =>
+  orNull(matching(/^[\w-]+$/, `must be a name such as ${example}, of letters, digits, '_' and '-'`));
 export const method = matching(/^[A-Z]+$/, "must be a method such as POST");
 export const header = matching(/^[\x20-\x7e]+$/, "must be the value of a header");
 

@@ -284,6 +284,10 @@ describe("what is looked at first", () => {
     expect(stderr).toMatch(
       /^s3:\/\/x\/y names no bucket.*\nAWS_ACCESS_KEY_ID is missing.*\nAWS_SECRET_ACCESS_KEY is missing.*\n$/,
     );
+    // A variable of a pipeline that is not set.
+    expect((await place.run("deploy s3://xyz/y --region=")).stderr).toMatch(
+      /^--region must be a name such as eu-central-1.*\n$/,
+    );
     expect((await place.run("deploy file://host/x")).stderr).toMatch(/three slashes/);
   });
 

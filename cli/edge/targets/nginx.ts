@@ -141,8 +141,10 @@ function addHeaders(headers: Headers, indent: string, always = ""): string {
     .join("\n");
 }
 
+const WITHOUT = "give --out, --cache-control and --cdn-cache-control without.";
+
 /** In quotes nginx still reads variables, and has no way to write a dollar. */
 function quoted(text: string): string {
-  if (text.includes("$")) throw new Error(`nginx takes the $ in ${text} for a variable. Name a folder without: --out.`);
+  if (text.includes("$")) throw new Error(`nginx takes the $ in ${text} for a variable: ${WITHOUT}`);
   return `"${text.replace(/["\\]/g, "\\$&")}"`;
 }
