@@ -1,5 +1,5 @@
 /** Incremental builds: whatever happened to the content, the tree is that of a full build, to the byte. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
@@ -7,7 +7,14 @@ import { verifyApp } from "../../cli/verify/verify.ts";
 import { readApps } from "../../shared/apps.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { type ChangesFile, readChanges, readFiles, touchProblems, treeProblems } from "../support/exact.ts";
+import {
+  type ChangesFile,
+  readChanges,
+  readFiles,
+  type TreeFiles,
+  touchProblems,
+  treeProblems,
+} from "../support/exact.ts";
 import { arbitraryHistory, beginTale, runBuild } from "../support/history.ts";
 import { dropDatabase } from "../support/postgres.ts";
 import { file, idOf, newPost, POSTS, post, SHOP } from "../support/posts.ts";
@@ -93,12 +100,17 @@ describe("case by case", () => {
   }
 
   async function expectExact(database: Database = store.database) {
+    expect(treeProblems(await buildAside(database), readFiles(out), out)).toEqual([]);
+  }
+
+  /** The files of a build from scratch. */
+  async function buildAside(database: Database = store.database) {
     const here = out;
     out = mkdtempSync(join(store.folder, "scratch-"));
     await build(true, database);
-    const expected = readFiles(out);
+    const files = readFiles(out);
     out = here;
-    expect(treeProblems(expected, readFiles(out), out)).toEqual([]);
+    return files;
   }
 
   /** A transaction that has written and is open until it is told to commit. */
@@ -303,6 +315,41 @@ UPDATE precast.content_types SET slug = 'pages' WHERE slug = 'posts';`);
     rmSync(join(out, file(`posts/entry/${idOf(3)}.json`)));
     await write(`UPDATE precast.entries SET data = data || '{"category": "even"}' WHERE ${post(3)}`);
     await buildExactly();
+  });
+
+  // Nothing of a tree is flushed to the disk: a power failure leaves files such as these.
+  describe.each<[string, (bytes: Buffer) => Buffer | null]>([
+    ["gone", () => null],
+    ["empty", () => Buffer.alloc(0)],
+    ["cut behind its last item", (bytes) => bytes.subarray(0, bytes.lastIndexOf("}]") + 1)],
+    ["made of zeros", (bytes) => Buffer.alloc(bytes.length)],
+    ["made of zeros in the middle", (bytes) => bytes.fill(0, 100, bytes.length - 100)],
+    ["of another entry", () => readFileSync(join(out, file(`posts/entry/${idOf(1)}.json`)))],
+  ])("a file that is %s makes no other wrong", (_, damage) => {
+    test.each([
+      ["is edited", `UPDATE precast.entries SET data = data || '{"title": "new"}' WHERE ${post(3)}`],
+      ["moves to another value", `UPDATE precast.entries SET data = data || '{"category": "even"}' WHERE ${post(3)}`],
+      ["is a draft again", `UPDATE precast.entries SET status = 'draft' WHERE ${post(3)}`],
+      ["is new", newPost(7).replace('"category": "late"', '"category": "odd"')],
+    ])("when an entry %s", async (_, change) => {
+      await write(change);
+      const expected = await buildAside();
+      const pristine = mkdtempSync(join(store.folder, "pristine-"));
+      cpSync(out, pristine, { recursive: true });
+      for (const path of [...readFiles(out).keys()].filter((path) => path.startsWith(file("posts/")))) {
+        rmSync(out, { recursive: true });
+        cpSync(pristine, out, { recursive: true });
+        const bytes = damage(readFileSync(join(out, path)));
+        if (bytes === null) rmSync(join(out, path));
+        else writeFileSync(join(out, path), bytes);
+        const damaged = readFiles(out).get(path)?.bytes;
+        await build();
+        // What the edit does not need is not looked at.
+        const isLeft = readFiles(out).get(path)?.bytes === damaged;
+        const others = (files: TreeFiles) => new Map([...files].filter(([other]) => !isLeft || other !== path));
+        expect([path, treeProblems(others(expected), others(readFiles(out)), out)]).toEqual([path, []]);
+      }
+    });
   });
 
   test("a full build says why when it was asked for", async () => {

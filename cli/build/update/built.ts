@@ -1,6 +1,7 @@
 /** Reads what an earlier build wrote: the entries and lists of the tree as they stand. */
 import { join } from "node:path";
 import { type Address, addressOfFile, fileOf, folderOf, segment } from "../../../shared/address.ts";
+import { type ContentType, TIMESTAMPS } from "../../../shared/catalog.ts";
 import { elementsOf, membersOf } from "../../../shared/raw.ts";
 import { readOrNull, readText } from "../stage/folder.ts";
 
@@ -31,24 +32,43 @@ export function openBuilt(out: string, appKey: string, bring: (paths: readonly s
 }
 
 const ENTRY_START = '{"data":';
+const ENTRY_END = '"}}';
+/** What a power failure writes, and no file of ours holds. */
+const ZERO = "\0";
 
 /** The values of an entry's file as JSON texts. */
 export function valuesIn(entryFile: string): Map<string, string> {
   return membersOf(entryFile.slice(ENTRY_START.length, -1), "answer");
 }
 
+/** As valuesIn, of a file of the tree. Throws ForeignTreeError for what is not the whole file of this entry. */
+export function builtValuesIn(entryFile: string, type: ContentType, id: string): Map<string, string> {
+  const isFramed = entryFile.startsWith(`${ENTRY_START}${ITEM_START}${id}"`) && entryFile.endsWith(ENTRY_END);
+  const values = isFramed && !entryFile.includes(ZERO) ? valuesIn(entryFile) : new Map<string, string>();
+  const names = [...type.fields.map(({ name }) => name), ...TIMESTAMPS];
+  if (names.every((name) => values.has(name))) return values;
+  throw new ForeignTreeError(fileOf({ kind: "entry", slug: type.slug, id }));
+}
+
+/** `items` are JSON texts; `total` is how many entries the list tells of. */
+export type BuiltList = { readonly items: readonly string[]; readonly total: number };
+
 const LIST_START = '{"data":[';
+const LIST_END = /^\],"meta":\{"current_page":(\d+),"per_page":(\d+),"total":(\d+),"last_page":\d+\}\}$/;
 const ITEM_START = '{"id":"';
 const ID_LENGTH = 36;
 
-/** The items of a list, each as JSON text. */
-export function itemsIn(listFile: string): string[] {
-  return elementsOf(listFile.slice(LIST_START.length, listFile.lastIndexOf('],"meta":')));
-}
-
-/** How many entries a list tells of. */
-export function totalIn(listFile: string): number {
-  return Number(/"total":(\d+),"last_page":\d+\}\}$/.exec(listFile)?.[1]);
+/** Throws ForeignTreeError for what is not the whole file of a list. */
+export function listIn(listFile: string, address: Address): BuiltList {
+  const end = listFile.lastIndexOf('],"meta":');
+  const [, page, perPage, total] = (LIST_END.exec(listFile.slice(end)) ?? []).map(Number);
+  const isFramed = listFile.startsWith(LIST_START) && !listFile.includes(ZERO);
+  if (!isFramed || page === undefined || perPage === undefined || total === undefined)
+    throw new ForeignTreeError(fileOf(address));
+  const items = elementsOf(listFile.slice(LIST_START.length, end));
+  if (items.length !== Math.max(0, Math.min(perPage, total - perPage * (page - 1))))
+    throw new ForeignTreeError(fileOf(address));
+  return { items, total };
 }
 
 export function idOfItem(item: string): string {

@@ -12,7 +12,7 @@ import { firstsQuery } from "../../../shared/sql/tree-query.ts";
 import { facetAnswers } from "../answers/filters.ts";
 import { countSorts, headItems, sortHeads } from "../answers/sorts.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
-import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn, totalIn } from "./built.ts";
+import { type BuiltTree, ForeignTreeError, idOfItem, listIn } from "./built.ts";
 import type { Rewrites, Totals } from "./pages.ts";
 import type { TouchedType } from "./touched.ts";
 
@@ -124,9 +124,10 @@ function* orderHeads(type: ContentType, seen: Seen, present: readonly string[], 
 
 function readHead({ built, away }: Seen, address: Address) {
   const file = built.read(address);
-  const items = file === null ? [] : itemsIn(file);
-  const total = file === null ? 0 : totalIn(file);
-  return { total, staying: items.filter((item) => !away.has(idOfItem(item))), whole: items.length === total };
+  const { items, total } = file === null ? { items: [], total: 0 } : listIn(file, address);
+  // A value without a file is new, or somebody has removed it.
+  const whole = file !== null && items.length === total;
+  return { total, staying: items.filter((item) => !away.has(idOfItem(item))), whole };
 }
 
 /** The first ids of each head to which a touched entry belongs. */

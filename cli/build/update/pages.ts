@@ -13,7 +13,7 @@ import { placesQuery } from "../../../shared/sql/tree-query.ts";
 import type { FreeAnswer } from "../answers/free-answer.ts";
 import { openPages } from "../answers/pages.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
-import { type BuiltTree, ForeignTreeError, idOfItem, itemsIn } from "./built.ts";
+import { type BuiltTree, ForeignTreeError, idOfItem, listIn } from "./built.ts";
 import type { Touched } from "./touched.ts";
 
 /** How many entries the tree shows of the type, and how many the database does. */
@@ -94,7 +94,7 @@ function* editPages(
 ): Generator<Rewrite[]> {
   const perPage = defaultPerPage(type);
   for (const [number, placed] of pages) {
-    const items = itemsIn(readPage(type, built, number));
+    const items = [...readPage(type, built, number, total).items];
     for (const { index, item } of placed) {
       const place = index % perPage;
       if (idOfItem(items[place] ?? "") !== idOfItem(item)) throw foreign(type, number);
@@ -135,9 +135,9 @@ function* shiftPages(
     replaces: total === before || address.kind !== "page" ? undefined : sizes[Number(address.page) - 1],
   });
   for (let number = 1; number <= lastPage(before, perPage); number++) {
-    const file = readPage(type, built, number);
-    sizes.push(file.length);
-    for (const item of itemsIn(file)) {
+    const { items, size } = readPage(type, built, number, before);
+    sizes.push(size);
+    for (const item of items) {
       addComing();
       if (!touched.has(idOfItem(item))) add(item);
     }
@@ -158,10 +158,14 @@ function pageAddress({ slug }: ContentType, number: number): Address {
   return { kind: "page", slug, page: BigInt(number) };
 }
 
-function readPage(type: ContentType, built: BuiltTree, number: number): string {
-  const file = built.readBinary(pageAddress(type, number));
+/** `size` is in bytes. `before` is how many entries the page must tell of. */
+function readPage(type: ContentType, built: BuiltTree, number: number, before: number) {
+  const address = pageAddress(type, number);
+  const file = built.readBinary(address);
   if (file === null) throw foreign(type, number);
-  return file;
+  const { items, total } = listIn(file, address);
+  if (total !== before) throw foreign(type, number);
+  return { items, size: file.length };
 }
 
 function bytesOf(text: string): Uint8Array {

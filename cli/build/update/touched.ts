@@ -10,7 +10,7 @@ import { shownOfList } from "../../../shared/shown.ts";
 import { entriesOfQuery } from "../../../shared/sql/tree-query.ts";
 import { entryAnswer } from "../answers/answers.ts";
 import { filterColumns } from "../answers/filters.ts";
-import { type BuiltTree, valuesIn } from "./built.ts";
+import { type BuiltTree, builtValuesIn, valuesIn } from "./built.ts";
 
 /** An entry whose list item differs. */
 export type Touched = {
@@ -26,6 +26,8 @@ export type TouchedType = {
   /** Entries whose files go. */
   readonly gone: readonly string[];
   readonly listed: readonly Touched[];
+  /** Whether some have no file, neither now nor before: drafts, unless somebody has removed one. */
+  readonly absent: boolean;
   /** The values of each filterable column that have other lists now. */
   readonly facets: ReadonlyMap<Column, ReadonlyMap<string, Membership>>;
 };
@@ -46,6 +48,7 @@ export async function findTouched(
   const written: string[] = [];
   const gone: string[] = [];
   const listed: Touched[] = [];
+  let absent = false;
   const facets = new Map(filterColumns(type).map((column) => [column, new Map<string, Membership>()]));
   for (let at = 0; at < ids.length; at += BATCH) {
     const batch = ids.slice(at, at + BATCH);
@@ -55,10 +58,12 @@ export async function findTouched(
       const before = built.read({ kind: "entry", slug: type.slug, id });
       const entry = entries.get(id);
       const after = entry === undefined ? null : entryAnswer(app, type, entry).body;
+      if (before === null && after === null) absent = true;
       if (before === after) continue;
       (after === null ? gone : written).push(id);
-      const [old, fresh] = [before, after].map((body) => (body === null ? null : valuesIn(body)));
-      const touched = compare(type, id, old ?? null, fresh ?? null);
+      const old = before === null ? null : builtValuesIn(before, type, id);
+      const fresh = after === null ? null : valuesIn(after);
+      const touched = compare(type, id, old, fresh);
       if (touched === null) continue;
       listed.push(touched);
       for (const [column, values] of facets) {
@@ -67,7 +72,7 @@ export async function findTouched(
       }
     }
   }
-  return { written, gone, listed, facets };
+  return { written, gone, listed, absent, facets };
 }
 
 function addTo(values: Map<string, Membership>, value: string, before: number, now: readonly string[]): void {

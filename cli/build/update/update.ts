@@ -33,7 +33,7 @@ export async function planUpdate(
   before: number,
 ): Promise<Update> {
   const touched = await findTouched(session, app, type, built, ids);
-  const counted = touched.listed.some(({ change }) => change !== "edited");
+  const counted = touched.absent || touched.listed.some(({ change }) => change !== "edited");
   const total = counted ? Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]) : before;
   if (total !== before + balanceOf(touched.listed)) throw new ForeignTreeError(`${type.slug}/entry`);
   const places = await findPlaces(session, app, type, touched.listed);
