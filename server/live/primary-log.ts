@@ -10,6 +10,8 @@ export type PrimaryLog = {
   readonly primary: () => Instance | null;
   /** As `lagOf`, for a server that has come so far. While the primary is away nothing is written that one could lack. */
   readonly lagOf: (position: bigint) => number | null;
+  /** Whether it did not answer when it was last looked at. */
+  readonly isAway: () => boolean;
   /** For how many milliseconds it has been followed. */
   readonly age: () => number;
 };
@@ -41,6 +43,7 @@ export function followLog(database: Database, memory: number): PrimaryLog {
     look,
     primary: () => primary,
     lagOf: (position) => lagOf(marks, position, now()),
+    isAway: () => away,
     age: () => now() - since,
   };
 }

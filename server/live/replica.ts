@@ -78,8 +78,10 @@ function kinship(found: Instance, primary: Instance | null): "foreign" | "detach
   return found.recovering || found.started === primary?.started ? null : "detached";
 }
 
-function nearness({ position }: Instance, log: PrimaryLog, maxLag: number): Standing {
-  if (log.primary() === null) return { kind: "used", lag: null };
+function nearness({ position, unapplied }: Instance, log: PrimaryLog, maxLag: number): Standing {
+  // What it holds and has not applied it lacks, though the primary adds nothing any more.
+  if (log.isAway() && unapplied !== null && unapplied > maxLag) return { kind: "behind", lag: unapplied };
+  if (log.primary() === null) return { kind: "used", lag: unapplied };
   const lag = log.lagOf(position);
   if (lag !== null && lag <= maxLag) return { kind: "used", lag };
   return lag === null && log.age() <= maxLag ? { kind: "new" } : { kind: "behind", lag };

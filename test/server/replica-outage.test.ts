@@ -1,7 +1,7 @@
 /** What users see of replicas and their primary going away and coming back: nothing. */
 import { afterEach, describe, expect, test } from "vitest";
 import { holdPort, type Served } from "../support/cli.ts";
-import { asShop, FREE, openFollowing, rename, rowsOf, serve, TITLES, total } from "../support/following.ts";
+import { asShop, caughtUp, FREE, openFollowing, rename, rowsOf, serve, TITLES, total } from "../support/following.ts";
 import { until } from "../support/until.ts";
 
 const following = openFollowing();
@@ -95,6 +95,33 @@ describe("while the primary is away", () => {
     await following.primary.start();
     await until("the counts", async () => (await total(following)) - before === 6);
     await Promise.all([server.ready(true), late.ready(true)]);
+  });
+
+  test("a replica that has its log and does not apply it is left alone as soon as it is behind", async () => {
+    const { primary, near } = following.urls;
+    await rename(following, "Old");
+    await caughtUp(following, near);
+    const server = await serve(following, [near], "--max-replica-lag 2");
+    await server.ready(true);
+    await rowsOf(near, "SELECT pg_wal_replay_pause()");
+    await rename(following, "New");
+    const [log] = await rowsOf(primary, "SELECT pg_current_wal_lsn()::text AS end");
+    const received = `SELECT 1 WHERE pg_last_wal_receive_lsn() >= '${log?.end}'`;
+    await until("the log", async () => (await rowsOf(near, received)).length > 0);
+    await following.primary.stop("immediate");
+    // One that begins now has never seen the primary.
+    const late = await serve(following, [near], "--max-replica-lag 2 --data-dir late");
+    for (const one of [server, late]) {
+      await one.ready(false);
+      expect((await one.get(TITLES, asShop)).status).toBe(503);
+    }
+    await rowsOf(near, "SELECT pg_wal_replay_resume()");
+    for (const one of [server, late]) {
+      await one.ready(true);
+      expect(await one.title()).toBe("New");
+    }
+    await following.primary.start();
+    await server.ready(true);
   });
 
   test("and one replica, too, the other answers", async () => {
