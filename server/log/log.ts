@@ -96,10 +96,15 @@ async function openReadable(descriptor: number, colors: boolean): Promise<Destin
  * the row that it refused, so of that no more is taken than the code.
  */
 function errorWithout(keys: ReadonlySet<string>): (error: Error) => object {
-  return pino.stdSerializers.wrapErrorSerializer(({ type, message, stack, code }) => ({
+  return pino.stdSerializers.wrapErrorSerializer(({ type, message, stack, code, raw }) => ({
     type,
-    message: redactText(message, keys),
+    message: redactText(isSaidTwice(raw) ? raw.message : message, keys),
     stack: redactText(stack, keys),
     ...(code === undefined ? {} : { code }),
   }));
+}
+
+/** A fault that is another's by name has its words as well. */
+function isSaidTwice({ message, cause }: Error): boolean {
+  return cause instanceof Error && cause.message === message;
 }
