@@ -67,11 +67,16 @@ function make(path: string, own: string): boolean {
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") return false;
-    if (!NO_LINKS.includes(code)) throw error;
+    if (!NO_LINKS.includes(code)) throw inTermsOf(path, draft, error as Error);
     return makeInPlace(path, own);
   } finally {
     rmSync(draft, { force: true });
   }
+}
+
+/** The name of a draft is another each time: who tells a fault once has to know it again. */
+function inTermsOf(path: string, draft: string, error: Error): Error {
+  return Object.assign(error, { path, message: error.message.replaceAll(draft, path) });
 }
 
 /** What file systems without hard links say. */

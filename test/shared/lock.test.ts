@@ -43,6 +43,19 @@ test("one that was not renewed for long is left from the dead", () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test.skipIf(process.platform !== "linux")("one that cannot be taken is told in the same words each time", () => {
+  const nowhere = "/proc/self/some.lock";
+  const words = () => {
+    try {
+      takeLock(nowhere);
+    } catch (error) {
+      return [(error as Error).message, (error as NodeJS.ErrnoException).path];
+    }
+  };
+  expect(words()).toEqual([expect.stringContaining("ENOENT"), nowhere]);
+  expect(words()).toEqual(words());
+});
+
 test("one that says of nobody that it is his is left from a machine that lost its power", () => {
   writeFileSync(lock, "");
   takeLock(lock)();
