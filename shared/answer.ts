@@ -1,7 +1,7 @@
 /** Makes answers: status, headers and body, and nothing else in Precast does. Source: contract.md sections 6 and 7. */
 import { hash } from "node:crypto";
 import { errorBody } from "./body.ts";
-import type { Metering } from "./metering.ts";
+import { isCountedShape, type Metering } from "./metering.ts";
 import { type Refusal, retryAfter, statusOf } from "./refusal.ts";
 import type { Saving } from "./saving.ts";
 import { tagList, tagsOf } from "./tags.ts";
@@ -122,14 +122,14 @@ export function refusalAnswer(refusal: Refusal, circumstances: Circumstances | n
 function circumstanceHeaders({ metering, fromTree, likes }: Circumstances): Record<string, string> {
   return {
     "X-Request-Counted": String(metering.counted),
-    "Cache-Status": cacheStatus(metering.counted, fromTree),
+    "Cache-Status": cacheStatus(metering, fromTree),
     ...(likes.length === 0 ? {} : { "X-Request-Warning": warning(likes) }),
   };
 }
 
 /** RFC 9211. */
-function cacheStatus(counted: boolean, fromTree: boolean): string {
-  if (counted) return "precast; fwd=bypass";
+function cacheStatus({ shape }: Metering, fromTree: boolean): string {
+  if (isCountedShape(shape)) return "precast; fwd=bypass";
   return fromTree ? "precast; hit" : "precast; fwd=miss";
 }
 

@@ -16,10 +16,15 @@ export type Metering = {
 
 const COUNTED: readonly Shape[] = ["list", "populate", "search"];
 
+/** What was not given for want of a ledger is not counted, whatever its shape. */
+export function isCountedShape(shape: Shape): boolean {
+  return COUNTED.includes(shape);
+}
+
 /** `type` is undefined when the app has no such published type: it then has no filterable and no sortable field. */
 export function meter(request: ApiRequest, type: ContentType | undefined): Metering {
   const { shape, rule } = classify(request, type);
-  return { shape, counted: COUNTED.includes(shape), rule };
+  return { shape, counted: isCountedShape(shape), rule };
 }
 
 function classify({ route, asked }: ApiRequest, type: ContentType | undefined): { shape: Shape; rule: string } {

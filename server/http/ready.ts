@@ -26,7 +26,8 @@ export function readyRefusal(refusal: Refusal, circumstances: Circumstances | nu
   const isSpecial = circumstances === null || circumstances.likes.length > 0;
   if (isSpecial || !isPassing(refusal)) return readyOf(refusalAnswer(refusal, circumstances, tagged));
   const ways = refusals.get(refusal) ?? new Map<string, Ready>();
-  const way = `${circumstances.metering.counted} ${circumstances.fromTree}`;
+  const { metering, fromTree } = circumstances;
+  const way = `${metering.shape} ${metering.counted} ${fromTree}`;
   const ready = ways.get(way) ?? readyOf(refusalAnswer(refusal, circumstances));
   refusals.set(refusal, ways.set(way, ready));
   return ready;
