@@ -36,7 +36,7 @@ import { type ApiRequest, type RawRequest, readRequest } from "./request.ts";
 export type Current = () => boolean;
 
 /** A file of the tree. */
-export type TreeBody = Body & { readonly isCurrent: Current };
+export type TreeBody = Body & { readonly bytes: Buffer; readonly isCurrent: Current };
 
 /** An app's part of the tree. It knows the app as it was when the tree was built. */
 export type AppTree = {
@@ -161,7 +161,10 @@ function currentOf(tree: AppTree, outcome: Body | TreeBody | Refusal): Current |
   return "isCurrent" in outcome ? () => tree.isCurrent() && outcome.isCurrent() : null;
 }
 
-/** Null when the tree lacks a file that every tree has: it is being built for the first time. */
+/**
+ * Null when the tree lacks a file that every tree has: it is being built for the first time. And for a file that a power
+ * failure has emptied or cut.
+ */
 async function answerFromTree(
   request: ApiRequest,
   tree: AppTree,
@@ -171,12 +174,19 @@ async function answerFromTree(
   const type = "type" in plan ? plan.type : undefined;
   const address = addressOf(request, shape, type);
   const body = address === null ? null : await tree.read(address);
-  if (body !== null) return body;
+  if (body !== null) return isWhole(body) ? body : null;
   if (plan.kind === "entry") return entryNotFound();
   if (plan.kind !== "list" || shape === "sort") return null;
   if (shape === "filter") return empty(plan.page, defaultPerPage(plan.type), 0);
   const first = await tree.read({ kind: "page", slug: plan.type.slug, page: 1n });
-  return first === null ? null : empty(plan.page, plan.perPage, totalOf(first));
+  return first === null || !isWhole(first) ? null : empty(plan.page, plan.perPage, totalOf(first));
+}
+
+const [OPENING, CLOSING] = Buffer.from("{}");
+
+/** Whether it begins and ends as every body does. */
+function isWhole({ bytes }: TreeBody): boolean {
+  return bytes.at(0) === OPENING && bytes.at(-1) === CLOSING;
 }
 
 /** A page behind the last, or a filter that nothing matches: no file holds it, and none is needed. */

@@ -1,5 +1,5 @@
 /** Answers of the tree as clients see them come from memory: always those of the last build, compressed for who asks. */
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
@@ -107,14 +107,41 @@ describe("a build that ends while the server runs", () => {
 describe("a tree that is changed by other means than a build", () => {
   const entryFile = () => join(store.folder, "out", "s-shop", "v1", "goods", "entry", `${ID}.json`);
 
+  const renameOver = (file: string, text: string | Buffer) => {
+    writeFileSync(`${file}.new`, text);
+    renameSync(`${file}.new`, file);
+  };
+
   test("shows soon when a file is another", async () => {
     const { text } = await get(LONG);
-    writeFileSync(`${entryFile()}.new`, text.replace("stool", "perch"));
-    renameSync(`${entryFile()}.new`, entryFile());
+    renameOver(entryFile(), text.replace("stool", "perch"));
     await until("the other file", async () => (await get(LONG)).text.includes("perch"));
-    writeFileSync(`${entryFile()}.new`, text);
-    renameSync(`${entryFile()}.new`, entryFile());
+    renameOver(entryFile(), text);
     await until("the first file", async () => (await get(LONG)).text === text);
+  });
+
+  test.each<[string, (bytes: Buffer) => Buffer]>([
+    ["empty", () => Buffer.alloc(0)],
+    ["cut", (bytes) => bytes.subarray(0, bytes.length - 5)],
+    ["made of zeros", (bytes) => Buffer.alloc(bytes.length)],
+    ["made of zeros at its end", (bytes) => bytes.fill(0, 100)],
+  ])("answers live in place of a file that a power failure has left %s", async (_, damage) => {
+    const goods = join(store.folder, "out", "s-shop", "v1", "goods");
+    const files = {
+      [LONG]: entryFile(),
+      [LIST]: join(goods, "page", "1.json"),
+      [`${LIST}?page=9`]: join(goods, "page", "1.json"),
+    };
+    for (const [target, file] of Object.entries(files)) {
+      const { text } = await get(target);
+      const bytes = readFileSync(file);
+      renameOver(file, damage(Buffer.from(bytes)));
+      await until("a live answer", async () => (await get(target)).headers["cache-status"] === "precast; fwd=miss");
+      expect(await get(target)).toMatchObject({ status: 200, text });
+      renameOver(file, bytes);
+      await until("the file", async () => (await get(target)).headers["cache-status"] === "precast; hit");
+      expect((await get(target)).text).toBe(text);
+    }
   });
 
   test("answers live from the moment that it is gone, and from the tree when there is one again", async () => {
