@@ -60,3 +60,10 @@ export function entryBody(entry: string): string {
 export function errorBody({ code, message, parameter }: Refusal): string {
   return JSON.stringify({ error: { code, message, ...(parameter === null ? {} : { parameter }) } });
 }
+
+const [OPENING, CLOSING] = Buffer.from("{}");
+
+/** Whether a body begins and ends as every body does: a power failure leaves files that are empty, cut or full of zeros. */
+export function isWholeBody(bytes: Buffer): boolean {
+  return bytes.at(0) === OPENING && bytes.at(-1) === CLOSING;
+}

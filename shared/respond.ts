@@ -13,7 +13,7 @@ import {
   preflightAnswer,
   refusalAnswer,
 } from "./answer.ts";
-import { listBody } from "./body.ts";
+import { isWholeBody, listBody } from "./body.ts";
 import { APP_KEY, type App, defaultPerPage } from "./catalog.ts";
 import { DatabaseFault, type FaultReason } from "./database/fault.ts";
 import type { FreeShape } from "./metering.ts";
@@ -174,19 +174,12 @@ async function answerFromTree(
   const type = "type" in plan ? plan.type : undefined;
   const address = addressOf(request, shape, type);
   const body = address === null ? null : await tree.read(address);
-  if (body !== null) return isWhole(body) ? body : null;
+  if (body !== null) return isWholeBody(body.bytes) ? body : null;
   if (plan.kind === "entry") return entryNotFound();
   if (plan.kind !== "list" || shape === "sort") return null;
   if (shape === "filter") return empty(plan.page, defaultPerPage(plan.type), 0);
   const first = await tree.read({ kind: "page", slug: plan.type.slug, page: 1n });
-  return first === null || !isWhole(first) ? null : empty(plan.page, plan.perPage, totalOf(first));
-}
-
-const [OPENING, CLOSING] = Buffer.from("{}");
-
-/** Whether it begins and ends as every body does. */
-function isWhole({ bytes }: TreeBody): boolean {
-  return bytes.at(0) === OPENING && bytes.at(-1) === CLOSING;
+  return first === null || !isWholeBody(first.bytes) ? null : empty(plan.page, plan.perPage, totalOf(first));
 }
 
 /** A page behind the last, or a filter that nothing matches: no file holds it, and none is needed. */

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { folderOf, segment } from "../../shared/address.ts";
+import { isWholeBody } from "../../shared/body.ts";
 import { holderOf } from "../../shared/lock.ts";
 import { BUILD_LOCK, readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { readElsewhere } from "../build/elsewhere.ts";
@@ -40,7 +41,8 @@ export function scanTree(out: string): LocalTree {
     const key = state.app.key;
     const paths = [...filesIn(join(out, folderOf(key)))].map((file) => `${folderOf(key)}/${file}`).filter(isTreeFile);
     const own = new Map(absent.get(folderOf(key)));
-    for (const path of [...paths, stateFileOf(key)]) own.set(path, markOf(readFileSync(join(out, path))));
+    for (const path of paths) own.set(path, markOf(readWhole(out, path)));
+    own.set(stateFileOf(key), markOf(readFileSync(join(out, stateFileOf(key)))));
     if (own.size - 1 !== state.files) throw notAsBuilt(out, key, own.size - 1, state.files);
     for (const [path, mark] of own) files.set(path, mark);
   }
@@ -49,6 +51,13 @@ export function scanTree(out: string): LocalTree {
   const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
   const elsewhere = new Set([...marks.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
   return { files: new Map(sorted), apps: states.map(({ app }) => app.key).sort(), elsewhere };
+}
+
+function readWhole(out: string, path: string): Buffer {
+  const bytes = readFileSync(join(out, path));
+  if (isWholeBody(bytes)) return bytes;
+  const message = `${out} is not as it was built: ${path} is empty or cut. Run \`precast build --full\`.`;
+  throw new UnfinishedTreeError(message);
 }
 
 function byFolder(marks: FileMarks): ReadonlyMap<string, readonly (readonly [string, FileMark])[]> {

@@ -388,7 +388,7 @@ describe("the counts", () => {
         { app: "Shop", day: "2026-01-02", shape: "search", status: 504, saving: "", count: 100 },
       ],
     });
-    expect(await usage("--app nobody")).toMatchObject({ total: 0, rows: [] });
+    expect(await usage("--app Shop --since 2026-01-03")).toMatchObject({ total: 0, rows: [] });
   });
 
   /** Nine counted requests, and as many that are not. */

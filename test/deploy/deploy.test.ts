@@ -264,7 +264,14 @@ describe("what is looked at first", () => {
     writeFileSync(lock, `${process.pid}\n`);
     expect(await refused()).toMatch(new RegExp(`^A build \\(process ${process.pid}\\) is changing out\\..*\\n$`));
     rmSync(lock);
-    rmSync(join(out(), SHOP_FOLDER, "posts/page/2.json"));
+    const page = join(out(), SHOP_FOLDER, "posts/page/2.json");
+    for (const cut of ["", '{"data":[']) {
+      writeFileSync(page, cut);
+      expect(await refused()).toMatch(
+        /^out is not as it was built: \S+\/posts\/page\/2\.json is empty or cut\. .*--full.*\n$/,
+      );
+    }
+    rmSync(page);
     expect(await refused()).toMatch(
       /^out is not as it was built: Shop has 45 files, and its build left 46\..*--full.*\n$/,
     );
