@@ -10,13 +10,13 @@ import { observeBy } from "./http/observation.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "./ledger/ledger.ts";
 import type { KeptAnswer } from "./live/kept.ts";
 import { type Live, type LiveOptions, openLive } from "./live/live.ts";
-import type { Replica } from "./live/replica.ts";
-import { readStanding } from "./live/standing.ts";
 import { openAccessLog } from "./log/access-line.ts";
 import type { Log } from "./log/log.ts";
 import { openCache } from "./memory/cache.ts";
 import { type Hits, openHits } from "./memory/hits.ts";
 import { openReadings } from "./memory/readings.ts";
+import type { Replica } from "./replicas/replica.ts";
+import { readStanding } from "./replicas/standing.ts";
 import { openTree } from "./tree/tree.ts";
 
 export type SiteOptions = Omit<LiveOptions, "keeper"> &

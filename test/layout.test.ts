@@ -17,7 +17,8 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(config|apps|lock|machine)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|live-entries|reading|respond)\.ts$/],
   [/^server\/log\/redaction\.ts$/],
-  [/^server\/(http|ledger|live)\//],
+  [/^server\/(http|ledger|load|replicas)\//],
+  [/^server\/live\//],
   [/^server\/(tree|log|admin|memory)\//],
   [/^server\/app\.ts$/],
   [/^server\/(site|worker|workers)\.ts$/],
@@ -98,8 +99,8 @@ describe("the layout", () => {
   });
 
   test.each([
-    ["pg", ["cancel", "literal", "planning", "pool", "postgres"].map((name) => `shared/database/${name}.ts`)],
-    ["@electric-sql/pglite", ["shared/database/embedded-worker.ts"]],
+    ["pg", ["cancel", "literal", "planning", "pool", "postgres"].map((name) => `shared/database/postgres/${name}.ts`)],
+    ["@electric-sql/pglite", ["shared/database/embedded/worker.ts"]],
     ["aws4fetch", ["cli/deploy/sign.ts"]],
     ["commander", ["cli/main.ts"]],
     ["cli-progress", ["cli/terminal/progress.ts"]],

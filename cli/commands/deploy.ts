@@ -4,7 +4,7 @@ import { DONE, defineCommand } from "../command.ts";
 import { type Deployed, deletionsRefusal, deployTree } from "../deploy/deploy.ts";
 import type { Plan } from "../deploy/plan.ts";
 import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge/purge.ts";
-import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
+import { openTarget, STORE_SETTINGS, type Target } from "../deploy/store/target.ts";
 import { waitVisible } from "../deploy/visible.ts";
 import { formatBytes, formatCounted, formatSeconds } from "../terminal/format.ts";
 import type { Terminal } from "../terminal/terminal.ts";

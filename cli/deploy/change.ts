@@ -12,7 +12,7 @@ import { type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
 import { MANIFEST, writeManifest } from "./manifest.ts";
 import { isEmpty, type Plan, type PlannedFile } from "./plan.ts";
 import { sideBySide } from "./side-by-side.ts";
-import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store.ts";
+import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store/store.ts";
 import type { StoreContents, Wanted } from "./store-contents.ts";
 import { byFolder, isStatePath, ownerOf } from "./tree-file.ts";
 

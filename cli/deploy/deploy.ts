@@ -3,13 +3,13 @@
  * carried out (change.ts), and a CDN is told. Interrupted anywhere, the next deploy knows from the journal what to look at again.
  */
 import { type Change, type ChangeOptions, changeStore, endJournal, inStage } from "./change.ts";
-import type { Hold } from "./hold.ts";
 import { owedIn, unpurgedIn } from "./journal.ts";
 import { type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
 import { isEmpty, type Plan, planDeploy } from "./plan.ts";
-import type { Store } from "./store.ts";
+import type { Hold } from "./store/hold.ts";
+import type { Store } from "./store/store.ts";
+import type { Target } from "./store/target.ts";
 import { readContents, type StoreContents } from "./store-contents.ts";
-import type { Target } from "./target.ts";
 import { byFolder, describeTreeFile, isStatePath, type TreeFile } from "./tree-file.ts";
 
 export type DeployOptions = ChangeOptions & {

@@ -3,7 +3,7 @@
  * and no purge is owed, so that a deploy after one that died knows of which files the manifest tells nothing, and what was
  * not purged.
  */
-import { STORE_FOLDER } from "./store.ts";
+import { STORE_FOLDER } from "./store/store.ts";
 
 const FORMAT = 1;
 

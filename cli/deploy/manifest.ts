@@ -3,7 +3,7 @@
  * deleted. The same tree gives the same bytes, but for the number of the deploy.
  */
 import type { FileMark } from "../build/file-mark.ts";
-import { STORE_FOLDER } from "./store.ts";
+import { STORE_FOLDER } from "./store/store.ts";
 
 const FORMAT = 1;
 

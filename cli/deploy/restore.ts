@@ -14,7 +14,7 @@ import { putAsideBegun } from "../build/stage/publish.ts";
 import { ForeignTreeError } from "../build/update/built.ts";
 import { MANIFEST, readManifest } from "./manifest.ts";
 import { sideBySide } from "./side-by-side.ts";
-import type { Store } from "./store.ts";
+import type { Store } from "./store/store.ts";
 import { isStatePath } from "./tree-file.ts";
 
 export type RestoreOptions = {

@@ -2,7 +2,7 @@
 import type { FileMark } from "../build/file-mark.ts";
 import { doubtfulIn, JOURNAL, type Journal, readJournal } from "./journal.ts";
 import { MANIFEST, type Manifest, readManifest } from "./manifest.ts";
-import type { Store } from "./store.ts";
+import type { Store } from "./store/store.ts";
 import { isTreeFile } from "./tree-file.ts";
 
 export type StoreContents = {

@@ -2,8 +2,8 @@
 import type { Control } from "../../server/admin/control.ts";
 import type { Metrics } from "../../server/admin/metrics.ts";
 import type { Listening } from "../../server/http/listen.ts";
-import { needCopies } from "../../server/live/replicas.ts";
-import { readStanding } from "../../server/live/standing.ts";
+import { needCopies } from "../../server/replicas/replicas.ts";
+import { readStanding } from "../../server/replicas/standing.ts";
 import { openTree } from "../../server/tree/tree.ts";
 import { openWorkers } from "../../server/workers.ts";
 import type { App } from "../../shared/catalog.ts";

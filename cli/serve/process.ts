@@ -2,8 +2,8 @@
 import type { Metrics } from "../../server/admin/metrics.ts";
 import { LIMITS } from "../../server/http/limits.ts";
 import type { Listening } from "../../server/http/listen.ts";
-import { openReplicas, type Replicas } from "../../server/live/replicas.ts";
 import type { Log } from "../../server/log/log.ts";
+import { openReplicas, type Replicas } from "../../server/replicas/replicas.ts";
 import { openSite } from "../../server/site.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";

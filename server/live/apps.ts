@@ -2,8 +2,8 @@
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
+import type { Ask } from "../load/source.ts";
 import { openSingleFlight } from "./single-flight.ts";
-import type { Ask } from "./source.ts";
 
 /** Null for a key that no app has. Throws a DatabaseFault, and the reason of the signal. */
 export type FindApp = (key: string, gone: AbortSignal) => Promise<App | null>;

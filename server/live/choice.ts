@@ -1,7 +1,7 @@
 /** Which database a live query asks: a replica that may answer, or the primary; and which one when that fails. */
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import type { Replica } from "./replica.ts";
-import type { Ask, Source } from "./source.ts";
+import type { Ask, Source } from "../load/source.ts";
+import type { Replica } from "../replicas/replica.ts";
 
 export type LiveState = { readonly running: number; readonly waiting: number; readonly databaseAway: boolean };
 

@@ -5,8 +5,8 @@
 import type { Session } from "../../shared/database/database.ts";
 import type { Refusal } from "../../shared/refusal.ts";
 import { editionQuery } from "../../shared/sql/query.ts";
+import type { Ask } from "../load/source.ts";
 import { openSingleFlight } from "./single-flight.ts";
-import type { Ask } from "./source.ts";
 
 /** As editionQuery tells it; null where there are no such types. */
 export type Edition = string | null;

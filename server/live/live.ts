@@ -9,6 +9,8 @@ import type { Plan } from "../../shared/plan.ts";
 import { DATABASE_UNAVAILABLE, OVERLOADED, type Refusal } from "../../shared/refusal.ts";
 import type { Sources } from "../../shared/respond.ts";
 import type { SlotBook } from "../../shared/sql/slots.ts";
+import { type Ask, openSource, type SourceOptions } from "../load/source.ts";
+import type { Replica } from "../replicas/replica.ts";
 import { openApps } from "./apps.ts";
 import { type LiveState, openChoice } from "./choice.ts";
 import { type Edition, openEditions } from "./editions.ts";
@@ -16,10 +18,8 @@ import { openEntryLoader } from "./entry-loader.ts";
 import { answerKept, type Keeper } from "./kept.ts";
 import { keyOf } from "./key.ts";
 import { kindOf } from "./kind.ts";
-import type { Replica } from "./replica.ts";
 import { openSameApps } from "./same-apps.ts";
 import { openSingleFlight } from "./single-flight.ts";
-import { type Ask, openSource, type SourceOptions } from "./source.ts";
 
 export type LiveOptions = AppDefaults &
   SourceOptions & {

@@ -5,6 +5,6 @@
 import type { Database, DatabaseOptions } from "./database.ts";
 
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
-  if (options.url === null) return (await import("./embedded.ts")).openEmbedded(options);
-  return (await import("./postgres.ts")).openPostgres(options.url, options);
+  if (options.url === null) return (await import("./embedded/embedded.ts")).openEmbedded(options);
+  return (await import("./postgres/postgres.ts")).openPostgres(options.url, options);
 }

@@ -12,7 +12,7 @@ import { foreignness } from "../../cli/build/mode.ts";
 import { readSource } from "../../cli/build/source.ts";
 import { deployTree } from "../../cli/deploy/deploy.ts";
 import { restoreTree } from "../../cli/deploy/restore.ts";
-import { openTarget } from "../../cli/deploy/target.ts";
+import { openTarget } from "../../cli/deploy/store/target.ts";
 import type { TreeState } from "../../shared/state.ts";
 import { readTree } from "../support/cli.ts";
 import { differencesOf } from "../support/deployed.ts";

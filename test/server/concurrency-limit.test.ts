@@ -1,7 +1,7 @@
 /** How much slow work may run at once, by what has come too late and what has come in time. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { openConcurrencyLimit } from "../../server/live/concurrency-limit.ts";
+import { openConcurrencyLimit } from "../../server/load/concurrency-limit.ts";
 
 test("it is cut in half once for all that ran when it was cut", () => {
   const { places, tooLate } = openConcurrencyLimit(8);

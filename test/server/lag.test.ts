@@ -1,6 +1,6 @@
 /** How far a replica is said to be behind, from what is known of the primary's log. */
 import { expect, test } from "vitest";
-import { addMark, lagOf, type Mark } from "../../server/live/lag.ts";
+import { addMark, lagOf, type Mark } from "../../server/replicas/lag.ts";
 
 const WINDOW = 10_000;
 

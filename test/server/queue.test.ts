@@ -1,6 +1,6 @@
 /** How long live work may wait for its turn. The clock is the test's own. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { openQueue, type Queue } from "../../server/live/queue.ts";
+import { openQueue, type Queue } from "../../server/load/queue.ts";
 import type { DatabaseFault } from "../../shared/database/fault.ts";
 
 const LIMIT = 5_000;

@@ -1,7 +1,7 @@
 /** What a deploy must leave behind, read out of the store without Precast's own client. */
 import { existsSync } from "node:fs";
 import { type Deployed, type DeployOptions, deployTree } from "../../cli/deploy/deploy.ts";
-import { openTarget } from "../../cli/deploy/target.ts";
+import { openTarget } from "../../cli/deploy/store/target.ts";
 import { readTree } from "./cli.ts";
 import type { S3 } from "./s3.ts";
 

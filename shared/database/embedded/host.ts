@@ -1,7 +1,7 @@
 /** Shares an open embedded database with other processes of this machine: `build` and `usage` beside a running `serve`. */
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
-import type { Access, Database, Query, Row, Session } from "./database.ts";
+import type { Access, Database, Query, Row, Session } from "../database.ts";
 import { type Ask, listenTo, packError, say, socketOf } from "./wire.ts";
 
 export async function shareDatabase(database: Database, dataDir: string): Promise<{ close: () => Promise<void> }> {

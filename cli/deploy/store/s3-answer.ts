@@ -1,6 +1,6 @@
 /** Reads what S3 answers: XML lists, and errors as what they mean. Source: Amazon S3 API Reference. */
-import { isPassing, type Sent } from "./exchange.ts";
-import { RemoteFault } from "./fault.ts";
+import { isPassing, type Sent } from "../exchange.ts";
+import { RemoteFault } from "../fault.ts";
 
 export type S3Fault = { readonly fault: RemoteFault; readonly passing: boolean };
 

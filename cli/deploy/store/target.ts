@@ -2,14 +2,14 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ConfigError, type Settings } from "../../shared/config.ts";
-import { LockedError, takeLock } from "../../shared/lock.ts";
-import type { Patience } from "./exchange.ts";
+import { ConfigError, type Settings } from "../../../shared/config.ts";
+import { LockedError, takeLock } from "../../../shared/lock.ts";
+import type { Patience } from "../exchange.ts";
+import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials } from "../sign.ts";
 import { clearParts, openFolderStore } from "./folder-store.ts";
 import { DeployLockedError, type Hold } from "./hold.ts";
 import { LEASE, takeLease } from "./lease.ts";
 import { openS3Store } from "./s3-store.ts";
-import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials } from "./sign.ts";
 import type { Store } from "./store.ts";
 
 /** The settings by which stores are reached. */

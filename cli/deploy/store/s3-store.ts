@@ -1,9 +1,9 @@
 /** A bucket of Amazon S3 or of what speaks like it. Source: Amazon S3 API Reference. */
 import { isIP } from "node:net";
-import { tagList } from "../../shared/tags.ts";
-import { exchange, type Outgoing, type Patience, type Sent, type Verdict } from "./exchange.ts";
+import { tagList } from "../../../shared/tags.ts";
+import { exchange, type Outgoing, type Patience, type Sent, type Verdict } from "../exchange.ts";
+import { type Credentials, openSigner } from "../sign.ts";
 import { type Bucket, faultOf, garbled, isError, readList } from "./s3-answer.ts";
-import { type Credentials, openSigner } from "./sign.ts";
 import type { Condition, FileHeaders, PutOutcome, Store } from "./store.ts";
 
 export type S3Options = {

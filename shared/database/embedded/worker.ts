@@ -3,8 +3,8 @@ import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
-import { CHANNEL, type Row } from "./database.ts";
-import type { Heard, Job, Reply, SqlError } from "./embedded-thread.ts";
+import { CHANNEL, type Row } from "../database.ts";
+import type { Heard, Job, Reply, SqlError } from "./thread.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("embedded-worker runs as a worker thread");

@@ -1,5 +1,5 @@
 /** A mutex: what needs the one connection waits for its turn. */
-import { notBegun } from "./fault.ts";
+import { notBegun } from "../fault.ts";
 
 export type Mutex = <T>(run: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 

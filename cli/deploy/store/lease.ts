@@ -4,7 +4,7 @@
  */
 import { hash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { isAlive, machineId } from "../../shared/machine.ts";
+import { isAlive, machineId } from "../../../shared/machine.ts";
 import { DeployLockedError, type Hold } from "./hold.ts";
 import { type Condition, PRIVATE_HEADERS, type PutOutcome, STORE_FOLDER, type Store, type Stored } from "./store.ts";
 

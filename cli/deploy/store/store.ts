@@ -1,5 +1,5 @@
 /** A place that takes a tree: what every kind of it can do. Keys are paths with `/`, relative to where the tree lies. */
-import { STATE_FOLDER } from "../../shared/state.ts";
+import { STATE_FOLDER } from "../../../shared/state.ts";
 
 export type Stored = {
   readonly bytes: Buffer;

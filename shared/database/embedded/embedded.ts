@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LockedError, takeLock } from "../lock.ts";
+import { LockedError, takeLock } from "../../lock.ts";
 import {
   type Access,
   BEGIN,
@@ -14,13 +14,13 @@ import {
   type Query,
   type Row,
   type Session,
-} from "./database.ts";
-import { startThread, type Thread } from "./embedded-thread.ts";
-import { DatabaseFault, notBegun } from "./fault.ts";
+} from "../database.ts";
+import { DatabaseFault, notBegun } from "../fault.ts";
 import { type Guest, joinDatabase } from "./guest.ts";
 import { outlive } from "./heir.ts";
 import { shareDatabase } from "./host.ts";
 import { openMutex } from "./mutex.ts";
+import { startThread, type Thread } from "./thread.ts";
 
 /**
  * Opens the database of this folder, or joins the server that has it open and shares it. Who would share it goes on when that

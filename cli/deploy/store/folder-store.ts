@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { filesIn, makeNewer, moveInto, readOrNull, removeFrom, sizeOf } from "../build/stage/folder.ts";
+import { filesIn, makeNewer, moveInto, readOrNull, removeFrom, sizeOf } from "../../build/stage/folder.ts";
 import { type Condition, STORE_FOLDER, type Store } from "./store.ts";
 
 /** Files on their way to their names: on the same file system. */

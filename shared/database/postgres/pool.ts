@@ -1,7 +1,7 @@
 /** The connections to PostgreSQL that queries share: lent to one at a time, and thrown away when they broke. */
 import pg from "pg";
-import type { Database, DatabaseOptions } from "./database.ts";
-import { connected, DatabaseFault, isReadOnly } from "./fault.ts";
+import type { Database, DatabaseOptions } from "../database.ts";
+import { connected, DatabaseFault, isReadOnly } from "../fault.ts";
 import { openPrepared, type Prepared } from "./prepared.ts";
 
 export const CONNECT_TIMEOUT = 2_000;

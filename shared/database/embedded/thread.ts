@@ -1,7 +1,7 @@
 /** The thread of the embedded database as seen from outside: what it is told, and what it answers. */
 import { Worker } from "node:worker_threads";
-import type { Query, Row } from "./database.ts";
-import { DatabaseFault } from "./fault.ts";
+import type { Query, Row } from "../database.ts";
+import { DatabaseFault } from "../fault.ts";
 import { openPending } from "./pending.ts";
 
 export type Job = { readonly id: number } & Order;
@@ -26,7 +26,7 @@ export type Thread = {
 
 /** A thread inherits no loader: when the sources run as they are, in tests, the compiled worker serves them. */
 const WORKER = new URL(
-  import.meta.url.endsWith(".ts") ? "../../dist/shared/database/embedded-worker.js" : "./embedded-worker.js",
+  import.meta.url.endsWith(".ts") ? "../../../dist/shared/database/embedded/worker.js" : "./worker.js",
   import.meta.url,
 );
 

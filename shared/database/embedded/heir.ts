@@ -2,10 +2,10 @@
  * A guest of the embedded database that outlives its host: once that has ended, whatever is asked next joins the process that
  * has the database open by then, or opens it.
  */
-import type { Database } from "./database.ts";
-import { DatabaseFault } from "./fault.ts";
+import type { Database } from "../database.ts";
+import { DatabaseFault } from "../fault.ts";
+import { keepListening, type Line } from "../listening.ts";
 import type { Guest } from "./guest.ts";
-import { keepListening, type Line } from "./listening.ts";
 
 /** `open` opens or joins anew. Its failure is a database that is away. */
 export function outlive(guest: Guest, open: () => Promise<Database | Guest>): Database {

@@ -2,7 +2,7 @@
  * Prepared statements: the queries that come again, so that a connection plans them once. Which those are is known when they
  * have come a few times, and a connection that holds many is given up: its memory stays bounded whatever is asked.
  */
-import type { Query } from "./database.ts";
+import type { Query } from "../database.ts";
 
 export type Prepared<Connection extends object> = {
   /** The name under which the connection is to keep the query; undefined for one that is not worth it. */

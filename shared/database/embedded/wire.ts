@@ -4,8 +4,8 @@ import { realpathSync } from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Access, Query, Row } from "./database.ts";
-import { DatabaseFault, type FaultReason } from "./fault.ts";
+import type { Access, Query, Row } from "../database.ts";
+import { DatabaseFault, type FaultReason } from "../fault.ts";
 
 export type Ask = { readonly id: number } & (
   | { readonly query: Query }

@@ -1,6 +1,5 @@
 /** PostgreSQL through a pool of connections. */
 import pg from "pg";
-import { type AwaitTurn, cancelQuery, openCancellations } from "./cancel.ts";
 import {
   type Access,
   BEGIN,
@@ -10,9 +9,10 @@ import {
   type Query,
   type Row,
   type Session,
-} from "./database.ts";
-import { answered, connected, DatabaseFault, notBegun } from "./fault.ts";
-import { keepListening, type Line } from "./listening.ts";
+} from "../database.ts";
+import { answered, connected, DatabaseFault, notBegun } from "../fault.ts";
+import { keepListening, type Line } from "../listening.ts";
+import { type AwaitTurn, cancelQuery, openCancellations } from "./cancel.ts";
 import { planFor } from "./planning.ts";
 import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, openPool } from "./pool.ts";
 

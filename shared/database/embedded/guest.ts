@@ -1,7 +1,7 @@
 /** Uses the embedded database that another process has open and shares. */
 import { connect, type Socket } from "node:net";
-import type { Access, Database, Query, Row, Session } from "./database.ts";
-import { HostEndedFault } from "./fault.ts";
+import type { Access, Database, Query, Row, Session } from "../database.ts";
+import { HostEndedFault } from "../fault.ts";
 import { openMutex } from "./mutex.ts";
 import { openPending } from "./pending.ts";
 import { type Ask, listenTo, say, socketOf, type Told, unpackError } from "./wire.ts";
