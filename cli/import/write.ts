@@ -41,7 +41,7 @@ export async function importBundle(database: Database, folder: string, options: 
   const report = await database
     .transaction("write", async (session) => {
       await session.query(sql(`SELECT pg_advisory_xact_lock(${LOCK}, hashtext($1))::text`, [checked.app.key]));
-      await session.execute(`SAVEPOINT before_import; ${LET_WAIT}`);
+      await session.execute(`SAVEPOINT before_import; ${LET_WAIT}; SELECT precast.raise_flag('importing')`);
       const report = await write(session, checked, intake, options);
       // What the database looks at when a transaction commits it must look at in a dry run as well.
       await session.execute("SET CONSTRAINTS ALL IMMEDIATE");

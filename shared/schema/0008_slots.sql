@@ -37,8 +37,26 @@ ALTER TABLE precast.entries
 -- A table of its own, so that whoever writes entries waits for a change of the map, and for no other of the type.
 CREATE TABLE precast.slots (
   content_type_id integer PRIMARY KEY REFERENCES precast.content_types ON DELETE CASCADE,
-  map             jsonb NOT NULL DEFAULT '{}'
+  map             jsonb NOT NULL DEFAULT '{}',
+  -- Those that are counted in pairs: of the map at the last count.
+  paired          text[] NOT NULL DEFAULT '{}',
+  made_in         xid8 NOT NULL DEFAULT pg_current_xact_id()
 );
+
+-- What follows from a change of fields and lists must follow for all entries. One snapshot for the whole transaction lacks those that
+-- were committed since it was taken, and nothing tells whether there are any; of a type that is new there are none.
+CREATE FUNCTION precast.refuse_old_snapshot(type_id integer) RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') AND EXISTS (
+    SELECT FROM precast.slots WHERE content_type_id = type_id AND made_in <> pg_current_xact_id())
+  THEN
+    RAISE EXCEPTION 'content type "%": fields and lists of a type that is there can be changed at READ COMMITTED only, for at % nobody sees the entries that others have committed meanwhile',
+      (SELECT slug FROM precast.content_types WHERE id = type_id), upper(current_setting('transaction_isolation'))
+      USING ERRCODE = 'feature_not_supported', HINT = 'Begin the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.';
+  END IF;
+END
+$$;
 
 -- A field's value as it compares, null where it does not fit its field. `field` is a name and a type, or null. Inlined.
 CREATE FUNCTION precast.text_slot(data jsonb, field jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -76,8 +94,11 @@ DECLARE
     WHERE size > 2000 OR together > 2400);
 BEGIN
   IF too_long <> '{}' THEN
+    -- No other slot is counted in pairs in place of these: nobody has counted it.
     UPDATE precast.slots
-    SET map = (map - too_long) || jsonb_build_object('long', coalesce(map -> 'long', '[]')
+    SET paired = ARRAY(SELECT slot FROM unnest(paired) WITH ORDINALITY AS counted(slot, place)
+        WHERE slot <> ALL (too_long) ORDER BY place),
+      map = (map - too_long) || jsonb_build_object('long', coalesce(map -> 'long', '[]')
       || (SELECT jsonb_agg(map -> slot -> 0) FROM unnest(too_long) AS slot WHERE map ? slot))
     WHERE content_type_id = type_id AND map ?| too_long;
   END IF;
@@ -119,8 +140,10 @@ BEGIN
     SELECT FROM precast.wanted_slots(type_id) AS wish
     WHERE wish.field = kept ->> 0 AND wish.type = kept ->> 1 AND slot = ANY (wish.candidates));
   FOR wanted IN
-    SELECT wish.field, wish.type, wish.candidates FROM precast.wanted_slots(type_id) AS wish
+    SELECT wish.field, wish.type, wish.candidates
+    FROM precast.wanted_slots(type_id) WITH ORDINALITY AS wish(field, type, candidates, place)
     WHERE NOT EXISTS (SELECT FROM jsonb_each(after) AS held(slot, kept) WHERE slot <> 'long' AND kept ->> 0 = wish.field)
+    ORDER BY wish.place
   LOOP
     after := after || coalesce((
       SELECT jsonb_build_object(slot, jsonb_build_array(wanted.field, wanted.type))
@@ -130,13 +153,14 @@ BEGIN
   IF after = before THEN
     RETURN;
   END IF;
-  UPDATE precast.slots SET map = after WHERE content_type_id = type_id;
+  PERFORM precast.refuse_old_snapshot(type_id);
+  UPDATE precast.slots SET map = after, paired = precast.paired_slots(after) WHERE content_type_id = type_id;
   -- Nothing that an answer shows has changed: no build need look at these entries.
   PERFORM precast.raise_flag('filling');
   UPDATE precast.entries SET t1 = NULL WHERE content_type_id = type_id;
   PERFORM precast.lower_flag('filling');
   -- Whoever wrote these entries meanwhile is done: the fill has waited for them.
-  PERFORM precast.recount_values(type_id);
+  PERFORM precast.recount_in_time(type_id);
 END
 $$;
 

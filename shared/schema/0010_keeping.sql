@@ -1,8 +1,8 @@
 -- What the database keeps of an entry by itself, whoever writes it: canonical values, rich text apart, filled slots, and the
 -- transaction that changed it.
 
--- What was written, in canonical spelling; refuses what does not fit.
-CREATE FUNCTION precast.canonical_values(type_id integer, id uuid, written jsonb, refreshing boolean) RETURNS jsonb
+-- What was written, in canonical spelling; refuses what does not fit, unless it was there before.
+CREATE FUNCTION precast.canonical_values(type_id integer, id uuid, written jsonb, before jsonb, refreshing boolean) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   misfit record;
@@ -11,7 +11,7 @@ BEGIN
   IF NOT refreshing THEN
     SELECT field.* INTO misfit
     FROM precast.fields AS field CROSS JOIN LATERAL (SELECT written -> field.name) AS stored(value)
-    WHERE field.content_type_id = type_id
+    WHERE field.content_type_id = type_id AND value IS DISTINCT FROM before -> field.name
       AND NOT CASE WHEN field.multiple THEN precast.fits_many(field.type, value) ELSE precast.fits(field.type, value) END
     ORDER BY field.position
     LIMIT 1;
@@ -42,6 +42,7 @@ DECLARE
   -- Put together anew in either case: what is read from the table may be compressed, and tells nothing of its size.
   written    jsonb := CASE WHEN whole AND NOT same_rich THEN NEW.rich ELSE '{}' END || NEW.data;
   kept       jsonb := CASE WHEN same_rich THEN NEW.rich ELSE '{}' END;
+  this       text := concat_ws(' ', pg_trigger_depth(), NEW.content_type_id, NEW.id);
   shape      record;
   is_plain   boolean;
   name       text;
@@ -63,6 +64,19 @@ BEGIN
   IF NOT FOUND THEN
     RETURN NEW;
   END IF;
+  -- Of an entry that is there nothing is inserted: where it is updated instead, `excluded` must have all that was written. An import
+  -- compares it with what is stored. The lock has the entry stay.
+  IF TG_OP = 'INSERT' AND written ?| shape.rich AND NOT precast.is_raised('importing') THEN
+    PERFORM FROM precast.entries AS e WHERE e.content_type_id = NEW.content_type_id AND e.id = NEW.id FOR KEY SHARE;
+    IF FOUND THEN
+      RETURN NEW;
+    END IF;
+    PERFORM set_config('precast.apart', this, true);
+  END IF;
+  IF same_rich AND current_setting('precast.apart', true) = this THEN
+    RAISE EXCEPTION 'entry %: another transaction has inserted it at the same moment; begin again', NEW.id
+      USING ERRCODE = 'serialization_failure';
+  END IF;
 
   IF whole THEN
     is_plain := written @@ shape.plain;
@@ -70,7 +84,8 @@ BEGIN
       is_plain := is_plain AND coalesce(written ->> name NOT LIKE '%.%0', true);
     END LOOP;
     IF is_plain IS DISTINCT FROM true THEN
-      written := precast.canonical_values(NEW.content_type_id, NEW.id, written, refreshing);
+      written := precast.canonical_values(NEW.content_type_id, NEW.id, written,
+        CASE WHEN is_new THEN '{}' ELSE OLD.rich || OLD.data END, refreshing);
     END IF;
     IF written ?| shape.rich THEN
       FOREACH name IN ARRAY shape.rich LOOP
@@ -107,9 +122,10 @@ BEGIN
 END
 $$;
 
-CREATE TRIGGER keep_entry BEFORE INSERT OR UPDATE OF content_type_id, data, rich ON precast.entries
+-- Triggers fire in the order of their names: these come behind those that others put on the table, and keep what those have left.
+CREATE TRIGGER zz_keep_entry BEFORE INSERT OR UPDATE OF content_type_id, data, rich ON precast.entries
   FOR EACH ROW EXECUTE FUNCTION precast.keep_entry();
-CREATE TRIGGER keep_slots BEFORE UPDATE OF texts, t1, t2, t3, t4, t5, t6, t7, t8, n1, n2, n3, n4, n5, n6 ON precast.entries
+CREATE TRIGGER zz_keep_slots BEFORE UPDATE OF texts, t1, t2, t3, t4, t5, t6, t7, t8, n1, n2, n3, n4, n5, n6 ON precast.entries
   FOR EACH ROW EXECUTE FUNCTION precast.keep_entry('slots');
 
 -- Nothing that an answer shows has changed where slots are filled.

@@ -3,6 +3,7 @@
 
 CREATE FUNCTION precast.refresh_entries(type_ids integer[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  PERFORM precast.refuse_old_snapshot(type_id) FROM unnest(type_ids) AS type_id;
   PERFORM precast.draw_shapes(type_ids);
   PERFORM precast.raise_flag('refreshing');
   UPDATE precast.entries SET data = data WHERE content_type_id = ANY (type_ids);

@@ -45,10 +45,8 @@ $$;
 CREATE FUNCTION precast.paired_slots(map jsonb) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT ARRAY(
     SELECT held.slot FROM jsonb_each(map) AS held(slot, field)
-    WHERE held.slot <> 'long' AND field ->> 1 IN ('select', 'boolean') ORDER BY held.slot COLLATE "C" LIMIT 5)
+    WHERE held.slot ~ '^[tn]' AND field ->> 1 IN ('select', 'boolean') ORDER BY held.slot COLLATE "C" LIMIT 5)
 $$;
-
-ALTER TABLE precast.slots ADD paired text[] NOT NULL GENERATED ALWAYS AS (precast.paired_slots(map)) STORED;
 
 -- Inlined, as slot_value.
 CREATE FUNCTION precast.paired_values(entry precast.entries, slots text[]) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -89,6 +87,41 @@ CREATE FUNCTION precast.recount_values(type_id integer) RETURNS void LANGUAGE sq
   CROSS JOIN LATERAL precast.counted_pairs(alike.paired, alike.held) AS counted
   GROUP BY counted.slot, counted.value
 $$;
+
+-- Statements that write entries tell when they begin and end, for one may change the lists of a type as well, in a part of its own or
+-- by a trigger of somebody else's: what it writes is counted at its end, and must not be counted before.
+CREATE FUNCTION precast.statement_begins() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('precast.writing', (coalesce(nullif(current_setting('precast.writing', true), ''), '0')::integer + 1)::text, true);
+  RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION precast.recount_in_time(type_id integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  IF coalesce(nullif(current_setting('precast.writing', true), ''), '0') = '0' THEN
+    PERFORM precast.recount_values(type_id);
+  ELSE
+    PERFORM set_config('precast.uncounted', concat_ws(',', nullif(current_setting('precast.uncounted', true), ''), type_id), true);
+  END IF;
+END
+$$;
+
+CREATE FUNCTION precast.statement_ends() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  others    integer := current_setting('precast.writing')::integer - 1;
+  uncounted text := nullif(current_setting('precast.uncounted', true), '');
+BEGIN
+  PERFORM set_config('precast.writing', others::text, true), set_config('precast.apart', '', true);
+  IF others = 0 AND uncounted IS NOT NULL THEN
+    PERFORM set_config('precast.uncounted', '', true);
+    PERFORM precast.recount_values(type_id) FROM (SELECT DISTINCT unnest(string_to_array(uncounted, ','))::integer) AS types(type_id);
+  END IF;
+END
+$$;
+
+CREATE TRIGGER statement_begins BEFORE INSERT OR UPDATE OR DELETE ON precast.entries
+  FOR EACH STATEMENT EXECUTE FUNCTION precast.statement_begins();
 
 -- Adds up what others have committed and nobody else adds up at this moment: a value may have several rows for a while.
 CREATE FUNCTION precast.fold_values(type_id integer) RETURNS void LANGUAGE sql AS $$
@@ -141,6 +174,7 @@ BEGIN
     GROUP BY 1, 2, 3) AS alike
   CROSS JOIN LATERAL precast.counted_pairs(alike.paired, alike.held) AS counted
   GROUP BY alike.id, counted.slot, counted.value;
+  PERFORM precast.statement_ends();
   RETURN NULL;
 END
 $$;
@@ -150,6 +184,7 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 BEGIN
   -- Whoever fills slots anew counts anew what they hold.
   IF precast.is_raised('filling') THEN
+    PERFORM precast.statement_ends();
     RETURN NULL;
   END IF;
   INSERT INTO precast.value_counts (content_type_id, slot, value, change)
@@ -181,6 +216,7 @@ BEGIN
     GROUP BY 1, 2, 3 HAVING sum(written.sign) <> 0) AS alike
   CROSS JOIN LATERAL precast.counted_pairs(alike.paired, alike.held) AS counted
   GROUP BY alike.id, counted.slot, counted.value HAVING sum(alike.entries) <> 0;
+  PERFORM precast.statement_ends();
   RETURN NULL;
 END
 $$;

@@ -1,0 +1,189 @@
+/**
+ * Writers of SQL: whoever writes the tables, in whatever statement, finds what was written in answers, and no total counts anything
+ * twice.
+ */
+import { randomUUID } from "node:crypto";
+import { Client } from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ask, type Door, ENGINES, openDoor, openStore, type Store } from "../support/site.ts";
+
+const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
+const TYPE = "(SELECT id FROM precast.content_types WHERE slug = 'posts')";
+const TYPES = `
+  DELETE FROM precast.apps;
+  INSERT INTO precast.apps (key) VALUES ('a');
+  INSERT INTO precast.content_types (app_id, slug) SELECT id, 'posts' FROM precast.apps;
+  INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
+    SELECT id, 'title', 1, 'text', false FROM precast.content_types;
+  INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
+    SELECT id, 'body', 2, 'rich_text', true FROM precast.content_types;
+  UPDATE precast.content_types SET filterable_fields = '{title}'`;
+
+const lit = (value: unknown) => `'${JSON.stringify(value)}'`;
+const insert = (data: object, id = ID) => `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+  VALUES (${TYPE}, '${id}', 'published', '2026-01-20', ${lit(data)})`;
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  let door: Door;
+
+  beforeAll(async () => {
+    store = await openStore(engine);
+    door = await openDoor(store);
+  });
+  afterAll(async () => {
+    await door.close();
+    await store.close();
+  });
+  beforeEach(() => store.database.execute(TYPES));
+
+  const write = (statement: string) => store.database.execute(statement);
+  const read = async (path: string) => (await ask(door.url, `/api/v1${path}`, { appKey: "a" })).json;
+  const totalOf = async (path: string) => (await read(path)).meta.total;
+
+  describe("an upsert", () => {
+    beforeEach(() => write(insert({ title: "Old", body: "<p>heron</p>" })));
+
+    test.each([
+      ["data = excluded.data", { title: "New", body: "<p>kestrel</p>" }],
+      ["(data, rich) = (excluded.data, excluded.rich)", { title: "New", body: "<p>kestrel</p>" }],
+      ["data = entries.data || excluded.data", { title: "New", body: "<p>kestrel</p>" }],
+      [`data = entries.data || '{"title":"New"}'`, { title: "New", body: "<p>heron</p>" }],
+      ["status = excluded.status", { title: "Old", body: "<p>heron</p>" }],
+    ])("with SET %s writes what it says, rich text and all", async (assignment, expected) => {
+      const written = insert({ title: "New", body: "<p>kestrel</p>" });
+      await write(`${written} ON CONFLICT (content_type_id, id) DO UPDATE SET ${assignment}`);
+      expect((await read(`/posts/${ID}`)).data).toMatchObject(expected);
+      const isNew = expected.body.includes("kestrel");
+      expect(await totalOf("/posts/search?q=kestrel")).toBe(isNew ? 1 : 0);
+      expect(await totalOf("/posts/search?q=heron")).toBe(isNew ? 0 : 1);
+      expect(await totalOf(`/posts?filter[title]=${expected.title}&per_page=1`)).toBe(1);
+    });
+
+    test("that finds no entry adds one, rich text apart", async () => {
+      const other = randomUUID();
+      const written = insert({ title: "Other", body: "<p>wren</p>" }, other);
+      await write(`${written} ON CONFLICT (content_type_id, id) DO UPDATE SET data = excluded.data`);
+      expect((await read(`/posts/${other}`)).data).toMatchObject({ title: "Other", body: "<p>wren</p>" });
+      const [row] = await store.database.query({
+        text: `SELECT data::text, rich::text FROM precast.entries WHERE id = '${other}'`,
+        values: [],
+      });
+      expect(row).toEqual(['{"title": "Other"}', '{"body": "<p>wren</p>"}']);
+    });
+  });
+
+  test("an entry that a trigger of somebody else's inserts and then edits has what it was given", async () => {
+    await write(`CREATE FUNCTION pg_temp.retitle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        UPDATE precast.entries SET data = data || '{"title":"Again"}' WHERE id = NEW.id; RETURN NULL; END $$;
+      CREATE TRIGGER retitle AFTER INSERT ON precast.entries FOR EACH ROW EXECUTE FUNCTION pg_temp.retitle();
+      ${insert({ title: "Once", body: "<p>wren</p>" })};
+      DROP TRIGGER retitle ON precast.entries`);
+    expect((await read(`/posts/${ID}`)).data).toMatchObject({ title: "Again", body: "<p>wren</p>" });
+    expect(await totalOf("/posts?filter[title]=Again&per_page=1")).toBe(1);
+  });
+
+  test("what a trigger of somebody else's makes of data is filtered by", async () => {
+    await write(`CREATE FUNCTION pg_temp.shout() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        NEW.data := NEW.data || jsonb_build_object('title', upper(NEW.data ->> 'title')); RETURN NEW; END $$;
+      CREATE TRIGGER shout BEFORE INSERT OR UPDATE OF data ON precast.entries FOR EACH ROW EXECUTE FUNCTION pg_temp.shout();
+      ${insert({ title: "loud" })};
+      DROP TRIGGER shout ON precast.entries`);
+    expect(await totalOf("/posts?filter[title]=LOUD&per_page=1")).toBe(1);
+    expect(await totalOf("/posts?filter[title]=loud&per_page=1")).toBe(0);
+  });
+
+  test("a type, its fields and its entries in one statement are counted once", async () => {
+    await write(`WITH type AS (
+        INSERT INTO precast.content_types (app_id, slug, filterable_fields) SELECT id, 'notes', '{kind}' FROM precast.apps RETURNING id),
+      field AS (
+        INSERT INTO precast.fields (content_type_id, name, position, type) SELECT id, 'kind', 1, 'select' FROM type)
+      INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+        SELECT id, gen_random_uuid(), 'published', now(), '{"kind":"a"}' FROM type, generate_series(1, 5)`);
+    expect(await totalOf("/notes?filter[kind]=a&per_page=1")).toBe(5);
+    expect(await totalOf("/notes?filter[kind][neq]=a")).toBe(0);
+  });
+
+  test("entries and the lists of their type in one statement are counted once, and those behind it as well", async () => {
+    await write(`INSERT INTO precast.fields (content_type_id, name, position, type) SELECT ${TYPE}, 'kind', 3, 'select';
+      ${insert({ kind: "a" })};
+      WITH added AS (${insert({ kind: "a" }, randomUUID())}),
+        changed AS (UPDATE precast.entries SET data = '{"kind":"b"}' WHERE id = '${ID}')
+      UPDATE precast.content_types SET filterable_fields = '{title,kind}' WHERE slug = 'posts';
+      ${insert({ kind: "a" }, randomUUID())}`);
+    expect(await totalOf("/posts?filter[kind]=a&per_page=1")).toBe(2);
+    expect(await totalOf("/posts?filter[kind]=b&per_page=1")).toBe(1);
+    expect(await totalOf("/posts?filter[kind][neq]=a")).toBe(1);
+  });
+
+  test("filters by two selects of six are counted behind a value that is too long for an index", async () => {
+    const names = ["s1", "s2", "s3", "s4", "s5", "s6"];
+    await write(`INSERT INTO precast.fields (content_type_id, name, position, type)
+        SELECT ${TYPE}, name, 10 + place, 'select' FROM unnest('{${names.join(",")}}'::text[]) WITH ORDINALITY AS names(name, place);
+      UPDATE precast.content_types SET filterable_fields = '{${names.join(",")}}' WHERE slug = 'posts'`);
+    const data = Object.fromEntries(names.map((name) => [name, name]));
+    for (let count = 0; count < 3; count++) await write(insert(data, randomUUID()));
+    await write(insert({ ...data, s1: "x".repeat(2_001) }));
+    for (const other of ["s3", "s6"]) {
+      expect(await totalOf(`/posts?filter[s2]=s2&filter[${other}]=${other}`)).toBe(4);
+      expect(await totalOf(`/posts?filter[s2]=s2&filter[${other}][neq]=${other}`)).toBe(0);
+    }
+    expect(await totalOf("/posts?filter[s1]=s1&filter[s2]=s2")).toBe(3);
+  });
+
+  test("a value that fits its field no more does not stand in the way of edits beside it", async () => {
+    await write(`${insert({ title: "Old" })}; UPDATE precast.fields SET type = 'number' WHERE name = 'title';
+      INSERT INTO precast.fields (content_type_id, name, position, type) SELECT ${TYPE}, 'note', 3, 'text';
+      UPDATE precast.entries SET data = data || '{"note":"kept"}'`);
+    expect((await read(`/posts/${ID}`)).data).toMatchObject({ title: null, note: "kept" });
+    await expect(write(`UPDATE precast.entries SET data = data || '{"title":"Older"}'`)).rejects.toThrow(
+      'field "title" must hold a number value',
+    );
+  });
+
+  test.each(["REPEATABLE READ", "SERIALIZABLE"])("fields at %s change where the type is new", async (level) => {
+    const change = (slug: string) => `BEGIN ISOLATION LEVEL ${level};
+      INSERT INTO precast.content_types (app_id, slug) SELECT id, 'fresh' FROM precast.apps;
+      INSERT INTO precast.fields (content_type_id, name, position, type)
+        SELECT id, 'kind', 1, 'select' FROM precast.content_types WHERE slug = '${slug}';
+      UPDATE precast.content_types SET filterable_fields = '{kind}' WHERE slug = '${slug}';
+      COMMIT`;
+    await expect(write(change("posts"))).rejects.toThrow(
+      `content type "posts": fields and lists of a type that is there can be changed at READ COMMITTED only, for at ${level} `,
+    );
+    await write("ROLLBACK");
+    await write(change("fresh"));
+    expect(await totalOf("/fresh?filter[kind]=a&per_page=1")).toBe(0);
+  });
+});
+
+test("of two upserts of a new entry at the same moment none loses its rich text unseen", async () => {
+  const store = await openStore("postgres");
+  await store.database.execute(TYPES);
+  const clients = await Promise.all(
+    [1, 2].map(async () => {
+      const client = new Client({ connectionString: store.url as string });
+      await client.connect();
+      return client;
+    }),
+  );
+  const [first, second] = clients as [Client, Client];
+  const upsert = (word: string) =>
+    `${insert({ title: word, body: word })} ON CONFLICT (content_type_id, id) DO UPDATE SET data = excluded.data`;
+  await first.query("BEGIN");
+  await first.query(upsert("heron"));
+  const late = second.query(upsert("kestrel")).then(
+    () => null,
+    (error) => error,
+  );
+  const waits =
+    "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+  await expect.poll(async () => (await first.query(waits)).rows[0].count).toBe("1");
+  await first.query("COMMIT");
+  expect(await late).toMatchObject({ code: "40001" });
+  await second.query(upsert("kestrel"));
+  const { rows } = await second.query("SELECT data, rich FROM precast.entries");
+  expect(rows).toEqual([{ data: { title: "kestrel" }, rich: { body: "kestrel" } }]);
+  await Promise.all(clients.map((client) => client.end()));
+  await store.close();
+});
