@@ -17,11 +17,13 @@ import { slotsCheck } from "./checks/slots.ts";
 import { snapshotsCheck } from "./checks/snapshots.ts";
 import { statisticsCheck } from "./checks/statistics.ts";
 import { timeoutsCheck } from "./checks/timeouts.ts";
+import { triggersCheck } from "./checks/triggers.ts";
 import { trigramsCheck } from "./checks/trigrams.ts";
 import type { Finding } from "./finding.ts";
 
-/** In the order in which they are told: what every live query suffers from comes first. */
+/** In the order in which they are told: wrong answers come first, then what every live query suffers from. */
 const CHECKS: readonly Check[] = [
+  triggersCheck,
   statisticsCheck,
   indexesCheck,
   trigramsCheck,

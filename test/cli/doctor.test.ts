@@ -83,6 +83,24 @@ describe("on PostgreSQL", () => {
     expect(await examine(place)).toMatchObject({ code: 0, findings: [], fixed: [] });
   });
 
+  test("names the triggers that do not fire as they should, and what puts right what they have missed", async () => {
+    await store.database.execute(`ALTER TABLE precast.entries DISABLE TRIGGER ALL;
+      ALTER TABLE precast.entries ENABLE TRIGGER ALL; ALTER TABLE precast.fields DISABLE TRIGGER field_added`);
+    const { code, findings } = await examine(place);
+    expect(code).toBe(2);
+    const names = ["announce_brought", "keep_move", "keep_removal", "stamp_all_types", "stamp_entry"];
+    expect(findings).toMatchObject([
+      {
+        check: "triggers",
+        kind: "advice",
+        subject: `triggers: ${names.map((name) => `entries.${name}`).join(", ")}, fields.field_added`,
+      },
+    ]);
+    const statements = /Run (ALTER .*;) as the owner/.exec(findings[0]?.remedy ?? "")?.[1] as string;
+    await store.database.execute(statements);
+    expect((await examine(place)).findings).toEqual([]);
+  });
+
   describe("with something wrong everywhere", () => {
     beforeAll(async () => {
       const writer = await connect();

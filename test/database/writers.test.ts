@@ -141,6 +141,26 @@ describe.each(ENGINES)("on %s", (engine) => {
     );
   });
 
+  test("what was written while triggers were off is kept anew when asked for", async () => {
+    const other = randomUUID();
+    await write(`${insert({ title: "Old", body: "<p>heron</p>" })}; ${insert({ title: "Gone", body: "<p>wren</p>" }, other)};
+      BEGIN; SET LOCAL session_replication_role = replica;
+      DELETE FROM precast.entries WHERE id = '${other}';
+      UPDATE precast.entries SET data = '{"title":"New"}', rich = '{"body":"<p>kestrel</p>"}';
+      ${insert({ title: "New", body: "<p>kestrel</p>" }, randomUUID())};
+      ${insert({ title: "Gone", body: "<p>wren</p>" }, other).replace("'published'", "'draft'")};
+      UPDATE precast.fields SET searchable = true WHERE name = 'title'; COMMIT;
+      SELECT precast.keep_anew()`);
+    expect(await totalOf("/posts?filter[title]=New&per_page=1")).toBe(2);
+    expect(await totalOf("/posts?filter[title]=Old&per_page=1")).toBe(0);
+    expect(await totalOf("/posts?filter[title][neq]=New")).toBe(0);
+    expect(await totalOf("/posts/search?q=kestrel")).toBe(2);
+    expect(await totalOf("/posts/search?q=New")).toBe(2);
+    for (const word of ["heron", "wren"]) expect(await totalOf(`/posts/search?q=${word}`)).toBe(0);
+    expect((await read("/posts?per_page=5")).meta.total).toBe(2);
+    expect((await read("/_schemas")).data[0].entry_count).toBe(2);
+  });
+
   test.each(["REPEATABLE READ", "SERIALIZABLE"])("fields at %s change where the type is new", async (level) => {
     const change = (slug: string) => `BEGIN ISOLATION LEVEL ${level};
       INSERT INTO precast.content_types (app_id, slug) SELECT id, 'fresh' FROM precast.apps;
