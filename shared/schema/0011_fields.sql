@@ -1,31 +1,46 @@
 -- All that follows from fields that were added, changed or removed: the shape, the entries that it keeps, the slots. Whoever changes
 -- a label waits for nobody.
 
-CREATE FUNCTION precast.refresh_entries(type_ids integer[]) RETURNS void LANGUAGE plpgsql AS $$
+-- Keeps anew the entries of some types that hold any of these fields, in `data` or, of those that were rich text, in `rich`. All others
+-- are kept as they would be.
+CREATE FUNCTION precast.refresh_entries(type_ids integer[], names text[], in_rich text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
+  IF type_ids = '{}' THEN
+    RETURN;
+  END IF;
   PERFORM precast.refuse_old_snapshot(type_id) FROM unnest(type_ids) AS type_id;
   PERFORM precast.draw_shapes(type_ids);
+  -- Whoever edits one of them may be giving it such a field, and has read the shape as it was: waits for all who do.
+  PERFORM count(*) FROM (SELECT FROM precast.entries WHERE content_type_id = ANY (type_ids) FOR NO KEY UPDATE) AS locked;
   PERFORM precast.raise_flag('refreshing');
-  UPDATE precast.entries SET data = data WHERE content_type_id = ANY (type_ids);
+  UPDATE precast.entries SET data = data
+  WHERE content_type_id = ANY (type_ids) AND (data ?| names OR CASE WHEN in_rich <> '{}' THEN rich ?| in_rich ELSE false END);
   PERFORM precast.lower_flag('refreshing');
   PERFORM precast.assign_slots(type_id) FROM unnest(type_ids) AS type_id;
 END
 $$;
 
+-- The order of fields is that of the words in what search looks through.
 CREATE FUNCTION precast.field_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM precast.refresh_entries(ARRAY(
-    SELECT DISTINCT coalesce(new_fields.content_type_id, old_fields.content_type_id)
-    FROM old_fields FULL JOIN new_fields USING (content_type_id, name)
-    WHERE (old_fields.type, old_fields.multiple, old_fields.searchable, old_fields.position)
-          IS DISTINCT FROM (new_fields.type, new_fields.multiple, new_fields.searchable, new_fields.position)));
+  PERFORM precast.refresh_entries(
+    coalesce(array_agg(DISTINCT coalesce(new_fields.content_type_id, old_fields.content_type_id)), '{}'),
+    coalesce(array_agg(DISTINCT coalesce(new_fields.name, old_fields.name)), '{}'),
+    coalesce(array_agg(DISTINCT old_fields.name) FILTER (WHERE old_fields.type = 'rich_text'), '{}'))
+  FROM old_fields FULL JOIN new_fields USING (content_type_id, name)
+  WHERE (old_fields.type, old_fields.multiple, old_fields.searchable, CASE WHEN old_fields.searchable THEN old_fields.position END)
+    IS DISTINCT FROM (new_fields.type, new_fields.multiple, new_fields.searchable, CASE WHEN new_fields.searchable THEN new_fields.position END);
   RETURN NULL;
 END
 $$;
 
 CREATE FUNCTION precast.field_added_or_removed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM precast.refresh_entries(ARRAY(SELECT DISTINCT content_type_id FROM written));
+  PERFORM precast.refresh_entries(
+    coalesce(array_agg(DISTINCT content_type_id), '{}'),
+    coalesce(array_agg(DISTINCT name), '{}'),
+    coalesce(array_agg(DISTINCT name) FILTER (WHERE type = 'rich_text' AND TG_OP = 'DELETE'), '{}'))
+  FROM written;
   RETURN NULL;
 END
 $$;

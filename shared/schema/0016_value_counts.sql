@@ -90,16 +90,20 @@ $$;
 
 -- Statements that write entries tell when they begin and end, for one may change the lists of a type as well, in a part of its own or
 -- by a trigger of somebody else's: what it writes is counted at its end, and must not be counted before.
+CREATE FUNCTION precast.statements_writing() RETURNS integer LANGUAGE sql STABLE AS $$
+  SELECT coalesce(nullif(current_setting('precast.writing', true), ''), '0')::integer
+$$;
+
 CREATE FUNCTION precast.statement_begins() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM set_config('precast.writing', (coalesce(nullif(current_setting('precast.writing', true), ''), '0')::integer + 1)::text, true);
+  PERFORM set_config('precast.writing', (precast.statements_writing() + 1)::text, true);
   RETURN NULL;
 END
 $$;
 
 CREATE FUNCTION precast.recount_in_time(type_id integer) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF coalesce(nullif(current_setting('precast.writing', true), ''), '0') = '0' THEN
+  IF precast.statements_writing() = 0 THEN
     PERFORM precast.recount_values(type_id);
   ELSE
     PERFORM set_config('precast.uncounted', concat_ws(',', nullif(current_setting('precast.uncounted', true), ''), type_id), true);
@@ -109,7 +113,7 @@ $$;
 
 CREATE FUNCTION precast.statement_ends() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-  others    integer := current_setting('precast.writing')::integer - 1;
+  others    integer := greatest(precast.statements_writing() - 1, 0);
   uncounted text := nullif(current_setting('precast.uncounted', true), '');
 BEGIN
   PERFORM set_config('precast.writing', others::text, true), set_config('precast.apart', '', true);

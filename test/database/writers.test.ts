@@ -177,33 +177,65 @@ describe.each(ENGINES)("on %s", (engine) => {
   });
 });
 
-test("of two upserts of a new entry at the same moment none loses its rich text unseen", async () => {
-  const store = await openStore("postgres");
-  await store.database.execute(TYPES);
-  const clients = await Promise.all(
-    [1, 2].map(async () => {
-      const client = new Client({ connectionString: store.url as string });
-      await client.connect();
-      return client;
-    }),
-  );
-  const [first, second] = clients as [Client, Client];
-  const upsert = (word: string) =>
-    `${insert({ title: word, body: word })} ON CONFLICT (content_type_id, id) DO UPDATE SET data = excluded.data`;
-  await first.query("BEGIN");
-  await first.query(upsert("heron"));
-  const late = second.query(upsert("kestrel")).then(
-    () => null,
-    (error) => error,
-  );
+describe("at the same moment, on PostgreSQL", () => {
+  let store: Store;
+  let first: Client;
+  let second: Client;
+
+  beforeAll(async () => {
+    store = await openStore("postgres");
+    first = new Client({ connectionString: store.url as string });
+    second = new Client({ connectionString: store.url as string });
+    await Promise.all([first.connect(), second.connect()]);
+  });
+  afterAll(async () => {
+    await Promise.all([first.end(), second.end()]);
+    await store.close();
+  });
+  beforeEach(() => store.database.execute(TYPES));
+
   const waits =
     "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-  await expect.poll(async () => (await first.query(waits)).rows[0].count).toBe("1");
-  await first.query("COMMIT");
-  expect(await late).toMatchObject({ code: "40001" });
-  await second.query(upsert("kestrel"));
-  const { rows } = await second.query("SELECT data, rich FROM precast.entries");
-  expect(rows).toEqual([{ data: { title: "kestrel" }, rich: { body: "kestrel" } }]);
-  await Promise.all(clients.map((client) => client.end()));
-  await store.close();
+
+  /** What `late` by the second writer comes to, which waits for the first one's `early` to be committed. */
+  const oneAfterTheOther = async (early: string, late: string): Promise<unknown> => {
+    await first.query("BEGIN");
+    await first.query(early);
+    const answer = second.query(late).then(
+      () => null,
+      (error) => error,
+    );
+    await expect.poll(async () => (await first.query(waits)).rows[0].count).toBe("1");
+    await first.query("COMMIT");
+    return answer;
+  };
+
+  test("of two upserts of a new entry none loses its rich text unseen", async () => {
+    const upsert = (word: string) =>
+      `${insert({ title: word, body: word })} ON CONFLICT (content_type_id, id) DO UPDATE SET data = excluded.data`;
+    expect(await oneAfterTheOther(upsert("heron"), upsert("kestrel"))).toMatchObject({ code: "40001" });
+    await second.query(upsert("kestrel"));
+    const { rows } = await second.query("SELECT data, rich FROM precast.entries");
+    expect(rows).toEqual([{ data: { title: "kestrel" }, rich: { body: "kestrel" } }]);
+  });
+
+  test.each([
+    [
+      "a searchable field",
+      "text",
+      { title: "Old", note: "heron" },
+      { data: { title: "Old", note: "heron" }, rich: {} },
+    ],
+    ["a rich text", "rich_text", { title: "Old", note: "heron" }, { data: { title: "Old" }, rich: { note: "heron" } }],
+  ])("%s that is added while an entry is given its value finds it", async (_, type, data, kept) => {
+    await first.query(insert({ title: "Old" }));
+    const given = `UPDATE precast.entries SET data = ${lit(data)}`;
+    const added = `INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
+      VALUES (${TYPE}, 'note', 3, '${type}', true)`;
+    expect(await oneAfterTheOther(given, added)).toBe(null);
+    expect((await first.query("SELECT data, rich FROM precast.entries")).rows).toEqual([kept]);
+    const door = await openDoor(store);
+    expect((await ask(door.url, "/api/v1/posts/search?q=heron", { appKey: "a" })).json.meta.total).toBe(1);
+    await door.close();
+  });
 });
