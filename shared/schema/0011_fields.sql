@@ -1,9 +1,10 @@
 -- All that follows from fields that were added, changed or removed: the shape, the entries that it keeps, the slots. Whoever changes
 -- a label waits for nobody.
 
--- Keeps anew the entries of some types that hold any of these fields, in `data` or, of those that were rich text, in `rich`. All others
--- are kept as they would be.
-CREATE FUNCTION precast.refresh_entries(type_ids integer[], names text[], in_rich text[]) RETURNS void LANGUAGE plpgsql AS $$
+-- Keeps anew the entries of some types: all of them, or those that hold any of these fields, in `data` or, of the fields that were rich
+-- text, in `rich`, where the others are kept as they would be.
+CREATE FUNCTION precast.refresh_entries(type_ids integer[], names text[] DEFAULT NULL, in_rich text[] DEFAULT '{}')
+RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF type_ids = '{}' THEN
     RETURN;
@@ -13,8 +14,10 @@ BEGIN
   -- Whoever edits one of them may be giving it such a field, and has read the shape as it was: waits for all who do.
   PERFORM count(*) FROM (SELECT FROM precast.entries WHERE content_type_id = ANY (type_ids) FOR NO KEY UPDATE) AS locked;
   PERFORM precast.raise_flag('refreshing');
+  -- Rich text can be long, and reading it is most of the cost: only where one of the fields was rich text.
   UPDATE precast.entries SET data = data
-  WHERE content_type_id = ANY (type_ids) AND (data ?| names OR CASE WHEN in_rich <> '{}' THEN rich ?| in_rich ELSE false END);
+  WHERE content_type_id = ANY (type_ids)
+    AND (names IS NULL OR data ?| names OR CASE WHEN in_rich <> '{}' THEN rich ?| in_rich ELSE false END);
   PERFORM precast.lower_flag('refreshing');
   PERFORM precast.assign_slots(type_id) FROM unnest(type_ids) AS type_id;
 END
@@ -37,10 +40,9 @@ $$;
 CREATE FUNCTION precast.field_added_or_removed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM precast.refresh_entries(
-    coalesce(array_agg(DISTINCT content_type_id), '{}'),
-    coalesce(array_agg(DISTINCT name), '{}'),
-    coalesce(array_agg(DISTINCT name) FILTER (WHERE type = 'rich_text' AND TG_OP = 'DELETE'), '{}'))
-  FROM written;
+    ARRAY(SELECT DISTINCT content_type_id FROM written),
+    ARRAY(SELECT DISTINCT name FROM written),
+    ARRAY(SELECT DISTINCT name FROM written WHERE type = 'rich_text' AND TG_OP = 'DELETE'));
   RETURN NULL;
 END
 $$;

@@ -10,11 +10,7 @@ BEGIN
   DELETE FROM precast.entry_words AS kept WHERE NOT EXISTS (
     SELECT FROM precast.entries AS e
     WHERE (e.content_type_id, e.id) = (kept.content_type_id, kept.id) AND e.status = 'published');
-  PERFORM precast.draw_shapes(types);
-  PERFORM precast.raise_flag('refreshing');
-  UPDATE precast.entries SET data = data;
-  PERFORM precast.lower_flag('refreshing');
-  PERFORM precast.assign_slots(type_id) FROM unnest(types) AS type_id;
+  PERFORM precast.refresh_entries(types);
   DELETE FROM precast.value_counts;
   PERFORM precast.recount_values(type_id) FROM unnest(types) AS type_id;
   DELETE FROM precast.entry_counts;

@@ -161,6 +161,14 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect((await read("/_schemas")).data[0].entry_count).toBe(2);
   });
 
+  test.each(["REPEATABLE READ", "SERIALIZABLE"])("at %s nothing is kept anew, for writers before it", async (level) => {
+    await write(insert({ title: "Old" }));
+    await expect(write(`BEGIN ISOLATION LEVEL ${level}; SELECT precast.keep_anew()`)).rejects.toThrow(
+      "can be changed at READ COMMITTED only",
+    );
+    await write("ROLLBACK");
+  });
+
   test.each(["REPEATABLE READ", "SERIALIZABLE"])("fields at %s change where the type is new", async (level) => {
     const change = (slug: string) => `BEGIN ISOLATION LEVEL ${level};
       INSERT INTO precast.content_types (app_id, slug) SELECT id, 'fresh' FROM precast.apps;
