@@ -306,7 +306,7 @@ describe("on PostgreSQL", () => {
     await store.database.execute("VACUUM ANALYZE precast.entries");
     const find = async () => (await examine(place)).findings.find(({ check }) => check === "ranges");
     const indexes = async () => {
-      const target = "/logs?filter[color]=c3&filter[price][gte]=990";
+      const target = "/logs?filter[color]=c3&filter[price][gte]=500";
       return (await place.json<{ sql: { service: { indexes: string[] } } }>(`explain ${target} --app ${SHOP}`)).sql
         .service.indexes;
     };
