@@ -1,6 +1,6 @@
 /** Opens the database for a command and sees to its schema: the embedded one is migrated, PostgreSQL has to be. */
 import type { CommonName, Settings } from "../shared/config.ts";
-import type { Database, DatabaseOptions } from "../shared/database/database.ts";
+import { type Database, type DatabaseOptions, sql } from "../shared/database/database.ts";
 import { openDatabase } from "../shared/database/open.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
 
@@ -69,4 +69,15 @@ export async function knownSchema(database: Database): Promise<SchemaState> {
     );
   }
   return state;
+}
+
+/** Throws SchemaError when the database could not keep every script. */
+export async function needUtf8(database: Database): Promise<void> {
+  const [row] = await database.query(sql("SELECT current_setting('server_encoding')"));
+  const encoding = row?.[0];
+  if (encoding === "UTF8") return;
+  throw new SchemaError(
+    `The encoding of the database is ${encoding}, which cannot keep every script. ` +
+      "Make one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.",
+  );
 }

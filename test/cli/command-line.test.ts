@@ -576,6 +576,17 @@ describe("on a database", () => {
     await dropDatabase(url);
   });
 
+  test.each(["SQL_ASCII", "LATIN1"])("migrate refuses a database in %s and says how one is made", async (encoding) => {
+    const url = await createDatabase(inject("postgresUrl"), "encoded", `ENCODING '${encoding}' LOCALE 'C'`);
+    const { code, stdout, stderr } = await place.run("migrate", { DATABASE_URL: url });
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toBe(
+      `The encoding of the database is ${encoding}, which cannot keep every script. ` +
+        "Make one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.\n",
+    );
+    await dropDatabase(url);
+  });
+
   test.each(WITH_DATABASE.filter((command) => command !== "migrate"))(
     "%s asks for precast migrate where the schema is not there",
     async (command) => {

@@ -177,7 +177,7 @@ describe.each(ENGINES)("on %s", (engine) => {
 });
 
 test("tags are the same in a database of a language whose small I has no dot", async () => {
-  const url = await createDatabase(inject("postgresUrl"), "turkish", "tr");
+  const url = await createDatabase(inject("postgresUrl"), "turkish", "LOCALE_PROVIDER icu ICU_LOCALE 'tr' LOCALE 'C'");
   const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });
   onTestFinished(async () => {
     await database.close();

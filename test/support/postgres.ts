@@ -547,14 +547,13 @@ function environment(): NodeJS.ProcessEnv {
 // ---- Databases
 
 /**
- * Makes an empty database and returns its URL. `name` is how its name begins; the rest makes it unique. `language` is an ICU
- * locale.
+ * Makes an empty database and returns its URL. `name` is how its name begins; the rest makes it unique. `how` is options of
+ * CREATE DATABASE.
  */
-export async function createDatabase(adminUrl: string, name = "test", language?: string): Promise<string> {
+export async function createDatabase(adminUrl: string, name = "test", how = ""): Promise<string> {
   const unique = `${name.slice(0, 40)}_${randomBytes(6).toString("hex")}`;
   // From template0, to which nobody connects: a template in use cannot be copied.
-  const locale = language === undefined ? "" : `LOCALE_PROVIDER icu ICU_LOCALE '${language}' LOCALE 'C'`;
-  await ask(adminUrl, `CREATE DATABASE ${escapeIdentifier(unique)} TEMPLATE template0 ${locale}`);
+  await ask(adminUrl, `CREATE DATABASE ${escapeIdentifier(unique)} TEMPLATE template0 ${how}`);
   return withDatabase(adminUrl, unique);
 }
 
