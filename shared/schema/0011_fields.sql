@@ -11,8 +11,10 @@ BEGIN
   END IF;
   PERFORM precast.refuse_old_snapshot(type_id) FROM unnest(type_ids) AS type_id;
   PERFORM precast.draw_shapes(type_ids);
-  -- Whoever edits one of them may be giving it such a field, and has read the shape as it was: waits for all who do.
-  PERFORM count(*) FROM (SELECT FROM precast.entries WHERE content_type_id = ANY (type_ids) FOR NO KEY UPDATE) AS locked;
+  -- Whoever edits one of them may be giving it such a field, and has read the shape as it was: waits for all who do. To write all of
+  -- them does so itself.
+  PERFORM count(*) FROM (
+    SELECT FROM precast.entries WHERE names IS NOT NULL AND content_type_id = ANY (type_ids) FOR NO KEY UPDATE) AS locked;
   PERFORM precast.raise_flag('refreshing');
   -- Rich text can be long, and reading it is most of the cost: only where one of the fields was rich text.
   UPDATE precast.entries SET data = data
