@@ -6,29 +6,71 @@
 
 /** The blanks behind a colon and a comma. */
 const BLANKS = { jsonb: 1, answer: 0 } as const;
+export type Spelling = keyof typeof BLANKS;
 
-/** The raw text of each member's value by its name. Names with escapes in them are no field's and are left out. */
-export function membersOf(object: string, spelling: keyof typeof BLANKS = "jsonb"): Map<string, string> {
+/** As `charCodeAt` gives them: to take characters out of a text as texts costs several times as much. */
+const [QUOTE, COMMA, BACKSLASH, BLANK] = codesOf('",\\ ');
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = codesOf("{}[]");
+
+function codesOf(characters: string): number[] {
+  return Array.from(characters, (character) => character.charCodeAt(0));
+}
+
+/** The raw text of each member's value by its name, in an answer. Names with escapes in them are no field's and are left out. */
+export function membersOf(object: string): Map<string, string> {
   const members = new Map<string, string>();
-  const step = 1 + BLANKS[spelling];
   let at = 1;
-  while (object[at] === '"') {
+  while (object.charCodeAt(at) === QUOTE) {
     const nameEnd = stringEnd(object, at);
-    const start = nameEnd + step;
-    const end = valueEnd(object, start);
-    members.set(object.slice(at + 1, nameEnd - 1), object.slice(start, end));
-    at = end + step;
+    const end = valueEnd(object, nameEnd + 1);
+    members.set(object.slice(at + 1, nameEnd - 1), object.slice(nameEnd + 1, end));
+    at = end + 1;
   }
   return members;
 }
 
-/** The raw texts of an array's elements, spelled as in answers. `inner` is what stands between the brackets. */
-export function elementsOf(inner: string): string[] {
+/** Orders names as jsonb keeps the members of an object: shorter ones first. Of names without escapes, in ASCII. */
+export function byName(one: string, other: string): number {
+  return one.length - other.length || (one < other ? -1 : 1);
+}
+
+/**
+ * The raw texts of some members of a jsonb object; undefined for what it lacks. `names` are in the order of byName, so that one
+ * way through the object passes all of them, and no other member is taken out of it.
+ */
+export function pickMembers(object: string, names: readonly string[]): (string | undefined)[] {
+  const picked: (string | undefined)[] = [];
+  let at = 1;
+  for (const name of names) {
+    let raw: string | undefined;
+    while (raw === undefined && object.charCodeAt(at) === QUOTE) {
+      const end = at + 1 + name.length;
+      const isIt = object.startsWith(name, at + 1) && object.charCodeAt(end) === QUOTE;
+      const nameEnd = isIt ? end + 1 : stringEnd(object, at);
+      if (!isIt && isBehind(object.slice(at + 1, nameEnd - 1), name)) break;
+      const start = nameEnd + 2;
+      const valueStop = valueEnd(object, start);
+      if (isIt) raw = object.slice(start, valueStop);
+      at = valueStop + 2;
+    }
+    picked.push(raw);
+  }
+  return picked;
+}
+
+/** Can nothing that stands behind this member be the one of that name? An escape makes a name look longer than it is. */
+function isBehind(member: string, name: string): boolean {
+  return byName(member, name) > 0 && !member.includes("\\");
+}
+
+/** The raw texts of an array's elements. `inner` is what stands between the brackets. */
+export function elementsOf(inner: string, spelling: Spelling): string[] {
   const elements: string[] = [];
+  const step = 1 + BLANKS[spelling];
   for (let at = 0; at < inner.length; ) {
     const end = valueEnd(inner, at);
     elements.push(inner.slice(at, end));
-    at = end + 1;
+    at = end + step;
   }
   return elements;
 }
@@ -38,10 +80,10 @@ export function compact(value: string): string {
   let compacted = "";
   let from = 0;
   for (let at = 0; at < value.length; at++) {
-    const character = value[at];
+    const code = value.charCodeAt(at);
     // A string may be as long as an entry, which is longer than a pattern can look.
-    if (character === '"') at = stringEnd(value, at) - 1;
-    else if (character === " ") {
+    if (code === QUOTE) at = stringEnd(value, at) - 1;
+    else if (code === BLANK) {
       compacted += value.slice(from, at);
       from = at + 1;
     }
@@ -50,11 +92,11 @@ export function compact(value: string): string {
 }
 
 function valueEnd(text: string, start: number): number {
-  const first = text[start];
-  if (first === '"') return stringEnd(text, start);
-  if (first === "{" || first === "[") return nestedEnd(text, start);
+  const first = text.charCodeAt(start);
+  if (first === QUOTE) return stringEnd(text, start);
+  if (first === OPEN_OBJECT || first === OPEN_ARRAY) return nestedEnd(text, start);
   let end = start;
-  while (end < text.length && text[end] !== "," && text[end] !== "}") end++;
+  while (end < text.length && text.charCodeAt(end) !== COMMA && text.charCodeAt(end) !== CLOSE_OBJECT) end++;
   return end;
 }
 
@@ -67,17 +109,17 @@ function stringEnd(text: string, start: number): number {
 
 function isEscaped(text: string, at: number): boolean {
   let slashes = 0;
-  while (text[at - 1 - slashes] === "\\") slashes++;
+  while (text.charCodeAt(at - 1 - slashes) === BACKSLASH) slashes++;
   return slashes % 2 === 1;
 }
 
 function nestedEnd(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at++) {
-    const character = text[at];
-    if (character === '"') at = stringEnd(text, at) - 1;
-    else if (character === "{" || character === "[") depth++;
-    else if ((character === "}" || character === "]") && --depth === 0) return at + 1;
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = stringEnd(text, at) - 1;
+    else if (code === OPEN_OBJECT || code === OPEN_ARRAY) depth++;
+    else if ((code === CLOSE_OBJECT || code === CLOSE_ARRAY) && --depth === 0) return at + 1;
   }
   return text.length;
 }

@@ -8,9 +8,15 @@ export function shownOfEntry(type: ContentType): Shown {
   return { fields: type.fields, timestamps: TIMESTAMPS };
 }
 
-/** A list item: everything but rich text. */
+const lists = new WeakMap<ContentType, Shown>();
+
+/** A list item: everything but rich text. The same object for the same type: what is made for it is kept with it. */
 export function shownOfList(type: ContentType): Shown {
-  return { fields: type.fields.filter((field) => field.type !== "rich_text"), timestamps: TIMESTAMPS };
+  const known = lists.get(type);
+  if (known !== undefined) return known;
+  const shown = { fields: type.fields.filter((field) => field.type !== "rich_text"), timestamps: TIMESTAMPS };
+  lists.set(type, shown);
+  return shown;
 }
 
 /** A search item: the summary and when it was published. */

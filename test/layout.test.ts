@@ -11,7 +11,7 @@ const FOLDERS = ["shared", "cli", "server"];
 const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(catalog|value|version)\.ts$/],
   [/^shared\/(refusal|operand|facet|raw|sort|shown)\.ts$/],
-  [/^shared\/(request|tags|tree-path|metering|saving|address|condition|plan|entry|body|answer|state)\.ts$/],
+  [/^shared\/(request|tags|tree-path|metering|saving|address|condition|plan|entry-row|entry|body|answer|state)\.ts$/],
   [/^shared\/sql\//],
   [/^shared\/settings\//],
   [/^shared\/(config|apps|lock|machine)\.ts$/, /^shared\/(database|schema)\//],

@@ -6,7 +6,8 @@ import { catalogBody, entryBody, schemaBody } from "../../../shared/body.ts";
 import type { App, ContentType } from "../../../shared/catalog.ts";
 import { readBatches } from "../../../shared/database/cursor.ts";
 import type { Session } from "../../../shared/database/database.ts";
-import { type EntryRow, readEntryRow, renderEntry } from "../../../shared/entry.ts";
+import { renderEntry } from "../../../shared/entry.ts";
+import { type EntryRow, readEntryRow, valuesIn } from "../../../shared/entry-row.ts";
 import { countsOf } from "../../../shared/live.ts";
 import { shownOfEntry } from "../../../shared/shown.ts";
 import { entryCountsQuery } from "../../../shared/sql/query.ts";
@@ -44,7 +45,7 @@ export async function* typeAnswers(
 ): AsyncGenerator<FreeAnswer[]> {
   const isSmall = total <= SMALL;
   const kept = isSmall ? new Map<string, string>() : null;
-  const { gatherers, queried } = await chooseFilters(session, app, type, isSmall);
+  const { gathered, gatherers, queried } = await chooseFilters(session, app, type, isSmall);
   const pages = openPages(type, total);
   const query = entriesQuery(app.key, type);
   for await (const rows of kept === null ? readBatches(session, query) : [await session.query(query)]) {
@@ -54,7 +55,8 @@ export async function* typeAnswers(
       const item = renderEntry(app, pages.shown, entry);
       batch.push(entryAnswer(app, type, entry));
       batch.push(...pages.add(item));
-      for (const gatherer of gatherers) batch.push(...gatherer.add(entry, item));
+      const values = valuesIn(gathered, entry);
+      for (const [index, gatherer] of gatherers.entries()) batch.push(...gatherer.add(values[index] as string, item));
       kept?.set(entry.id, item);
     }
     yield batch;

@@ -1,13 +1,12 @@
 /** Gathers the first page of every value of a filterable column while the entries of a type pass by in order. */
 import { listBody } from "../../../shared/body.ts";
 import { type Column, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
-import { type EntryRow, valueIn } from "../../../shared/entry.ts";
 import { facetsOf } from "../../../shared/facet.ts";
 import type { FreeAnswer } from "./free-answer.ts";
 
-/** Takes each entry with its list item. Gives the answers that are complete with it. */
+/** Takes each entry: its value in the column, as JSON text, and its list item. Gives the answers that are complete with it. */
 export type HeadGatherer = {
-  readonly add: (entry: EntryRow, item: string) => FreeAnswer[];
+  readonly add: (raw: string, item: string) => FreeAnswer[];
   /** The answers that were not complete before all entries had passed. */
   readonly rest: () => FreeAnswer[];
 };
@@ -18,8 +17,8 @@ type Head = { total: number; readonly items: string[] };
 export function gatherHeads(type: ContentType, column: Column): HeadGatherer {
   const perPage = defaultPerPage(type);
   const heads = new Map<string, Head>();
-  const add = (entry: EntryRow, item: string) => {
-    for (const value of facetsOf(column, valueIn(column, entry))) {
+  const add = (raw: string, item: string) => {
+    for (const value of facetsOf(column, raw)) {
       const head = heads.get(value) ?? { total: 0, items: [] };
       if (head.total === 0) heads.set(value, head);
       head.total += 1;
@@ -33,10 +32,8 @@ export function gatherHeads(type: ContentType, column: Column): HeadGatherer {
 
 /** Keeps nothing: for columns in which no two entries share a value. */
 export function passHeads(type: ContentType, column: Column): HeadGatherer {
-  const add = (entry: EntryRow, item: string) =>
-    facetsOf(column, valueIn(column, entry)).map((value) =>
-      headAnswer(type, column, value, { total: 1, items: [item] }),
-    );
+  const add = (raw: string, item: string) =>
+    facetsOf(column, raw).map((value) => headAnswer(type, column, value, { total: 1, items: [item] }));
   return { add, rest: () => [] };
 }
 

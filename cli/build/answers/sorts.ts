@@ -2,7 +2,8 @@
 import { listBody } from "../../../shared/body.ts";
 import { type App, type ContentType, defaultPerPage, TIMESTAMPS } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
-import { type EntryRow, readEntryRow, renderEntry } from "../../../shared/entry.ts";
+import { renderEntry } from "../../../shared/entry.ts";
+import { type EntryRow, readEntryRow } from "../../../shared/entry-row.ts";
 import { shownOfList } from "../../../shared/shown.ts";
 import { readSort, type Sort } from "../../../shared/sort.ts";
 import { headIdsQuery, headQuery } from "../../../shared/sql/tree-query.ts";

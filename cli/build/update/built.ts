@@ -38,7 +38,7 @@ const ZERO = "\0";
 
 /** The values of an entry's file as JSON texts. */
 export function valuesIn(entryFile: string): Map<string, string> {
-  return membersOf(entryFile.slice(ENTRY_START.length, -1), "answer");
+  return membersOf(entryFile.slice(ENTRY_START.length, -1));
 }
 
 /** As valuesIn, of a file of the tree. Throws ForeignTreeError for what is not the whole file of this entry. */
@@ -65,7 +65,7 @@ export function listIn(listFile: string, address: Address): BuiltList {
   const isFramed = listFile.startsWith(LIST_START) && !listFile.includes(ZERO);
   if (!isFramed || page === undefined || perPage === undefined || total === undefined)
     throw new ForeignTreeError(fileOf(address));
-  const items = elementsOf(listFile.slice(LIST_START.length, end));
+  const items = elementsOf(listFile.slice(LIST_START.length, end), "answer");
   if (items.length !== Math.max(0, Math.min(perPage, total - perPage * (page - 1))))
     throw new ForeignTreeError(fileOf(address));
   return { items, total };

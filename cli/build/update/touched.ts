@@ -4,7 +4,7 @@
  */
 import { type App, type Column, type ContentType, TIMESTAMPS } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
-import { type EntryRow, readEntryRow } from "../../../shared/entry.ts";
+import { type EntryRow, readEntryRow } from "../../../shared/entry-row.ts";
 import { facetsOf } from "../../../shared/facet.ts";
 import { shownOfList } from "../../../shared/shown.ts";
 import { entriesOfQuery } from "../../../shared/sql/tree-query.ts";

@@ -1,0 +1,106 @@
+/** A row of the database that is an entry, and its values as answers show them: JSON texts. Source: contract.md section 2. */
+import type { Column, Field } from "./catalog.ts";
+import type { Row } from "./database/database.ts";
+import { byName, compact, elementsOf, pickMembers } from "./raw.ts";
+import { isDate } from "./value.ts";
+
+/** What sql/column.ts's entryColumns selects: values by field as text of jsonb objects, timestamps as answers spell them. */
+export type EntryRow = {
+  readonly id: string;
+  readonly data: string;
+  /** Null where the query left it out. */
+  readonly rich: string | null;
+  readonly published_at: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+};
+
+/** Reads the columns of an entry that begin at `offset`; null where an outer join found none. */
+export function readEntryRow(row: Row, offset: number): EntryRow | null {
+  const [id, data, rich = null] = [row[offset], row[offset + 1], row[offset + 2]];
+  const [published_at, created_at, updated_at] = [row[offset + 3], row[offset + 4], row[offset + 5]];
+  if (id == null || data == null || published_at == null || created_at == null || updated_at == null) return null;
+  return { id, data, rich, published_at, created_at, updated_at };
+}
+
+/** The values of columns as an answer shows them, as JSON texts in the order of the columns. */
+export function valuesIn(columns: readonly Column[], row: EntryRow): string[] {
+  const { data, rich } = layoutOf(columns);
+  const values = columns.map((column) => (column.type === "timestamp" ? `"${row[column.name]}"` : "null"));
+  fill(values, columns, data, row.data);
+  if (row.rich !== null && rich.names.length > 0) fill(values, columns, rich, row.rich);
+  return values;
+}
+
+/** The names of columns in the order in which an object has them as its members, and the places of the columns. */
+type Placed = { readonly names: readonly string[]; readonly places: readonly number[] };
+type Layout = { readonly data: Placed; readonly rich: Placed };
+
+/** Most entries of a type are asked for the same columns, again and again. */
+const layouts = new WeakMap<readonly Column[], Layout>();
+
+function layoutOf(columns: readonly Column[]): Layout {
+  const known = layouts.get(columns);
+  if (known !== undefined) return known;
+  const layout = {
+    data: place(columns, ({ type }) => type !== "rich_text" && type !== "timestamp"),
+    rich: place(columns, ({ type }) => type === "rich_text"),
+  };
+  layouts.set(columns, layout);
+  return layout;
+}
+
+function place(columns: readonly Column[], isOne: (column: Column) => boolean): Placed {
+  const names = columns.filter(isOne).map(({ name }) => name);
+  names.sort(byName);
+  return { names, places: names.map((name) => columns.findIndex((column) => column.name === name)) };
+}
+
+function fill(values: string[], columns: readonly Column[], { names, places }: Placed, object: string): void {
+  for (const [index, raw] of pickMembers(object, names).entries()) {
+    const place = places[index] as number;
+    if (raw !== undefined) values[place] = renderValue(columns[place] as Field, raw);
+  }
+}
+
+/** A value as it is stored; null where it does not fit the field any more. */
+function renderValue(field: Field, raw: string): string {
+  if (field.multiple) return renderValues(field, raw);
+  if (field.type === "json") return compact(raw);
+  return fits(field, raw) ? raw : "null";
+}
+
+/** Text, select, media and relation are what can be `multiple`: no element that fits has a blank between tokens. */
+function renderValues(field: Field, raw: string): string {
+  if (!raw.startsWith("[")) return "null";
+  const elements = elementsOf(raw.slice(1, -1), "jsonb");
+  return elements.every((element) => fits(field, element)) ? `[${elements.join(",")}]` : "null";
+}
+
+/** As they are stored. */
+const UUID = /^"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"$/;
+const TIME = /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}\+00:00"$/;
+
+function fits(field: Field, raw: string): boolean {
+  switch (field.type) {
+    case "json":
+      return true;
+    case "number":
+      return /^[-\d]/.test(raw);
+    case "boolean":
+      return raw === "true" || raw === "false";
+    case "date":
+      return raw.length === 12 && isDay(raw);
+    case "datetime":
+      return raw[11] === "T" && TIME.test(raw.slice(12)) && isDay(raw);
+    case "relation":
+      return UUID.test(raw);
+    default:
+      return raw.startsWith('"');
+  }
+}
+
+/** Does the text begin with a day that exists, in a year that answers can spell? */
+function isDay(raw: string): boolean {
+  return raw >= '"0001' && isDate(raw.slice(1, 11));
+}
