@@ -32,17 +32,20 @@ export function openSingleFlight<T>(): SingleFlight<T> {
     };
     flights.set(key, flight);
     flight.result.then(forget, forget);
-    // One that is being given up is nobody's to join.
-    controller.signal.addEventListener("abort", forget, { once: true });
     return flight;
   }
 
   return async (key, subject, signal, work, instead = nothing) => {
     signal.throwIfAborted();
     const flying = flights.get(key);
-    if (flying !== undefined && isDeepStrictEqual(flying.subject, subject)) return join(flying, signal);
+    if (flying !== undefined && isJoinable(flying, subject)) return join(flying, signal);
     return instead() ?? join(start(key, subject, work), signal);
   };
+}
+
+/** One that is being given up is nobody's to join. */
+function isJoinable(flight: Flight<unknown>, subject: unknown): boolean {
+  return !flight.controller.signal.aborted && isDeepStrictEqual(flight.subject, subject);
 }
 
 function nothing(): null {

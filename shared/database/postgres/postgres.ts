@@ -70,23 +70,31 @@ async function runScript(client: pg.PoolClient, script: string): Promise<void> {
   await answered(() => client.query(script));
 }
 
+/** Has the database cancel the query when the signal says so. */
+function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, { signal, awaitTurn }: GivenUp): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const cancel = () => void cancelled(client, asking, awaitTurn).catch(reject);
+    signal.addEventListener("abort", cancel, { once: true });
+    const settle = <R>(end: (result: R) => void) => {
+      return (result: R) => {
+        signal.removeEventListener("abort", cancel);
+        // One that ends while it is cancelled is no answer any more.
+        if (!signal.aborted) end(result);
+      };
+    };
+    asking.then(settle(resolve), settle(reject));
+  });
+}
+
 /**
  * Ends when both the query and its cancellation have: one that came late would hit the next query of the connection.
  * Where that takes too long, the fault makes the connection be thrown away.
  */
-async function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, { signal, awaitTurn }: GivenUp): Promise<T> {
+async function cancelled(client: pg.PoolClient, asking: Promise<unknown>, awaitTurn: AwaitTurn): Promise<never> {
   const ended = asking.then(
     () => null,
     (error: unknown) => error,
   );
-  let cancel = () => {};
-  const aborted = new Promise<"aborted">((resolve) => {
-    cancel = () => resolve("aborted");
-  });
-  signal.addEventListener("abort", cancel, { once: true });
-  const first = await Promise.race([ended, aborted]);
-  signal.removeEventListener("abort", cancel);
-  if (first !== "aborted") return asking;
   const ending = (await awaitTurn(ended)) ? [ended, cancelQuery(client, GRACE)] : [ended];
   const [error] = await answered(() => inTime(GRACE, Promise.all(ending)));
   if (isLost(error)) throw error;
