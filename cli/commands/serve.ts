@@ -2,6 +2,7 @@
 import { openLog } from "../../server/log/log.ts";
 import { isWorker } from "../../server/worker.ts";
 import { defineCommand } from "../command.ts";
+import { clearAlone } from "../serve/garbage.ts";
 import { serveAsFirst } from "../serve/primary.ts";
 import { SERVE_SETTINGS } from "../serve/process.ts";
 import { serveAsWorker } from "../serve/worker.ts";
@@ -20,6 +21,7 @@ export const serveCommand = defineCommand({
   ],
   run: async (context, settings) => {
     const { terminal } = context;
+    clearAlone();
     const level = settings.logLevel ?? (settings.quiet ? "warn" : "info");
     const log = await openLog({ level, descriptor: STANDARD_ERROR, shared: settings.workers > 1, ...terminal.log });
     const process = { context: { ...context, terminal: { ...terminal, warn: log.warn } }, settings, log };
