@@ -24,7 +24,8 @@ export type QueueLimits = {
   readonly limit: number;
 };
 
-type Running = { readonly kind: string | null; readonly since: number };
+/** `alike` is how many of its kind have run at once meanwhile, at the most. */
+type Running = { readonly kind: string | null; readonly since: number; alike: number };
 type Waiting = { readonly kind: string | null; readonly begin: () => void };
 
 /** The part of the limit from which on work is slow. */
@@ -74,8 +75,10 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   const isFull = (kind: string | null) => !hasPlace(kind) && !hasRoom(kind);
 
   function start(kind: string | null): Running {
-    const place = { kind, since: performance.now() };
+    const place = { kind, since: performance.now(), alike: 0 };
     running.add(place);
+    const now = count(running, (one) => one === kind);
+    for (const one of running) if (one.kind === kind) one.alike = Math.max(one.alike, now);
     return place;
   }
 
@@ -83,6 +86,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
     if (signal.aborted) throw notBegun();
     if (hasPlace(kind)) return start(kind);
     if (!hasRoom(kind)) throw new DatabaseFault("overloaded", "too many live queries wait");
+    const since = performance.now();
     return new Promise((resolve, reject) => {
       const begin = () => {
         leaveLine();
@@ -98,7 +102,13 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
         clearTimeout(clock);
         signal.removeEventListener("abort", giveUp);
       };
-      const clock = setTimeout(giveUp, patienceOf(kind));
+      // How long its kind takes may have become known meanwhile.
+      const look = () => {
+        const left = patienceOf(kind) - (performance.now() - since);
+        if (left > 0) clock = setTimeout(look, left);
+        else giveUp();
+      };
+      let clock = setTimeout(look, patienceOf(kind));
       signal.addEventListener("abort", giveUp, { once: true });
       waiting.add(waits);
     });
@@ -113,11 +123,14 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
     }
   }
 
-  function learn({ kind, since }: Running, isDone: boolean): void {
+  /** Beside more of its kind than may run from now on, slow work has taken longer than the next will. */
+  const shareOf = (alike: number) => Math.min(1, slowPlaces.places() / alike);
+
+  function learn({ kind, since, alike }: Running, isDone: boolean): void {
     if (kind === null) return;
     const now = performance.now();
     const took = now - since;
-    if (isDone) pace.ended(kind, took);
+    if (isDone) pace.ended(kind, took < limit * SLOW ? took : Math.max(limit * SLOW, took * shareOf(alike)));
     else pace.givenUp(kind, took);
     if (isDone && took >= limit * SLOW) slowPlaces.inTime();
     // Else its client has gone away.

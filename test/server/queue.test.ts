@@ -11,16 +11,46 @@ afterEach(() => void vi.useRealTimers());
 /** A slow kind gets half of what runs at once. */
 const open = (atOnce: number, waiting = 20): Queue => openQueue({ atOnce, waiting, limit: LIMIT });
 
+const alone = (takes: number) => new Promise<void>((resolve) => void setTimeout(resolve, takes));
+
 /** Tells how it ended, and after how many milliseconds. */
-async function ask(queue: Queue, kind: string, takes: number): Promise<string> {
+async function ask(queue: Queue, kind: string, takes: number, run = alone): Promise<string> {
   const since = performance.now();
-  const work = () => new Promise<void>((resolve) => void setTimeout(resolve, takes));
+  const work = () => run(takes);
   try {
     await queue.run(AbortSignal.timeout(LIMIT), kind, work);
     return `done ${performance.now() - since}`;
   } catch (error) {
     return `${(error as DatabaseFault).reason} ${performance.now() - since}`;
   }
+}
+
+/** Work on a machine with so many processors: what runs beside more than they are takes as much longer. `cost` is in milliseconds. */
+function machine(processors: number): (cost: number) => Promise<void> {
+  const running = new Map<() => void, number>();
+  let since = performance.now();
+  let timer: NodeJS.Timeout | undefined;
+
+  function goOn(): void {
+    const each = (performance.now() - since) * Math.min(1, processors / running.size);
+    since = performance.now();
+    for (const [end, left] of running) {
+      if (left - each > 1e-6) running.set(end, left - each);
+      else running.delete(end) && end();
+    }
+    clearTimeout(timer);
+    if (running.size === 0) return;
+    const next = Math.min(...running.values()) / Math.min(1, processors / running.size);
+    timer = setTimeout(goOn, Math.ceil(next));
+  }
+
+  return (cost) => {
+    return new Promise((resolve) => {
+      goOn();
+      running.set(resolve, cost);
+      goOn();
+    });
+  };
 }
 
 async function outcomes(asked: readonly Promise<string>[]): Promise<string[]> {
@@ -65,4 +95,26 @@ describe("work that waits", () => {
     const all = (await Promise.all(clients)).flat();
     expect(all.filter((outcome) => !outcome.startsWith("done"))).toEqual([]);
   });
+
+  test.each([
+    [10, 1, 400],
+    [20, 1, 200],
+    [20, 2, 400],
+    [40, 4, 400],
+    [40, 8, 600],
+  ])(
+    "is not refused where %i clients at a time ask %i processors for %i milliseconds of work, and all come in time",
+    async (count, processors, cost) => {
+      const queue = open(10, 200);
+      const run = machine(processors);
+      const clients = Array.from({ length: count }, async () => {
+        const ended: string[] = [];
+        for (let turn = 0; turn < 10; turn++) ended.push(await ask(queue, "search", cost, run));
+        return ended;
+      });
+      await vi.advanceTimersByTimeAsync(60_000);
+      const all = (await Promise.all(clients)).flat();
+      expect(all.filter((outcome) => !outcome.startsWith("done"))).toEqual([]);
+    },
+  );
 });
