@@ -50,13 +50,15 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   const isSlow = (kind: string | null) => expected(kind) >= limit * SLOW;
   const isKnownToBeSlow = (kind: string | null) => kind !== null && pace.expected(kind) >= limit * SLOW;
 
+  /** Milliseconds after which it would be too late to begin. */
+  const enough = (kind: string | null) => Math.max(0, limit - expected(kind));
+
   /**
    * What begins has at least as much time left: with less, a database that hangs would do little but begin and cancel. Where it
    * is known how long a slow kind takes, that is the time that it needs.
    */
   function patienceOf(kind: string | null): number {
-    const enough = Math.max(0, limit - expected(kind));
-    return isKnownToBeSlow(kind) ? enough : Math.min(limit / 2, enough);
+    return isKnownToBeSlow(kind) ? enough(kind) : Math.min(limit / 2, enough(kind));
   }
 
   function hasPlace(kind: string | null): boolean {
@@ -68,7 +70,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   function hasRoom(kind: string | null): boolean {
     if (waiting.size >= most) return false;
     if (!isSlow(kind)) return true;
-    const rounds = patienceOf(kind) / expected(kind);
+    const rounds = enough(kind) / expected(kind);
     return count(waiting, (other) => other === kind) + 1 <= Math.min(most / 2, rounds * slowPlaces.places());
   }
 

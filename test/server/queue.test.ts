@@ -96,6 +96,17 @@ describe("work that waits", () => {
     expect(all.filter((outcome) => !outcome.startsWith("done"))).toEqual([]);
   });
 
+  test("is not refused by those who come while others take longer than their kind ever did, and end in time", async () => {
+    const queue = open(10, 200);
+    const run = machine(2);
+    await outcomes([ask(queue, "search", 240, run)]);
+    const first = Array.from({ length: 20 }, () => ask(queue, "search", 240, run));
+    await vi.advanceTimersByTimeAsync(1_100);
+    const late = Array.from({ length: 4 }, () => ask(queue, "search", 240, run));
+    const ended = await outcomes([...first, ...late]);
+    expect(ended.filter((outcome) => !outcome.startsWith("done"))).toEqual([]);
+  });
+
   test.each([
     [10, 1, 400],
     [20, 1, 200],
