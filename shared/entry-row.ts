@@ -24,7 +24,7 @@ export function readEntryRow(row: Row, offset: number): EntryRow | null {
 }
 
 /** The values of columns as an answer shows them, as JSON texts in the order of the columns. */
-export function valuesIn(columns: readonly Column[], row: EntryRow): string[] {
+export function columnValues(columns: readonly Column[], row: EntryRow): string[] {
   const { data, rich } = layoutOf(columns);
   const values = columns.map((column) => (column.type === "timestamp" ? `"${row[column.name]}"` : "null"));
   fill(values, columns, data, row.data);

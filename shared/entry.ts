@@ -1,6 +1,6 @@
 /** Renders an entry, a list item or a search item: JSON text. Source: contract.md section 2. */
 import type { App } from "./catalog.ts";
-import { type EntryRow, valuesIn } from "./entry-row.ts";
+import { columnValues, type EntryRow } from "./entry-row.ts";
 import type { Shown } from "./shown.ts";
 
 /** Values that stand in for a field's own, by field name, as JSON text: related entries. */
@@ -13,7 +13,7 @@ const NOTHING: Populated = new Map();
  * and a text that was added up keeps its pieces.
  */
 export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = NOTHING): string {
-  const values = valuesIn(shown.fields, row);
+  const values = columnValues(shown.fields, row);
   const parts = ['{"id":"', row.id, '"'];
   for (const [index, field] of shown.fields.entries()) {
     const value = values[index] as string;

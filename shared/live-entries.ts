@@ -3,7 +3,7 @@ import { entryBody } from "./body.ts";
 import { type App, findType } from "./catalog.ts";
 import type { Row, Session } from "./database/database.ts";
 import { type Populated, renderEntry } from "./entry.ts";
-import { type EntryRow, readEntryRow, valuesIn } from "./entry-row.ts";
+import { columnValues, type EntryRow, readEntryRow } from "./entry-row.ts";
 import type { EntryPlan } from "./plan.ts";
 import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
 import { shownOfEntry } from "./shown.ts";
@@ -53,7 +53,7 @@ function populatedOf(app: App, plan: EntryPlan, found: EntryRow, rows: readonly 
       .filter((entry) => entry !== null);
     const texts = target === undefined ? [] : entries.map((entry) => renderEntry(app, shownOfEntry(target), entry));
     if (!field.multiple) populated.set(field.name, texts[0] ?? "null");
-    else if (valuesIn([field], found)[0] !== "null") populated.set(field.name, `[${texts.join(",")}]`);
+    else if (columnValues([field], found)[0] !== "null") populated.set(field.name, `[${texts.join(",")}]`);
   }
   return populated;
 }

@@ -79,8 +79,8 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   function start(kind: string | null): Running {
     const place = { kind, since: performance.now(), alike: 0 };
     running.add(place);
-    const now = count(running, (one) => one === kind);
-    for (const one of running) if (one.kind === kind) one.alike = Math.max(one.alike, now);
+    const together = count(running, (one) => one === kind);
+    for (const one of running) if (one.kind === kind) one.alike = Math.max(one.alike, together);
     return place;
   }
 

@@ -7,7 +7,7 @@ import type { App, ContentType } from "../../../shared/catalog.ts";
 import { readBatches } from "../../../shared/database/cursor.ts";
 import type { Session } from "../../../shared/database/database.ts";
 import { renderEntry } from "../../../shared/entry.ts";
-import { type EntryRow, readEntryRow, valuesIn } from "../../../shared/entry-row.ts";
+import { columnValues, type EntryRow, readEntryRow } from "../../../shared/entry-row.ts";
 import { countsOf } from "../../../shared/live.ts";
 import { shownOfEntry } from "../../../shared/shown.ts";
 import { entryCountsQuery } from "../../../shared/sql/query.ts";
@@ -45,7 +45,8 @@ export async function* typeAnswers(
 ): AsyncGenerator<FreeAnswer[]> {
   const isSmall = total <= SMALL;
   const kept = isSmall ? new Map<string, string>() : null;
-  const { gathered, gatherers, queried } = await chooseFilters(session, app, type, isSmall);
+  const { gatherers, queried } = await chooseFilters(session, app, type, isSmall);
+  const gathered = gatherers.map(({ column }) => column);
   const pages = openPages(type, total);
   const query = entriesQuery(app.key, type);
   for await (const rows of kept === null ? readBatches(session, query) : [await session.query(query)]) {
@@ -55,7 +56,7 @@ export async function* typeAnswers(
       const item = renderEntry(app, pages.shown, entry);
       batch.push(entryAnswer(app, type, entry));
       batch.push(...pages.add(item));
-      const values = valuesIn(gathered, entry);
+      const values = columnValues(gathered, entry);
       for (const [index, gatherer] of gatherers.entries()) batch.push(...gatherer.add(values[index] as string, item));
       kept?.set(entry.id, item);
     }

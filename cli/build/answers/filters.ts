@@ -17,30 +17,22 @@ export function filterColumns(type: ContentType): Column[] {
   return type.filterable_fields.map((name) => findColumn(type, name)).filter((column) => column !== undefined);
 }
 
-/**
- * A column's filters are gathered in passing where memory allows, as it does for a small type, else asked of the database. Each
- * column that is gathered has the gatherer of its place.
- */
+/** A column's filters are gathered in passing where memory allows, as it does for a small type, else asked of the database. */
 export async function chooseFilters(session: Session, app: App, type: ContentType, isSmall: boolean) {
-  const gathered: Column[] = [];
   const gatherers: HeadGatherer[] = [];
   const queried: Column[] = [];
-  const gather = (column: Column, gatherer: HeadGatherer) => {
-    gathered.push(column);
-    gatherers.push(gatherer);
-  };
   for (const column of filterColumns(type)) {
     if (isSmall) {
-      gather(column, gatherHeads(type, column));
+      gatherers.push(gatherHeads(type, column));
       continue;
     }
     const [count] = await session.query(facetCountQuery(app.key, type, column));
     const [values, largest] = [Number(count?.[0]), Number(count?.[1])];
-    if (largest <= 1) gather(column, passHeads(type, column));
-    else if (values * defaultPerPage(type) <= KEPT_ITEMS) gather(column, gatherHeads(type, column));
+    if (largest <= 1) gatherers.push(passHeads(type, column));
+    else if (values * defaultPerPage(type) <= KEPT_ITEMS) gatherers.push(gatherHeads(type, column));
     else queried.push(column);
   }
-  return { gathered, gatherers, queried };
+  return { gatherers, queried };
 }
 
 /** The filters of a column, asked of the database: those of these values, or all. */

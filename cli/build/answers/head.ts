@@ -4,8 +4,9 @@ import { type Column, type ContentType, defaultPerPage } from "../../../shared/c
 import { facetsOf } from "../../../shared/facet.ts";
 import type { FreeAnswer } from "./free-answer.ts";
 
-/** Takes each entry: its value in the column, as JSON text, and its list item. Gives the answers that are complete with it. */
 export type HeadGatherer = {
+  readonly column: Column;
+  /** Takes each entry: its value in the column, as JSON text, and its list item. Gives the answers that are complete with it. */
   readonly add: (raw: string, item: string) => FreeAnswer[];
   /** The answers that were not complete before all entries had passed. */
   readonly rest: () => FreeAnswer[];
@@ -27,14 +28,14 @@ export function gatherHeads(type: ContentType, column: Column): HeadGatherer {
     return [];
   };
   const rest = () => [...heads].map(([value, head]) => headAnswer(type, column, value, head));
-  return { add, rest };
+  return { column, add, rest };
 }
 
 /** Keeps nothing: for columns in which no two entries share a value. */
 export function passHeads(type: ContentType, column: Column): HeadGatherer {
   const add = (raw: string, item: string) =>
     facetsOf(column, raw).map((value) => headAnswer(type, column, value, { total: 1, items: [item] }));
-  return { add, rest: () => [] };
+  return { column, add, rest: () => [] };
 }
 
 export function headAnswer(
