@@ -3,7 +3,7 @@ import type { App } from "./catalog.ts";
 import { columnValues, type EntryRow } from "./entry-row.ts";
 import type { Shown } from "./shown.ts";
 
-/** Values that stand in for a field's own, by field name, as JSON text: related entries. */
+/** Values that stand in for a field's own, where it has one, by field name, as JSON text: related entries. */
 export type Populated = ReadonlyMap<string, string>;
 
 const NOTHING: Populated = new Map();
@@ -17,7 +17,7 @@ export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = N
   const parts = ['{"id":"', row.id, '"'];
   for (const [index, field] of shown.fields.entries()) {
     const value = values[index] as string;
-    parts.push(',"', field.name, '":', populated.get(field.name) ?? value);
+    parts.push(',"', field.name, '":', value === "null" ? value : (populated.get(field.name) ?? value));
     if (field.type === "media") parts.push(',"', field.name, '_url":', mediaUrl(app, value));
   }
   for (const name of shown.timestamps) parts.push(',"', name, '":"', row[name], '"');

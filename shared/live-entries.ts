@@ -3,7 +3,7 @@ import { entryBody } from "./body.ts";
 import { type App, findType } from "./catalog.ts";
 import type { Row, Session } from "./database/database.ts";
 import { type Populated, renderEntry } from "./entry.ts";
-import { columnValues, type EntryRow, readEntryRow } from "./entry-row.ts";
+import { readEntryRow } from "./entry-row.ts";
 import type { EntryPlan } from "./plan.ts";
 import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
 import { shownOfEntry } from "./shown.ts";
@@ -36,14 +36,11 @@ function entryOf(app: App, plan: EntryPlan, rows: readonly Row[], edition: strin
   const found = first === undefined ? null : readEntryRow(first, ENTRY);
   if (found === null) return entryNotFound();
   if (plan.refusal !== null) return plan.refusal;
-  return { text: entryBody(renderEntry(app, plan.shown, found, populatedOf(app, plan, found, rows))), edition };
+  return { text: entryBody(renderEntry(app, plan.shown, found, populatedOf(app, plan, rows))), edition };
 }
 
-/**
- * What stands for the UUIDs of the relations that are to be populated. A `multiple` relation in which the entry holds no array
- * stays `null`.
- */
-function populatedOf(app: App, plan: EntryPlan, found: EntryRow, rows: readonly Row[]): Populated {
+/** What stands for the UUIDs of the relations that are to be populated. */
+function populatedOf(app: App, plan: EntryPlan, rows: readonly Row[]): Populated {
   const populated = new Map<string, string>();
   for (const field of plan.populate) {
     const target = findType(app, field.target ?? "");
@@ -52,8 +49,7 @@ function populatedOf(app: App, plan: EntryPlan, found: EntryRow, rows: readonly 
       .map((row) => readEntryRow(row, ENTRY))
       .filter((entry) => entry !== null);
     const texts = target === undefined ? [] : entries.map((entry) => renderEntry(app, shownOfEntry(target), entry));
-    if (!field.multiple) populated.set(field.name, texts[0] ?? "null");
-    else if (columnValues([field], found)[0] !== "null") populated.set(field.name, `[${texts.join(",")}]`);
+    populated.set(field.name, field.multiple ? `[${texts.join(",")}]` : (texts[0] ?? "null"));
   }
   return populated;
 }
