@@ -43,14 +43,14 @@ function layoutOf(columns: readonly Column[]): Layout {
   const known = layouts.get(columns);
   if (known !== undefined) return known;
   const layout = {
-    data: place(columns, ({ type }) => type !== "rich_text" && type !== "timestamp"),
-    rich: place(columns, ({ type }) => type === "rich_text"),
+    data: placedOf(columns, ({ type }) => type !== "rich_text" && type !== "timestamp"),
+    rich: placedOf(columns, ({ type }) => type === "rich_text"),
   };
   layouts.set(columns, layout);
   return layout;
 }
 
-function place(columns: readonly Column[], isOne: (column: Column) => boolean): Placed {
+function placedOf(columns: readonly Column[], isOne: (column: Column) => boolean): Placed {
   const names = columns.filter(isOne).map(({ name }) => name);
   names.sort(byName);
   return { names, places: names.map((name) => columns.findIndex((column) => column.name === name)) };

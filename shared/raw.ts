@@ -4,9 +4,8 @@
  * behind each colon and comma, and that of answers, without.
  */
 
-/** The blanks behind a colon and a comma. */
-const BLANKS = { jsonb: 1, answer: 0 } as const;
-export type Spelling = keyof typeof BLANKS;
+/** How long a colon or a comma is, with the blank behind it. */
+const STEP = { jsonb: 2, answer: 1 } as const;
 
 /** As `charCodeAt` gives them: to take characters out of a text as texts costs several times as much. */
 const [QUOTE, COMMA, BACKSLASH, BLANK] = codesOf('",\\ ');
@@ -22,9 +21,10 @@ export function membersOf(object: string): Map<string, string> {
   let at = 1;
   while (object.charCodeAt(at) === QUOTE) {
     const nameEnd = stringEnd(object, at);
-    const end = valueEnd(object, nameEnd + 1);
-    members.set(object.slice(at + 1, nameEnd - 1), object.slice(nameEnd + 1, end));
-    at = end + 1;
+    const start = nameEnd + STEP.answer;
+    const end = valueEnd(object, start);
+    members.set(object.slice(at + 1, nameEnd - 1), object.slice(start, end));
+    at = end + STEP.answer;
   }
   return members;
 }
@@ -48,10 +48,10 @@ export function pickMembers(object: string, names: readonly string[]): (string |
       const isIt = object.startsWith(name, at + 1) && object.charCodeAt(end) === QUOTE;
       const nameEnd = isIt ? end + 1 : stringEnd(object, at);
       if (!isIt && isBehind(object.slice(at + 1, nameEnd - 1), name)) break;
-      const start = nameEnd + 2;
+      const start = nameEnd + STEP.jsonb;
       const valueStop = valueEnd(object, start);
       if (isIt) raw = object.slice(start, valueStop);
-      at = valueStop + 2;
+      at = valueStop + STEP.jsonb;
     }
     picked.push(raw);
   }
@@ -64,13 +64,12 @@ function isBehind(member: string, name: string): boolean {
 }
 
 /** The raw texts of an array's elements. `inner` is what stands between the brackets. */
-export function elementsOf(inner: string, spelling: Spelling): string[] {
+export function elementsOf(inner: string, spelling: keyof typeof STEP): string[] {
   const elements: string[] = [];
-  const step = 1 + BLANKS[spelling];
   for (let at = 0; at < inner.length; ) {
     const end = valueEnd(inner, at);
     elements.push(inner.slice(at, end));
-    at = end + step;
+    at = end + STEP[spelling];
   }
   return elements;
 }
