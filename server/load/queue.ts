@@ -34,6 +34,7 @@ const SLOW = 1 / 20;
 export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue {
   const running = new Set<Running>();
   const waiting = new Set<Waiting>();
+  const slow = limit * SLOW;
   const pace = openPace();
   const slowPlaces = openConcurrencyLimit(Math.ceil(atOnce / 2));
 
@@ -47,8 +48,8 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
     return Math.max(pace.expected(kind), youngest);
   }
 
-  const isSlow = (kind: string | null) => expected(kind) >= limit * SLOW;
-  const isKnownToBeSlow = (kind: string | null) => kind !== null && pace.expected(kind) >= limit * SLOW;
+  const isSlow = (kind: string | null) => expected(kind) >= slow;
+  const isKnownToBeSlow = (kind: string | null) => kind !== null && pace.expected(kind) >= slow;
 
   /** Milliseconds after which it would be too late to begin. */
   const enough = (kind: string | null) => Math.max(0, limit - expected(kind));
@@ -125,16 +126,19 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
     }
   }
 
-  /** Beside more of its kind than may run from now on, slow work has taken longer than the next will. */
-  const shareOf = (alike: number) => Math.min(1, slowPlaces.places() / alike);
+  /** Beside more of its kind than may run from now on, slow work has taken longer than the next will; but slow it is. */
+  function nextOf(took: number, alike: number): number {
+    const share = Math.min(1, slowPlaces.places() / alike);
+    return took < slow ? took : Math.max(slow, took * share);
+  }
 
   function learn({ kind, since, alike }: Running, isDone: boolean): void {
     if (kind === null) return;
     const now = performance.now();
     const took = now - since;
-    if (isDone) pace.ended(kind, took < limit * SLOW ? took : Math.max(limit * SLOW, took * shareOf(alike)));
+    if (isDone) pace.ended(kind, nextOf(took, alike));
     else pace.givenUp(kind, took);
-    if (isDone && took >= limit * SLOW) slowPlaces.inTime();
+    if (isDone && took >= slow) slowPlaces.inTime();
     // Else its client has gone away.
     if (!isDone && took >= limit / 2) slowPlaces.tooLate(since, now);
   }
