@@ -1,4 +1,4 @@
-/** The pipelines of the README: parsed as their hosts parse them, and their commands run as they stand there, twice. */
+/** The pipelines that cli/deploy/README.md shows: parsed as their hosts parse them, and their commands run as they stand there, twice. */
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -22,7 +22,7 @@ type GitLab = {
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const MAIN = join(ROOT, "dist/cli/main.js");
-const README = readFileSync(join(ROOT, "README.md"), "utf8");
+const README = readFileSync(join(ROOT, "cli/deploy/README.md"), "utf8");
 const [GITHUB, GITLAB] = [...README.matchAll(/```yaml\n(.*?)```/gs)].map(([, text]) => parse(text ?? "")) as [
   GitHub,
   GitLab,
@@ -35,7 +35,7 @@ const PIPELINES: readonly [string, Pipeline][] = [
     { env: GITLAB.content.variables, commands: [...GITLAB.content.before_script, ...GITLAB.content.script] },
   ],
 ];
-/** What the README says a host keeps: the rest of what the commands need is in the file. */
+/** What it says a host keeps: the rest of what the commands need is in the file. */
 const SECRETS = [
   "DATABASE_URL",
   "AWS_ACCESS_KEY_ID",
