@@ -52,7 +52,18 @@ BEGIN
 END
 $$;
 
+-- No trigger on TRUNCATE can wait for the end of the transaction. One on the types can, and looks at them then.
+CREATE FUNCTION precast.check_types_later() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE precast.content_types SET slug = slug;
+  RETURN NULL;
+END
+$$;
+
 CREATE CONSTRAINT TRIGGER check_type AFTER INSERT OR UPDATE ON precast.content_types
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION precast.check_type();
 CREATE CONSTRAINT TRIGGER check_field AFTER INSERT OR UPDATE OR DELETE ON precast.fields
   DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION precast.check_field();
+CREATE TRIGGER check_types_later AFTER TRUNCATE ON precast.fields
+  FOR EACH STATEMENT EXECUTE FUNCTION precast.check_types_later();

@@ -77,6 +77,14 @@ describe("apps, types and fields", () => {
   });
 });
 
+test("fields that lists name are emptied by nobody who does not write them anew at once", async () => {
+  await write(setType("summary_fields = '{title}'"));
+  await expect(write("TRUNCATE precast.fields")).rejects.toThrow('summary_fields cannot hold "title"');
+  await write(`CREATE TEMP TABLE former AS TABLE precast.fields; TRUNCATE precast.fields;
+    INSERT INTO precast.fields TABLE former; DROP TABLE former`);
+  await write(setType("summary_fields = '{}'"));
+});
+
 describe("entries", () => {
   const YEARS = "timestamps_are_in_the_years_0001_to_9999_of_utc";
   test.each([
