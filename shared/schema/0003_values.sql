@@ -11,22 +11,28 @@ CREATE FUNCTION precast.double(value jsonb) RETURNS float8 LANGUAGE sql IMMUTABL
   END
 $$;
 
--- A text that spells a number (`-?digits[.digits][e±digits]`) as a double.
+-- A text that spells a number (`-?digits[.digits][e±digits]`) as a double. What a double cannot hold is known by its first digits
+-- and their place, and never cast: to catch the error would take a subtransaction, which a parallel plan may not begin.
 CREATE FUNCTION precast.double(value text) RETURNS float8 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
 DECLARE
-  parts text[];
+  parts  text[];
+  digits text COLLATE "C";
+  place  numeric;
 BEGIN
   IF value !~ '^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$' THEN
     RETURN NULL;
+  ELSIF length(value) < 300 AND strpos(value, 'e') = 0 THEN
+    RETURN value::float8;
   END IF;
-  RETURN value::float8;
-EXCEPTION WHEN numeric_value_out_of_range THEN
-  -- Too large or too small: the place of its first digit tells.
-  parts := regexp_match(value, '^-?0*([0-9]*)(?:\.([0-9]+))?(?:e([+-]?[0-9]+))?$');
+  -- Of the whole part, the fraction and the exponent; of an exponent beyond all digits its beginning is enough.
+  parts := regexp_match(value, '^-?0*([0-9]*)(?:\.([0-9]+))?(?:e\+?(-?)0*([0-9]{0,15})[0-9]*)?$');
+  digits := ltrim(concat(parts[1], parts[2]), '0');
+  -- The number is 0.digits times ten to the power of its place.
+  place := concat(parts[3], coalesce(nullif(parts[4], ''), '0'))::numeric + length(parts[1])
+    - CASE parts[1] WHEN '' THEN coalesce(length(parts[2]), 0) - length(digits) ELSE 0 END;
   RETURN CASE
-    WHEN coalesce(parts[3]::numeric, 0) + CASE parts[1]
-      WHEN '' THEN length(ltrim(parts[2], '0')) - length(parts[2])
-      ELSE length(parts[1]) END <= 0 THEN 0
+    WHEN digits = '' OR place < -323 OR (place = -323 AND digits < '24703282292062327208829') THEN 0
+    WHEN place < 309 OR (place = 309 AND digits < '1797693134862315807937') THEN value::float8
     WHEN value LIKE '-%' THEN '-Infinity'::float8
     ELSE 'Infinity'::float8
   END;
