@@ -16,7 +16,7 @@ export type UsageRange = { readonly app: string | null; readonly since: string |
 export async function readUsage(session: Session, { app, since, until }: UsageRange): Promise<UsageRow[]> {
   const rows = await session.query(
     sql(
-      `SELECT app_key, day::text, shape, status::text, saving, count::text FROM precast.usage
+      `SELECT app_key, to_char(day, 'YYYY-MM-DD'), shape, status::text, saving, count::text FROM precast.usage
 WHERE ($1::text IS NULL OR app_key = $1) AND ($2::date IS NULL OR day >= $2::date) AND ($3::date IS NULL OR day <= $3::date)
 ORDER BY day, app_key COLLATE "C", shape COLLATE "C", status, saving COLLATE "C"`,
       [app, since, until],

@@ -28,18 +28,25 @@ export function sumBySaving(rows: readonly UsageRow[]): SavingSum[] {
 /** Days that one can look at: ten years. */
 const MOST_DAYS = 3_653;
 
-/** Each day of the range, without counts too. Where the range is open, or longer than ten years, it ends with the counts. */
+/**
+ * Each day of the range, without counts too. Where the range is open, or longer than ten years, it ends with the counts. Where
+ * these are as far apart, by a clock that was wrong, there are the days with counts alone.
+ */
 export function sumByDay(rows: readonly UsageRow[], { since, until }: UsageRange): DaySum[] {
   const counts = new Map(sumBy(rows, ({ day }) => ({ day })).map(({ day, count }) => [day, count]));
   const counted = [...counts.keys()].sort();
   const [first, last] = [since ?? counted[0], until ?? counted.at(-1)];
   if (first === undefined || last === undefined) return [];
-  const isLong = (Date.parse(last) - Date.parse(first)) / DAY > MOST_DAYS;
-  const [from, to] = isLong ? [counted[0] ?? last, counted.at(-1) ?? last] : [first, last];
-  return daysBetween(from, to).map((day) => ({ day, count: counts.get(day) ?? 0 }));
+  const [from, to] = isLong(first, last) ? [counted[0] ?? last, counted.at(-1) ?? last] : [first, last];
+  const days = isLong(from, to) ? counted : daysBetween(from, to);
+  return days.map((day) => ({ day, count: counts.get(day) ?? 0 }));
 }
 
 const DAY = 86_400_000;
+
+function isLong(first: string, last: string): boolean {
+  return (Date.parse(last) - Date.parse(first)) / DAY > MOST_DAYS;
+}
 
 function daysBetween(first: string, last: string): string[] {
   const days: string[] = [];

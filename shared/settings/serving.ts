@@ -1,7 +1,7 @@
 /** What a server is told: where it listens, what it may use, what it says of caching. */
 import * as v from "valibot";
 import { DEFAULT_CACHE_POLICY } from "../answer.ts";
-import { flag, header, orElse, orNull, postgresUrl, setting, several, whole } from "./setting.ts";
+import { flag, header, host, orElse, orNull, postgresUrl, setting, several, whole } from "./setting.ts";
 
 /** A password may hold a comma, and no blank. */
 const postgresUrls = v.pipe(
@@ -29,7 +29,7 @@ export const SERVING = {
     "--host <address>",
     "PRECAST_HOST",
     "address to listen on, 127.0.0.1 by default",
-    orElse(v.string(), "127.0.0.1"),
+    orElse(host, "127.0.0.1"),
   ),
   port: setting(
     "--port <number>",
@@ -47,7 +47,7 @@ export const SERVING = {
     "--admin-host <address>",
     "PRECAST_ADMIN_HOST",
     "address that the admin port listens on, 127.0.0.1 by default",
-    orElse(v.string(), "127.0.0.1"),
+    orElse(host, "127.0.0.1"),
   ),
   logLevel: setting(
     "--log-level <level>",

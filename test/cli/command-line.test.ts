@@ -260,6 +260,18 @@ describe("the configuration", () => {
     expect(stderr).toMatch(/^--data-dir must be the name of a folder/m);
   });
 
+  test("an address without a name is refused, and not every address of the machine", async () => {
+    const args = ["serve", "--host", "", "--admin-host", ""];
+    const { code, stderr } = await nowhere.spawn(process.execPath, [MAIN, ...args]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^--host must be an address such as 127\.0\.0\.1/m)]);
+    expect(stderr).toMatch(/^--admin-host must be an address/m);
+  });
+
+  test("blanks where apps are named are refused, and not an order to look at none", async () => {
+    const { code, stderr } = await nowhere.run("verify", { PRECAST_APP: " , " });
+    expect([code, stderr]).toEqual([1, "PRECAST_APP must name at least one app\n"]);
+  });
+
   test("an empty variable counts as not set", async () => {
     const empty = Object.fromEntries([...CHECKED.map(([, , variable]) => [variable, ""]), ["PRECAST_JSON", ""]]);
     expect((await nowhere.run("serve", { ...empty, ...BAD_URL })).stderr).toBe(BAD_URL_LINE);

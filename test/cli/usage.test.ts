@@ -55,6 +55,22 @@ describe("in words", () => {
     expect(text.match(/^20\d\d-\d\d-\d\d /gm)).toHaveLength(4);
   });
 
+  test("draws only days with counts where a wrong clock has put them far apart", async () => {
+    await store.database.execute(`INSERT INTO precast.usage (app_key, day, shape, status, count, saving) VALUES
+      ('Shop', '0001-01-01', 'list', 200, 1, ''), ('Shop', '9999-12-31', 'list', 200, 1, '')`);
+    expect((await inWords()).match(/^\d{4}-\d\d-\d\d /gm)).toEqual(
+      ["0001-01-01", "2026-01-01", "2026-01-02", "2026-01-04", "9999-12-31"].map((day) => `${day} `),
+    );
+  });
+
+  test.each(["SQL, DMY", "German", "Postgres, MDY"])("writes days the same where DateStyle is %s", async (style) => {
+    const usual = await inWords();
+    const url = new URL(store.url ?? "");
+    url.searchParams.set("options", `-c DateStyle=${style.replace(" ", "\\ ")}`);
+    const { stdout } = await place.run("usage", { DATABASE_URL: url.href });
+    expect(stdout).toBe(usual);
+  });
+
   test("names the costliest shapes first, with their status", async () => {
     expect(await inWords("--app Shop")).toContain(
       "Costliest\nShop\tlist\t200\t1,235\t92.2 %\nShop\tsearch\t504\t100\t7.5 %\nShop\tlist\t400\t5\t0.4 %\n",
@@ -92,6 +108,11 @@ Shop: drop fields, it names all that a list shows; drop sort=-published_at, it i
       stdout: "",
       stderr: "No app has the key nope. Apps in the database: quiet.\n",
     });
+  });
+
+  test.each(["0000-01-01", "2026-02-30", "today"])("refuses %s, which is no day", async (day) => {
+    const { code, stderr } = await place.run(`usage --since ${day}`);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("--since must be a date such as 2026-01-20")]);
   });
 
   test("refuses days of which the first is later than the last", async () => {
