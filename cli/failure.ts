@@ -1,6 +1,6 @@
 /** Says what went wrong and what to do, in one sentence for a person. */
 import { ConfigError } from "../shared/config.ts";
-import { DatabaseFault, HostEndedFault } from "../shared/database/fault.ts";
+import { DatabaseFault, HostEndedFault, isInTheWay } from "../shared/database/fault.ts";
 import { LockedError } from "../shared/lock.ts";
 import { BUILD_LOCK } from "../shared/state.ts";
 
@@ -9,7 +9,7 @@ export function describeFailure(error: unknown): string {
   if (error instanceof LockedError) return describeLock(error);
   if (error instanceof HostEndedFault) return HOST_ENDED;
   if (error instanceof DatabaseFault) {
-    if (IN_THE_WAY.includes(error.code ?? "")) {
+    if (isInTheWay(error)) {
       return `Another writer was in the way (${error.message}). Nothing was changed: run the command again.`;
     }
     return `The database did not answer (${error.message}). Check that it runs and that --database-url (DATABASE_URL) is right.`;
@@ -28,9 +28,6 @@ function describeLock({ path, message, holder }: LockedError): string {
 
 const HOST_ENDED =
   "The process that shared the embedded database has ended. Run the command again: it opens that itself.";
-
-/** serialization_failure, deadlock_detected, lock_not_available. */
-const IN_THE_WAY = ["40001", "40P01", "55P03"];
 
 const FOLDERS = "--out, --data-dir, --write, or the target of a deploy";
 

@@ -82,6 +82,14 @@ export async function answered<T>(ask: () => Promise<T>, limit: number | null = 
   }
 }
 
+/** serialization_failure, deadlock_detected, lock_not_available. */
+const IN_THE_WAY = ["40001", "40P01", "55P03"];
+
+/** Whether the database is there, and somebody else was in the way: another time it may go well. */
+export function isInTheWay({ code }: DatabaseFault): boolean {
+  return IN_THE_WAY.includes(code ?? "");
+}
+
 /** Whether the database may only be read: to who reads that is no fault. */
 export function isReadOnly(error: unknown): error is Error {
   return error instanceof Error && "code" in error && error.code === READ_ONLY;

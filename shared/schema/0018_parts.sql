@@ -6,7 +6,11 @@ DECLARE
   operators text;
 BEGIN
   BEGIN
-    CREATE EXTENSION IF NOT EXISTS pg_trgm;
+    IF current_schema() IS NULL THEN
+      CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA precast;
+    ELSE
+      CREATE EXTENSION IF NOT EXISTS pg_trgm;
+    END IF;
   EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported THEN
     RAISE NOTICE 'search has no index: %', SQLERRM;
     RETURN;

@@ -4,6 +4,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { openTerminal } from "../../cli/terminal/terminal.ts";
+import { sql } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
 import { holdPort, idOf, MAIN, openPlace, type Place, SHOP, SHOP_FOLDER, shop, smallApp } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
@@ -585,6 +587,18 @@ describe("on a database", () => {
     const second = await place.run("migrate", env);
     expect([second.code, second.stdout]).toEqual([0, "The schema is up to date.\n"]);
     expect(await place.json("migrate", env)).toEqual({ applied: [] });
+    await dropDatabase(url);
+  });
+
+  test("migrate makes all indexes where nobody has a schema for what is made without one", async () => {
+    const url = await createDatabase(inject("postgresUrl"), "hardened");
+    const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });
+    await database.execute("DROP SCHEMA public");
+    expect(await place.run("migrate --quiet", { DATABASE_URL: url })).toEqual({ code: 0, stdout: "", stderr: "" });
+    const indexes =
+      "SELECT to_regclass('precast.entry_words_by_part')::text, to_regclass('precast.entries_by_texts')::text";
+    expect(await database.query(sql(indexes))).toEqual([["precast.entry_words_by_part", "precast.entries_by_texts"]]);
+    await database.close();
     await dropDatabase(url);
   });
 

@@ -282,6 +282,23 @@ describe("on PostgreSQL", () => {
     });
   });
 
+  test("--fix tells what somebody else holds up for too long, leaves it, and does the rest", async () => {
+    const holder = await connect();
+    for (const table of ["held", "free"]) {
+      await holder.query(`CREATE TABLE precast.${table} (body text); INSERT INTO precast.${table} VALUES ('a'), ('a')`);
+      const unique = `CREATE UNIQUE INDEX CONCURRENTLY ${table}_key ON precast.${table} (body)`;
+      await expect(holder.query(unique)).rejects.toThrow();
+      await holder.query(`TRUNCATE precast.${table}`);
+    }
+    await holder.query("BEGIN; LOCK TABLE precast.held IN SHARE UPDATE EXCLUSIVE MODE");
+    const url = new URL(store.url ?? "");
+    url.searchParams.set("options", "-c lock_timeout=200ms");
+    const { code, stderr, fixed } = await examine(place, `--fix --database-url ${url.href}`);
+    await holder.query("ROLLBACK; DROP TABLE precast.held, precast.free");
+    expect([code, subjects(fixed)]).toEqual([2, ["precast.free_key: unfinished index"]]);
+    expect(stderr).toMatch(/^REINDEX INDEX CONCURRENTLY precast\.held_key: failed, .*lock timeout$/m);
+  });
+
   test("--fix makes the indexes for parts of words that migrate could not make", async () => {
     await store.database.execute("DROP EXTENSION pg_trgm CASCADE");
     await store.database.execute(`DELETE FROM precast.content_types WHERE slug = 'logs'; ${logs(10_000)}`);

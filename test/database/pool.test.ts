@@ -43,3 +43,13 @@ test("one that ends in the moment in which it is made fails who asked for it, an
   await Promise.all([database.close(), observer.close()]);
   await line.close();
 });
+
+test("who has no limit is not bound by those of the role either: a build takes what it takes", async () => {
+  const url = new URL(inject("postgresUrl"));
+  url.searchParams.set("options", "-c statement_timeout=100ms -c idle_in_transaction_session_timeout=100ms");
+  const database = await openDatabase({ ...OPTIONS, url: url.href });
+  const limits = "SELECT current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout')";
+  expect(await database.query(sql(limits))).toEqual([["0", "0"]]);
+  expect(await database.query(sql("SELECT pg_sleep(0.2)::text"))).toEqual([[""]]);
+  await database.close();
+});

@@ -29,7 +29,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     types: asText,
     ...KEEP_ALIVE,
-    ...(queryTimeout === null ? {} : live(queryTimeout)),
+    ...(queryTimeout === null ? patient() : live(queryTimeout)),
   });
   const prepared = openPrepared<pg.PoolClient>();
   /** Those that may be lent again. */
@@ -76,15 +76,26 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   return { lend, nameFor: prepared.nameFor, renew, connections: counts, close: () => pool.end() };
 }
 
+/** A build may take hours, whatever the role's other programs are allowed. */
+function patient(): pg.PoolConfig {
+  return configured("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0");
+}
+
 /**
  * The server cancels the query; a server that does not even do that is given up. To compile a plan takes longer than to answer
- * with it, and would be done for every query anew. Settings are sent when the connection is there: a pooler between takes none
- * before.
+ * with it, and would be done for every query anew.
  */
 function live(milliseconds: number): pg.PoolConfig {
-  const text = `SET statement_timeout = ${milliseconds}; SET jit = off`;
+  return {
+    ...configured(`SET statement_timeout = ${milliseconds}; SET jit = off`),
+    query_timeout: milliseconds + GRACE,
+  };
+}
+
+/** Settings are sent when the connection is there: a pooler between takes none before. */
+function configured(text: string): pg.PoolConfig {
   const settings = { text, query_timeout: CONNECT_TIMEOUT };
-  return { query_timeout: milliseconds + GRACE, onConnect: (client) => client.query(settings) };
+  return { onConnect: (client) => client.query(settings) };
 }
 
 /** Whether the error says that the connection is of no more use: it comes from no server, or from one that ends. */
