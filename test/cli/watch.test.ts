@@ -13,6 +13,7 @@ import {
   openPlace,
   type Place,
   readTree,
+  type Served,
   SHOP,
   SHOP_FOLDER,
   type Started,
@@ -20,6 +21,7 @@ import {
   shopWithout,
   smallApp,
 } from "../support/cli.ts";
+import { rowsOf } from "../support/following.ts";
 import { createDatabase, dropDatabase, startPostgres, type TestServer } from "../support/postgres.ts";
 import { ENGINES, type Engine } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -377,6 +379,16 @@ describe("on a PostgreSQL that stops and starts again", () => {
     await client.end();
   }
 
+  /** A server that has asked the database something, and listens where it is to watch. */
+  async function startServing(options: string): Promise<Served> {
+    const serving = await place.serve(options);
+    expect((await serving.get("/api/v1/authors?per_page=1", asShop)).status).toBe(200);
+    const listening = "SELECT pid FROM pg_stat_activity WHERE application_name = 'precast watch'";
+    const count = options.includes("--watch") ? 1 : 0;
+    await until("it to listen", async () => (await rowsOf(url as string, listening)).length === count);
+    return serving;
+  }
+
   test.each(["fast", "immediate"] as const)("watch misses nothing (%s)", async (mode) => {
     const watch = await startWatch();
     await server.stop(mode);
@@ -397,6 +409,16 @@ describe("on a PostgreSQL that stops and starts again", () => {
     expect((await watch.stop()).code).toBe(0);
     await server.start();
   });
+
+  test.each(["watch", "serve", "serve --workers 2", "serve --workers 2 --watch"])(
+    "%s ends when it is told to while the database hangs",
+    async (line) => {
+      const running = await (line === "watch" ? startWatch() : startServing(line.slice("serve".length)));
+      server.pause();
+      const { code } = await running.stop().finally(server.resume);
+      expect(code).toBe(0);
+    },
+  );
 
   test("serve --watch that starts without its database builds when it is there", async () => {
     await server.stop();

@@ -32,6 +32,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     ...(queryTimeout === null ? patient() : live(queryTimeout)),
   });
   const prepared = openPrepared<pg.PoolClient>();
+  const open = new Set<pg.PoolClient>();
   /** Those that may be lent again. */
   let trusted = new WeakSet<pg.PoolClient>();
   // A connection may break in any moment, also before the next who borrows it can listen: without a listener it would end the
@@ -39,6 +40,8 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   pool.on("error", () => {});
   pool.on("connect", (client) => {
     trusted.add(client);
+    open.add(client);
+    client.once("end", () => open.delete(client));
     client.on("error", () => {});
   });
 
@@ -73,7 +76,23 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   };
 
   const counts = () => ({ open: pool.totalCount, idle: pool.idleCount });
-  return { lend, nameFor: prepared.nameFor, renew, connections: counts, close: () => pool.end() };
+  const close = async () => {
+    await pool.end();
+    for (const client of open) cutInTime(client);
+  };
+  return { lend, nameFor: prepared.nameFor, renew, connections: counts, close };
+}
+
+/** Says goodbye. */
+export function leave(client: pg.Client): void {
+  client.end().catch(() => {});
+  cutInTime(client);
+}
+
+/** A server that hangs answers no goodbye, and a process that waits for it does not end. */
+function cutInTime(client: pg.ClientBase): void {
+  const { connection } = client as unknown as { readonly connection: pg.Connection };
+  setTimeout(() => connection.stream.destroy(), GRACE).unref();
 }
 
 /** A build may take hours, whatever the role's other programs are allowed. */

@@ -14,7 +14,7 @@ import { answered, connected, DatabaseFault, notBegun } from "../fault.ts";
 import { keepListening, type Line } from "../listening.ts";
 import { type AwaitTurn, cancelQuery, openCancellations } from "./cancel.ts";
 import { planFor } from "./planning.ts";
-import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, openPool } from "./pool.ts";
+import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, leave, openPool } from "./pool.ts";
 
 /** How long a newcomer may wait for an answer where the database is well. */
 const PROBE_TIMEOUT = 1_000;
@@ -144,7 +144,7 @@ async function probe(url: string): Promise<void> {
     await connected(() => client.connect());
     await answered(() => client.query("SELECT 1"));
   } finally {
-    client.end().catch(() => {});
+    leave(client);
   }
 }
 
@@ -160,7 +160,7 @@ async function openLine(url: string, heard: () => void): Promise<Line> {
   const ended = new Promise<void>((resolve) => client.once("end", resolve));
   client.on("error", () => {});
   client.on("notification", heard);
-  const close = () => void client.end().catch(() => {});
+  const close = () => leave(client);
   try {
     await connected(() => client.connect());
     await answered(() => client.query(`LISTEN ${CHANNEL}`));
