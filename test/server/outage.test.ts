@@ -184,6 +184,28 @@ describe("with connections that break", () => {
   });
 });
 
+test("a database that welcomes slowly, as one that is far away, is there", async () => {
+  const store = await openStore("postgres");
+  await loadBundles(store, [GOODS]);
+  const line = await openLine(store.url as string, (near, far) => {
+    near.pipe(far);
+    far.once("data", (welcome: Buffer) => {
+      far.pause();
+      setTimeout(() => {
+        near.write(welcome);
+        far.pipe(near);
+      }, 1_700);
+    });
+  });
+  const database = await openDatabase({ url: line.url, dataDir: "", queryTimeout: 5_000, connections: 2 });
+  const door = await openDoor({ ...store, database }, join(store.folder, "nowhere"), { memory: 0 });
+  await untilStatus(door, COUNTED[0] as string, 200);
+  await door.close();
+  await database.close();
+  await line.close();
+  await store.close();
+});
+
 describe("with an embedded database that is slow", () => {
   let store: Store;
   let door: Door;

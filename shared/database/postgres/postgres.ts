@@ -136,7 +136,8 @@ async function probe(url: string): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
     application_name: "precast probe",
-    connectionTimeoutMillis: PROBE_TIMEOUT,
+    // As long as those that queries share may take: one that is far away would never be found again.
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
     query_timeout: PROBE_TIMEOUT,
   });
   client.on("error", () => {});
