@@ -24,6 +24,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
 };
 
+/** Whether it runs until it is told to end: then its work is done, whatever becomes of its output. */
+const runsOn = process.argv[2] === "serve" || process.argv[2] === "watch";
 const named = Object.entries(COMMANDS).filter(([name]) => name === process.argv[2]);
 const commands = await Promise.all((named.length > 0 ? named : Object.entries(COMMANDS)).map(([, load]) => load()));
 
@@ -97,10 +99,12 @@ function stopped(): Promise<void> {
   });
 }
 
-// Who reads may have had enough (`precast usage | head`): what was begun is finished all the same.
+/** The first error of an output that takes nothing: a full disk, a terminal that is gone. */
+let unwritten: Error | null = null;
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+    // Who reads may have had enough (`precast usage | head`): what was begun is finished all the same.
+    if (error.code !== "EPIPE") unwritten ??= error;
   });
 }
 
@@ -109,4 +113,15 @@ try {
 } catch (error) {
   if (!(error instanceof CommanderError)) throw error;
   process.exitCode = error.exitCode;
+}
+
+if (runsOn) {
+  // Who reads nothing of what a server says does not keep it from ending.
+  setTimeout(() => process.exit(), 2_000).unref();
+} else {
+  process.once("beforeExit", () => {
+    if (unwritten === null) return;
+    process.exitCode ||= FAILED;
+    process.stderr.write(`The output could not be written. ${describeFailure(unwritten)}\n`);
+  });
 }

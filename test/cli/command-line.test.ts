@@ -156,6 +156,12 @@ test("who reads no more of the output gets no error, and what was begun is finis
   expect(piped.stderr).toBe("0\n");
 });
 
+test("an output that cannot be written is told, and fails", async () => {
+  const { code, stderr } = await nowhere.spawn("sh", ["-c", `${process.execPath} ${MAIN} --help >/dev/full`]);
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^The output could not be written\. The disk is full\./)]);
+  expect(stderr).toMatch(SENTENCE);
+});
+
 describe("a wrong call", () => {
   test.each([
     ["nope", /unknown command 'nope'/],

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import {
   holdPort,
   idOf,
+  MAIN,
   openEmbeddedPlace,
   openPlace,
   type Place,
@@ -18,7 +19,8 @@ import {
   shopWithout,
   smallApp,
 } from "../support/cli.ts";
-import { openStore, type Store } from "../support/site.ts";
+import { ask, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
 import { openWire } from "../support/wire.ts";
 
 type Usage = {
@@ -58,6 +60,21 @@ afterAll(async () => {
   await place.close();
   await client.end();
   await store.close();
+});
+
+test.each([
+  ["is a full disk", ":", "/dev/full"],
+  ["is a pipe that is full and that nobody reads", "exec 3<>unread; head -c 65536 /dev/zero >&3", "unread"],
+])("a server whose output %s answers, and ends when it is told to", async (_, prepare, output) => {
+  const { port, release } = await holdPort();
+  await release();
+  const serve = `"$0" "$1" serve --port ${port} >${output} 2>&1`;
+  const script = `rm -f unread end; mkfifo unread end; ${prepare}; ${serve} & read _ <end; kill -TERM $!; wait $!`;
+  const ended = place.spawn("sh", ["-c", script, process.execPath, MAIN]);
+  const answers = () => ask(`http://127.0.0.1:${port}`, FREE, asShop).then(({ status }) => status === 200);
+  await until("it to answer", () => answers().catch(() => false));
+  writeFileSync(join(place.folder, "end"), "now\n");
+  expect((await ended).code).toBe(0);
 });
 
 describe("the start", () => {
