@@ -14,10 +14,12 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { type Builder, openBuilder } from "../support/builder.ts";
 import { MAIN, type Place, type Ran } from "../support/cli.ts";
+import { copyEmbedded } from "../support/embedded.ts";
 import { changesBetween, type Report, readChanges, readFiles, touchProblems, treeProblems } from "../support/exact.ts";
 import { runBuild } from "../support/history.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
@@ -193,6 +195,21 @@ describe.skipIf(NO_USER !== null)(
       }
     }
 
+    test("that holds the embedded database is told, and nobody is told to remove it", async () => {
+      const data = join(place.folder, "closed-data");
+      await copyEmbedded(data);
+      chmodSync(join(data, "database"), 0o000);
+      const status = [process.execPath, MAIN, "status", "--data-dir", data];
+      const { code, stderr } = await place.spawn(AS_USER[0] as string, [...AS_USER.slice(1), ...status], {
+        DATABASE_URL: "",
+      });
+      chmodSync(join(data, "database"), 0o700);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^The embedded .* cannot be used by this user\. .*\n$/),
+      ]);
+    });
+
     test("a new tree is refused with one sentence", async () => {
       const parent = mkdtempSync(join(place.folder, "closed-"));
       chmodSync(parent, 0o555);
@@ -280,6 +297,24 @@ describe.skipIf(NO_DISK !== null)(`a full disk${NO_DISK === null ? "" : ` (skipp
       if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
     }
   }
+
+  test("an embedded database on it can be opened again, and nobody is told to remove it", async () => {
+    expect(mount(disk, "size=160m").status).toBe(0);
+    const data = join(disk, "data");
+    await copyEmbedded(data);
+    const own = { DATABASE_URL: "", PRECAST_DATA_DIR: data };
+    const demo = fileURLToPath(new URL("../../cli/demo", import.meta.url));
+    expect(await place.run(`import ${demo} --quiet`, own)).toMatchObject({ code: 0, stderr: "" });
+    fillBytes(16);
+    const { code, stdout, stderr } = await place.run("status", own);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(
+      / cannot be opened, for its disk is full\. What was there before is intact; make room .*\n$/,
+    );
+    rmSync(join(disk, "filler"));
+    const again = await place.run("status", own);
+    expect([again.code, again.stderr]).toEqual([0, ""]);
+  });
 
   const amounts = [0, 1, 3, 8, 14, 20, 26, 34, 42];
   test.each([

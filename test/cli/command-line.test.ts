@@ -761,6 +761,15 @@ describe("on the embedded database", () => {
   });
 });
 
+describe.skipIf(process.platform !== "linux")("an embedded database that is intact is not to be removed", () => {
+  test("for want of memory", async () => {
+    const start = `ulimit -v 8000000; exec ${process.execPath} ${MAIN} status --data-dir narrow`;
+    const { code, stdout, stderr } = await nowhere.spawn("sh", ["-c", start]);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^The embedded database in narrow\/database needs more memory .*\(ulimit -v\), .*\n$/);
+  });
+});
+
 describe("on a terminal", () => {
   const opened = async (plain: boolean) => {
     const written = { stdout: "", stderr: "" };

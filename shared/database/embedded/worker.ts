@@ -5,6 +5,7 @@ import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import { CHANNEL, type Row } from "../database.ts";
 import type { Heard, Job, Reply, SqlError } from "./thread.ts";
+import { whyUnopened } from "./unopened.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("embedded-worker runs as a worker thread");
@@ -26,10 +27,7 @@ async function open(): Promise<PGlite> {
   if (existsSync(begun)) rmSync(folder, { recursive: true, force: true });
   if (!existsSync(folder)) writeFileSync(begun, "");
   const database = await PGlite.create(folder, { extensions: { pg_trgm } }).catch((error: unknown) => {
-    throw new Error(
-      `The embedded database in ${folder} cannot be opened (${describe(error).message}). ` +
-        "Put a copy of that folder in its place, or remove it and import again.",
-    );
+    throw new Error(whyUnopened(folder, describe(error).message));
   });
   rmSync(begun, { force: true });
   return database;
@@ -55,5 +53,5 @@ async function run(database: PGlite, job: Job): Promise<Row[]> {
 
 function describe(error: unknown): SqlError {
   const { message, code } = error as { message?: unknown; code?: unknown };
-  return { message: String(message ?? error), code: String(code ?? "") };
+  return { message: String(message ?? JSON.stringify(error)), code: String(code ?? "") };
 }

@@ -1,0 +1,36 @@
+/** Says why the embedded database cannot be opened, and what helps: nobody is to remove one that is intact. */
+import { accessSync, constants, statfsSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** What opening writes at most, in bytes. */
+const ROOM = 32 * 1_024 * 1_024;
+
+/** A sentence or two. `said` is the message of PGlite, which tells all causes in the same words. */
+export function whyUnopened(folder: string, said: string): string {
+  const subject = `The embedded database in ${folder}`;
+  if (isForbidden(folder)) {
+    return `${subject} cannot be used by this user. Give the folder to this user, or name another (--data-dir).`;
+  }
+  if (roomAt(dirname(folder)) < ROOM) {
+    return `${subject} cannot be opened, for its disk is full. What was there before is intact; make room and run the command again.`;
+  }
+  if (/WebAssembly|out of memory/i.test(said)) {
+    return `${subject} needs more memory than this process may have (${said}). Raise the limit (ulimit -v), or use PostgreSQL (--database-url).`;
+  }
+  return `${subject} cannot be opened (${said}). Put a copy of that folder in its place, or remove it and import again.`;
+}
+
+function isForbidden(folder: string): boolean {
+  try {
+    accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    return false;
+  } catch (error) {
+    return ["EACCES", "EPERM", "EROFS"].includes((error as NodeJS.ErrnoException).code ?? "");
+  }
+}
+
+/** Bytes that this user may still write. */
+function roomAt(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+}
