@@ -1,5 +1,5 @@
 /** The apps that a command is for: those of the database by their keys, and those that a tree has. */
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { segment, textOf } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
@@ -72,14 +72,23 @@ function byKey(found: readonly Found[]): Begun[] {
 
 /** Folders of apps in a tree, beside those that are known: their states are lost, or never were. */
 export function strangersIn(out: string, known: readonly string[]): string[] {
-  if (!existsSync(out)) return [];
   const own = new Set(known);
-  return readdirSync(out).filter((name) => /^[shx]-/.test(name) && !own.has(name) && isFolder(join(out, name, "v1")));
+  return namesIn(out).filter((name) => /^[shx]-/.test(name) && !own.has(name) && isFolder(join(out, name, "v1")));
 }
 
 /** The names of the states in a folder, in byte order; none where there is no such folder. */
 export function stateFilesIn(folder: string): string[] {
-  return existsSync(folder) ? readdirSync(folder).filter(isStateFile).sort() : [];
+  return namesIn(folder).filter(isStateFile).sort();
+}
+
+/** A folder that may not be looked into is not one that is not there. */
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return [];
+    throw error;
+  }
 }
 
 export class EmptyDatabaseError extends Error {

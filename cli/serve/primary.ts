@@ -46,6 +46,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   });
   needCopies(replicas.all);
   replicas.tell(log.warn);
+  const app = await firstApp(settings.out);
   const watched = await openWatched(process, databases);
   try {
     const server = await openServer(process, databases, watched?.metrics ?? null);
@@ -54,7 +55,6 @@ async function serve(process: Process, databases: Databases): Promise<void> {
       const told = { url: server.url, ...(watched === null ? {} : { admin: watched.control.url }) };
       terminal.result(`${terminal.colors.green("Precast serves")} ${server.url}`, told);
       if (watched !== null) terminal.say(`Health and metrics: ${watched.control.url}`);
-      const app = await firstApp(settings.out);
       terminal.say(app === null ? treelessText(settings) : tourText(server.url, app));
       if (settings.watch) endWatch = (await loadWatcher())(context, settings, database);
       await stop;
@@ -95,12 +95,19 @@ async function openWatched(process: Process, { database, replicas }: Databases):
   const standings = () => replicas.all.map(({ standing }) => readStanding(standing()));
   const what = { out, database, replicas: standings, now: context.now, metrics, text, onError: log.error };
   const control = await openControl({ host, port, ...what }).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === "EADDRINUSE" ? new Error(ADMIN_PORT_IN_USE) : error;
+    const told = ADMIN_FAULTS[error.code ?? ""];
+    throw told === undefined ? error : new Error(told);
   });
   return { control, metrics };
 }
 
-const ADMIN_PORT_IN_USE = "The admin port is in use. Choose another with --admin-port, or stop what listens there.";
+/** By the code of the system: what is told of these elsewhere names the options of the API. */
+const ADMIN_FAULTS: Readonly<Record<string, string | undefined>> = {
+  EADDRINUSE: "The admin port is in use. Choose another with --admin-port, or stop what listens there.",
+  EACCES: "No permission for the admin port. Choose another with --admin-port.",
+  EADDRNOTAVAIL: "This machine has no such address. Give one of its own with --admin-host.",
+  ENOTFOUND: "No address has that name. Give one of this machine's with --admin-host.",
+};
 
 /** Milliseconds for what a worker does beside its drain: to send its counts, to start or to end. */
 const WORKER_GRACE = 10_000;

@@ -210,6 +210,16 @@ describe.skipIf(NO_USER !== null)(
       ]);
     });
 
+    test("or looked into is no tree that is not there: a server says so and does not begin", async () => {
+      await buildInto(out);
+      chmodSync(out, 0o000);
+      const serve = [process.execPath, MAIN, "serve", "--port", "0", "--out", out];
+      const { code, stdout, stderr } = await place.spawn(AS_USER[0] as string, [...AS_USER.slice(1), ...serve]);
+      chmodSync(out, 0o755);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toContain(`No permission for ${join(out, ".precast")}.`);
+    });
+
     test("a new tree is refused with one sentence", async () => {
       const parent = mkdtempSync(join(place.folder, "closed-"));
       chmodSync(parent, 0o555);
