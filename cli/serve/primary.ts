@@ -7,6 +7,7 @@ import { readStanding } from "../../server/replicas/standing.ts";
 import { openTree } from "../../server/tree/tree.ts";
 import { openWorkers } from "../../server/workers.ts";
 import type { App } from "../../shared/catalog.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { builtApps } from "../build/selection.ts";
 import { DONE } from "../command.ts";
@@ -19,6 +20,7 @@ import {
   type ServeSettings,
   withDatabases,
 } from "./process.ts";
+import { needLedgerRights } from "./rights.ts";
 import { requestsToTry } from "./tour.ts";
 
 export async function serveAsFirst(process: Process): Promise<number> {
@@ -38,7 +40,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   const { terminal, stopped } = context;
   const stop = stopped();
   // The tree answers without the database: one that is away is no reason not to start.
-  await needSchema(database).catch((error: unknown) => {
+  await needUsable(database).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault)) throw error;
     const others = replicas.all.some(({ standing }) => standing().kind === "used") ? BY_REPLICAS : REFUSED;
     const away = `The database does not answer (${error.message})`;
@@ -66,6 +68,11 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   } finally {
     await watched?.control.close();
   }
+}
+
+async function needUsable(database: Database): Promise<void> {
+  await needSchema(database);
+  await needLedgerRights(database);
 }
 
 function treelessText(settings: ServeSettings): string {

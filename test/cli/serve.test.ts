@@ -75,6 +75,25 @@ test("an admin port that cannot be had is told by its own options", async () => 
   await release();
 });
 
+test("a role whose counts the database would not take is refused, and served when it has the rights", async () => {
+  const role = `server_${Math.random().toString(36).slice(2)}`;
+  await client.query(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA precast TO ${role};
+    GRANT SELECT ON ALL TABLES IN SCHEMA precast TO ${role}`);
+  const url = new URL(store.url ?? "");
+  url.username = role;
+  const asRole = { DATABASE_URL: url.href };
+  const { code, stderr } = await place.run("serve --port 0", asRole);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringMatching(/ lacks INSERT on precast\.usage, UPDATE on precast\.usage, /),
+  ]);
+  await client.query(/GRANT [^.]* ON precast\.usage, precast\.usage_batches TO \w+/.exec(stderr)?.[0] as string);
+  const server = await place.serve("", asRole);
+  expect((await server.get(COUNTED, asShop)).status).toBe(200);
+  expect(await server.stop()).toMatchObject({ code: 0, stderr: "" });
+  await client.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+});
+
 test.each([
   ["is a full disk", ":", "/dev/full"],
   ["is a pipe that is full and that nobody reads", "exec 3<>unread; head -c 65536 /dev/zero >&3", "unread"],
