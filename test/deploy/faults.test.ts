@@ -228,6 +228,28 @@ describe("how far it came is told, and the next deploy ends it", () => {
   });
 });
 
+describe("what the store did not take is not said to be there", () => {
+  const html = { "Content-Type": "text/html" };
+  const isPage = ({ key, method }: S3Request) => key.endsWith("/authors/page/1.json") && method === "PUT";
+
+  test.each<[string, Trouble, RegExp]>([
+    ["501", xml(501, "NotImplemented"), /^127\.0\.0\.1:\d+ is busy or broken \(501 NotImplemented\)/],
+    [
+      "412 of something before it",
+      { status: 412, headers: html, body: "<html>No" },
+      /does not answer as S3 does \(412/,
+    ],
+    ["404", xml(404, "NoSuchKey"), /^127\.0\.0\.1:\d+ refused a request \(404 NoSuchKey: No\.\)/],
+  ])("a file refused with %s", async (_, trouble, message) => {
+    s3.trouble = (request) => (isPage(request) ? trouble : undefined);
+    expect(failed(await deploy())).toMatch(message);
+    expect(notesOf(s3)).not.toContain("api/.precast/manifest.json");
+    s3.trouble = () => undefined;
+    await deployHere(s3, out());
+    expect(differencesOf(filesOf(s3), out())).toEqual([]);
+  });
+});
+
 describe("two deploys", () => {
   test("at once: one is done, the other is told by whom", async () => {
     let second: Promise<Ran> | null = null;

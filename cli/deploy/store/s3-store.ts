@@ -56,7 +56,8 @@ export function openS3Store(options: S3Options): Store {
     get: (key) => send({ method: "GET", key: keyOf(key) }, (sent) => judgeGet(sent, where)),
     put: (key, body, { headers, sha256, condition, permit }) => {
       const all = { ...headersOf(headers, sha256), ...conditionHeaders(condition) };
-      return send({ method: "PUT", key: keyOf(key), headers: all, body }, (sent) => judgePut(sent, where), permit);
+      const judge = (sent: Sent) => judgePut(sent, where, condition);
+      return send({ method: "PUT", key: keyOf(key), headers: all, body }, judge, permit);
     },
     remove: async (key, permit) => {
       await send({ method: "DELETE", key: keyOf(key) }, (sent) => judgeRemove(sent, where), permit);
@@ -126,14 +127,17 @@ function judgeGet(sent: Sent, where: Bucket): Verdict<Awaited<ReturnType<Store["
   return { done: { bytes: body, etag, age: ageIn(headers) } };
 }
 
-function judgePut(sent: Sent, where: Bucket): Verdict<PutOutcome> | null {
+function judgePut(sent: Sent, where: Bucket, condition: Condition | undefined): Verdict<PutOutcome> | null {
   const etag = sent.headers.get("etag");
-  // A condition on the ETag of what is gone meanwhile is a 404.
-  if (sent.status === 412 || (sent.status === 404 && sent.body.includes("<Code>NoSuchKey<")))
-    return { done: { kind: "unmet" } };
-  if (sent.status === 501) return { done: { kind: "unsupported" } };
+  if (condition !== undefined && isUnmet(sent)) return { done: { kind: "unmet" } };
+  if (condition !== undefined && sent.status === 501) return { done: { kind: "unsupported" } };
   if (sent.status !== 200) return null;
   return etag === null || isError(sent.body) ? faultOrGarbled(sent, where) : { done: { kind: "put", etag } };
+}
+
+/** A condition on the ETag of what is gone meanwhile is a 404. */
+function isUnmet({ status, body }: Sent): boolean {
+  return status === 412 || (status === 404 && body.includes("<Code>NoSuchKey<"));
 }
 
 function judgeRemove(sent: Sent, where: Bucket): Verdict<null> | null {

@@ -27,7 +27,7 @@ export type PutOptions = {
   readonly permit?: () => void;
 };
 
-/** `unmet`: the condition does not hold. `unsupported`: the store knows no conditions. */
+/** `unmet`: the condition does not hold. `unsupported`: the store knows no conditions. Without a condition it is neither. */
 export type PutOutcome = { readonly kind: "put"; readonly etag: string } | { readonly kind: "unmet" | "unsupported" };
 
 export type Store = {
