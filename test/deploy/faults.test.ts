@@ -250,6 +250,22 @@ describe("what the store did not take is not said to be there", () => {
   });
 });
 
+test("a file is not said to be deleted by a web page of something before the store", async () => {
+  const stray = "api/s-shop/v1/authors/page/9.json";
+  await deployHere(s3, out());
+  s3.objects.set(stray, { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} });
+  s3.trouble = ({ key, method }) =>
+    key === stray && method === "DELETE"
+      ? { status: 404, headers: { "Content-Type": "text/html" }, body: "<html><p>Where?" }
+      : undefined;
+  expect(failed(await deploy("--force"))).toMatch(
+    /does not answer as S3 does \(404, text\/html\).*\n.* 0 of 1 were deleted/,
+  );
+  s3.trouble = () => undefined;
+  expect(await deployHere(s3, out())).toMatchObject({ deleted: 1 });
+  expect(differencesOf(filesOf(s3), out())).toEqual([]);
+});
+
 describe("two deploys", () => {
   test("at once: one is done, the other is told by whom", async () => {
     let second: Promise<Ran> | null = null;

@@ -114,13 +114,15 @@ function conditionHeaders(condition: Condition | undefined): Record<string, stri
   return condition.kind === "absent" ? { "if-none-match": "*" } : { "if-match": condition.etag };
 }
 
+/** By the store's own word: a web page comes from something before it, which knows nothing of keys. */
 function isMissing({ status, body }: Sent): boolean {
-  return status === 404 && !body.includes("<Code>NoSuchBucket<");
+  if (status !== 404) return false;
+  return body.length === 0 || (body.includes("<Code>") && !body.includes("<Code>NoSuchBucket<"));
 }
 
 function judgeGet(sent: Sent, where: Bucket): Verdict<Awaited<ReturnType<Store["get"]>>> | null {
   const { status, headers, body } = sent;
-  if (isMissing(sent)) return body.includes("<Code>") || body.length === 0 ? { done: null } : garbled(sent, where);
+  if (isMissing(sent)) return { done: null };
   if (status !== 200) return null;
   const etag = headers.get("etag");
   if (etag === null || isError(body)) return faultOrGarbled(sent, where);
