@@ -266,6 +266,14 @@ test("a file is not said to be deleted by a web page of something before the sto
   expect(differencesOf(filesOf(s3), out())).toEqual([]);
 });
 
+test("a store behind a proxy that makes its ETags weak is deployed to again and again", async () => {
+  const weak = await startS3({ weak: true });
+  await deployHere(weak, out());
+  expect(await deployHere(weak, out(), { force: true })).toMatchObject({ generation: 2, conditional: true });
+  expect(differencesOf(filesOf(weak), out())).toEqual([]);
+  await weak.close();
+});
+
 describe("two deploys", () => {
   test("at once: one is done, the other is told by whom", async () => {
     let second: Promise<Ran> | null = null;

@@ -59,11 +59,14 @@ export type S3Options = {
   readonly page?: number;
   /** Without conditions it writes whatever the headers say; "refused" are 501. */
   readonly conditions?: "honoured" | "ignored" | "refused";
+  /** ETags are told as weak ones, as by a proxy that compresses. */
+  readonly weak?: boolean;
   readonly sessionToken?: string;
 };
 
 export async function startS3(options: S3Options = {}): Promise<S3> {
   const { bucket = "content", region = "eu-test-1", page = 7, conditions = "honoured", sessionToken } = options;
+  const told = (etag: string) => (options.weak === true ? `W/${etag}` : etag);
   const keys: Keys = {
     accessKeyId: "AKIATEST",
     secretAccessKey: "secret/with+signs=",
@@ -150,14 +153,18 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     const etag = `"${createHash("md5").update(bytes).digest("hex")}"`;
     const kept = Object.entries(headers).filter(([name]) => KEPT.test(name));
     objects.set(key, { bytes, etag, modified: now(), headers: Object.fromEntries(kept) as Record<string, string> });
-    return [200, { ETag: etag }, ""];
+    return [200, { ETag: told(etag) }, ""];
   }
 
   function get(key: string): Answer {
     const object = objects.get(key);
     if (object === undefined) return refusal("NoSuchKey");
     const { bytes, etag, modified, headers } = object;
-    return [200, { ...headers, ETag: etag, "Last-Modified": modified.toUTCString(), "Accept-Ranges": "bytes" }, bytes];
+    return [
+      200,
+      { ...headers, ETag: told(etag), "Last-Modified": modified.toUTCString(), "Accept-Ranges": "bytes" },
+      bytes,
+    ];
   }
 
   /** Both versions of the list; groups of a delimiter as well. */

@@ -111,7 +111,9 @@ function headersOf({ cacheControl, cdnCacheControl, tags }: FileHeaders, sha256:
 
 function conditionHeaders(condition: Condition | undefined): Record<string, string> {
   if (condition === undefined) return {};
-  return condition.kind === "absent" ? { "if-none-match": "*" } : { "if-match": condition.etag };
+  if (condition.kind === "absent") return { "if-none-match": "*" };
+  // A proxy that compresses makes ETags weak, and a weak one matches nothing (RFC 9110 section 13.1.1).
+  return { "if-match": condition.etag.replace(/^W\//, "") };
 }
 
 /** By the store's own word: a web page comes from something before it, which knows nothing of keys. */
