@@ -26,6 +26,8 @@ export type Change = {
   readonly purging: boolean;
   /** What earlier deploys have left to be purged. */
   readonly purges: readonly string[];
+  /** Keys of the apps of all this. */
+  readonly apps: readonly string[];
 };
 
 export type ChangeOptions = Wanted & {
@@ -77,11 +79,11 @@ export async function changeStore(store: Store, change: Change, options: ChangeO
 
 /** The last of a deploy. Where it told no CDN, what one was to be told of before is left to the next. */
 export async function endJournal(store: Store, change: Change, permit: () => void): Promise<void> {
-  const { generation, purging, purges, before, plan } = change;
+  const { generation, purging, purges, apps, before, plan } = change;
   if (purging || purges.length === 0) {
     if (before.journal !== null || !isEmpty(plan)) await store.remove(JOURNAL, permit);
   } else if (!isEmpty(plan)) {
-    const text = writeJournal({ generation, writes: [], removes: [], purging, purges });
+    const text = writeJournal({ generation, writes: [], removes: [], purging, purges, apps });
     const bytes = new TextEncoder().encode(text);
     await store.put(JOURNAL, bytes, { headers: PRIVATE_HEADERS, sha256: markOf(bytes).sha256, permit });
   }
@@ -95,9 +97,9 @@ export async function inStage<T>(standing: string | (() => string), run: () => P
 
 /** From here on the manifest is not believed about these files. */
 async function beginJournal(work: Work): Promise<void> {
-  const { plan, before, generation, purging, purges } = work;
+  const { plan, before, generation, purging, purges, apps } = work;
   const writes = plan.writes.flat().map(({ path }) => path);
-  const journal: Journal = { generation, writes, removes: plan.removes.flat(), purging, purges };
+  const journal: Journal = { generation, writes, removes: plan.removes.flat(), purging, purges, apps };
   await replaceNote(work, JOURNAL, writeJournal(journal), before.etags.journal);
 }
 

@@ -74,7 +74,7 @@ async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: De
   };
   const purging = options.purge !== undefined;
   const unpurged = unpurgedFor(plan, before, options);
-  const change: Change = { tree, before, plan, generation, purging, purges: unpurged };
+  const change: Change = { tree, before, plan, generation, purging, purges: unpurged, apps: knownApps(tree, before) };
   const changed = changedFiles(plan, tree, before, unpurged, options);
   if (changes) await changeStore(store, change, { ...options, permit, conditional: held.conditional });
   const purges = await purge(changed, options);
@@ -126,9 +126,14 @@ function changedFiles(
   unpurged: readonly string[],
   { out, purge }: DeployOptions,
 ): TreeFile[] {
-  const apps = byFolder([...(before.manifest?.apps ?? []), ...tree.apps]);
+  const apps = byFolder(knownApps(tree, before));
   const paths = [...touchedBy(plan), ...(purge === undefined ? [] : unpurged)].filter((path) => !isStatePath(path));
   return paths.map((path) => describeTreeFile(out, path, apps));
+}
+
+/** Those too that are gone since a deploy that could not tell a CDN of it. */
+function knownApps(tree: LocalTree, { manifest, journal }: StoreContents): string[] {
+  return [...new Set([...(manifest?.apps ?? []), ...(journal?.apps ?? []), ...tree.apps])];
 }
 
 function touchedBy({ writes, removes }: Plan): string[] {

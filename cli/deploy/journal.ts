@@ -18,6 +18,8 @@ export type Journal = {
   readonly purging: boolean;
   /** What earlier deploys changed and did not purge. */
   readonly purges: readonly string[];
+  /** Keys of the apps of all these: the next manifest may know some of them no more. */
+  readonly apps: readonly string[];
 };
 
 type Noted = Journal & { readonly format: number };
@@ -26,12 +28,14 @@ export function writeJournal(journal: Journal): string {
   return `${JSON.stringify({ format: FORMAT, ...journal })}\n`;
 }
 
+/** What an older one does not tell. To purge too much does no harm. */
+const OLDER = { purging: true, apps: [] };
+
 /** Null for what is broken or has another format. */
 export function readJournal(text: string): Journal | null {
   try {
-    // An older one does not tell whether it owes: to purge too much does no harm.
-    const { format, ...journal }: Noted = { purging: true, ...(JSON.parse(text) as Omit<Noted, "purging">) };
-    const lists = [journal.writes, journal.removes, journal.purges];
+    const { format, ...journal }: Noted = { ...OLDER, ...(JSON.parse(text) as Omit<Noted, keyof typeof OLDER>) };
+    const lists = [journal.writes, journal.removes, journal.purges, journal.apps];
     return format === FORMAT && lists.every(Array.isArray) && Number.isInteger(journal.generation) ? journal : null;
   } catch {
     return null;

@@ -6,7 +6,7 @@ import { invalidationPaths } from "../../cli/deploy/purge/cloudfront.ts";
 import { purgeFastly } from "../../cli/deploy/purge/fastly.ts";
 import type { TreeFile } from "../../cli/deploy/tree-file.ts";
 import { type Cdn, startCdn } from "../support/cdn.ts";
-import { idOf, LONG, openPlace, type Place, SHOP_FOLDER, shop, shopWithout } from "../support/cli.ts";
+import { idOf, LONG, openPlace, type Place, SHOP_FOLDER, shop, shopWithout, smallApp } from "../support/cli.ts";
 import { differencesOf, filesOf, notesOf } from "../support/deployed.ts";
 import { type S3, type S3Object, type S3Request, startS3, type Trouble } from "../support/s3.ts";
 import { signatureProblem } from "../support/sigv4.ts";
@@ -126,6 +126,42 @@ describe("--purge", () => {
     expect(await deploy("--purge cloudflare", CLOUDFLARE)).toMatchObject({ purges: 1, written: 0 });
     expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["Shop/_schemas", "Shop/posts"] });
     expect([...s3.objects.keys()].filter((key) => key.includes("journal"))).toEqual([]);
+  });
+
+  describe("that failed, of an app that is gone", () => {
+    const other = (names: string[]) => place.take(smallApp("other", names));
+    const refused = () => run("--purge cloudflare --out gone", CLOUDFLARE);
+
+    beforeAll(async () => {
+      await other(["Ada", "Bob"]);
+      await place.json("build --out both");
+      await store.database.execute("DELETE FROM precast.apps WHERE key = 'other'");
+      await place.json("build --out gone");
+    });
+    beforeEach(async () => {
+      await deploy("--out both");
+      cdn.answer = () => ({ status: 403 });
+      expect((await refused()).code).toBe(1);
+      cdn.answer = () => ({ status: 200, body: '{"success":true}' });
+      cdn.requests.length = 0;
+    });
+
+    test("is made up for with the tags of that app", async () => {
+      await deploy("--purge cloudflare --out gone", CLOUDFLARE);
+      expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["other/_schemas", "other/authors"] });
+    });
+
+    test("is made up for by addresses, with the key of that app", async () => {
+      await deploy(`--purge ${cdn.url}{path} --out gone`);
+      expect(cdn.requests.map(({ target }) => target)).toContain("/api/v1/_schemas");
+      expect(new Set(cdn.requests.map(({ headers }) => headers["x-app-key"]))).toEqual(new Set(["other"]));
+    });
+
+    test("is made up for after deploys that tell no CDN", async () => {
+      for (const line of ["--force", "--cache-control max-age=1", ""]) await deploy(`--out gone ${line}`);
+      await deploy("--purge cloudflare --out gone", CLOUDFLARE);
+      expect(JSON.parse(String(cdn.requests[0]?.body)).tags).toContain("other/authors");
+    });
   });
 
   describe("that is owed is made up for, whatever is deployed without it in between", () => {
