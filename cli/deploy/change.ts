@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { tagsOf } from "../../shared/tags.ts";
 import { markOf } from "../build/file-mark.ts";
 import type { FileProgress } from "../build/meter.ts";
-import { JOURNAL, type Journal, writeJournal } from "./journal.ts";
+import { JOURNAL, type Journal, unpurgedIn, writeJournal } from "./journal.ts";
 import { type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
 import { MANIFEST, writeManifest } from "./manifest.ts";
 import { isEmpty, type Plan, type PlannedFile } from "./plan.ts";
@@ -73,20 +73,28 @@ export async function changeStore(store: Store, change: Change, options: ChangeO
   );
   await inStage(
     () => `All ${writes} files were uploaded; ${done.deleted} of ${removes} were deleted. ${again}`,
-    () => removeOld(work),
+    async () => {
+      await removeOld(work);
+      if (change.purging && removes > 0) await writeOwed(store, change, unpurgedIn(journalOf(change)), options.permit);
+    },
   );
 }
 
 /** The last of a deploy. Where it told no CDN, what one was to be told of before is left to the next. */
 export async function endJournal(store: Store, change: Change, permit: () => void): Promise<void> {
-  const { generation, purging, purges, apps, before, plan } = change;
+  const { purging, purges, before, plan } = change;
   if (purging || purges.length === 0) {
     if (before.journal !== null || !isEmpty(plan)) await store.remove(JOURNAL, permit);
   } else if (!isEmpty(plan)) {
-    const text = writeJournal({ generation, writes: [], removes: [], purging, purges, apps });
-    const bytes = new TextEncoder().encode(text);
-    await store.put(JOURNAL, bytes, { headers: PRIVATE_HEADERS, sha256: markOf(bytes).sha256, permit });
+    await writeOwed(store, change, purges, permit);
   }
+}
+
+/** All is there and gone as it should be: a deploy that makes up for the purges has nothing to delete again. */
+async function writeOwed(store: Store, change: Change, purges: readonly string[], permit: () => void): Promise<void> {
+  const text = writeJournal({ ...journalOf(change), writes: [], removes: [], purges });
+  const bytes = new TextEncoder().encode(text);
+  await store.put(JOURNAL, bytes, { headers: PRIVATE_HEADERS, sha256: markOf(bytes).sha256, permit });
 }
 
 export async function inStage<T>(standing: string | (() => string), run: () => Promise<T>): Promise<T> {
@@ -97,10 +105,12 @@ export async function inStage<T>(standing: string | (() => string), run: () => P
 
 /** From here on the manifest is not believed about these files. */
 async function beginJournal(work: Work): Promise<void> {
-  const { plan, before, generation, purging, purges, apps } = work;
+  await replaceNote(work, JOURNAL, writeJournal(journalOf(work)), work.before.etags.journal);
+}
+
+function journalOf({ plan, generation, purging, purges, apps }: Change): Journal {
   const writes = plan.writes.flat().map(({ path }) => path);
-  const journal: Journal = { generation, writes, removes: plan.removes.flat(), purging, purges, apps };
-  await replaceNote(work, JOURNAL, writeJournal(journal), before.etags.journal);
+  return { generation, writes, removes: plan.removes.flat(), purging, purges, apps };
 }
 
 async function upload(work: Work): Promise<void> {

@@ -128,6 +128,15 @@ describe("--purge", () => {
     expect([...s3.objects.keys()].filter((key) => key.includes("journal"))).toEqual([]);
   });
 
+  test("that failed is made up for by a deploy that may delete nothing, as nothing is left to delete", async () => {
+    cdn.answer = () => ({ status: 403 });
+    expect((await run("--purge cloudflare", CLOUDFLARE)).code).toBe(1);
+    cdn.answer = () => ({ status: 200, body: '{"success":true}' });
+    cdn.requests.length = 0;
+    expect(await deploy("--purge cloudflare --max-delete 0", CLOUDFLARE)).toMatchObject({ purges: 1, deleted: 0 });
+    expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["Shop/_schemas", "Shop/posts"] });
+  });
+
   describe("that failed, of an app that is gone", () => {
     const other = (names: string[]) => place.take(smallApp("other", names));
     const refused = () => run("--purge cloudflare --out gone", CLOUDFLARE);
