@@ -31,18 +31,22 @@ const LONGEST_PAUSE = 20_000;
 /** A large body may take longer: bytes a second that any line has. */
 const SLOWEST = 64_000;
 
-/** `make` is called for each try, as signatures tell the time. `host` is for people. Throws RemoteFault. */
+/**
+ * `make` is called for each try, as signatures tell the time. `host` is for people. The signal ends the tries, and the one that
+ * is on its way. Throws RemoteFault.
+ */
 export async function exchange<T>(
   make: () => Outgoing | Promise<Outgoing>,
   judge: (sent: Sent) => Verdict<T>,
   host: string,
   patience: Patience,
+  signal?: AbortSignal,
 ): Promise<T> {
   for (let tries = 0; ; tries++) {
-    const outcome = await attempt(await make(), judge, host, patience);
+    const outcome = await attempt(await make(), judge, host, patience, signal);
     if ("done" in outcome) return outcome.done;
     if (!outcome.passing || tries >= patience.retries) throw outcome.fault;
-    await pause(pauseBefore(tries, outcome.after ?? null, patience.now()));
+    await pause(pauseBefore(tries, outcome.after ?? null, patience.now()), undefined, { signal });
   }
 }
 
@@ -54,10 +58,12 @@ async function attempt<T>(
   judge: (sent: Sent) => Verdict<T>,
   host: string,
   { timeout }: Patience,
+  end?: AbortSignal,
 ): Promise<Outcome<T>> {
   const limit = AbortSignal.timeout(Math.ceil((timeout + (body?.length ?? 0) / SLOWEST) * 1_000));
+  const signal = end === undefined ? limit : AbortSignal.any([limit, end]);
   try {
-    const response = await fetch(url, { method, headers, body: body ?? null, redirect: "manual", signal: limit });
+    const response = await fetch(url, { method, headers, body: body ?? null, redirect: "manual", signal });
     const sent = {
       status: response.status,
       headers: response.headers,

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { holdPort, openPlace, type Place, type Ran, smallApp } from "../support/cli.ts";
-import { deployHere, differencesOf, filesOf, notesOf } from "../support/deployed.ts";
+import { deployHere, differencesOf, filesOf, notesOf, targetIn } from "../support/deployed.ts";
 import { type S3, type S3Request, startS3, type Trouble } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -309,7 +309,7 @@ describe("two deploys", () => {
     expect(s3.objects.has(lock)).toBe(false);
   });
 
-  test("a deploy that was asleep for longer than its lock lasts touches nothing more", async () => {
+  test("a deploy that was asleep for longer than its lock lasts touches nothing more, nor waits for its lock", async () => {
     let asleep = 0;
     s3.trouble = (request) => {
       if (isFile(request)) asleep = 100_000;
@@ -317,9 +317,10 @@ describe("two deploys", () => {
     };
     const deploying = deployHere(s3, out(), { concurrency: 1 }, () => new Date(Date.now() + asleep));
     await expect(deploying).rejects.toThrow(
-      /^Another deploy may have taken over s3:\/\/content\/api\.\n1 of \d+ files were uploaded, and nothing was deleted\. Run/,
+      /^The lock of s3:\/\/content\/api was not renewed for 100 seconds: .* asleep\. Another deploy may have taken over\.\n1 of \d+ files were uploaded, and nothing was deleted\. Run/,
     );
     expect(filesOf(s3).size).toBe(1);
+    expect(isFile(s3.requests.at(-1) as S3Request)).toBe(true);
   });
 
   describe("in a deploy that takes long", () => {
@@ -358,6 +359,17 @@ describe("two deploys", () => {
       expect(conditions.slice(0, 3)).toEqual(["*", "*", '"00000000000000000000000000000000"']);
       expect(conditions[3]).toMatch(/^"[0-9a-f]{32}"$/);
       expect(differencesOf(filesOf(s3), out())).toEqual([]);
+    });
+
+    test("a renewal that the store is silent about ends with the deploy", async () => {
+      const held = await targetIn(s3, out(), { timeout: 3_600, retries: 2, now: () => new Date() }).hold();
+      const before = s3.requests.length;
+      s3.trouble = ({ method }) => (method === "PUT" ? "silence" : undefined);
+      vi.advanceTimersByTime(3_600_000);
+      await until("the lock is renewed", () => s3.requests.length > before);
+      await held.release();
+      await until("nobody waits for that", () => s3.abandoned.includes(before + 1));
+      expect(s3.objects.has(lock)).toBe(false);
     });
 
     test("a lock that another has taken over is noticed, and nothing more is touched", async () => {

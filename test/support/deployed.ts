@@ -1,7 +1,8 @@
 /** What a deploy must leave behind, read out of the store without Precast's own client. */
 import { existsSync } from "node:fs";
 import { type Deployed, type DeployOptions, deployTree } from "../../cli/deploy/deploy.ts";
-import { openTarget } from "../../cli/deploy/store/target.ts";
+import type { Patience } from "../../cli/deploy/exchange.ts";
+import { openTarget, type Target } from "../../cli/deploy/store/target.ts";
 import { readTree } from "./cli.ts";
 import type { S3 } from "./s3.ts";
 
@@ -34,6 +35,13 @@ export function differencesOf(files: ReadonlyMap<string, string>, out: string): 
   });
 }
 
+export function targetIn(s3: S3, out: string, patience: Patience): Target {
+  const { accessKeyId, secretAccessKey } = s3.keys;
+  const reached = { endpoint: s3.url, region: s3.env.AWS_REGION ?? null, pathStyle: true, concurrency: 4 };
+  const settings = { ...patience, ...reached, accessKeyId, secretAccessKey, sessionToken: null, out };
+  return openTarget("s3://content/api", settings, patience);
+}
+
 /** A deploy in this process, which is sooner done than one of its own. */
 export function deployHere(
   s3: S3,
@@ -41,11 +49,7 @@ export function deployHere(
   options: Partial<DeployOptions> = {},
   now: () => Date = () => new Date(),
 ): Promise<Deployed> {
-  const { accessKeyId, secretAccessKey } = s3.keys;
-  const patience = { timeout: 30, retries: 2, now };
-  const reached = { endpoint: s3.url, region: s3.env.AWS_REGION ?? null, pathStyle: true, concurrency: 4 };
-  const settings = { ...patience, ...reached, accessKeyId, secretAccessKey, sessionToken: null, out };
-  return deployTree(openTarget("s3://content/api", settings, patience), {
+  return deployTree(targetIn(s3, out, { timeout: 30, retries: 2, now }), {
     ...{ out, dryRun: false, force: false, maxDelete: 256, concurrency: 4, permit: () => {} },
     ...{ cacheControl: "max-age=60", cdnCacheControl: "max-age=3600" },
     ...options,

@@ -43,6 +43,8 @@ export type S3 = {
   readonly keys: Keys;
   readonly objects: Map<string, S3Object>;
   readonly requests: S3Request[];
+  /** Numbers of those that whoever asked did not wait for. */
+  readonly abandoned: number[];
   /** Asked before each request is done. */
   trouble: (request: S3Request) => Trouble | undefined;
   /** So far ahead of ours is its clock, in milliseconds. */
@@ -74,6 +76,7 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
   };
   const objects = new Map<string, S3Object>();
   const requests: S3Request[] = [];
+  const abandoned: number[] = [];
   const now = () => new Date(Date.now() + s3.ahead);
 
   const server = createServer((request, response) => {
@@ -101,6 +104,7 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
       headers: request.headers,
     };
     requests.push(asked);
+    response.on("close", () => response.writableEnded || abandoned.push(asked.number));
     const trouble = s3.trouble(asked);
     const send = (status: number, headers: Record<string, string> = {}, text: string | Buffer = "") => {
       if (trouble === "cut when done") {
@@ -224,7 +228,7 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  const s3: S3 = { url, keys, objects, requests, trouble: () => undefined, ahead: 0, env, close };
+  const s3: S3 = { url, keys, objects, requests, abandoned, trouble: () => undefined, ahead: 0, env, close };
   return s3;
 }
 

@@ -38,11 +38,12 @@ export async function takeLease(store: Store, { now, timeout }: LeaseOptions): P
   let etag = await acquire(store, owner);
   let lost = false;
   const conditional = await honoursConditions(store, owner);
+  const ended = new AbortController();
 
   const renew = async () => {
     const start = now().getTime();
     const condition = conditional ? ({ kind: "etag", etag } as const) : undefined;
-    const outcome = await writeOwner(store, owner, condition);
+    const outcome = await writeOwner(store, owner, condition, ended.signal);
     if (outcome.kind === "put") etag = outcome.etag;
     else {
       // A renewal whose answer was lost may have changed the ETag.
@@ -55,13 +56,18 @@ export async function takeLease(store: Store, { now, timeout }: LeaseOptions): P
   const timer = setInterval(() => void renew().catch(() => {}), (expiry / 6) * 1_000);
   timer.unref();
 
+  const unrenewed = () => (now().getTime() - renewed) / 1_000;
+  // A request that begins in time ends before anybody else may begin.
+  const isOver = () => unrenewed() + timeout > expiry;
   const check = () => {
-    // A request that begins now ends before anybody else may begin.
-    const left = expiry - (now().getTime() - renewed) / 1_000 - timeout;
-    if (lost || left < 0) throw new DeployLockedError(`Another deploy may have taken over ${store.name}.`);
+    if (lost) throw new DeployLockedError(`Another deploy may have taken over ${store.name}.`);
+    if (isOver()) throw notRenewed(store, unrenewed());
   };
   const release = async () => {
     clearInterval(timer);
+    ended.abort();
+    // A store that does not answer would be asked for minutes, and the lock ends by itself.
+    if (isOver()) return;
     const stored = await store.get(LEASE);
     if (stored !== null && readOwner(stored)?.id === owner.id) await store.remove(LEASE);
   };
@@ -95,9 +101,14 @@ async function honoursConditions(store: Store, owner: Owner): Promise<boolean> {
   return absent.kind === "unmet" && other.kind === "unmet";
 }
 
-function writeOwner(store: Store, owner: Owner, condition: Condition | undefined): Promise<PutOutcome> {
+function writeOwner(
+  store: Store,
+  owner: Owner,
+  condition: Condition | undefined,
+  signal?: AbortSignal,
+): Promise<PutOutcome> {
   const bytes = new TextEncoder().encode(`${JSON.stringify(owner)}\n`);
-  return store.put(LEASE, bytes, { headers: PRIVATE_HEADERS, sha256: hash("sha256", bytes, "hex"), condition });
+  return store.put(LEASE, bytes, { headers: PRIVATE_HEADERS, sha256: hash("sha256", bytes, "hex"), condition, signal });
 }
 
 function readOwner({ bytes }: Stored): Owner | null {
@@ -113,6 +124,12 @@ function isDead(stored: Stored): boolean {
   const owner = readOwner(stored);
   if (owner?.machine === hash("sha256", machineId(), "hex") && !isAlive(owner.pid)) return true;
   return stored.age !== null && stored.age >= (owner?.expires_after ?? EXPIRY);
+}
+
+function notRenewed(store: Store, seconds: number): DeployLockedError {
+  const what = `The lock of ${store.name} was not renewed for ${Math.floor(seconds)} seconds`;
+  const why = "the store did not answer, or this machine was asleep";
+  return new DeployLockedError(`${what}: ${why}. Another deploy may have taken over.`);
 }
 
 function heldBy(store: Store, stored: Stored | null): DeployLockedError {

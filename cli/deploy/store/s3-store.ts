@@ -4,7 +4,7 @@ import { tagList } from "../../../shared/tags.ts";
 import { exchange, type Outgoing, type Patience, type Sent, type Verdict } from "../exchange.ts";
 import { type Credentials, openSigner } from "../sign.ts";
 import { type Bucket, faultOf, garbled, isError, readList } from "./s3-answer.ts";
-import type { Condition, FileHeaders, PutOutcome, Store } from "./store.ts";
+import type { Condition, FileHeaders, PutOptions, PutOutcome, Store } from "./store.ts";
 
 export type S3Options = {
   readonly bucket: string;
@@ -40,7 +40,11 @@ export function openS3Store(options: S3Options): Store {
     const content = { "x-amz-content-sha256": EMPTY_SHA256, ...headers };
     return signer({ method, url, headers: content, body }, patience.now());
   };
-  const send = <T>(asked: Asked, judge: (sent: Sent) => Verdict<T> | null, permit?: () => void) =>
+  const send = <T>(
+    asked: Asked,
+    judge: (sent: Sent) => Verdict<T> | null,
+    { permit, signal }: Pick<PutOptions, "permit" | "signal"> = {},
+  ) =>
     exchange(
       () => {
         permit?.();
@@ -49,18 +53,19 @@ export function openS3Store(options: S3Options): Store {
       (sent) => judge(sent) ?? faultOf(sent, where),
       base.host,
       patience,
+      signal,
     );
 
   return {
     name: `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`,
     get: (key) => send({ method: "GET", key: keyOf(key) }, (sent) => judgeGet(sent, where)),
-    put: (key, body, { headers, sha256, condition, permit }) => {
+    put: (key, body, { headers, sha256, condition, permit, signal }) => {
       const all = { ...headersOf(headers, sha256), ...conditionHeaders(condition) };
       const judge = (sent: Sent) => judgePut(sent, where, condition);
-      return send({ method: "PUT", key: keyOf(key), headers: all, body }, judge, permit);
+      return send({ method: "PUT", key: keyOf(key), headers: all, body }, judge, { permit, signal });
     },
     remove: async (key, permit) => {
-      await send({ method: "DELETE", key: keyOf(key) }, (sent) => judgeRemove(sent, where), permit);
+      await send({ method: "DELETE", key: keyOf(key) }, (sent) => judgeRemove(sent, where), { permit });
     },
     list: async function* () {
       const below = prefix === "" ? "" : `${prefix}/`;

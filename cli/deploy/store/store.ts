@@ -24,7 +24,9 @@ export type PutOptions = {
   readonly sha256: string;
   readonly condition?: Condition | undefined;
   /** Called before each try; what it throws ends the tries. */
-  readonly permit?: () => void;
+  readonly permit?: (() => void) | undefined;
+  /** Ends the tries, and the one that is on its way. */
+  readonly signal?: AbortSignal | undefined;
 };
 
 /** `unmet`: the condition does not hold. `unsupported`: the store knows no conditions. Without a condition it is neither. */
