@@ -1,7 +1,7 @@
 /** What a deploy is told: the store, its limits, who asks, and which CDN is to forget. */
+import * as v from "valibot";
 import {
   flag,
-  matching,
   method,
   optionalAddress,
   optionalName,
@@ -10,8 +10,11 @@ import {
   orNull,
   secret,
   setting,
+  webAddress,
   whole,
 } from "./setting.ts";
+
+const CDNS: readonly string[] = ["cloudflare", "fastly", "cloudfront"];
 
 export const DEPLOYING = {
   concurrency: setting(
@@ -73,9 +76,12 @@ export const DEPLOYING = {
     "PRECAST_PURGE",
     "have a CDN forget what has changed: cloudflare, fastly, cloudfront, or an address with {path}, {url} and {key} that is called for each request",
     orNull(
-      matching(
-        /^(cloudflare|fastly|cloudfront|https?:\/\/[^/\s]+\S*)$/,
-        "must be cloudflare, fastly, cloudfront or an address",
+      v.pipe(
+        v.string(),
+        v.check(
+          (how) => CDNS.includes(how) || v.is(webAddress, how),
+          "must be cloudflare, fastly, cloudfront or an address without a name or password in it",
+        ),
       ),
     ),
   ),

@@ -37,7 +37,8 @@ export const secret = (env: string, describes: string): Setting<string | null> =
   flags: null,
   env,
   describes,
-  schema: optionalText,
+  // A file that it comes from ends its line. What is no value of a header would be printed by what refuses it.
+  schema: orNull(v.pipe(v.string(), v.trim(), v.regex(/^[\x20-\x7e]+$/, "must be one line of printable ASCII"))),
 });
 
 export const flag = v.pipe(
@@ -76,7 +77,17 @@ export const day = v.pipe(
   v.check((text) => isDate(text) && text >= "0001", "must be a date such as 2026-01-20"),
 );
 export const host = matching(/\S/, "must be an address such as 127.0.0.1, 0.0.0.0 or ::");
-export const webAddress = matching(/^https?:\/\/[^/\s]+\S*$/, "must be an address such as https://media.example.com");
+export const webAddress = v.pipe(
+  v.string(),
+  v.check(isAskable, "must be an address such as https://media.example.com:8443, without a name or password in it"),
+);
+/** Messages name it, and no name or password in it would be sent. `{…}` stands for what is asked. */
+function isAskable(address: string): boolean {
+  const filled = address.replaceAll("{path}", "/").replace(/\{\w+\}/g, "x");
+  if (!/^https?:\/\/[^/\s]+\S*$/.test(filled) || !URL.canParse(filled)) return false;
+  const { username, password } = new URL(filled);
+  return username === "" && password === "";
+}
 /** The names of files are put behind it. */
 export const mediaAddress = matching(
   /^https?:\/\/[^/\s?#][^\s?#]*$/,

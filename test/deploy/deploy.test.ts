@@ -298,6 +298,43 @@ describe("what is looked at first", () => {
     expect((await place.run("deploy file://host/x")).stderr).toMatch(/three slashes/);
   });
 
+  test.each(["--endpoint", "--purge", "--purge-endpoint", "--wait-visible"])(
+    "%s with a password or a port that can't be is refused at once, and never printed",
+    async (option) => {
+      for (const address of [
+        "https://me:hunter2@127.0.0.1/{path}",
+        "http://127.0.0.1:99999/{path}",
+        "http://[::1/{path}",
+      ]) {
+        const { code, stdout, stderr } = await place.run(`deploy ${TARGET} ${option} ${address}`, s3.env);
+        expect([code, stdout, s3.requests]).toEqual([1, "", []]);
+        expect(stderr).toMatch(new RegExp(`^${option} must be .*an address .*without a name or password in it\n$`));
+      }
+    },
+  );
+
+  test.each([
+    ["AWS_ACCESS_KEY_ID", ""],
+    ["AWS_SECRET_ACCESS_KEY", ""],
+    ["AWS_SESSION_TOKEN", ""],
+    ["CLOUDFLARE_API_TOKEN", "--purge cloudflare --cloudflare-zone zone"],
+    ["FASTLY_API_TOKEN", "--purge fastly --fastly-service service"],
+    ["PRECAST_PURGE_HEADER", "--purge http://127.0.0.1:9{path}"],
+  ])("%s that is no line of ASCII is refused at once, and never printed", async (variable, line) => {
+    for (const secret of ["AccessKey: hunter2\nmore", "AccessKey: hunter–2"]) {
+      const { code, stdout, stderr } = await place.run(`deploy ${TARGET} ${line}`, { ...s3.env, [variable]: secret });
+      expect([code, stdout, stderr]).toEqual([1, "", `${variable} must be one line of printable ASCII\n`]);
+      expect(s3.requests).toEqual([]);
+    }
+  });
+
+  test("secrets that were read from a file, with the end of its line, are right", async () => {
+    const { accessKeyId, secretAccessKey } = s3.keys;
+    const env = { AWS_ACCESS_KEY_ID: `${accessKeyId}\n`, AWS_SECRET_ACCESS_KEY: `${secretAccessKey}\r\n` };
+    const { code, stderr } = await place.run(`deploy ${TARGET}`, { ...s3.env, ...env });
+    expect([code, stderr]).toEqual([0, ""]);
+  });
+
   test("notes of the store that are broken or newer are refused, and --force writes all anew", async () => {
     await deploy();
     const manifest = s3.objects.get(NOTES[0] as string);

@@ -235,7 +235,7 @@ describe("--purge", () => {
     ["fastly", /^--fastly-service is missing .*\nFASTLY_API_TOKEN is missing in the environment\n$/],
     ["cloudfront", /^--cloudfront-distribution is missing/],
     ["http://127.0.0.1/purge", /^--purge must have \{path\} or \{url\} in its address/],
-    ["akamai", /^--purge must be cloudflare, fastly, cloudfront or an address\n$/],
+    ["akamai", /^--purge must be cloudflare, fastly, cloudfront or an address without a name or password in it\n$/],
   ])("%s without what it needs is refused before anything is deployed", async (how, message) => {
     const { code, stderr } = await run(`--purge ${how}`);
     expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
