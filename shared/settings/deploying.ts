@@ -4,6 +4,7 @@ import {
   flag,
   method,
   optionalAddress,
+  optionalBase,
   optionalName,
   optionalText,
   orElse,
@@ -96,7 +97,7 @@ export const DEPLOYING = {
     "--purge-endpoint <url>",
     "PRECAST_PURGE_ENDPOINT",
     "address of the CDN's API, where it is not the usual one",
-    optionalAddress,
+    optionalBase,
   ),
   cloudflareZone: setting(
     "--cloudflare-zone <id>",

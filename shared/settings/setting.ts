@@ -94,6 +94,13 @@ export const mediaAddress = matching(
   "must be an address such as https://media.example.com, without ? and #",
 );
 export const optionalAddress = orNull(webAddress);
+/** Paths are put behind it. */
+export const optionalBase = orNull(
+  v.pipe(
+    webAddress,
+    v.transform((address) => address.replace(/\/+$/, "")),
+  ),
+);
 /** A name that somebody else has given, which stands in addresses. */
 export const optionalName = (example: string) =>
   orNull(matching(/^[\w-]+$/, `must be a name such as ${example}, of letters, digits, '_' and '-'`));

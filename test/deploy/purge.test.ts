@@ -65,6 +65,11 @@ describe("--purge", () => {
     expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["Shop/_schemas", "Shop/posts"] });
   });
 
+  test("the address of an API may end in a slash", async () => {
+    await deploy(`--purge cloudflare --purge-endpoint ${cdn.url}/`, CLOUDFLARE);
+    expect(cdn.requests).toMatchObject([{ target: "/zones/zone/purge_cache" }]);
+  });
+
   test("fastly forgets by keys", async () => {
     expect(await deploy("--purge fastly", FASTLY)).toMatchObject({ purges: 1 });
     expect(cdn.requests).toMatchObject([{ method: "POST", target: "/service/service/purge" }]);
