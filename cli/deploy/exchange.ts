@@ -81,14 +81,27 @@ function silence(host: string, timeout: number): string {
   return `${host} did not answer within ${timeout} seconds. Try again later, or give it longer with --timeout.`;
 }
 
-/** A name that nobody knows and a certificate that is not right stay so. */
-const LASTING = /^(ENOTFOUND|ERR_INVALID|CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
+const CERTIFICATE = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
+/** These stay so, as a certificate does. */
+const LASTING = /^(ENOTFOUND|ERR_INVALID|ERR_TLS)/;
 
 function connectionFault(error: unknown, host: string): { fault: RemoteFault; passing: boolean } {
   const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   const code = cause.code ?? "";
-  const message = `${host} can't be reached (${code || cause.message}). Check the address, and that it runs.`;
-  return { fault: new RemoteFault("unreachable", message), passing: !LASTING.test(code) };
+  const isCertificate = CERTIFICATE.test(code);
+  const fault = new RemoteFault("unreachable", isCertificate ? untrusted(host, code) : unreached(host, cause));
+  return { fault, passing: !isCertificate && !LASTING.test(code) };
+}
+
+function untrusted(host: string, code: string): string {
+  const advice = "Check the address and how long the certificate lasts";
+  return `The certificate of ${host} is not trusted (${code}). ${advice}; NODE_EXTRA_CA_CERTS names the file of an authority of your own.`;
+}
+
+/** `fetch` gives the 407 of a proxy as an error without a word. */
+function unreached(host: string, { code, message }: NodeJS.ErrnoException): string {
+  const why = code ?? (message || "perhaps a proxy that wants to know who asks");
+  return `${host} can't be reached (${why}). Check the address, and that it runs.`;
 }
 
 const LONGEST_WAIT = 60_000;

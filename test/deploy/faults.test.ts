@@ -1,5 +1,5 @@
 /** A store that fails: what passes is tried again, what stays is told clearly, and nothing is half said. */
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -8,6 +8,7 @@ import { holdPort, openPlace, type Place, type Ran, smallApp } from "../support/
 import { deployHere, differencesOf, filesOf, notesOf, targetIn } from "../support/deployed.ts";
 import { type S3, type S3Request, startS3, type Trouble } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
+import { EXPIRED, OF_ANOTHER, startTls } from "../support/tls.ts";
 import { until } from "../support/until.ts";
 
 const TARGET = "s3://content/api";
@@ -162,6 +163,27 @@ describe("what stays is told, with what to do", () => {
     expect(failed(await deploy("", { AWS_ENDPOINT_URL: `http://127.0.0.1:${port}` }))).toMatch(
       /can't be reached \(ECONNREFUSED\)/,
     );
+  });
+
+  test.each([
+    ["that nobody vouches for", OF_ANOTHER, false, "DEPTH_ZERO_SELF_SIGNED_CERT"],
+    ["for another host", OF_ANOTHER, true, "ERR_TLS_CERT_ALTNAME_INVALID"],
+    ["that has expired", EXPIRED, true, "CERT_HAS_EXPIRED"],
+  ])("a certificate %s", async (_, cert, isTrusted, code) => {
+    const tls = await startTls(cert);
+    const file = join(place.folder, "authority.pem");
+    writeFileSync(file, cert);
+    const trust = isTrusted ? { NODE_EXTRA_CA_CERTS: file } : {};
+    const message = new RegExp(`The certificate of \\S+ is not trusted \\(${code}\\)\\. .*NODE_EXTRA_CA_CERTS.*\\n`);
+    expect(failed(await deploy("", { AWS_ENDPOINT_URL: tls.url, ...trust }))).toMatch(message);
+    const purge = `--force --purge ${tls.url}{path}`;
+    expect(failed(await deploy(purge, trust))).toMatch(message);
+    await tls.close();
+  });
+
+  test("a proxy that wants to know who asks", async () => {
+    s3.trouble = () => ({ status: 407 });
+    expect(failed(await deploy())).toMatch(/can't be reached \(perhaps a proxy that wants to know who asks\)\./);
   });
 
   test("keys, secrets, regions and clocks that are wrong, as the stand-in finds them", async () => {
