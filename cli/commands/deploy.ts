@@ -35,8 +35,8 @@ export const deployCommand = defineCommand({
   ],
   run: async ({ terminal, now, stopped }, settings, text) => {
     const start = now();
-    const { target, purge } = openEnds(text, settings, now);
     const permit = untilStopped(stopped());
+    const { target, purge } = openEnds(text, settings, now, permit);
     const deployed = await deploy(target, purge, settings, terminal, permit);
     if (settings.dryRun) foretellRefusal(deployed, settings, terminal);
     else await waitFor(deployed, settings, now, permit);
@@ -49,7 +49,7 @@ export const deployCommand = defineCommand({
 type Ends = { readonly target: Target; readonly purge: Purge | null };
 
 /** Throws ConfigError with all that is wrong of either, before anything is deployed. */
-function openEnds(text: string, settings: DeploySettings, now: () => Date): Ends {
+function openEnds(text: string, settings: DeploySettings, now: () => Date, permit: () => void): Ends {
   const { timeout, retries } = settings;
   const problems = new Set<string>();
   const noting = <T>(open: () => T): T | null => {
@@ -62,7 +62,7 @@ function openEnds(text: string, settings: DeploySettings, now: () => Date): Ends
     }
   };
   const target = noting(() => openTarget(text, settings, { timeout, retries, now }));
-  const purge = noting(() => openPurge(settings, { timeout, retries, now }));
+  const purge = noting(() => openPurge(settings, { timeout, retries, now, permit }));
   if (target === null || problems.size > 0) throw new ConfigError([...problems]);
   return { target, purge };
 }

@@ -23,6 +23,8 @@ export type Patience = {
   /** How often it is sent again. */
   readonly retries: number;
   readonly now: () => Date;
+  /** Called before each try; what it throws ends the tries. */
+  readonly permit?: () => void;
 };
 
 /** Milliseconds. */
@@ -43,6 +45,7 @@ export async function exchange<T>(
   signal?: AbortSignal,
 ): Promise<T> {
   for (let tries = 0; ; tries++) {
+    patience.permit?.();
     const outcome = await attempt(await make(), judge, host, patience, signal);
     if ("done" in outcome) return outcome.done;
     if (!outcome.passing || tries >= patience.retries) throw outcome.fault;

@@ -133,6 +133,26 @@ describe("--purge", () => {
     expect([...s3.objects.keys()].filter((key) => key.includes("journal"))).toEqual([]);
   });
 
+  test.each([
+    ["when each is purged", 200],
+    ["when the CDN is busy", 429],
+  ])("ends when the process is told to stop, %s, and is made up for", async (_, status) => {
+    const line = `--purge ${cdn.url}{path} --concurrency 1`;
+    const { pid, end } = place.start(`deploy ${TARGET} ${line}`, s3.env);
+    cdn.answer = () => {
+      if (cdn.requests.length === 1) process.kill(pid, "SIGTERM");
+      return { status };
+    };
+    const { code, stderr } = await end();
+    expect([code, stderr]).toEqual([
+      1,
+      "The deploy was told to stop.\nAll files are deployed. Run the deploy again: it purges what was not purged.\n",
+    ]);
+    expect(cdn.requests.length).toBeLessThan(10);
+    cdn.answer = () => ({ status: 200 });
+    expect((await deploy(line)).purges).toBeGreaterThan(10);
+  });
+
   test("that failed is made up for by a deploy that may delete nothing, as nothing is left to delete", async () => {
     cdn.answer = () => ({ status: 403 });
     expect((await run("--purge cloudflare", CLOUDFLARE)).code).toBe(1);
