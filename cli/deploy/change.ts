@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { tagsOf } from "../../shared/tags.ts";
 import { markOf } from "../build/file-mark.ts";
 import type { FileProgress } from "../build/meter.ts";
+import { describeFailure } from "../failure.ts";
 import { JOURNAL, type Journal, unpurgedIn, writeJournal } from "./journal.ts";
 import { type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
 import { MANIFEST, writeManifest } from "./manifest.ts";
@@ -50,7 +51,7 @@ type Work = Change & {
 /** It failed; the message says how far it came. */
 export class DeployError extends Error {
   constructor(cause: unknown, standing: string) {
-    super(`${cause instanceof Error ? cause.message : String(cause)}\n${standing}`, { cause });
+    super(`${describeFailure(cause)}\n${standing}`, { cause });
     this.name = "DeployError";
   }
 }

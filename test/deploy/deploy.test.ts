@@ -3,6 +3,8 @@ import { cpSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } fro
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { deployTree } from "../../cli/deploy/deploy.ts";
+import { openTarget } from "../../cli/deploy/store/target.ts";
 import {
   idOf,
   openPlace,
@@ -210,6 +212,20 @@ describe("a folder", () => {
     expect(await deploy(target())).toMatchObject({ generation: 2 });
     expect(differencesOf(readTree(join(place.folder, "web")), out())).toEqual([]);
     expect(statSync(file).mtimeMs).toBe(before);
+  });
+
+  test("that can't be written to any more says why, what to do and how far it came", async () => {
+    const patience = { timeout: 30, retries: 0, now: () => new Date() };
+    const keys = { accessKeyId: null, secretAccessKey: null, sessionToken: null };
+    const reached = { concurrency: 1, endpoint: null, region: null, pathStyle: false, out: out() };
+    const deploying = deployTree(openTarget(target(), { ...patience, ...keys, ...reached }, patience), {
+      ...{ out: out(), dryRun: false, force: false, maxDelete: 0, concurrency: 1, permit: () => {} },
+      ...{ cacheControl: "max-age=60", cdnCacheControl: "max-age=60" },
+      onPlan: () => writeFileSync(join(place.folder, "web/.precast/part"), ""),
+    });
+    await expect(deploying).rejects.toThrow(
+      /^\S+\/web\/\.precast\/part is a file and no folder\. Name another .*the target of a deploy\)\.\nNothing was changed\. Run .*$/,
+    );
   });
 
   test("that holds the tree itself, or lies in it, is refused", async () => {
