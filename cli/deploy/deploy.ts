@@ -78,7 +78,8 @@ async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: De
   const changed = changedFiles(plan, tree, before, unpurged, options);
   if (changes) await changeStore(store, change, { ...options, permit, conditional: held.conditional });
   const purges = await purge(changed, options);
-  await endJournal(store, change, permit);
+  const standing = "All files are deployed; only the note of what was to be done is left. Run the deploy again.";
+  await inStage(standing, () => endJournal(store, change, permit));
   return { ...reportOf(plan, tree, changed), generation, conditional: held.conditional, purges };
 }
 

@@ -221,6 +221,11 @@ describe("how far it came is told, and the next deploy ends it", () => {
       (request) => isFile(request) && request.method === "DELETE",
       /\nAll \d+ files were uploaded; 0 of 1 were deleted\. Run/,
     ],
+    [
+      "at the end of the journal",
+      ({ key, method }) => key.endsWith("/journal.json") && method === "DELETE",
+      /\nAll files are deployed; only the note of what was to be done is left\. Run the deploy again\.\n$/,
+    ],
   ])("%s", async (_, meant, message) => {
     await deployHere(s3, out());
     s3.objects.set("api/s-shop/v1/authors/page/9.json", {
