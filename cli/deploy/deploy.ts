@@ -54,6 +54,7 @@ export async function deployTree({ store, hold }: Target, options: DeployOptions
 async function look(store: Store, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
   const before = await readContents(store, options);
   const plan = planDeploy(tree.files, before);
+  refuseAbsent(plan, tree, options, store);
   options.onPlan?.(plan);
   const generation = before.manifest?.generation ?? 0;
   const changed = changedFiles(plan, tree, before, unpurgedFor(plan, before, options), options);

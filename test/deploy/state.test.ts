@@ -147,8 +147,8 @@ describe("a tree of which a part is elsewhere", () => {
     expectWhole();
   });
 
-  test("can't be deployed to where the rest is not", async () => {
-    const { code, stderr } = await place.run(`deploy s3://content/other --out fresh`, s3.env);
+  test.each(["", "--dry-run"])("can't be deployed to where the rest is not %s", async (line) => {
+    const { code, stderr } = await place.run(`deploy s3://content/other --out fresh ${line}`, s3.env);
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(
@@ -156,6 +156,15 @@ describe("a tree of which a part is elsewhere", () => {
       ),
     ]);
     expect([...s3.objects.keys()].filter((key) => key.startsWith("other/"))).toEqual([]);
+  });
+
+  test.each(["--force", "--force --dry-run"])("can't be uploaded whole: %s", async (line) => {
+    const { code, stdout, stderr } = await place.run(`deploy ${TARGET} --out fresh ${line}`, s3.env);
+    expect([code, stdout, stderr]).toEqual([
+      1,
+      "",
+      expect.stringMatching(/ needs are not in fresh, .*`precast build --full`/),
+    ]);
   });
 });
 
