@@ -300,6 +300,13 @@ describe("what is looked at first", () => {
       const { code, stderr } = await place.run(`deploy ${target}`);
       expect([code, stderr]).toEqual([1, `${target} is no target: give s3://bucket/prefix or file:///folder.\n`]);
     }
+    for (const target of ["s3://content/a/../b", "s3://content/.", "s3://content/.."]) {
+      const { code, stderr } = await place.run(`deploy ${target}`, s3.env);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/ has '\.' or '\.\.' in its prefix, .*: give a prefix without them\.\n$/),
+      ]);
+    }
     const { stderr } = await place.run("deploy s3://x/y");
     expect((await place.run("deploy s3://xyz/y --purge cloudfront")).stderr).toMatch(
       /^AWS_ACCESS_KEY_ID is missing .*\nAWS_SECRET_ACCESS_KEY is missing .*\n--cloudfront-distribution is missing .*\n$/,

@@ -46,6 +46,9 @@ function openBucket(text: string, settings: StoreSettings, patience: Patience): 
       : [
           `${text} names no bucket: give s3://bucket/prefix, with a bucket of 3 to 63 letters, digits, '.', '-' and '_' that begins and ends with a letter or digit.`,
         ]),
+    ...(prefix.split("/").some((part) => part === "." || part === "..")
+      ? [`${text} has '.' or '..' in its prefix, which addresses leave out: give a prefix without them.`]
+      : []),
     ...missingCredentials(settings),
   ];
   if (problems.length > 0) throw new ConfigError(problems);
