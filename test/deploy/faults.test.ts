@@ -134,6 +134,11 @@ describe("what stays is told, with what to do", () => {
       { status: 404, headers: { "Content-Type": "text/html" }, body: "<html><p>Where?" },
       /does not answer as S3 does \(404, text\/html\)/,
     ],
+    [
+      "credentials that have expired",
+      xml(400, "ExpiredToken"),
+      /^The credentials for \S+ have expired\. Get new ones, .*\n$/,
+    ],
     ["400 of some kind", xml(400, "InvalidRequest"), /refused a request \(400 InvalidRequest: No\.\)\.\n$/],
     ["a connection that always breaks", "cut", /can't be reached \(UND_ERR_SOCKET\)\. Check the address.*\n$/],
   ])("%s", async (_, trouble, message) => {

@@ -50,6 +50,10 @@ function knownFault(
   if (code === "RequestTimeTooSkewed") {
     return new RemoteFault("clock", `The clock here differs too much from that of ${host}. Set it right (NTP).`);
   }
+  if (code === "ExpiredToken") {
+    const message = `The credentials for ${host} have expired. Get new ones, and deploy again.`;
+    return new RemoteFault("denied", message);
+  }
   if ([301, 302, 307, 308].includes(status) || code === "AuthorizationHeaderMalformed") {
     const there = region !== null && region !== asked;
     const advice = there ? `It is in ${region}: use --region ${region}.` : "Check --endpoint and --region.";
