@@ -146,6 +146,16 @@ describe("what stays is told, with what to do", () => {
     expect(failed(await deploy())).toMatch(message);
   });
 
+  test("a list that begins again and again", async () => {
+    const [contents, token] = [
+      "<Contents><Key>api/x</Key></Contents>",
+      "<NextContinuationToken>x</NextContinuationToken>",
+    ];
+    const body = `<ListBucketResult><IsTruncated>true</IsTruncated>${contents}${token}</ListBucketResult>`;
+    s3.trouble = ({ query }) => (query.has("list-type") ? { status: 200, body } : undefined);
+    expect(failed(await deploy())).toMatch(/does not answer as S3 does \(200/);
+  });
+
   test("silence", async () => {
     s3.trouble = () => "silence";
     expect(failed(await deploy("--timeout 1"))).toMatch(

@@ -70,11 +70,12 @@ export function openS3Store(options: S3Options): Store {
     list: async function* () {
       const below = prefix === "" ? "" : `${prefix}/`;
       const query = { "list-type": "2", "encoding-type": "url", ...(below === "" ? {} : { prefix: below }) };
-      for (let next: string | null = "start"; next !== null; ) {
-        const token: Record<string, string> = next === "start" ? {} : { "continuation-token": next };
-        const page = await send({ method: "GET", query: { ...query, ...token } }, (sent) => judgeList(sent, where));
+      for (let token = ""; ; ) {
+        const at: Record<string, string> = token === "" ? {} : { "continuation-token": token };
+        const page = await send({ method: "GET", query: { ...query, ...at } }, (sent) => judgeList(sent, where, token));
         for (const key of page.keys) yield key.slice(below.length);
-        next = page.next;
+        if (page.next === null) return;
+        token = page.next;
       }
     },
   };
@@ -155,10 +156,11 @@ function judgeRemove(sent: Sent, where: Bucket): Verdict<null> | null {
   return sent.body.length > 0 ? faultOrGarbled(sent, where) : { done: null };
 }
 
-function judgeList(sent: Sent, where: Bucket): Verdict<NonNullable<ReturnType<typeof readList>>> | null {
+/** `token` is what this page was asked with: where the next is asked with the same, the list never ends. */
+function judgeList(sent: Sent, where: Bucket, token: string): Verdict<NonNullable<ReturnType<typeof readList>>> | null {
   if (sent.status !== 200) return null;
   const page = readList(sent.body);
-  return page === null ? faultOrGarbled(sent, where) : { done: page };
+  return page === null || page.next === token ? faultOrGarbled(sent, where) : { done: page };
 }
 
 /** A 200 that is not what it says: an error document of S3's own, or something else's. */
