@@ -2,6 +2,14 @@
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
+/** Guards nothing: both certificates below are signed with it, and known to these tests alone. */
+export const KEY = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgiuadx8DDQhaIyHSe
+zclOfJ2I0d4YzKvM8DomcEUzd2GhRANCAAQHtKa/P8UOjl2P9uHn9SL4jp/K12ou
+yjAoT2yuir6IFwL0mXG90u4dgQw8J0gZdIFKZykeVKkT70nPiOuGIdy8
+-----END PRIVATE KEY-----
+`;
+
 export type Tls = { readonly url: string; readonly close: () => Promise<void> };
 
 export async function startTls(cert: string): Promise<Tls> {
@@ -13,14 +21,6 @@ export async function startTls(cert: string): Promise<Tls> {
   };
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
-
-/** Guards nothing: both certificates below are signed with it, and known to these tests alone. */
-const KEY = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgiuadx8DDQhaIyHSe
-zclOfJ2I0d4YzKvM8DomcEUzd2GhRANCAAQHtKa/P8UOjl2P9uHn9SL4jp/K12ou
-yjAoT2yuir6IFwL0mXG90u4dgQw8J0gZdIFKZykeVKkT70nPiOuGIdy8
------END PRIVATE KEY-----
-`;
 
 /** From 2020 to 2120, for other.test. */
 export const OF_ANOTHER = `-----BEGIN CERTIFICATE-----
