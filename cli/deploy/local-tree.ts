@@ -86,13 +86,23 @@ function underWay(out: string, holder: string | null): UnfinishedTreeError {
 
 function readStates(out: string): TreeState[] {
   const folder = join(out, STATE_FOLDER);
-  const states = stateFilesIn(folder).map((name) => readState(readText(join(folder, name)) ?? ""));
+  const names = stateFilesIn(folder);
+  if (names.length === 0 && strangersIn(out, []).length === 0) throw empty(out);
+  const states = names.map((name) => readState(readText(join(folder, name)) ?? ""));
   const known = states.filter((state) => state !== null);
   if (known.length === 0 || known.length < states.length) throw notBuilt(out);
   const folders = known.map(({ app }) => segment(app.key));
   const [stranger] = strangersIn(out, folders);
   if (stranger !== undefined) throw notKnown(join(out, stranger));
   return known;
+}
+
+/** It may be the tree of nobody's wish: of the wrong database, or of a folder that was never built. */
+function empty(out: string): UnfinishedTreeError {
+  const remedy = "if the last app was deleted, delete its files at the target yourself";
+  return new UnfinishedTreeError(
+    `${out} has no finished build of any app. Run \`precast build\` first; an empty tree is never deployed: ${remedy}.`,
+  );
 }
 
 function notBuilt(out: string): UnfinishedTreeError {

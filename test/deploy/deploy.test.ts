@@ -275,7 +275,9 @@ describe("what is looked at first", () => {
       expect([code, stdout, s3.objects.size]).toEqual([1, "", 0]);
       return stderr;
     };
-    expect(await refused(`${TARGET} --out nowhere`)).toMatch(/^nowhere has no finished build .*`precast build`.*\n$/);
+    expect(await refused(`${TARGET} --out nowhere`)).toMatch(
+      /^nowhere has no finished build .*`precast build` first; .* if the last app was deleted, delete its files .*\n$/,
+    );
     const lock = join(out(), ".precast/build.lock");
     writeFileSync(lock, `${process.pid}\n`);
     expect(await refused()).toMatch(new RegExp(`^A build \\(process ${process.pid}\\) is changing out\\..*\\n$`));
