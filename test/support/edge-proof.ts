@@ -1,4 +1,6 @@
 /** The proof that an edge is right: it is asked everything that the origin is asked, and must answer the same. */
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { redactTarget } from "../../server/log/redaction.ts";
@@ -129,10 +131,23 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
     test.each(["plain", "counted"])("gives the whole answer whatever else is asked of it (%s)", async (kind) => {
       const vector = vectors.find((candidate) => candidate.class === kind) as Vector;
       const { bytes } = await askOne(edge.url, vector, "whole");
-      for (const headers of WHOLE) {
+      const dates = datesIn(site.out).map((date) => ({ "If-Modified-Since": date }));
+      for (const headers of [...WHOLE, ...dates]) {
         const got = await askOne(edge.url, vector, "whole", headers);
         expect([headers, got.status, got.bytes.equals(bytes)]).toEqual([headers, 200, true]);
       }
+    });
+
+    test("passes on the origin's own ETag to who takes nothing compressed", async () => {
+      const vector = vectors.find((candidate) => candidate.class === "counted") as Vector;
+      const [there, got] = [
+        await askOne(site.origin.url, vector, "itself"),
+        await askOne(edge.url, vector, "uncompressed"),
+      ];
+      expect([got.headers.etag, got.headers["content-length"]]).toEqual([
+        there.headers.etag,
+        there.headers["content-length"],
+      ]);
     });
 
     test("gives the same to who takes it compressed", async () => {
@@ -172,6 +187,12 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
       }
     });
   });
+}
+
+/** When the files were written, as HTTP tells it. */
+function datesIn(out: string): string[] {
+  const paths = readdirSync(out, { recursive: true, encoding: "utf8" }).map((path) => statSync(join(out, path)));
+  return [...new Set(paths.filter((status) => status.isFile()).map(({ mtime }) => mtime.toUTCString()))];
 }
 
 /** How hosts spell a path that they read as a URI: what none may hold is encoded, and means the same to the origin. */

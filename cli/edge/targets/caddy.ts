@@ -68,9 +68,13 @@ ${setHeaders(fileHeaders(policy))}
 		file_server
 	}
 
-	# The target goes on as it came.
+	# The target goes on as it came, and asks for what the client takes alone.
 	handle {
-		reverse_proxy ${origin.protocol}//${origin.host}${origin.protocol === "https:" ? " {\n\t\t\theader_up Host {upstream_hostport}\n\t\t}" : ""}
+		reverse_proxy ${origin.protocol}//${origin.host} {${origin.protocol === "https:" ? "\n\t\t\theader_up Host {upstream_hostport}" : ""}
+			transport http {
+				compression off
+			}
+		}
 	}
 
 	# The origin is away.

@@ -111,6 +111,7 @@ ${addHeaders(preflightHeaders(), "      ")}
 ${addHeaders(headers, "    ")}
     # The origin has neither: a client that knows no date asks by ETag.
     add_header Last-Modified "";
+    if_modified_since off;
     max_ranges 0;
     try_files $precast_asked @precast_origin;
   }
