@@ -4,8 +4,8 @@ import { formatBytes, formatSeconds } from "./terminal/format.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 
 const MODES: Record<AppReport["mode"], string> = {
-  full: "in full",
-  incremental: "what has changed",
+  full: "full",
+  incremental: "incremental",
   removal: "removed",
 };
 

@@ -51,7 +51,7 @@ function classifyList(asked: Asked, type: ContentType | undefined): { shape: Sha
   if (filters.length + (sort === undefined ? 0 : 1) > 1) return counted("More than one filter or sort is counted.");
   const filter = filters[0];
   if (filter === undefined && sort === undefined)
-    return { shape: "page", rule: "A list with nothing, or with page alone, is free." };
+    return { shape: "page", rule: "A list without parameters, or with page alone, is free." };
   if (page !== undefined) return counted("A filter or a sort with page is counted.");
   if (filter !== undefined) {
     return isFreeFilter(filter, type)

@@ -135,17 +135,20 @@ async function buildApps(
     session,
     chosen.filter(({ choice }) => choice.mode === "full").map(({ app }) => app.key),
   );
-  const planned: { app: App; choice: BuildMode; plan: AppPlan; start: Date }[] = [];
+  const since = (start: Date) => now().getTime() - start.getTime();
+  const planned: { app: App; choice: BuildMode; plan: AppPlan; start: Date; planning: number }[] = [];
   for (const { app, choice } of chosen) {
     const start = now();
-    planned.push({ app, choice, plan: await planApp(session, app, choice, counts, { out, count, elsewhere }), start });
+    const plan = await planApp(session, app, choice, counts, { out, count, elsewhere });
+    planned.push({ app, choice, plan, start, planning: since(start) });
   }
   meter.expect(planned.reduce((sum, { plan }) => sum + plan.files, 0));
   const endings: Ending[] = [];
-  for (const { app, choice, plan, start } of planned) {
+  for (const { app, choice, plan, start, planning } of planned) {
     const staged = stage.openApp(app.key);
+    const running = now();
     const counts = await plan.run(staged);
-    const seconds = (now().getTime() - start.getTime()) / 1_000;
+    const seconds = (planning + since(running)) / 1_000;
     const facts = { ...source, ...marking, builtAt: start.toISOString(), seconds };
     endings.push(() => endApp(app, choice, plan, staged, counts, facts));
   }

@@ -73,7 +73,7 @@ async function restore(database: Database, store: Store, { out, concurrency, ful
 }
 
 function restoredText(restored: Restored): string {
-  if (restored.kind === "nothing") return `nothing to go on from: ${restored.reason}`;
+  if (restored.kind === "nothing") return `not used: ${restored.reason}`;
   const { files, bytes } = restored.elsewhere.brought();
   return `went on from what was deployed: fetched ${files} of its ${restored.files} files, ${formatBytes(bytes)}`;
 }

@@ -28,7 +28,7 @@ export const edgeCommand = defineCommand({
       return DONE;
     }
     const written = files.map((file) => writeFile(settings.write as string, file));
-    terminal.say(`How to put it in place stands at the beginning of ${written[0]}.`);
+    terminal.say(`Installation steps are at the top of ${written[0]}.`);
     terminal.result(written.join("\n"), { target: target.name, written });
     return DONE;
   },

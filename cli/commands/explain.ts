@@ -45,7 +45,7 @@ type ExplainedQuery = {
 
 export const explainCommand = defineCommand({
   name: "explain",
-  describes: "tell what a request is, whether it is counted and why, and what answers it",
+  describes: "show how a request is classified, whether it is counted and why, and what answers it",
   argument: "<path and query>",
   settings: ["app"],
   examples: ["precast explain '/cities?filter[climate]=highland&per_page=25' --app atlas"],

@@ -70,7 +70,8 @@ function textOf(checked: readonly Checked[]): string {
 
 function summaryOf({ verified, standing }: Checked): string {
   const { key, files, computed, differences } = verified;
-  const what = `${key}: ${files} files, ${computed} computed live, ${differences.length} differences`;
+  const count = `${differences.length} ${differences.length === 1 ? "difference" : "differences"}`;
+  const what = `${key}: ${files} files, ${computed} computed live, ${count}`;
   return standing === "not built" ? `${what}: its tree is not built` : what;
 }
 

@@ -56,7 +56,7 @@ export function scanTree(out: string): LocalTree {
 function readWhole(out: string, path: string): Buffer {
   const bytes = readFileSync(join(out, path));
   if (isWholeBody(bytes)) return bytes;
-  const message = `${out} is not as it was built: ${path} is empty or cut. Run \`precast build --full\`.`;
+  const message = `${out} is not as it was built: ${path} is empty, cut or edited. Run \`precast build --full\`.`;
   throw new UnfinishedTreeError(message);
 }
 

@@ -16,9 +16,7 @@ type CredentialSettings = Settings<(typeof CREDENTIAL_SETTINGS)[number]>;
 /** What to say of those that are not there. */
 export function missingCredentials({ accessKeyId, secretAccessKey }: CredentialSettings): string[] {
   return [
-    ...(accessKeyId === null
-      ? ["AWS_ACCESS_KEY_ID is missing in the environment: Amazon wants to know who asks."]
-      : []),
+    ...(accessKeyId === null ? ["AWS_ACCESS_KEY_ID is missing in the environment: the store needs credentials."] : []),
     ...(secretAccessKey === null ? ["AWS_SECRET_ACCESS_KEY is missing in the environment."] : []),
   ];
 }

@@ -37,7 +37,9 @@ export function readEdge(
   { far, tags = false }: { readonly far: boolean; readonly tags?: boolean },
 ): Edge {
   if (far && settings.origin === null)
-    throw new Error("This edge is far away. Say where it reaches `precast serve`: --origin URL.");
+    throw new Error(
+      "This edge runs on other machines. Give the address where it reaches `precast serve`: --origin URL.",
+    );
   if (settings.cacheTags && !tags)
     throw new Error("This edge sends no tags with files. Leave --cache-tags (PRECAST_CACHE_TAGS) out.");
   const keys = settings.apps ?? builtApps(settings.out);

@@ -2,12 +2,12 @@
 import { appKey, appKeys, day, flag, orNull, setting, whole } from "./setting.ts";
 
 export const CHOOSING = {
-  apps: setting("--app <key...>", "PRECAST_APP", "these apps alone", orNull(appKeys)),
+  apps: setting("--app <key...>", "PRECAST_APP", "only these apps", orNull(appKeys)),
   app: setting("--app <key>", "PRECAST_APP", "the app that is asked", appKey),
   oneApp: setting("--app <key>", "PRECAST_APP", "this app alone", orNull(appKey)),
   prune: setting("--prune", "PRECAST_PRUNE", "delete what the bundle no longer has", flag),
   dryRun: setting("--dry-run", "PRECAST_DRY_RUN", "say what would change, and change nothing", flag),
-  full: setting("--full", "PRECAST_FULL", "compute every answer anew", flag),
+  full: setting("--full", "PRECAST_FULL", "recompute every answer", flag),
   fix: setting("--fix", "PRECAST_FIX", "do what is safe, without blocking writers", flag),
   watch: setting("--watch", "PRECAST_WATCH", "build the tree, and again whenever content changes", flag),
   sample: setting(

@@ -18,7 +18,7 @@ export const COMMON = {
   mediaBaseUrl: setting(
     "--media-base-url <url>",
     "PRECAST_MEDIA_BASE_URL",
-    "where media of apps that set no address are, http://localhost:3000 by default",
+    "base URL of media for apps that set none, http://localhost:3000 by default",
     orElse(mediaAddress, "http://localhost:3000"),
   ),
   json: setting(
@@ -27,6 +27,6 @@ export const COMMON = {
     "print one JSON value on standard output, everything else on standard error",
     flag,
   ),
-  quiet: setting("--quiet", "PRECAST_QUIET", "print results and errors alone", flag),
+  quiet: setting("--quiet", "PRECAST_QUIET", "print only results and errors", flag),
   debug: setting("--debug", "PRECAST_DEBUG", "print the stack of an error", flag),
 } as const;

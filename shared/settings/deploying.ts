@@ -33,13 +33,13 @@ export const DEPLOYING = {
   force: setting(
     "--force",
     "PRECAST_FORCE",
-    "upload every file, whatever the store is known to have, and delete however many are too many",
+    "upload every file, even unchanged ones, and delete every surplus file, ignoring --max-delete",
     flag,
   ),
   retries: setting(
     "--retries <number>",
     "PRECAST_RETRIES",
-    "times that a request is sent again after a fault that may pass, 7 by default",
+    "retries of a request after a transient fault, 7 by default",
     orElse(whole(0, 100), "7"),
   ),
   timeout: setting(
@@ -69,9 +69,9 @@ export const DEPLOYING = {
     "name the bucket in the path (https://host/bucket/key) and not in the host; so it is anyway where the host is an IP address",
     flag,
   ),
-  accessKeyId: secret("AWS_ACCESS_KEY_ID", "who asks the store"),
-  secretAccessKey: secret("AWS_SECRET_ACCESS_KEY", "the secret that belongs to AWS_ACCESS_KEY_ID"),
-  sessionToken: secret("AWS_SESSION_TOKEN", "the token of credentials that are lent for a while"),
+  accessKeyId: secret("AWS_ACCESS_KEY_ID", "ID of the access key for the store"),
+  secretAccessKey: secret("AWS_SECRET_ACCESS_KEY", "the secret of that access key"),
+  sessionToken: secret("AWS_SESSION_TOKEN", "session token of temporary credentials"),
   purge: setting(
     "--purge <how>",
     "PRECAST_PURGE",

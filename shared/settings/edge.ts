@@ -13,7 +13,7 @@ export const EDGE = {
   origin: setting(
     "--origin <url>",
     "PRECAST_ORIGIN",
-    "where `precast serve` answers what is no file; on the same machine http://127.0.0.1:3000 by default",
+    "address of the `precast serve` that answers requests without a file; on the same machine http://127.0.0.1:3000 by default",
     orNull(originAddress),
   ),
   treeUrl: setting(

@@ -94,7 +94,7 @@ export const SERVING = {
   ledgerSync: setting(
     "--ledger-sync",
     "PRECAST_LEDGER_SYNC",
-    "answer counted requests when their counts would survive a power failure, and not only the end of the process",
+    "write each count to the disk for good before its answer, so that it survives a power failure, too",
     flag,
   ),
   treePaths: setting(

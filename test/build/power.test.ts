@@ -86,7 +86,7 @@ function leaveLock(): void {
 }
 
 describe("the list of a build that died while it put files in place", () => {
-  const WHY = "in full: the list of changes of a build that did not end cannot be read";
+  const WHY = "full: the list of changes of a build that did not end cannot be read";
 
   test.each(Object.keys(CUTS))("%s: all apps are built in full", async (how) => {
     await leaveUnfinished(0.4);
@@ -96,7 +96,7 @@ describe("the list of a build that died while it put files in place", () => {
     expect(said).toMatch(new RegExp(`^shop: .*${WHY}\\)$`, "m"));
     expect(said).toMatch(new RegExp(`^Other: .*${WHY}\\)$`, "m"));
     expect(await problems()).toEqual([]);
-    expect(await build()).toMatch(/^shop: wrote 0 files, .*what has changed: since/m);
+    expect(await build()).toMatch(/^shop: wrote 0 files, .*incremental: since/m);
   });
 
   test("and apps that are not built then are built in full by the next, and not deployed before", async () => {
@@ -108,7 +108,7 @@ describe("the list of a build that died while it put files in place", () => {
       code: 1,
       stderr: expect.stringMatching(/^out has no finished build of all that is in it\. Run `precast build` first\.\n$/),
     });
-    expect(await build()).toMatch(/^shop: .*in full: the state of its last build cannot be read\)$/m);
+    expect(await build()).toMatch(/^shop: .*full: the state of its last build cannot be read\)$/m);
     expect(await problems()).toEqual([]);
   });
 
@@ -140,7 +140,7 @@ test("of a list that is cut and still to be told the next build tells what can b
   const whole = readChanges(out)?.changes.length ?? 0;
   cut(own("changes.json"), CUTS["ends in a change"] as (text: string) => string);
   leaveLock();
-  expect(await build()).toMatch(/^shop: wrote 0 files, .*what has changed: since/m);
+  expect(await build()).toMatch(/^shop: wrote 0 files, .*incremental: since/m);
   const told = readChanges(out)?.changes.length;
   expect(told).toBeGreaterThan(whole / 3);
   expect(told).toBeLessThan(whole);
@@ -148,7 +148,7 @@ test("of a list that is cut and still to be told the next build tells what can b
 });
 
 describe("the list of files that are where the tree was deployed", () => {
-  const WHY = "in full: the list of its files that are where it was deployed cannot be read";
+  const WHY = "full: the list of its files that are where it was deployed cannot be read";
   const target = () => pathToFileURL(join(place.folder, "deployed")).href;
 
   /** Begins the tree from what was deployed. */

@@ -123,7 +123,9 @@ test.each(["cloudflare", "cloudfront", "netlify", "vercel"])(
   async (target) => {
     const { code, stdout, stderr } = await place.run(`edge ${target}`);
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toBe("This edge is far away. Say where it reaches `precast serve`: --origin URL.\n");
+    expect(stderr).toBe(
+      "This edge runs on other machines. Give the address where it reaches `precast serve`: --origin URL.\n",
+    );
   },
 );
 

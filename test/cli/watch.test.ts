@@ -160,7 +160,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await plain.printed(/Watching/);
     await withCms((cms) => cms.execute(setTitle("For people")));
     await plain.printed(
-      /^Shop: wrote \d+ files, \d+ unchanged, 0 deleted, .+ in \d+\.\d+ s \(what has changed: since .+\)$/m,
+      /^Shop: wrote \d+ files, \d+ unchanged, 0 deleted, .+ in \d+\.\d+ s \(incremental: since .+\)$/m,
     );
     expect((await plain.stop()).stderr).toBe("");
   });

@@ -286,7 +286,7 @@ describe("what is looked at first", () => {
     for (const cut of ["", '{"data":[']) {
       writeFileSync(page, cut);
       expect(await refused()).toMatch(
-        /^out is not as it was built: \S+\/posts\/page\/2\.json is empty or cut\. .*--full.*\n$/,
+        /^out is not as it was built: \S+\/posts\/page\/2\.json is empty, cut or edited\. .*--full.*\n$/,
       );
     }
     rmSync(page);
@@ -298,6 +298,11 @@ describe("what is looked at first", () => {
   });
 
   test("a target that is none, and credentials that are missing, are told at once", async () => {
+    for (const target of ["s3://me:hunter2@content/api", "file://me:hunter2@/srv"]) {
+      const { code, stderr } = await place.run(`deploy ${target}`);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/^A target has no name or password in it: /)]);
+      expect(stderr).not.toContain("hunter2");
+    }
     for (const target of ["content", "ftp://x/y", "https://content.s3.amazonaws.com"]) {
       const { code, stderr } = await place.run(`deploy ${target}`);
       expect([code, stderr]).toEqual([1, `${target} is no target: give s3://bucket/prefix or file:///folder.\n`]);

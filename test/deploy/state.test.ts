@@ -182,13 +182,13 @@ describe("it says what it did", () => {
     );
     await place.json("build --out fresh");
     s3.requests.length = 0;
-    expect(await said()).toBe("s3://content/api: nothing to go on from: the tree is here");
+    expect(await said()).toBe("s3://content/api: not used: the tree is here");
     expect(s3.requests).toEqual([]);
   });
 
   test("when nothing was deployed yet, or nothing that can be used", async () => {
     const nothing = async (why: string) => {
-      expect(await said()).toMatch(new RegExp(`: nothing to go on from: ${why}$`));
+      expect(await said()).toMatch(new RegExp(`: not used: ${why}$`));
       rmSync(inPlace("fresh"), { recursive: true });
     };
     const manifest = first.get("api/.precast/manifest.json") as S3Object;
@@ -199,7 +199,7 @@ describe("it says what it did", () => {
   });
 
   test("when --full asks for everything anew", async () => {
-    expect(await said("--full")).toMatch(/nothing to go on from: --full asks for everything anew$/);
+    expect(await said("--full")).toMatch(/not used: --full asks for everything anew$/);
   });
 });
 

@@ -32,6 +32,9 @@ export type Target = {
 
 /** Throws ConfigError for what can't be a target. */
 export function openTarget(text: string, settings: StoreSettings, patience: Patience): Target {
+  if (/^\w+:\/\/[^/]*@/.test(text)) {
+    throw new ConfigError(["A target has no name or password in it: give s3://bucket/prefix or file:///folder."]);
+  }
   if (text.startsWith("s3://")) return openBucket(text, settings, patience);
   if (text.startsWith("file:")) return openFolder(folderIn(text, settings.out), patience.now);
   throw new ConfigError([`${text} is no target: give s3://bucket/prefix or file:///folder.`]);

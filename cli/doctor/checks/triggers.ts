@@ -37,7 +37,7 @@ function finding(wrong: Facts["wrong"]): Finding {
   return {
     kind: "advice",
     subject: `triggers: ${wrong.map(({ name }) => name).join(", ")}`,
-    problem: `${wrong.length === 1 ? "This one does" : "These do"} not fire as they should: what is written may be missing from filters, searches, totals and builds.`,
+    problem: `${wrong.length === 1 ? "This one does not fire as it should" : "These do not fire as they should"}: what is written may be missing from filters, searches, totals and builds.`,
     gain: "What is written is found and counted, whoever writes it.",
     remedy: `Run ${wrong.map(({ mend }) => mend).join("; ")}; SELECT precast.keep_anew(); as the owner. Writers wait meanwhile, about a millisecond an entry.`,
     fix: null,

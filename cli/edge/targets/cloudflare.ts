@@ -27,7 +27,7 @@ const HEAD = [
 ];
 
 function wrangler({ out }: Edge): string {
-  return `# Made by \`precast edge cloudflare\`. How to put it in place stands at the beginning of worker.js.
+  return `# Made by \`precast edge cloudflare\`. Installation steps are at the top of worker.js.
 name = "precast"
 main = "worker.js"
 compatibility_date = "2025-09-01"

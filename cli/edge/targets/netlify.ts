@@ -24,7 +24,7 @@ const HEAD = [
 ];
 
 function settings({ folder }: Edge): string {
-  return `# Made by \`precast edge netlify\`. How to put it in place stands at the beginning of netlify/edge-functions/precast.js.
+  return `# Made by \`precast edge netlify\`. Installation steps are at the top of netlify/edge-functions/precast.js.
 [build]
   publish = ${JSON.stringify(folder)}
 
