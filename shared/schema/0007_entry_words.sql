@@ -71,7 +71,8 @@ BEGIN
 END
 $$;
 
--- An edit of what no search looks through has no words to read, unless the entry had none so far under its id.
+-- An edit of what no search looks through has no words to read, unless the entry had none so far under its id. By then a trigger of
+-- somebody else's may have edited, hidden or deleted the entry: it counts as it is.
 CREATE FUNCTION precast.change_words() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -83,13 +84,15 @@ DECLARE
         ELSE OLD.data -> (field ->> 0) IS DISTINCT FROM NEW.data -> (field ->> 0) END);
 BEGIN
   IF NOT anew AND OLD.published_at <> NEW.published_at THEN
-    UPDATE precast.entry_words SET published_at = NEW.published_at
-    WHERE content_type_id = NEW.content_type_id AND id = NEW.id;
+    UPDATE precast.entry_words AS kept SET published_at = e.published_at FROM precast.entries AS e
+    WHERE (kept.content_type_id, kept.id) = (NEW.content_type_id, NEW.id)
+      AND (e.content_type_id, e.id) = (NEW.content_type_id, NEW.id) AND e.status = 'published';
     anew := NOT FOUND;
   END IF;
   IF anew THEN
     INSERT INTO precast.entry_words AS kept (content_type_id, id, published_at, words)
-    VALUES (NEW.content_type_id, NEW.id, NEW.published_at, precast.words_of(NEW.content_type_id, NEW.data, NEW.rich))
+    SELECT e.content_type_id, e.id, e.published_at, precast.words_of(e.content_type_id, e.data, e.rich)
+    FROM precast.entries AS e WHERE (e.content_type_id, e.id) = (NEW.content_type_id, NEW.id) AND e.status = 'published'
     ON CONFLICT (content_type_id, id) DO UPDATE SET published_at = excluded.published_at, words = excluded.words
     WHERE (kept.published_at, kept.words) IS DISTINCT FROM (excluded.published_at, excluded.words);
   END IF;

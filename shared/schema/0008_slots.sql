@@ -82,8 +82,9 @@ CREATE FUNCTION precast.line_of(slot text, value text, field jsonb) RETURNS text
   SELECT CASE WHEN field ->> 1 IN ('text', 'select', 'media') THEN E'\n' || slot || replace(value, E'\n', E'\r') ELSE '' END
 $$;
 
--- A field that holds more than an index does has no slot from then on. All texts stand in one together: the longest give way.
-CREATE FUNCTION precast.give_up_long_slots(type_id integer, data jsonb) RETURNS void LANGUAGE plpgsql AS $$
+-- A field that holds more than an index does has no slot from then on. All texts stand in one together: the longest give way. Tells
+-- whether any did.
+CREATE FUNCTION precast.give_up_long_slots(type_id integer, data jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   too_long text[] := ARRAY(
     SELECT slot FROM (
@@ -93,15 +94,17 @@ DECLARE
       WHERE content_type_id = type_id AND slot LIKE 't_' AND jsonb_typeof(data -> (field ->> 0)) = 'string') AS texts
     WHERE size > 2000 OR together > 2400);
 BEGIN
-  IF too_long <> '{}' THEN
-    -- No other slot is counted in pairs in place of these: nobody has counted it.
-    UPDATE precast.slots
-    SET paired = ARRAY(SELECT slot FROM unnest(paired) WITH ORDINALITY AS counted(slot, place)
-        WHERE slot <> ALL (too_long) ORDER BY place),
-      map = (map - too_long) || jsonb_build_object('long', coalesce(map -> 'long', '[]')
-      || (SELECT jsonb_agg(map -> slot -> 0) FROM unnest(too_long) AS slot WHERE map ? slot))
-    WHERE content_type_id = type_id AND map ?| too_long;
+  IF too_long = '{}' THEN
+    RETURN false;
   END IF;
+  -- No other slot is counted in pairs in place of these: nobody has counted it.
+  UPDATE precast.slots
+  SET paired = ARRAY(SELECT slot FROM unnest(paired) WITH ORDINALITY AS counted(slot, place)
+      WHERE slot <> ALL (too_long) ORDER BY place),
+    map = (map - too_long) || jsonb_build_object('long', coalesce(map -> 'long', '[]')
+    || (SELECT jsonb_agg(map -> slot -> 0) FROM unnest(too_long) AS slot WHERE map ? slot))
+  WHERE content_type_id = type_id AND map ?| too_long;
+  RETURN FOUND;
 END
 $$;
 

@@ -37,6 +37,8 @@ $$;
 -- those after, and whoever keeps entries anew because of the change finds them all.
 CREATE FUNCTION precast.draw_shapes(type_ids integer[]) RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  -- A statement of its own: the next one sees the fields that others have committed while this one waited.
+  SELECT FROM precast.slots WHERE content_type_id = ANY (type_ids) ORDER BY content_type_id FOR UPDATE;
   UPDATE precast.slots SET (plain, numbers, rich, searched) = (
     SELECT coalesce(string_agg(precast.plain_path(name, type, multiple), ' && ' ORDER BY position, name), 'true')::jsonpath,
       coalesce(array_agg(name ORDER BY position, name) FILTER (WHERE type = 'number'), '{}'),

@@ -43,17 +43,25 @@ DECLARE
   written    jsonb := CASE WHEN whole AND NOT same_rich THEN NEW.rich ELSE '{}' END || NEW.data;
   kept       jsonb := CASE WHEN same_rich THEN NEW.rich ELSE '{}' END;
   this       text := concat_ws(' ', pg_trigger_depth(), NEW.content_type_id, NEW.id);
+  is_long    boolean := false;
   shape      record;
   is_plain   boolean;
   name       text;
 BEGIN
   IF pg_column_size(written) > 2000 THEN
-    IF pg_column_size(written - coalesce(
-      (SELECT rich FROM precast.slots WHERE content_type_id = NEW.content_type_id), '{}')) > 2000 THEN
+    is_long := pg_column_size(written - coalesce(
+      (SELECT rich FROM precast.slots WHERE content_type_id = NEW.content_type_id), '{}')) > 2000;
+    IF is_long THEN
       PERFORM precast.give_up_long_slots(NEW.content_type_id, written);
     END IF;
   END IF;
   IF is_new THEN
+    -- The type before its shape, as who deletes it locks them.
+    SELECT map, plain, numbers, slots.rich INTO shape
+    FROM precast.content_types AS type JOIN precast.slots ON slots.content_type_id = type.id
+    WHERE type.id = NEW.content_type_id FOR KEY SHARE OF type FOR SHARE OF slots;
+  ELSIF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
+    -- Its snapshot may have another shape than there is by now: that the lock fails tells.
     SELECT map, plain, numbers, rich INTO shape
     FROM precast.slots WHERE content_type_id = NEW.content_type_id FOR SHARE;
   ELSE
@@ -64,6 +72,12 @@ BEGIN
   IF NOT FOUND THEN
     RETURN NEW;
   END IF;
+  -- Other fields may have slots than had some before the lock.
+  IF is_long THEN
+    IF precast.give_up_long_slots(NEW.content_type_id, written) THEN
+      SELECT map, plain, numbers, rich INTO shape FROM precast.slots WHERE content_type_id = NEW.content_type_id;
+    END IF;
+  END IF;
   -- Of an entry that is there nothing is inserted: where it is updated instead, `excluded` must have all that was written. An import
   -- compares it with what is stored. The lock has the entry stay.
   IF TG_OP = 'INSERT' AND written ?| shape.rich AND NOT precast.is_raised('importing') THEN
@@ -73,7 +87,7 @@ BEGIN
     END IF;
     PERFORM set_config('precast.apart', this, true);
   END IF;
-  IF same_rich AND current_setting('precast.apart', true) = this THEN
+  IF same_rich AND current_setting('precast.apart', true) = this AND OLD.changed_in <> pg_current_xact_id() THEN
     RAISE EXCEPTION 'entry %: another transaction has inserted it at the same moment; begin again', NEW.id
       USING ERRCODE = 'serialization_failure';
   END IF;

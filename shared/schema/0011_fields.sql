@@ -4,7 +4,8 @@
 -- Keeps anew the entries of some types: all of them, or those that hold any of these fields, in `data` or, of the fields that were rich
 -- text, in `rich`, where the others are kept as they would be.
 CREATE FUNCTION precast.refresh_entries(type_ids integer[], names text[] DEFAULT NULL, in_rich text[] DEFAULT '{}')
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF type_ids = '{}' THEN
     RETURN;

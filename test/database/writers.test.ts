@@ -93,6 +93,27 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await totalOf("/posts?filter[title]=loud&per_page=1")).toBe(0);
   });
 
+  test.each([
+    ["edits it once more", `UPDATE precast.entries SET data = data || '{"body":"<p>wren</p>"}'`, { heron: 0, wren: 1 }],
+    ["hides it", "UPDATE precast.entries SET status = 'draft'", { heron: 0, wren: 0 }],
+    ["deletes it", "DELETE FROM precast.entries", { heron: 0, wren: 0 }],
+  ])("an entry is found as a trigger of somebody else's leaves it that %s", async (_, then, totals) => {
+    await write(`${insert({ title: "Old", body: "<p>stork</p>" })};
+      CREATE OR REPLACE FUNCTION pg_temp.audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF pg_trigger_depth() < 2 THEN ${then} WHERE id = NEW.id; END IF; RETURN NULL; END $$;
+      CREATE TRIGGER audit AFTER UPDATE ON precast.entries FOR EACH ROW EXECUTE FUNCTION pg_temp.audit();
+      UPDATE precast.entries SET data = data || '{"body":"<p>heron</p>"}';
+      DROP TRIGGER audit ON precast.entries`);
+    for (const [word, total] of Object.entries(totals)) expect(await totalOf(`/posts/search?q=${word}`)).toBe(total);
+  });
+
+  test("an entry may be inserted and edited by a function in one statement", async () => {
+    await write(`CREATE FUNCTION pg_temp.retitle(entry uuid) RETURNS void LANGUAGE sql VOLATILE AS
+        $$ UPDATE precast.entries SET data = data || '{"title":"Again"}' WHERE id = entry $$;
+      WITH added AS (${insert({ title: "Once", body: "<p>wren</p>" })} RETURNING id) SELECT pg_temp.retitle(id) FROM added`);
+    expect((await read(`/posts/${ID}`)).data).toMatchObject({ title: "Again", body: "<p>wren</p>" });
+  });
+
   test("a type, its fields and its entries in one statement are counted once", async () => {
     await write(`WITH type AS (
         INSERT INTO precast.content_types (app_id, slug, filterable_fields) SELECT id, 'notes', '{kind}' FROM precast.apps RETURNING id),
@@ -245,5 +266,63 @@ describe("at the same moment, on PostgreSQL", () => {
     const door = await openDoor(store);
     expect((await ask(door.url, "/api/v1/posts/search?q=heron", { appKey: "a" })).json.meta.total).toBe(1);
     await door.close();
+  });
+
+  const addField = (
+    name: string,
+    type: string,
+  ) => `INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
+    VALUES (${TYPE}, '${name}', 9, '${type}', ${type !== "number"})`;
+
+  test("of two fields that are added neither is forgotten", async () => {
+    expect(await oneAfterTheOther(addField("intro", "rich_text"), addField("weight", "number"))).toBe(null);
+    await first.query(insert({ intro: "heron" }));
+    expect((await first.query("SELECT data, rich FROM precast.entries")).rows).toEqual([
+      { data: {}, rich: { intro: "heron" } },
+    ]);
+    await expect(first.query(insert({ weight: "light" }, randomUUID()))).rejects.toThrow('"weight" must hold a number');
+  });
+
+  test.each(["REPEATABLE READ", "SERIALIZABLE"])("an edit at %s does not miss a field that is new", async (level) => {
+    await first.query(insert({ title: "Old" }));
+    await second.query(`BEGIN ISOLATION LEVEL ${level}; SELECT count(*) FROM precast.entries`);
+    await first.query(addField("intro", "rich_text"));
+    const edit = `UPDATE precast.entries SET data = data || '{"intro":"heron"}'`;
+    await expect(second.query(edit)).rejects.toMatchObject({ code: "40001" });
+    await second.query(`ROLLBACK; ${edit}`);
+    expect((await second.query("SELECT data, rich FROM precast.entries")).rows).toEqual([
+      { data: { title: "Old" }, rich: { intro: "heron" } },
+    ]);
+  });
+
+  test("a text that is too long for the slot that its field is being given is found", async () => {
+    await first.query(addField("slug", "text"));
+    const lists = "UPDATE precast.content_types SET filterable_fields = '{title,slug}', sortable_fields = '{slug}'";
+    const slug = `zz${"x".repeat(2_500)}`;
+    expect(await oneAfterTheOther(lists, insert({ title: "Long", slug }))).toBe(null);
+    const door = await openDoor(store);
+    const found = await ask(door.url, "/api/v1/posts?filter[slug][starts_with]=zz", { appKey: "a" });
+    expect(found.json.meta.total).toBe(1);
+    await door.close();
+  });
+
+  test("an entry of a type that is being deleted waits, and neither gives way to the other", async () => {
+    const late = insert({ title: "Late" }).replace(TYPE, (await first.query(`SELECT ${TYPE} AS id`)).rows[0].id);
+    expect(await oneAfterTheOther("DELETE FROM precast.content_types", late)).toMatchObject({ code: "23503" });
+  });
+
+  test("fields that are added by a role which may not see all entries are kept of all", async () => {
+    const role = `cms_${Math.random().toString(36).slice(2)}`;
+    await first.query(`${insert({ title: "Hidden", intro: "<p>heron</p>" })};
+      CREATE ROLE ${role}; GRANT USAGE ON SCHEMA precast TO ${role};
+      GRANT SELECT, INSERT, UPDATE, DELETE ON precast.content_types, precast.fields, precast.entries TO ${role};
+      ALTER TABLE precast.entries ENABLE ROW LEVEL SECURITY;
+      CREATE POLICY shown ON precast.entries TO ${role} USING (data ->> 'title' <> 'Hidden')`);
+    await first.query(`SET ROLE ${role}; ${addField("intro", "rich_text")}; RESET ROLE`);
+    await first.query(`DROP POLICY shown ON precast.entries; ALTER TABLE precast.entries DISABLE ROW LEVEL SECURITY;
+      DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    expect((await first.query("SELECT data, rich FROM precast.entries")).rows).toEqual([
+      { data: { title: "Hidden" }, rich: { intro: "<p>heron</p>" } },
+    ]);
   });
 });
