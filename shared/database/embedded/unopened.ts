@@ -14,7 +14,7 @@ export function whyUnopened(folder: string, said: string): string {
   if (roomAt(dirname(folder)) < ROOM) {
     return `${subject} cannot be opened, for its disk is full. What was there before is intact; make room and run the command again.`;
   }
-  if (/WebAssembly|out of memory/i.test(said)) {
+  if (/WebAssembly|out of memory|allocation failed/i.test(said)) {
     return `${subject} needs more memory than this process may have (${said}). Raise the limit (ulimit -v), or use PostgreSQL (--database-url).`;
   }
   return `${subject} cannot be opened (${said}). Put a copy of that folder in its place, or remove it and import again.`;
