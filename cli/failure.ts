@@ -12,7 +12,7 @@ export function describeFailure(error: unknown): string {
     if (isInTheWay(error)) {
       return `Another writer was in the way (${error.message}). Nothing was changed: run the command again.`;
     }
-    if (CERTIFICATE.test(error.code ?? "")) return describeCertificate(error);
+    if (isUntrusted(error.code ?? "")) return describeCertificate(error);
     return `The database did not answer (${error.message}). Check that it runs and that --database-url (DATABASE_URL) is right.`;
   }
   if (!(error instanceof Error)) return String(error);
@@ -30,8 +30,10 @@ function describeLock({ path, message, holder }: LockedError): string {
 const HOST_ENDED =
   "The process that shared the embedded database has ended. Run the command again: it opens that itself.";
 
-/** What Node.js calls a certificate that it does not take. */
-const CERTIFICATE = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
+/** Whether Node.js calls a certificate so that it does not take. */
+export function isUntrusted(code: string): boolean {
+  return /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code);
+}
 
 function describeCertificate({ message }: DatabaseFault): string {
   const remedies = "name the file of its authority (sslrootcert=…, or NODE_EXTRA_CA_CERTS), or say sslmode=no-verify";

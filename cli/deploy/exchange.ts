@@ -3,6 +3,7 @@
  * or as long as `Retry-After` asks for (RFC 9110 section 10.2.3).
  */
 import { setTimeout as pause } from "node:timers/promises";
+import { isUntrusted } from "../failure.ts";
 import { RemoteFault } from "./fault.ts";
 
 export type Outgoing = {
@@ -84,14 +85,13 @@ function silence(host: string, timeout: number): string {
   return `${host} did not answer within ${timeout} seconds. Try again later, or give it longer with --timeout.`;
 }
 
-const CERTIFICATE = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 /** These stay so, as a certificate does. */
 const LASTING = /^(ENOTFOUND|ERR_INVALID|ERR_TLS)/;
 
 function connectionFault(error: unknown, host: string): { fault: RemoteFault; passing: boolean } {
   const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   const code = cause.code ?? "";
-  const isCertificate = CERTIFICATE.test(code);
+  const isCertificate = isUntrusted(code);
   const fault = new RemoteFault("unreachable", isCertificate ? untrusted(host, code) : unreached(host, cause));
   return { fault, passing: !isCertificate && !LASTING.test(code) };
 }
