@@ -42,6 +42,8 @@ export type TreeBody = Body & { readonly bytes: Buffer; readonly isCurrent: Curr
 export type AppTree = {
   readonly app: App;
   readonly isCurrent: Current;
+  /** The same, looked at now: `isCurrent` may be some moments behind a build. */
+  readonly isStill: Current;
   readonly read: (address: Address) => Promise<TreeBody | null>;
 };
 
@@ -90,8 +92,15 @@ export type Found = {
 /** `gone` gives the signal that the client has gone away; it is called when the database is needed. */
 export type Asking = RawRequest & { readonly gone?: () => AbortSignal };
 
+/** How often a request begins anew because the tree has become another meanwhile. */
+const ANEW = 3;
+
 /** Throws ClientGone when nobody waits for the answer any more. */
-export async function respond(raw: Asking, sources: Sources): Promise<Response> {
+export function respond(raw: Asking, sources: Sources): Promise<Response> {
+  return respondFrom(raw, sources, ANEW);
+}
+
+async function respondFrom(raw: Asking, sources: Sources, anew: number): Promise<Response> {
   const { gone = staying } = raw;
   const before = sources.readings?.find(raw) ?? null;
   const request = before?.request ?? readRequest(raw);
@@ -103,9 +112,11 @@ export async function respond(raw: Asking, sources: Sources): Promise<Response> 
   const { app, tree } = known;
   const reading = before?.app === app ? before : readFor(app, request);
   const { metering, saving, plan } = reading;
-  const { outcome, fromTree, isCurrent } = isRefusal(plan)
+  const result = isRefusal(plan)
     ? { outcome: plan, fromTree: tree !== null, isCurrent: null }
-    : await answerPlan(reading, plan, tree, { sources, gone });
+    : await answerPlan(reading, plan, tree, { sources, gone, isLast: anew === 0 });
+  if (result === null) return respondFrom(raw, sources, anew - 1);
+  const { outcome, fromTree, isCurrent } = result;
   // A crowd that is turned away must not take the room of those who are not.
   if (reading !== before && tree !== null && !("kind" in outcome && isPassing(outcome)))
     sources.readings?.keep(raw, reading);
@@ -142,14 +153,17 @@ async function findApp(key: string, sources: Sources, gone: () => AbortSignal): 
   return app === null ? unknownAppKey(key) : { app, tree: null };
 }
 
+/** Null when the tree is another by now, unless this is the last time. */
 async function answerPlan(
   { app, request, metering }: Reading,
   plan: Plan,
   tree: AppTree | null,
-  { sources, gone }: { readonly sources: Sources; readonly gone: () => AbortSignal },
-): Promise<Result> {
+  { sources, gone, isLast }: { readonly sources: Sources; readonly gone: () => AbortSignal; readonly isLast: boolean },
+): Promise<Result | null> {
   if (!metering.counted && tree !== null) {
     const outcome = await guarded(sources, () => answerFromTree(request, tree, plan, metering.shape as FreeShape));
+    // A file may be missing because a build has just taken it away; the app is another by then.
+    if (!isFile(outcome) && !isLast && !tree.isStill()) return null;
     if (outcome !== null) return { fromTree: true, outcome, isCurrent: currentOf(tree, outcome) };
   }
   const outcome = await guarded(sources, () => sources.answer(app, plan, gone()));
@@ -158,7 +172,11 @@ async function answerPlan(
 
 /** Only what is a file as it stands can be looked at again. */
 function currentOf(tree: AppTree, outcome: Body | TreeBody | Refusal): Current | null {
-  return "isCurrent" in outcome ? () => tree.isCurrent() && outcome.isCurrent() : null;
+  return isFile(outcome) ? () => tree.isCurrent() && outcome.isCurrent() : null;
+}
+
+function isFile(outcome: Body | TreeBody | Refusal | null): outcome is TreeBody {
+  return outcome !== null && "isCurrent" in outcome;
 }
 
 /**
@@ -179,7 +197,9 @@ async function answerFromTree(
   if (plan.kind !== "list" || shape === "sort") return null;
   if (shape === "filter") return empty(plan.page, defaultPerPage(plan.type), 0);
   const first = await tree.read({ kind: "page", slug: plan.type.slug, page: 1n });
-  return first === null || !isWholeBody(first.bytes) ? null : empty(plan.page, plan.perPage, totalOf(first));
+  if (first === null || !isWholeBody(first.bytes)) return null;
+  const { per_page, total } = metaOf(first);
+  return empty(plan.page, per_page, total);
 }
 
 /** A page behind the last, or a filter that nothing matches: no file holds it, and none is needed. */
@@ -187,8 +207,9 @@ function empty(page: bigint, perPage: number, total: number): Body {
   return bodyOf(listBody([], { page, perPage, total }));
 }
 
-function totalOf({ bytes }: Body): number {
-  return (JSON.parse(bytes.toString()) as { meta: { total: number } }).meta.total;
+/** Both of one file: a build replaces it before the app is another. */
+function metaOf({ bytes }: Body): { readonly per_page: number; readonly total: number } {
+  return (JSON.parse(bytes.toString()) as { meta: { per_page: number; total: number } }).meta;
 }
 
 /** What an effect may throw, as a refusal. */

@@ -7,10 +7,14 @@ import type { Current } from "../../shared/respond.ts";
 
 export type Stamp = { readonly inode: number; readonly modified: number; readonly size: number };
 
-export type Stamps = {
-  /** Whether the file of this name is still the one with this stamp. Once it is not, it never is again. */
-  readonly watch: (path: string, stamp: Stamp) => Current;
+/** Whether the file of a name is still the one with a stamp. Once it is not, it never is again. */
+export type Watch = {
+  readonly isCurrent: Current;
+  /** Looks at the file itself, whatever was seen before. */
+  readonly isStill: Current;
 };
+
+export type Stamps = { readonly watch: (path: string, stamp: Stamp) => Watch };
 
 /** Milliseconds that a look at the marker holds: less than it takes to hear that a build has ended, and to ask. */
 const MOMENT = 0.2;
@@ -39,16 +43,20 @@ export function openStamps(marker: string): Stamps {
   const watch: Stamps["watch"] = (path, stamp) => {
     let seenBuilds = -1;
     let seenAt = 0;
-    let isCurrent = true;
-    return () => {
+    let same = true;
+    const isStill = () => {
+      same &&= isSame(stamp, stampAt(path));
+      return same;
+    };
+    const isCurrent = () => {
       const now = performance.now();
       if (now - lookedAt > MOMENT) lookAtMarker(now);
-      if (!isCurrent || (seenBuilds === builds && now - seenAt < LOOK_AGAIN)) return isCurrent;
+      if (!same || (seenBuilds === builds && now - seenAt < LOOK_AGAIN)) return same;
       seenBuilds = builds;
       seenAt = now;
-      isCurrent = isSame(stamp, stampAt(path));
-      return isCurrent;
+      return isStill();
     };
+    return { isCurrent, isStill };
   };
   return { watch };
 }

@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { fileOf, folderOf } from "../../shared/address.ts";
 import { etagOf } from "../../shared/answer.ts";
 import type { App } from "../../shared/catalog.ts";
-import type { AppTree, Current, TreeBody } from "../../shared/respond.ts";
+import type { AppTree, TreeBody } from "../../shared/respond.ts";
 import { CHANGES_FILE, ELSEWHERE_FILE, readState, STATE_FOLDER, stateFileOf } from "../../shared/state.ts";
-import { openStamps, type Stamp, type Stamps, stampOf } from "./stamp.ts";
+import { openStamps, type Stamp, type Stamps, stampOf, type Watch } from "./stamp.ts";
 
 export type Tree = { readonly findTree: (appKey: string) => Promise<AppTree | null> };
 
@@ -14,7 +14,7 @@ const MISSING = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "EISDIR"];
 
 /** What was read is current only while the file that it was read from is still that file. */
 export function openTree(out: string): Tree {
-  const known = new Map<string, { readonly app: App; readonly isCurrent: Current }>();
+  const known = new Map<string, Watch & { readonly app: App }>();
   const stamps = openStamps(join(out, STATE_FOLDER, CHANGES_FILE));
 
   async function findApp(appKey: string) {
@@ -25,7 +25,7 @@ export function openTree(out: string): Tree {
     const file = await readStamped(join(out, stateFileOf(appKey)), stamps);
     const app = file === null ? null : (readState(file.bytes.toString())?.app ?? null);
     if (file === null || app === null) return null;
-    const found = { app, isCurrent: file.isCurrent };
+    const found = { app, isCurrent: file.isCurrent, isStill: file.isStill };
     known.set(appKey, found);
     return found;
   }
@@ -34,24 +34,26 @@ export function openTree(out: string): Tree {
     findTree: async (appKey) => {
       const found = await findApp(appKey);
       if (found === null) return null;
-      const { app, isCurrent } = found;
+      const { app, isCurrent, isStill } = found;
       const folder = join(out, folderOf(appKey));
       const read: AppTree["read"] = async (address) => bodyOf(await readStamped(join(folder, fileOf(address)), stamps));
-      return { app, isCurrent, read };
+      return { app, isCurrent, isStill, read };
     },
   };
 }
 
-type Stamped = { readonly bytes: Buffer; readonly isCurrent: Current };
+type Stamped = Watch & { readonly bytes: Buffer };
 
 function bodyOf(file: Stamped | null): TreeBody | null {
-  return file === null ? null : { ...file, etag: etagOf(file.bytes) };
+  if (file === null) return null;
+  const { bytes, isCurrent } = file;
+  return { bytes, isCurrent, etag: etagOf(bytes) };
 }
 
 /** Bytes and stamp are of one file, whatever takes its name meanwhile. */
 async function readStamped(path: string, stamps: Stamps): Promise<Stamped | null> {
   const read = await readWhole(path);
-  return read === null ? null : { bytes: read.bytes, isCurrent: stamps.watch(path, read.stamp) };
+  return read === null ? null : { bytes: read.bytes, ...stamps.watch(path, read.stamp) };
 }
 
 type Read = { readonly bytes: Buffer; readonly stamp: Stamp };

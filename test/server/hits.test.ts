@@ -104,6 +104,58 @@ describe("a build that ends while the server runs", () => {
   });
 });
 
+describe("a build that has put its app in place, and has just taken away the files that this one lacks", () => {
+  const filter = (value: string) => `${LIST}?filter[title]=${value}`;
+  const change = (columns: string) => store.database.query(sql(`UPDATE precast.content_types SET ${columns}`));
+  const folderOf = (out: string) => join(out, "s-shop", "v1", "goods");
+
+  /** The tree as it is in the middle of the build that follows the change: `move` does what of it is done. */
+  async function halfway(columns: string, move: (out: string, next: string) => void, run: () => Promise<void>) {
+    const out = join(store.folder, "out");
+    const next = join(store.folder, "next");
+    const before = await store.database.query(
+      sql("SELECT filterable_fields::text, per_page::text FROM precast.content_types"),
+    );
+    await change(columns);
+    await buildSite(store, next);
+    move(out, next);
+    await run();
+    const [[fields, perPage] = []] = before;
+    await change(`filterable_fields = '${fields}', per_page = ${perPage}`);
+    rmSync(next, { recursive: true });
+    rmSync(out, { recursive: true });
+    await buildSite(store);
+  }
+
+  test("is answered by that app", async () => {
+    for (const [value, total] of [
+      ["lamp", 1],
+      ["nobody", 0],
+    ] as const) {
+      expect((await get(filter(value))).json.meta.total).toBe(total);
+    }
+    const move = (out: string, next: string) => {
+      renameSync(join(next, ".precast", "s-shop.json"), join(out, ".precast", "s-shop.json"));
+      rmSync(join(folderOf(out), "filter"), { recursive: true });
+    };
+    await halfway("filterable_fields = '{}'", move, async () => {
+      expect((await get(filter("table"))).json.error.code).toBe("INVALID_FILTER");
+    });
+  });
+
+  test("says of a page behind the last what its first page says", async () => {
+    expect((await get(`${LIST}?page=99`)).json.meta.per_page).toBe(2);
+    const move = (out: string, next: string) =>
+      renameSync(join(folderOf(next), "page", "1.json"), join(folderOf(out), "page", "1.json"));
+    await halfway("per_page = 1", move, async () => {
+      const { total } = (await get(LIST)).json.meta;
+      await until("the new first page", async () => (await get(LIST)).json.meta.per_page === 1);
+      const { meta } = (await get(`${LIST}?page=98`)).json;
+      expect(meta).toMatchObject({ per_page: 1, total });
+    });
+  });
+});
+
 describe("a tree that is changed by other means than a build", () => {
   const entryFile = () => join(store.folder, "out", "s-shop", "v1", "goods", "entry", `${ID}.json`);
 

@@ -87,9 +87,9 @@ export async function loadBundles(store: Store, bundles: readonly Bundle[]): Pro
   }
 }
 
-export function buildSite(store: Store): Promise<AppReport[]> {
+export function buildSite(store: Store, out = join(store.folder, "out")): Promise<AppReport[]> {
   const options = {
-    out: join(store.folder, "out"),
+    out,
     apps: null,
     full: false,
     dryRun: false,
