@@ -14,15 +14,18 @@ export function openReadings(most: number): Readings {
   const held = openCache<Reading>(most);
 
   return {
-    find: (raw) => (METHODS.includes(raw.method) ? (held.find(nameOf(raw)) ?? null) : null),
+    find: (raw) => {
+      const name = METHODS.includes(raw.method) ? nameOf(raw) : null;
+      return name === null ? null : (held.find(name) ?? null);
+    },
     keep: (raw, reading) => {
       const name = nameOf(raw);
-      held.hold(name, reading, COPIES * name.length + OVERHEAD);
+      if (name !== null) held.hold(name, reading, COPIES * name.length + OVERHEAD);
     },
   };
 }
 
-/** No app key has a blank. */
-function nameOf({ appKey, target }: RawRequest): string {
-  return `${appKey} ${target}`;
+/** No app key has a blank. Null without one: `undefined` is a key that an app may have. */
+function nameOf({ appKey, target }: RawRequest): string | null {
+  return appKey === undefined ? null : `${appKey} ${target}`;
 }

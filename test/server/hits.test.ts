@@ -303,3 +303,12 @@ describe("the memory for answers", () => {
     }
   });
 });
+
+test("a request without a key is no request of the app that is called undefined", async () => {
+  await loadBundles(store, [{ ...GOODS, app: { key: "undefined", name: "Undefined" } }]);
+  await buildSite(store);
+  for (const target of [`${LIST}?page=2`, `${LIST}?per_page=1`]) {
+    expect((await door.get(target, { appKey: "undefined" })).status).toBe(200);
+    expect((await door.get(target)).json.error.code).toBe("MISSING_APP_KEY");
+  }
+});
