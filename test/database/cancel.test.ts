@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest";
 import { type Database, type Query, sql } from "../../shared/database/database.ts";
@@ -33,6 +33,15 @@ test("what ends by itself while others are cancelled is not cancelled", async ()
   const [first, second] = [awaitTurn(runs), awaitTurn(Promise.resolve())];
   vi.useRealTimers();
   expect([await first, await second]).toEqual([true, false]);
+});
+
+test("what ends by itself holds up nobody who is to be cancelled", async () => {
+  const awaitTurn = openCancellations();
+  const ended = Array.from({ length: 2_000 }, () => awaitTurn(Promise.resolve()));
+  expect((await Promise.all(ended)).filter((isTurn) => isTurn)).toHaveLength(1);
+  // The turns of the others would be over after 20 seconds.
+  const turn = awaitTurn(new Promise(() => {}));
+  expect(await Promise.race([turn, sleep(5_000, "nothing for 5 seconds", { ref: false })])).toBe(true);
 });
 
 test("what is given up at one moment is cancelled one after another", async () => {

@@ -34,7 +34,12 @@ export function openCancellations(): AwaitTurn {
     const wait = next - now;
     next = Math.max(now, next) + APART;
     if (wait <= 0) return true;
-    return Promise.race([ended.then(() => false), sleep(wait, true)]);
+    const over = new AbortController();
+    const isTurn = await Promise.race([ended.then(() => false), sleep(wait, true, over).catch(() => false)]);
+    // Else those that end by themselves would hold up those that do not.
+    if (!isTurn) next -= APART;
+    over.abort();
+    return isTurn;
   };
 }
 
