@@ -1,6 +1,7 @@
 /** One connection: its requests are answered one after the other, and it is closed when the last of them is. */
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Limits } from "./limits.ts";
 
 export type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse };
 
@@ -34,15 +35,22 @@ export type Begin = (connection: Connection, exchange: Exchange) => void;
 
 /**
  * A client that sends ahead has one request answered at a time, as every other has. Else one connection could have
- * thousands of answers made, which wait in memory until it takes them. With the `most` that may wait it is closed.
+ * thousands of answers made, which wait in memory until it takes them. When as many wait as may, it is closed behind them.
  */
-export function inTurn(connection: Connection, exchange: Exchange, begin: Begin, most: number): void {
+export function inTurn(
+  connection: Connection,
+  exchange: Exchange,
+  begin: Begin,
+  limits: Pick<Limits, "ahead" | "linger">,
+): void {
   const { answer, ahead } = connection;
   if (answer === null || (answer.writableFinished && ahead.length === 0)) start(connection, exchange, begin);
   else {
     ahead.push(exchange);
     if (ahead.length === 1) startNext(connection, answer, begin);
-    if (ahead.length >= most) finish(connection);
+    if (ahead.length < limits.ahead) return;
+    hearNoMore(connection.socket, limits.linger);
+    finish(connection);
   }
 }
 
@@ -103,7 +111,11 @@ export function closeBehind(connection: Connection, outgoing: ServerResponse, li
   connection.closing = true;
   connection.ahead.length = 0;
   outgoing.shouldKeepAlive = false;
-  // What node:http calls behind its last answer.
+  hearNoMore(socket, linger);
+}
+
+/** `destroySoon` is what node:http, too, calls behind the last answer. */
+function hearNoMore(socket: Socket, linger: number): void {
   socket.destroySoon = () => closeUnheard(socket, linger);
 }
 
@@ -113,8 +125,16 @@ function lastOf({ answer, ahead }: Connection): ServerResponse | null {
 
 /** A connection that is closed with unread input is reset, and its client may lose the answer that is on its way. */
 function closeUnheard(socket: Socket, linger: number): void {
+  if (socket.writableEnded) return;
   socket.end();
-  socket.resume();
+  if (socket.isPaused()) socket.once("resume", () => throwAway(socket)).resume();
+  else throwAway(socket);
   const limit = setTimeout(() => socket.destroy(), linger);
   socket.once("close", () => clearTimeout(limit));
+}
+
+/** To who listens node:http hands over what comes, and reads no requests from it any more; without a listener it is gone. */
+function throwAway(socket: Socket): void {
+  socket.on("data", () => {}).removeAllListeners("data");
+  socket.resume();
 }

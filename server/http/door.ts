@@ -60,7 +60,9 @@ export function openDoor(server: Server, { app, limits, observe }: DoorOptions):
 
   function onRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const connection = takingConnection(incoming.socket);
-    if (connection !== null) inTurn(connection, { incoming, outgoing }, begin, limits.ahead);
+    if (connection !== null) inTurn(connection, { incoming, outgoing }, begin, limits);
+    // Each would wait in memory until the last answer has left. Later than node:http reads on, which is behind each request.
+    else setImmediate(() => incoming.socket.pause());
   }
 
   /** node:http could not read what came. */

@@ -1,7 +1,11 @@
 /** The door itself: HTTP that is wrong, odd, too large, too slow or too much, on real sockets. */
 import { execFileSync } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { EventEmitter, once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { listen } from "../../server/http/listen.ts";
 import { openPlace, type Place } from "../support/cli.ts";
 import { entry, field, libraryId } from "../support/library.ts";
 import type { Bundle } from "../support/model-bundle.ts";
@@ -341,12 +345,55 @@ describe("a client that sends ahead", () => {
     expect(answers.at(-1)?.headers.connection).toBe("close");
   });
 
+  test("and goes on while the first is waited for is not read, and has the answers that are promised", async () => {
+    const first = new EventEmitter();
+    const app = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
+      if (incoming.url === "/slow") await once(first, "found");
+      outgoing.end("here");
+    };
+    const own = await listen(app, "127.0.0.1", 0);
+    let read = 0;
+    const onRead = () => void read++;
+    subscribe("http.server.request.start", onRead);
+    const wire = await openWire(own.url);
+    const sent = 40_000;
+    wire.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+    wire.send(many(sent, () => `GET / HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(500)}\r\n\r\n`));
+    // Meanwhile the server has the time to read it all.
+    for (let count = 0; count < 200; count++) await refused("GET / HTTP/1.0\r\n\r\n", own.url);
+    first.emit("found");
+    expect(readAnswers(await wire.closed)).toHaveLength(101);
+    unsubscribe("http.server.request.start", onRead);
+    expect(read).toBeLessThan(sent / 10);
+    await own.stop();
+  });
+
   test("and leaves takes its requests with it", async () => {
     const wire = await openWire(door.url);
     wire.send(many(60, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
     await until("the first bytes", () => wire.size() > 0);
     wire.socket.resetAndDestroy();
     await stillServes();
+  });
+});
+
+describe("a server that is told to stop", () => {
+  test.each([
+    ["a large answer that is on its way", 1],
+    ["all that was asked ahead", 3],
+  ])("finishes %s", async (_, count) => {
+    const own = await openDoor({ ...store, folder: join(store.folder, "stops") }, join(store.folder, "out"));
+    const wire = await openWire(own.url);
+    wire.send(many(count, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
+    await once(wire.socket, "data");
+    wire.socket.pause();
+    const closed = own.close();
+    expect(await refused(`${GET}\r\n`, own.url).catch((error) => error.code)).toBe("ECONNREFUSED");
+    wire.socket.resume();
+    const answers = readAnswers(await wire.closed);
+    expect(answers.map(({ status }) => status)).toEqual(Array(count).fill(200));
+    expect(answers.every(({ body }) => body.length > LARGE_SIZE)).toBe(true);
+    await closed;
   });
 });
 
