@@ -5,6 +5,9 @@
 import type { Column } from "./catalog.ts";
 import { formatDay, formatInstant, readBoolean, readDay, readInstant, readNumber, readUuid } from "./value.ts";
 
+/** What an entry's time begins with: the years 0001 to 9999. */
+const A_TIME = /^(?!0000)\d/;
+
 /** The canonical spelling for equality; null for a value that equals nothing. */
 export function equalOperand(column: Column, text: string): string | null {
   switch (column.type) {
@@ -19,8 +22,11 @@ export function equalOperand(column: Column, text: string): string | null {
     case "media":
       // PostgreSQL holds no U+0000, so nothing equals a text that has one.
       return text.includes("\0") ? null : text;
-    default:
-      return timeOperand(column, text);
+    default: {
+      const time = timeOperand(column, text);
+      // Before and behind all others stands no value, but what a text may have said before its field became a day.
+      return time !== null && A_TIME.test(time) ? time : null;
+    }
   }
 }
 

@@ -23,7 +23,7 @@ BEGIN
     name := searched -> place ->> 0;
     CASE searched -> place ->> 1
       WHEN 'rich_text' THEN
-        texts := concat(texts, ' ', precast.html_text(rich ->> name));
+        texts := concat(texts, ' ', CASE WHEN jsonb_typeof(rich -> name) = 'string' THEN precast.html_text(rich ->> name) END);
       WHEN 'many' THEN
         texts := concat(texts, ' ', (SELECT string_agg(value, ' ') FROM precast.elements('text', data -> name) AS value));
       ELSE

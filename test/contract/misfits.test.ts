@@ -173,3 +173,69 @@ describe.each(ENGINES)("on %s", (engine) => {
     });
   });
 });
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  let live: Door;
+  beforeAll(async () => {
+    store = await openStore(engine);
+    live = await openDoor(store);
+  });
+  afterAll(async () => {
+    expect(live.errors).toEqual([]);
+    await live.close();
+    await store.close();
+  });
+
+  /** A type whose field `x` holds these values as json and is of another type then. `more` is what the type has besides. */
+  async function retype(slug: string, values: readonly unknown[], change: string, more = ""): Promise<void> {
+    const rows = values.map((value, index) => `('${idOf(index)}'::uuid, '${JSON.stringify(value)}'::jsonb)`);
+    await store.database.transaction("write", (session) =>
+      session.execute(`INSERT INTO precast.apps (key) VALUES ('${slug}');
+        INSERT INTO precast.content_types (app_id, slug) SELECT id, '${slug}' FROM precast.apps WHERE key = '${slug}';
+        CREATE TEMP TABLE kind ON COMMIT DROP AS SELECT id FROM precast.content_types WHERE slug = '${slug}';
+        INSERT INTO precast.fields (content_type_id, name, position, type) SELECT id, 'x', 9, 'json' FROM kind;
+        INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+          SELECT kind.id, entry.id, 'published', '2026-01-20', jsonb_build_object('x', value)
+          FROM kind, (VALUES ${rows}) AS entry(id, value);
+        UPDATE precast.fields SET ${change} WHERE content_type_id = (SELECT id FROM kind); ${more}`),
+    );
+  }
+
+  const totalOf = async (app: string, target: string) => {
+    const got = await live.get(`/api/v1/${app}${target}`, { appKey: app });
+    expect([target, got.status]).toEqual([target, 200]);
+    return got.json.meta.total;
+  };
+
+  test("no search finds what became rich text and is none", async () => {
+    const values = [4711, true, { hello: "world" }, ["listed"], "<p>shown</p>"];
+    await retype("rich", values, "type = 'rich_text', searchable = true");
+    const words = ["4711", "true", "hello", "world", "listed", "shown"];
+    const totals = await Promise.all(words.map((word) => totalOf("rich", `/search?q=${word}`)));
+    expect(totals).toEqual([0, 0, 0, 0, 0, 1]);
+  });
+
+  test.each(["date", "datetime"])(
+    "no filter for a %s finds text that no answer can show, in a slot or in none",
+    async (type) => {
+      const times = ["0000-01-01", "0000-01-01T00:00:00.000+00:00"];
+      const asked = [...times, "0000-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"].map(encodeURIComponent);
+      const crowd = Array.from({ length: 8 }, (_, index) => `t${index + 1}`);
+      const crowded = `INSERT INTO precast.fields (content_type_id, name, position, type)
+      SELECT id, name, 1, 'text' FROM kind, unnest('{${crowd}}'::text[]) AS name;`;
+      for (const [app, fields, more] of [
+        [`alone-${type}`, ["x"], ""],
+        [`crowded-${type}`, ["x", ...crowd], crowded],
+      ] as const) {
+        const lists = `UPDATE precast.content_types SET filterable_fields = '{${fields}}' WHERE slug = '${app}';`;
+        await retype(app, [...times, "-", "~"], `type = '${type}'`, `${more} ${lists}`);
+        for (const value of asked) {
+          expect(await totalOf(app, `?filter[x]=${value}`)).toBe(0);
+          expect(await totalOf(app, `?filter[x][in]=${value},nothing`)).toBe(0);
+          expect(await totalOf(app, `?filter[x][neq]=${value}`)).toBe(4);
+        }
+      }
+    },
+  );
+});
