@@ -115,9 +115,10 @@ function planSearch(type: ContentType, asked: Asked): SearchPlan | Refusal {
   return { ...pages, kind: "search", type, conditions, sort, shown, query, words: readWords(query) };
 }
 
-/** The words of a search term: runs of letters, marks and digits (section 4). */
+/** The words of a search term: runs of letters, marks and digits (section 4). What differs in its case alone is one word. */
 function readWords(query: string): string[] {
-  return [...new Set(query.match(/[\p{L}\p{M}\p{N}]+/gu))];
+  const words = query.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
+  return [...new Map(words.map((word) => [word.toLowerCase(), word])).values()];
 }
 
 function planPages(asked: Asked, defaultSize: number): (Pages & { kind: "pages" }) | Refusal {

@@ -1,5 +1,6 @@
 /** Search: words, groups, rich text as text (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
 import { describe, expect, test } from "vitest";
+import { openDoor, openStore, ENGINES as STORES } from "../support/site.ts";
 import { ask, ENGINES, encoded, expectIds, idsOf, NOTHING, openSites } from "../support/sites.ts";
 
 openSites(ENGINES);
@@ -77,5 +78,30 @@ describe.each(ENGINES)("search on %s", (site) => {
   test("meta.query is the trimmed term as it was sent", async () => {
     const got = await ask(site, encoded('/texts/search?q=+"Otter"%09Ä+'));
     expect(got.json.meta.query).toBe('"Otter"\tÄ');
+  });
+});
+
+describe.each(STORES)("the rank on %s", (engine) => {
+  test("of a word that comes twice, in whatever case, is that of one", async () => {
+    const store = await openStore(engine);
+    const door = await openDoor(store);
+    await store.database.transaction("write", (session) =>
+      session.execute(`INSERT INTO precast.apps (key) VALUES ('rank');
+        INSERT INTO precast.content_types (app_id, slug) SELECT id, 'texts' FROM precast.apps;
+        INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
+          SELECT id, 'title', 1, 'text', true FROM precast.content_types;
+        INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+          SELECT type.id, gen_random_uuid(), 'published', '2026-01-20', jsonb_build_object('title', title)
+          FROM precast.content_types AS type, unnest('{foo bar bar bar,foo foo foo bar bar}'::text[]) AS title`),
+    );
+    for (const q of ["foo+bar", "foo+bar+bar", "bar+BAR+Bar+foo", "Foo+bar+BAR"]) {
+      const { json } = await door.get(`/api/v1/texts/search?q=${q}`, { appKey: "rank" });
+      expect(json.data.map(({ title }: { title: string }) => title)).toEqual([
+        "foo foo foo bar bar",
+        "foo bar bar bar",
+      ]);
+    }
+    await door.close();
+    await store.close();
   });
 });
