@@ -81,8 +81,9 @@ export function firstsQuery(
 }
 
 /**
- * The first entries of the values that a filter can ask for, a value's entries together: rows of [value, total, id, data,
- * rich, …]. `values` are canonical spellings; null for all that there are.
+ * The first entries of the values that a filter can ask for, a value's entries together: rows of ["=" and the value, total, id,
+ * data, rich, …], for the embedded database drops a U+FEFF with which a text begins. `values` are canonical spellings; null for
+ * all that there are.
  */
 export function facetHeadsQuery(
   appKey: string,
@@ -99,7 +100,7 @@ head AS (
     row_number() OVER (PARTITION BY ${key} ORDER BY ${orderSql(defaultSort(type))}) AS place
   FROM ${wanted.join} precast.entries AS e ${elements}
   WHERE ${PUBLISHED} AND (${key})::text <> ''${wanted.test})
-SELECT head.value::text, head.total::text, ${entryColumns(false)}
+SELECT '=' || head.value::text, head.total::text, ${entryColumns(false)}
 FROM head JOIN precast.entries AS e ON e.content_type_id = (SELECT id FROM kind) AND e.id = head.id
 WHERE head.place <= ${size}
 ORDER BY head.value, head.place`;

@@ -51,7 +51,8 @@ export async function* facetAnswers(
   const query = facetHeadsQuery(app.key, type, column, defaultPerPage(type), values);
   for await (const rows of readBatches(session, query)) {
     for (const row of rows) {
-      const [value, total] = row as [string, string];
+      const [marked, total] = row as [string, string];
+      const value = marked.slice(1);
       if (heads.at(-1)?.value !== value) heads.push({ value, total: Number(total), items: [] });
       heads.at(-1)?.items.push(renderEntry(app, shown, readEntryRow(row, 2) as EntryRow));
     }
