@@ -1,7 +1,7 @@
 -- The named character references of HTML (WHATWG HTML, section 13.5), as a browser knows them: with their semicolon, and
 -- those that old pages write without one.
 
-CREATE TABLE precast.html_entities (name text PRIMARY KEY, characters text NOT NULL);
+CREATE TABLE precast.html_entities (name text COLLATE "C" PRIMARY KEY, characters text NOT NULL);
 
 INSERT INTO precast.html_entities
 SELECT key, value FROM jsonb_each_text($json${

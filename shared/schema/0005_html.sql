@@ -27,20 +27,21 @@ BEGIN
   ELSIF reference LIKE '&#%' THEN
     RETURN U&'\FFFD';
   END IF;
-  SELECT characters INTO decoded FROM precast.html_entities WHERE name = substr(reference, 2);
+  SELECT characters INTO decoded FROM precast.html_entities WHERE name = substr(reference, 2) COLLATE "C";
   IF FOUND THEN
     RETURN decoded;
   END IF;
   -- Old names end without a semicolon, wherever they like: `&copy2` is a sign and a digit.
   SELECT characters || substr(reference, 2 + length(name)) INTO decoded
-  FROM generate_series(2, 6) AS size JOIN precast.html_entities ON name = substr(reference, 2, size)
+  FROM generate_series(2, 6) AS size JOIN precast.html_entities ON name = substr(reference, 2, size) COLLATE "C"
   ORDER BY size DESC
   LIMIT 1;
   RETURN coalesce(decoded, reference);
 END
 $$;
 
--- Decodes every character reference once.
+-- Decodes every character reference once. Nearly all are among the named ones, and found there in a fourth of the time that a call
+-- takes. A text may come with any collation: by another than the index's, all names would be looked through.
 CREATE FUNCTION precast.decode_references(html text) RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 BEGIN
   IF strpos(html, '&') = 0 THEN
@@ -50,7 +51,8 @@ BEGIN
     SELECT string_agg(CASE
         WHEN place = 1 THEN piece
         WHEN reference IS NULL THEN '&' || piece
-        ELSE precast.character_reference('&' || reference) || substr(piece, length(reference) + 1)
+        ELSE coalesce((SELECT characters FROM precast.html_entities WHERE name = reference COLLATE "C"),
+          precast.character_reference('&' || reference)) || substr(piece, length(reference) + 1)
       END, '' ORDER BY place)
     FROM (
       SELECT piece, place, substring(piece FROM '^(?:#[xX][0-9a-fA-F]+;?|#[0-9]+;?|[A-Za-z][A-Za-z0-9]*;?)') AS reference
