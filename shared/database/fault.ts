@@ -32,8 +32,8 @@ const CANCELLED = "57014";
 const READ_ONLY = "25006";
 /** A prepared statement is not where it was prepared. */
 const NOT_PREPARED = "26000";
-/** Its connections, its resources, a conflict with recovery or with others (40), a lock that it waits for no longer. */
-const AWAY = /^(08|28|40|57P|53|3D|55P03|58)/;
+/** Its connections, its resources, a conflict with recovery or with others (40), a lock or a transaction that it waits for no longer. */
+const AWAY = /^(08|25P0[34]|28|40|57P|53|3D|55P03|58)/;
 
 /**
  * Reads an error of the PostgreSQL client: a fault of the database, or an error of ours that is passed on as it is.

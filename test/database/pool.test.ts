@@ -44,12 +44,45 @@ test("one that ends in the moment in which it is made fails who asked for it, an
   await line.close();
 });
 
-test("who has no limit is not bound by those of the role either: a build takes what it takes", async () => {
+/** As a role may be set that other programs use as well. */
+function urlWith(settings: Readonly<Record<string, string>>): string {
   const url = new URL(inject("postgresUrl"));
-  url.searchParams.set("options", "-c statement_timeout=100ms -c idle_in_transaction_session_timeout=100ms");
-  const database = await openDatabase({ ...OPTIONS, url: url.href });
-  const limits = "SELECT current_setting('statement_timeout'), current_setting('idle_in_transaction_session_timeout')";
-  expect(await database.query(sql(limits))).toEqual([["0", "0"]]);
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
+  url.searchParams.set("options", options.join(" "));
+  return url.href;
+}
+
+test("what is read does not depend on how the role is set", async () => {
+  const settings = {
+    extra_float_digits: "0",
+    standard_conforming_strings: "off",
+    escape_string_warning: "off",
+    default_transaction_isolation: "serializable",
+  };
+  for (const queryTimeout of [null, 5_000]) {
+    const database = await openDatabase({ ...OPTIONS, queryTimeout, url: urlWith(settings) });
+    const read = "SELECT (0.1::float8 + 0.2)::text, length('\\d')::text, current_setting('transaction_isolation')";
+    expect(await database.query(sql(read))).toEqual([["0.30000000000000004", "2", "read committed"]]);
+    await database.close();
+  }
+});
+
+test("who has no limit is not bound by those of the role either: a build takes what it takes", async () => {
+  const kinds = ["statement", "lock", "idle_in_transaction_session", "idle_session", "transaction"];
+  const known = await openDatabase({ ...OPTIONS, url: inject("postgresUrl") });
+  const there = sql("SELECT name FROM pg_settings WHERE name = ANY ($1::text[])", [
+    kinds.map((kind) => `${kind}_timeout`),
+  ]);
+  const names = (await known.query(there)).map(([name]) => name as string);
+  await known.close();
+  expect(names.length).toBeGreaterThanOrEqual(4);
+  const database = await openDatabase({
+    ...OPTIONS,
+    url: urlWith(Object.fromEntries(names.map((name) => [name, "100ms"]))),
+  });
+  for (const name of names) {
+    expect([name, ...(await database.query(sql("SELECT current_setting($1)", [name])))]).toEqual([name, ["0"]]);
+  }
   expect(await database.query(sql("SELECT pg_sleep(0.2)::text"))).toEqual([[""]]);
   await database.close();
 });

@@ -97,7 +97,7 @@ function cutInTime(client: pg.ClientBase): void {
 
 /** A build may take hours, whatever the role's other programs are allowed. */
 function patient(): pg.PoolConfig {
-  return configured("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0");
+  return configured("SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0");
 }
 
 /**
@@ -111,10 +111,23 @@ function live(milliseconds: number): pg.PoolConfig {
   };
 }
 
+/** What is read, and what SQL means, must not depend on what the role or the database is set to. A standby knows no other isolation. */
+const PLAIN =
+  "SET extra_float_digits = 1; SET standard_conforming_strings = on; SET default_transaction_isolation = 'read committed'";
+/** Limits that not every PostgreSQL has. */
+const NO_LIMITS =
+  "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')";
+
 /** Settings are sent when the connection is there: a pooler between takes none before. */
-function configured(text: string): pg.PoolConfig {
-  const settings = { text, query_timeout: CONNECT_TIMEOUT };
-  return { onConnect: (client) => client.query(settings) };
+function configured(own: string): pg.PoolConfig {
+  const onConnect = async (client: pg.ClientBase) => {
+    // One after the other: what is sent at once is one transaction, under the isolation of before.
+    for (const text of [`${PLAIN}; ${own}`, NO_LIMITS]) {
+      const settings = { text, query_timeout: CONNECT_TIMEOUT };
+      await client.query(settings);
+    }
+  };
+  return { onConnect };
 }
 
 /** Whether the error says that the connection is of no more use: it comes from no server, or from one that ends. */
