@@ -3,7 +3,7 @@
 
 CREATE TABLE precast.apps (
   id             integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  key            text NOT NULL UNIQUE CHECK (key ~ '^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$'),
+  key            text COLLATE "C" NOT NULL UNIQUE CHECK (key ~ '^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$'),
   name           text NOT NULL DEFAULT '',
   media_base_url text CHECK (media_base_url ~ '^https?://[^/]')
 );
@@ -11,7 +11,7 @@ CREATE TABLE precast.apps (
 CREATE TABLE precast.content_types (
   id                integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   app_id            integer NOT NULL REFERENCES precast.apps ON DELETE CASCADE,
-  slug              text NOT NULL CHECK (slug ~ '^[a-z0-9][a-z0-9_-]{0,63}$'),
+  slug              text COLLATE "C" NOT NULL CHECK (slug ~ '^[a-z0-9][a-z0-9_-]{0,63}$'),
   name              text NOT NULL DEFAULT '',
   description       text NOT NULL DEFAULT '',
   icon              text NOT NULL DEFAULT '',
@@ -27,7 +27,7 @@ CREATE TABLE precast.content_types (
 
 CREATE TABLE precast.fields (
   content_type_id integer NOT NULL REFERENCES precast.content_types ON DELETE CASCADE,
-  name            text NOT NULL CHECK (
+  name            text COLLATE "C" NOT NULL CHECK (
                     name ~ '^[a-z][a-z0-9_]{0,62}$'
                     AND name NOT IN ('id', 'published_at', 'created_at', 'updated_at', 'search')),
   position        integer NOT NULL,

@@ -3,12 +3,12 @@
 -- `saving` is what the requests could have left out to be free, as a query spells it: 'per_page=20' where that is the type's
 -- default, 'per_page=20&page=1', 'fields'. Empty where they were worth their price.
 CREATE TABLE precast.usage (
-  app_key text NOT NULL,
+  app_key text COLLATE "C" NOT NULL,
   day     date NOT NULL,
-  shape   text NOT NULL,
+  shape   text COLLATE "C" NOT NULL,
   status  integer NOT NULL,
   count   bigint NOT NULL,
-  saving  text NOT NULL DEFAULT '',
+  saving  text COLLATE "C" NOT NULL DEFAULT '',
   PRIMARY KEY (app_key, day, shape, status, saving)
 );
 
