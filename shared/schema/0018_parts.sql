@@ -5,20 +5,17 @@ DO $$
 DECLARE
   operators text;
 BEGIN
-  BEGIN
-    IF current_schema() IS NULL THEN
-      CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA precast;
-    ELSE
-      CREATE EXTENSION IF NOT EXISTS pg_trgm;
-    END IF;
-  EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported THEN
-    RAISE NOTICE 'search has no index: %', SQLERRM;
-    RETURN;
-  END;
+  IF current_schema() IS NULL THEN
+    CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA precast;
+  ELSE
+    CREATE EXTENSION IF NOT EXISTS pg_trgm;
+  END IF;
   SELECT quote_ident(nspname) || '.gin_trgm_ops' INTO operators
   FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'pg_trgm';
   EXECUTE format('CREATE INDEX entry_words_by_part ON precast.entry_words USING gin (words %s)', operators);
   EXECUTE format('CREATE INDEX entries_by_texts ON precast.entries USING gin (texts %s) WHERE status = ''published''', operators);
+EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported THEN
+  RAISE NOTICE 'search has no index: %', SQLERRM;
 END
 $$;
 

@@ -39,9 +39,11 @@ async function appliedMigrations(session: Session): Promise<string[]> {
 export async function migrate(database: Database): Promise<readonly string[]> {
   return database.transaction("write", async (session) => {
     await session.query(sql(`SELECT pg_advisory_xact_lock(${LOCK})::text`));
+    const [[schema] = []] = await session.query(sql("SELECT to_regnamespace('precast')::text"));
+    // Where there is one, it takes no right to make any.
+    if (schema === null) await session.execute("CREATE SCHEMA precast");
     await session.execute(
-      "CREATE SCHEMA IF NOT EXISTS precast;" +
-        "CREATE TABLE IF NOT EXISTS precast.migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())",
+      "CREATE TABLE IF NOT EXISTS precast.migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())",
     );
     const { missing } = await schemaState(session);
     for (const name of missing) {

@@ -1,0 +1,74 @@
+/** The schema is made in any database that its owner may have been given, and means the same in each. */
+import { randomBytes } from "node:crypto";
+import { Client } from "pg";
+import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
+import { readApp } from "../../shared/apps.ts";
+import { type Database, sql } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { migrate } from "../../shared/schema/migrate.ts";
+import { createDatabase, dropDatabase } from "../support/postgres.ts";
+import { MEDIA } from "../support/site.ts";
+
+const OPTIONS = { dataDir: "", queryTimeout: null, connections: 1 };
+
+describe("an owner that is no superuser and may make no schema", () => {
+  const owner = `owner_${randomBytes(6).toString("hex")}`;
+  let url: string;
+  let admin: Client;
+  let database: Database;
+
+  beforeEach(async () => {
+    url = await createDatabase(inject("postgresUrl"), "owned");
+    admin = new Client({ connectionString: url });
+    await admin.connect();
+    await admin.query(`CREATE ROLE ${owner} LOGIN PASSWORD 'secret'; CREATE SCHEMA precast AUTHORIZATION ${owner}`);
+    const own = new URL(url);
+    [own.username, own.password] = [owner, "secret"];
+    database = await openDatabase({ ...OPTIONS, url: own.href });
+  });
+  afterEach(async () => {
+    await database.close();
+    await admin.query(`DROP OWNED BY ${owner} CASCADE; DROP ROLE ${owner}`);
+    await admin.end();
+    await dropDatabase(url);
+  });
+
+  const indexes = async () => {
+    const partly =
+      "SELECT count(*)::text FROM pg_indexes WHERE schemaname = 'precast' AND indexdef LIKE '%gin_trgm_ops%'";
+    return (await database.query(sql(partly)))[0]?.[0];
+  };
+
+  test("migrates the one that an administrator has made, and again with nothing to do", async () => {
+    expect((await migrate(database)).length).toBeGreaterThan(10);
+    expect(await migrate(database)).toEqual([]);
+  });
+
+  test("has the indexes for parts of words where the extension is within its reach", async () => {
+    await admin.query("CREATE SCHEMA extensions; CREATE EXTENSION pg_trgm SCHEMA extensions");
+    await admin.query(`GRANT USAGE ON SCHEMA extensions TO ${owner}`);
+    await migrate(database);
+    expect(await indexes()).toBe("2");
+  });
+
+  test("does without them where it is not", async () => {
+    await admin.query("CREATE SCHEMA extensions; CREATE EXTENSION pg_trgm SCHEMA extensions");
+    await migrate(database);
+    expect(await indexes()).toBe("0");
+  });
+});
+
+test("fields of one position stand in the order of their names' bytes, whatever the language of the database", async () => {
+  const url = await createDatabase(inject("postgresUrl"), "english", "LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'");
+  const database = await openDatabase({ ...OPTIONS, url });
+  await migrate(database);
+  const names = ["a_b", "a_c", "aa", "c1", "c_1"];
+  await database.execute(`INSERT INTO precast.apps (key) VALUES ('words');
+    INSERT INTO precast.content_types (app_id, slug) SELECT id, 'posts' FROM precast.apps;
+    INSERT INTO precast.fields (content_type_id, name, position, type)
+      SELECT id, field, 0, 'text' FROM precast.content_types, unnest('{${names}}'::text[]) AS field`);
+  const app = await readApp(database, "words", { mediaBaseUrl: MEDIA });
+  expect(app?.types[0]?.fields.map(({ name }) => name)).toEqual([...names].sort());
+  await database.close();
+  await dropDatabase(url);
+});
