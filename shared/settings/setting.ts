@@ -107,4 +107,12 @@ export const optionalName = (example: string) =>
 export const method = matching(/^[A-Z]+$/, "must be a method such as POST");
 export const header = matching(/^[\x20-\x7e]+$/, "must be the value of a header");
 
-export const postgresUrl = matching(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://");
+/** Without a name of a host, after `@` as well, the address is that of a socket. */
+export const postgresUrl = v.pipe(
+  matching(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://"),
+  v.check(
+    (url) => URL.canParse(url.replace("@/", "@localhost/")),
+    "must be an address such as postgres://user:password@host:5432/name; in a password / is written %2F, # %23, ? %3F, " +
+      "@ %40 and % %25",
+  ),
+);

@@ -236,6 +236,28 @@ describe("the configuration", () => {
   const BAD_URL = { DATABASE_URL: "mysql://x" };
   const BAD_URL_LINE = "DATABASE_URL must begin with postgres:// or postgresql://\n";
 
+  test("an address with a password that must be encoded is told so, and one that is a socket's is right", async () => {
+    const status = (url: string) => nowhere.spawn(process.execPath, [MAIN, "status", "--database-url", url], {});
+    for (const bad of [
+      "postgres://u:a/b@host/db",
+      "postgres://u:a#b@host/db",
+      "postgres://u:a?b@host/db",
+      "postgres://h:99999/db",
+    ]) {
+      const { code, stderr } = await status(bad);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/^--database-url must be an address .*%2F.*\n$/)]);
+      expect(stderr).not.toContain("a/b");
+    }
+    for (const good of [
+      "postgres:///db?host=/nowhere",
+      "postgres://u:a%2Fb@/db?host=/nowhere",
+      "postgres://%2Fnowhere/db",
+    ]) {
+      const { code, stderr } = await status(good);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("did not answer (connect ENOENT /nowhere/")]);
+    }
+  });
+
   // One run tells the problems of all options of a command.
   test.each(turnsOf(CHECKED))(
     "%s: a bad value is told of the flag or of the variable, and a flag goes before it",
