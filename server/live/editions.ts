@@ -1,6 +1,6 @@
 /**
- * Reads the edition of types: which state of their content the database has. One reading runs at a time for the same types. Who
- * asks meanwhile gets the next, for the one that runs may have seen what was true before he asked.
+ * Reads the edition of types: which state of their content the database has. One reading runs at a time for the same types, unless
+ * it takes long. Who asks meanwhile gets the next, for the one that runs may have seen what was true before he asked.
  */
 import type { Session } from "../../shared/database/database.ts";
 import type { Refusal } from "../../shared/refusal.ts";
@@ -42,7 +42,7 @@ export function openEditions({ ask, limit, instead }: EditionsOptions): Editions
     const line = lines.get(name) ?? { next: number, running: Promise.resolve(), open: 0 };
     lines.set(name, line);
     line.open++;
-    await line.running;
+    await orLate(line.running);
     line.next = ++last;
     const reading = read(Math.max(0, deadline - performance.now()));
     line.running = reading.catch(() => {});
@@ -59,6 +59,17 @@ export function openEditions({ ask, limit, instead }: EditionsOptions): Editions
       readInTurn(name, number, (left) => ask(controller, (session) => readEdition(session, appKey, slugs), left));
     return readings(`${name} ${number}`, null, gone, read, instead);
   };
+}
+
+/** Milliseconds after which the next begins beside one that runs still: its connection may be dead, and others wait. */
+const LATE = 500;
+
+async function orLate(running: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, LATE);
+  });
+  await Promise.race([running, late]).finally(() => clearTimeout(timer));
 }
 
 async function readEdition(
