@@ -3,7 +3,7 @@ import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import type { Ask } from "../load/source.ts";
-import { openSingleFlight } from "./single-flight.ts";
+import { openFreshFlight } from "./fresh-flight.ts";
 
 /** Null for a key that no app has. Throws a DatabaseFault, and the reason of the signal. */
 export type FindApp = (key: string, gone: AbortSignal) => Promise<App | null>;
@@ -16,7 +16,7 @@ export type AppsOptions = {
 const MAX_STRANGERS = 10_000;
 
 export function openApps({ ask, defaults }: AppsOptions): FindApp {
-  const readings = openSingleFlight<App | null>();
+  const readings = openFreshFlight<App | null>();
   /** Keys that no app had when the database was last asked. */
   const strangers = new Set<string>();
 

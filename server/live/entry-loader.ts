@@ -72,7 +72,7 @@ export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoade
     gone.throwIfAborted();
     const key = keyOf(plan);
     const batch = join(app, plan, key, left);
-    const answers = await flights(String(batch.number), null, gone, (controller) => run(controller, app, batch));
+    const answers = await flights.share(String(batch.number), null, gone, (controller) => run(controller, app, batch));
     return answers.get(key) as Answered | Refusal;
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Answers of the database that were given before. The database says whether what they were made of is still what it has, which
- * it knows without looking for it again.
+ * Answers of the database that were given before, or are being made for others. The database says whether what they were made of
+ * is still what it has, which it knows without looking for it again.
  */
 import type { Body } from "../../shared/answer.ts";
 import type { App } from "../../shared/catalog.ts";
@@ -24,7 +24,9 @@ export type Asking = {
   /** The same for the same plan of the same app. */
   readonly key: string;
   readonly readEdition: (slugs: readonly string[]) => Promise<Edition | Refusal>;
-  /** Answers from the database. Those who ask with the same edition, or all without one, may share an answer. */
+  /** What others wait for who have asked without an edition: it may be of before this request. Null where nobody does. */
+  readonly begun: () => Promise<Answered | Refusal> | null;
+  /** Answers from the database. Those who ask with the same edition may share an answer. */
   readonly answer: (edition?: Edition) => Promise<Answered | Refusal>;
 };
 
@@ -34,17 +36,21 @@ const OVERHEAD = 1_000;
 const CODINGS = 1.5;
 
 export async function answerKept(keeper: Keeper, asking: Asking): Promise<Body | Refusal> {
-  const { app, plan, key, readEdition, answer } = asking;
+  const { app, plan, key, readEdition, begun, answer } = asking;
   const slugs = typesIn(plan);
   const kept = slugs === null ? undefined : keeper.find(key);
-  const edition = slugs === null || kept === undefined ? undefined : await readEdition(slugs);
+  const made = kept?.app === app ? kept : await begun();
+  const edition = slugs === null || made === null ? undefined : await readEdition(slugs);
   if (isRefused(edition)) return edition;
-  if (kept !== undefined && kept.edition === edition && kept.app === app) return kept.body;
-  const answered = await answer(edition);
+  const answered = isOf(made, edition) ? made : await answer(edition);
   if (isRefused(answered)) return answered;
   const { body, edition: own } = answered;
-  if (own !== null) keeper.hold(key, { app, edition: own, body }, sizeOf(key, body));
+  if (answered !== kept && own !== null) keeper.hold(key, { app, edition: own, body }, sizeOf(key, body));
   return body;
+}
+
+function isOf(made: Answered | Refusal | null, edition: Edition | undefined): made is Answered {
+  return made !== null && !isRefused(made) && made.edition !== null && made.edition === edition;
 }
 
 function isRefused(found: Edition | undefined | Answered | Refusal): found is Refusal {

@@ -15,6 +15,7 @@ import { openApps } from "./apps.ts";
 import { type LiveState, openChoice } from "./choice.ts";
 import { type Edition, openEditions } from "./editions.ts";
 import { openEntryLoader } from "./entry-loader.ts";
+import { openFreshFlight } from "./fresh-flight.ts";
 import { answerKept, type Keeper } from "./kept.ts";
 import { keyOf } from "./key.ts";
 import { kindOf } from "./kind.ts";
@@ -45,6 +46,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
   );
   const findApp = openApps({ ask: (controller, run) => ask(controller, null, run), defaults: options });
   const answers = openSingleFlight<Answered | Refusal>();
+  const catalogs = openFreshFlight<Answered | Refusal>();
   const editions = openEditions({
     ask: (controller, run, left) => ask(controller, null, run, left),
     limit: queryTimeout,
@@ -96,11 +98,16 @@ export function openLive(database: Database, options: LiveOptions): Live {
     const instead = () => refuseAtOnce(kind);
     const work = (controller: AbortController) =>
       ask(controller, kind, (session) => answerLive(session, app, plan, slots), left());
-    const answer = async (edition?: Edition) =>
-      plan.kind === "entry"
-        ? (instead() ?? loadEntry(app, plan, left(), gone))
-        : answers(`${key} ${edition}`, app, gone, work, instead);
-    return answerKept(keeper, { app, plan, key, answer, readEdition: (slugs) => editions(app.key, slugs, gone) });
+    const nameOf = (edition?: Edition) => `${key} ${edition}`;
+    const begun = () => (plan.kind === "entry" ? null : answers.join(nameOf(), app, gone));
+    const answer = async (edition?: Edition) => {
+      if (plan.kind === "entry") return instead() ?? loadEntry(app, plan, left(), gone);
+      // It has no edition.
+      if (plan.kind === "catalog") return catalogs(key, app, gone, work, instead);
+      return answers.share(nameOf(edition), app, gone, work, instead);
+    };
+    const readEdition = (slugs: readonly string[]) => editions(app.key, slugs, gone);
+    return answerKept(keeper, { app, plan, key, begun, answer, readEdition });
   }
 
   const { state, answered, close } = sources;

@@ -6,13 +6,19 @@ import { isDeepStrictEqual } from "node:util";
  * controller when the last who wanted it has gone. `instead` gives what is answered where new work must not begin, and null
  * where it may. Throws the reason of the signal.
  */
-export type SingleFlight<T> = (
+export type Share<T> = (
   key: string,
   subject: unknown,
   signal: AbortSignal,
   work: (controller: AbortController) => Promise<T>,
   instead?: () => T | null,
 ) => Promise<T>;
+
+export type SingleFlight<T> = {
+  readonly share: Share<T>;
+  /** The result of what is in flight; null where nothing is. */
+  readonly join: (key: string, subject: unknown, signal: AbortSignal) => Promise<T> | null;
+};
 
 type Flight<T> = {
   readonly subject: unknown;
@@ -35,11 +41,16 @@ export function openSingleFlight<T>(): SingleFlight<T> {
     return flight;
   }
 
-  return async (key, subject, signal, work, instead = nothing) => {
+  const join: SingleFlight<T>["join"] = (key, subject, signal) => {
     signal.throwIfAborted();
     const flying = flights.get(key);
-    if (flying !== undefined && isJoinable(flying, subject)) return join(flying, signal);
-    return instead() ?? join(start(key, subject, work), signal);
+    return flying !== undefined && isJoinable(flying, subject) ? board(flying, signal) : null;
+  };
+
+  return {
+    share: async (key, subject, signal, work, instead = nothing) =>
+      join(key, subject, signal) ?? instead() ?? board(start(key, subject, work), signal),
+    join,
   };
 }
 
@@ -52,7 +63,7 @@ function nothing(): null {
   return null;
 }
 
-function join<T>(flight: Flight<T>, signal: AbortSignal): Promise<T> {
+function board<T>(flight: Flight<T>, signal: AbortSignal): Promise<T> {
   flight.sharers++;
   return new Promise((resolve, reject) => {
     const leave = () => {

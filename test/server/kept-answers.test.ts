@@ -83,13 +83,17 @@ describe.each<{ engine: Engine; runs: number }>([
 
 type Late = {
   readonly database: Database;
+  /** How many such queries it has had. */
+  readonly asked: (pattern: RegExp) => number;
   /** Holds back the next answer to such a query: a promise of its arrival, and what lets it go. */
   readonly hold: (pattern: RegExp) => readonly [arrived: Promise<void>, release: () => void];
 };
 
 function answersLate(database: Database): Late {
   let held: { readonly pattern: RegExp; readonly arrive: () => void; readonly gate: Promise<void> } | null = null;
+  const texts: string[] = [];
   const query: Database["query"] = async (asked, signal) => {
+    texts.push(asked.text);
     const rows = await database.query(asked, signal);
     const own = held;
     if (own === null || !own.pattern.test(asked.text)) return rows;
@@ -109,7 +113,8 @@ function answersLate(database: Database): Late {
     held = { pattern, arrive, gate };
     return [arrived, release];
   };
-  return { database: { ...database, query }, hold };
+  const asked = (pattern: RegExp) => texts.filter((text) => pattern.test(text)).length;
+  return { database: { ...database, query }, asked, hold };
 }
 
 describe("on postgres, case by case", () => {
@@ -239,15 +244,24 @@ describe("on postgres, case by case", () => {
     expect(await titles()).toContain("round 149");
   });
 
-  test.each([
-    ["edition", /mark/],
-    ["answer", /page\.data/],
-  ])("who has written is not given the %s that another asked for before", async (_, pattern) => {
+  const SEARCH = /page\.data/;
+
+  /** A door of its own, to a database whose answers can be held back. */
+  async function openLate(out = "out"): Promise<Late & Pick<Door, "get">> {
     const late = answersLate(store.database);
-    const slow = await openDoor({ ...store, database: late.database });
+    const slow = await openDoor({ ...store, database: late.database }, join(store.folder, out));
     onTestFinished(slow.close);
-    const ask = async () => (await slow.get(LIST, { appKey: "shop" })).json.data[0].title;
-    for (let time = 0; time < 2; time++) await ask();
+    return { ...late, get: (target) => slow.get(target, { appKey: "shop" }) };
+  }
+
+  test.each([
+    ["edition", 2, /mark/],
+    ["answer", 2, SEARCH],
+    ["first answer of all", 0, SEARCH],
+  ])("who has written is not given the %s that another asked for before", async (_, times, pattern) => {
+    const late = await openLate();
+    const ask = async () => (await late.get(LIST)).json.data[0].title;
+    for (let time = 0; time < times; time++) await ask();
     await run(`UPDATE precast.entries SET data = '{"title": "once"}' WHERE ${post(6)}`);
     const [arrived, release] = late.hold(pattern);
     const before = ask();
@@ -255,11 +269,46 @@ describe("on postgres, case by case", () => {
     await run(`UPDATE precast.entries SET data = '{"title": "twice"}' WHERE ${post(6)}`);
     const after = ask();
     // What is asked behind it is answered: it has reached the server.
-    await slow.get("/api/v1/_schemas", { appKey: "shop" });
+    await late.get("/api/v1/_schemas");
     release();
     expect(await after).toBe("twice");
     await before;
     expect(await ask()).toBe("twice");
+  });
+
+  test.each([
+    ["once", "", 1],
+    ["once more for those who have come after a change", newPost(7), 2],
+  ])("what a crowd asks for the first time is looked for %s", async (_, change, looks) => {
+    const late = await openLate();
+    const [arrived, release] = late.hold(SEARCH);
+    const first = late.get(LIST);
+    await arrived;
+    await run(change);
+    const others = Array.from({ length: 20 }, () => late.get(LIST));
+    await late.get("/api/v1/_schemas");
+    release();
+    for (const { status } of await Promise.all([first, ...others])) expect(status).toBe(200);
+    expect(late.asked(SEARCH)).toBe(looks);
+  });
+
+  const RENAME = "UPDATE precast.content_types SET name = 'Articles' WHERE slug = 'posts'";
+
+  test.each([
+    ["app", /FROM precast\.apps/, RENAME, '"Articles"', "/nowhere"],
+    // What is answered behind it has the app, and so has it.
+    ["catalog", /sum\(change\)/, newPost(7), '"entry_count":7', "/api/v1/nothing"],
+  ])("nor is he given the %s, where there is no tree", async (_, pattern, change, changed, behind) => {
+    const late = await openLate("none");
+    const [arrived, release] = late.hold(pattern);
+    const before = late.get("/api/v1/_schemas");
+    await arrived;
+    await run(change);
+    const after = late.get("/api/v1/_schemas");
+    expect((await late.get(behind)).status).toBe(404);
+    release();
+    expect((await after).text).toContain(changed);
+    expect((await before).text).not.toContain(changed);
   });
 
   test("statements that add up do not make the sum of others", async () => {
