@@ -9,6 +9,7 @@ import { overviewAnswers, typeAnswers } from "./answers/answers.ts";
 import { countTypeFiles } from "./answers/totals.ts";
 import type { Elsewhere } from "./elsewhere.ts";
 import type { BuildMode } from "./mode.ts";
+import { breathe } from "./stage/breath.ts";
 import { filesIn, isFolder } from "./stage/folder.ts";
 import { type Kept, openKept } from "./stage/kept.ts";
 import type { StagedApp } from "./stage/staged-app.ts";
@@ -74,7 +75,7 @@ async function planFull(
     for (const job of jobs) await job.run(staged, kept);
     const overview = overviewAnswers(app, counts);
     await staged.put(overview, compare, kept);
-    if (kept !== null) sweep(staged, out, app, "", kept);
+    if (kept !== null) await sweep(staged, out, app, "", kept);
     return counts;
   };
   return { files: sumFiles(jobs) + app.types.length + 1, pending: true, run };
@@ -110,7 +111,7 @@ async function planChanges(
     const totals = new Map(jobs.map(({ type, total }) => [type.slug, total]));
     const counts = new Map(app.types.map(({ slug }) => [slug, totals.get(slug) ?? state.counts[slug] ?? 0]));
     if (pending) await staged.put(overviewAnswers(app, counts), true);
-    for (const { slug } of gone) removeType(staged, out, app, slug);
+    for (const { slug } of gone) await removeType(staged, out, app, slug);
     return counts;
   };
   return { files: sumFiles(jobs) + (pending ? app.types.length + 1 : 0), pending, run };
@@ -129,7 +130,7 @@ async function planRenewal(
   const run = async (staged: StagedApp) => {
     const kept = compare ? openKept() : null;
     await job.run(staged, kept);
-    if (kept !== null) sweep(staged, out, app, type.slug, kept);
+    if (kept !== null) await sweep(staged, out, app, type.slug, kept);
   };
   return { ...job, run };
 }
@@ -169,14 +170,18 @@ function sumFiles(jobs: readonly Job[]): number {
 }
 
 /** Removes what no answer was put for; `below` is a folder of the app's, or all of it. */
-function sweep(staged: StagedApp, out: string, app: App, below: string, kept: Kept): void {
+async function sweep(staged: StagedApp, out: string, app: App, below: string, kept: Kept): Promise<void> {
   for (const file of filesIn(join(out, folderOf(app.key)), below)) {
     if (!kept.has(file)) removeFile(staged, out, app, file);
+    await breathe();
   }
 }
 
-function removeType(staged: StagedApp, out: string, app: App, slug: string): void {
-  for (const file of filesIn(join(out, folderOf(app.key)), slug)) removeFile(staged, out, app, file);
+async function removeType(staged: StagedApp, out: string, app: App, slug: string): Promise<void> {
+  for (const file of filesIn(join(out, folderOf(app.key)), slug)) {
+    removeFile(staged, out, app, file);
+    await breathe();
+  }
   removeFile(staged, out, app, `_schemas/${slug}.json`);
 }
 

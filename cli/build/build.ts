@@ -53,7 +53,7 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
     if (distrust !== null) putAsideCut(out);
     await recover(out, died);
     const reports = await stageOrRestage(database, options, distrust);
-    emptyTrash(out);
+    await emptyTrash(out);
     tellChanges(out);
     return reports;
   } finally {
@@ -156,5 +156,6 @@ async function buildApps(
   const known = new Set(all.map((app) => segment(app.key)));
   const strange = options.apps === null ? elsewhere.tops().filter((top) => !known.has(top)) : [];
   for (const top of strange) elsewhere.replace(top);
-  return [...endings, ...gone.map(({ key }) => removeApp(stage.openApp(key), out, key))];
+  for (const { key } of gone) endings.push(await removeApp(stage.openApp(key), out, key));
+  return endings;
 }

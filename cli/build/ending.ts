@@ -7,6 +7,7 @@ import { VERSION } from "../../shared/version.ts";
 import type { AppPlan } from "./app-build.ts";
 import type { BuildMode } from "./mode.ts";
 import type { Source } from "./source.ts";
+import { breathe } from "./stage/breath.ts";
 import { filesIn } from "./stage/folder.ts";
 import type { StagedApp } from "./stage/staged-app.ts";
 import { addressIn } from "./update/built.ts";
@@ -56,10 +57,11 @@ export function endApp(
 }
 
 /** An app that the tree has and the database has no more. */
-export function removeApp({ tally, keep, remove }: StagedApp, out: string, key: string): Ending {
+export async function removeApp({ tally, keep, remove }: StagedApp, out: string, key: string): Promise<Ending> {
   const folder = segment(key);
   for (const file of filesIn(join(out, folder))) {
     remove(`${folder}/${file}`, file.startsWith("v1/") ? addressIn(join(out, folder, "v1"), file.slice(3)) : null);
+    await breathe();
   }
   keep(null);
   const reason = "the database has no such app any more";

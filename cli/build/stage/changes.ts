@@ -6,6 +6,7 @@ import { appendFileSync, closeSync, existsSync, openSync, readSync, rmSync, writ
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { CHANGES_FILE } from "../../../shared/state.ts";
+import { breathe } from "./breath.ts";
 
 const FORMAT = 1;
 
@@ -25,7 +26,7 @@ export type Change = {
 export type ChangesWriter = {
   readonly add: (change: Change) => void;
   /** Ends the file: what is gone comes last. */
-  readonly close: () => void;
+  readonly close: () => Promise<void>;
 };
 
 /** `carried` is a list of changes that nobody was told of yet; there may be none. */
@@ -45,19 +46,20 @@ export function openChanges(folder: string, builtAt: string, carried: string): C
     (change.change === "gone" ? gone : present).add(JSON.stringify(change));
   };
   for (const change of carriedChanges(carried)) add(change);
-  const close = () => {
+  const close = async () => {
     present.flush();
     gone.flush();
-    if (counts.gone > 0) appendFile(file, goneFile, counts.added + counts.changed === 0);
+    if (counts.gone > 0) await appendFile(file, goneFile, counts.added + counts.changed === 0);
     appendFileSync(file, `\n],"tags":${JSON.stringify([...tags].sort())},${JSON.stringify(counts).slice(1)}\n`);
     rmSync(goneFile, { force: true });
   };
   return { add, close };
 }
 
-/** The changes that a build made itself, but for those below folders that `skip` names. */
-export function* ownChanges(folder: string, skip: ReadonlySet<string>): Generator<Change> {
+/** The changes that a build made itself, but for those below folders that `skip` names. Between two of them others have their turn. */
+export async function* ownChanges(folder: string, skip: ReadonlySet<string>): AsyncGenerator<Change> {
   for (const line of linesOf(join(folder, CHANGES_FILE))) {
+    await breathe();
     if (line.startsWith('{"change":') && !(skip.size > 0 && skip.has(topOf(line)))) yield parseLine(line);
   }
 }
@@ -138,9 +140,12 @@ function openLines(file: string) {
 }
 
 /** Appends a part to an array, whose first lines it may be. */
-function appendFile(file: string, part: string, first: boolean): void {
+async function appendFile(file: string, part: string, first: boolean): Promise<void> {
   if (!first) appendFileSync(file, ",");
-  for (const chunk of chunksOf(part)) appendFileSync(file, chunk);
+  for (const chunk of chunksOf(part)) {
+    appendFileSync(file, chunk);
+    await breathe();
+  }
 }
 
 function* chunksOf(file: string): Generator<Buffer> {

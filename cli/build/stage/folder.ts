@@ -11,6 +11,7 @@ import {
   utimesSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { breathe } from "./breath.ts";
 
 /** The bytes of a file; null where there is none. */
 export function readOrNull(file: string): Buffer | null {
@@ -105,6 +106,24 @@ export function removeFrom(root: string, path: string): void {
       if (codeOf(error) !== "ENOENT") return;
     }
   }
+}
+
+/** Removes a folder with all that is in it, if it is there. */
+export async function removeAll(folder: string): Promise<void> {
+  if (!isFolder(folder)) return;
+  const entries = opendirSync(folder);
+  try {
+    for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) await removeAll(path);
+      else rmSync(path, { force: true });
+      await breathe();
+    }
+  } finally {
+    entries.closeSync();
+  }
+  // Of a folder that shrinks meanwhile, not every file system tells all.
+  rmSync(folder, { recursive: true, force: true });
 }
 
 /** Removes what holds no file: folders below, and then this one. False where it stays. */

@@ -5,8 +5,9 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { CHANGES_FILE, STATE_FOLDER } from "../../../shared/state.ts";
+import { breathe } from "./breath.ts";
 import { type Change, ownChanges } from "./changes.ts";
-import { exists, isFolder, moveInto, removeFrom } from "./folder.ts";
+import { exists, isFolder, moveInto, removeAll, removeFrom } from "./folder.ts";
 import { openReplaced, putAside } from "./trash.ts";
 
 /** Where a build writes, and what that is called once it is complete; relative to the tree. */
@@ -54,14 +55,14 @@ export function tellChanges(out: string): void {
 export async function publish(out: string): Promise<void> {
   const ready = join(out, READY);
   const replaced = openReplaced(out);
-  const moved = moveFolders(join(ready, STAGED_TREE), out);
+  const moved = await moveFolders(join(ready, STAGED_TREE), out);
   const made = new Set<string>();
   const present = new Set<(typeof STEPS)[number]>();
-  for (const change of ownChanges(ready, moved)) present.add(stepOf(change));
+  for await (const change of ownChanges(ready, moved)) present.add(stepOf(change));
   for (const step of STEPS) {
-    if (step === "state") moveStates(ready, out);
+    if (step === "state") await moveStates(ready, out);
     if (present.has(step)) {
-      for (const change of ownChanges(ready, moved)) {
+      for await (const change of ownChanges(ready, moved)) {
         if (stepOf(change) !== step) continue;
         if (change.change === "gone") removeFrom(out, change.file);
         else {
@@ -74,7 +75,7 @@ export async function publish(out: string): Promise<void> {
   }
   await replaced.settle();
   renameSync(join(ready, CHANGES_FILE), join(out, CARRIED));
-  rmSync(ready, { recursive: true, force: true });
+  await removeAll(ready);
 }
 
 /**
@@ -106,9 +107,10 @@ function stepOf({ change, type, file }: Change): (typeof STEPS)[number] {
 }
 
 /** Folders of apps and types that the tree lacks are moved whole. Gives the apps' that were. */
-function moveFolders(staged: string, out: string): ReadonlySet<string> {
+async function moveFolders(staged: string, out: string): Promise<ReadonlySet<string>> {
   const moved = new Set<string>();
   for (const app of foldersIn(staged)) {
+    await breathe();
     for (const version of foldersIn(join(staged, app))) {
       const [from, to] = [join(staged, app, version), join(out, app, version)];
       if (moveWhole(from, to)) moved.add(`${app}/${version}`);
@@ -133,12 +135,13 @@ function foldersIn(folder: string): string[] {
 }
 
 /** The server reads the state to know an app's types: it comes after the files it speaks of and before they go. */
-function moveStates(ready: string, out: string): void {
+async function moveStates(ready: string, out: string): Promise<void> {
   const folder = join(ready, STAGED_STATES);
   if (!exists(folder)) return;
   for (const name of readdirSync(folder)) {
     const [from, to] = [join(folder, name), join(out, STATE_FOLDER, basename(name))];
     if (statSync(from).size > 0) renameSync(from, to);
     else rmSync(to, { force: true });
+    await breathe();
   }
 }

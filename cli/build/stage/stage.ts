@@ -2,10 +2,11 @@
  * Takes the answers of a build and puts those that differ from the tree on a stage beside it. Nothing of the tree is
  * touched before all are there: a build that fails leaves the tree as it was.
  */
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { segment } from "../../../shared/address.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
+import { removeAll } from "./folder.ts";
 import { openLoad } from "./load.ts";
 import { CARRIED, commitStage, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
 import { type Board, openStagedApp, type Put, type StagedApp } from "./staged-app.ts";
@@ -89,13 +90,13 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
   };
   const commit = async () => {
     if (changes === null) return;
-    changes.close();
+    await changes.close();
     commitStage(out);
     await publish(out);
   };
   const close = async () => {
     await writers.close();
-    if (!dryRun) rmSync(folder, { recursive: true, force: true });
+    if (!dryRun) await removeAll(folder);
   };
   return {
     openApp: (key) => openStagedApp(key, { out, write, tell, keep, skip }),

@@ -3,10 +3,11 @@
  * been deleted, and slow to rename where each new file frees the blocks of an old one.
  */
 import { randomUUID } from "node:crypto";
-import { linkSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { linkSync, mkdirSync, renameSync } from "node:fs";
 import { unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { STATE_FOLDER } from "../../../shared/state.ts";
+import { removeAll } from "./folder.ts";
 
 const TRASH = `${STATE_FOLDER}/trash`;
 
@@ -69,6 +70,6 @@ function freshFolder(out: string): string {
   return folder;
 }
 
-export function emptyTrash(out: string): void {
-  rmSync(join(out, TRASH), { recursive: true, force: true });
+export function emptyTrash(out: string): Promise<void> {
+  return removeAll(join(out, TRASH));
 }
