@@ -19,26 +19,33 @@ export type Bundle = {
   readonly filled: ReadonlySet<string>;
 };
 
+const APP = "app.json";
 const TYPES = { folder: "content_types", ending: ".json" };
 const ENTRIES = { folder: "entries", ending: ".ndjson" };
+const PARTS = [APP, TYPES.folder, ENTRIES.folder];
+
+const NOT_TO_PRUNE =
+  "is missing; with --prune that would delete all types and entries of the app: make an empty folder if that is meant";
 
 const BATCH_LINES = 1_000;
 const BATCH_LENGTH = 1_000_000;
 
-/** Reads all but the entries. Throws when there is no such folder. */
-export async function readBundle(folder: string, problems: Problems): Promise<Bundle> {
+/** Reads all but the entries. `prune` says that what the bundle lacks is deleted. Throws when there is no such folder. */
+export async function readBundle(folder: string, prune: boolean, problems: Problems): Promise<Bundle> {
   if (!(await isFolder(folder)))
-    throw new Error(`There is no folder ${folder}. Name the folder of a bundle, which holds app.json.`);
-  const app = await readDefinition(folder, "app.json", readApp, problems);
+    throw new Error(`There is no folder ${folder}. Name the folder of a bundle, which holds ${APP}.`);
+  refuseMisspelt((await listFolder(folder, ".", problems)) ?? [], problems);
+  const app = await readDefinition(folder, APP, readApp, problems);
   const slugs = await namesIn(folder, TYPES, problems);
+  if (prune && slugs === null) addProblem(problems, TYPES.folder, null, NOT_TO_PRUNE);
   const types: BundleType[] = [];
-  for (const slug of slugs) {
+  for (const slug of slugs ?? []) {
     const type = await readDefinition(folder, fileOf(TYPES, slug), (text) => readType(text, slug), problems);
     if (type !== null) types.push(type);
   }
-  const filled = new Set(await namesIn(folder, ENTRIES, problems));
+  const filled = new Set((await namesIn(folder, ENTRIES, problems)) ?? []);
   for (const slug of filled) {
-    if (slugs.includes(slug)) continue;
+    if (slugs?.includes(slug)) continue;
     addProblem(
       problems,
       fileOf(ENTRIES, slug),
@@ -115,20 +122,45 @@ async function* linesOf(folder: string, file: string, problems: Problems): Async
   }
 }
 
+/** What else lies in a bundle's folder is nobody's business, but a part of it by another name would be left out in silence. */
+function refuseMisspelt(names: readonly string[], problems: Problems): void {
+  for (const name of names) {
+    const meant = PARTS.find((part) => folded(part) === folded(name));
+    if (meant === undefined || meant === name) continue;
+    addProblem(problems, name, null, `is no part of a bundle; did you mean ${meant}?`);
+  }
+}
+
+/** A name without what is easily confused: case, what stands between words, and the plural. */
+function folded(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[-_ ]/g, "")
+    .replace(/ies(?=\.|$)/, "y")
+    .replace(/s(?=\.|$)/, "");
+}
+
 /**
- * The files of a folder by their names without the ending, in byte order. The folder may be missing; a file of another kind
- * is a problem, for it would be left out in silence. Hidden files belong to the operating system.
+ * The files of a folder by their names without the ending, null when there is no such folder. A file of another kind is a
+ * problem, for it would be left out in silence.
  */
-async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): Promise<string[]> {
-  const files = await readdir(join(folder, kind.folder)).catch((error: unknown) => {
-    if (codeOf(error) !== "ENOENT") addProblem(problems, kind.folder, null, unreadable(error));
-    return [];
-  });
-  const visible = files.filter((file) => !file.startsWith(".")).sort();
-  for (const file of visible.filter((one) => !one.endsWith(kind.ending))) {
+async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): Promise<string[] | null> {
+  const files = await listFolder(folder, kind.folder, problems);
+  if (files === null) return null;
+  for (const file of files.filter((one) => !one.endsWith(kind.ending))) {
     addProblem(problems, `${kind.folder}/${file}`, null, `must be named <slug of a content type>${kind.ending}`);
   }
-  return visible.filter((file) => file.endsWith(kind.ending)).map((file) => file.slice(0, -kind.ending.length));
+  return files.filter((file) => file.endsWith(kind.ending)).map((file) => file.slice(0, -kind.ending.length));
+}
+
+/** What lies in a folder, in byte order; null when it is missing. Hidden files belong to the operating system. */
+async function listFolder(folder: string, place: string, problems: Problems): Promise<string[] | null> {
+  const names = await readdir(join(folder, place)).catch((error: unknown) => {
+    if (codeOf(error) === "ENOENT") return null;
+    addProblem(problems, place, null, unreadable(error));
+    return [];
+  });
+  return names === null ? null : names.filter((name) => !name.startsWith(".")).sort();
 }
 
 function fileOf({ folder, ending }: typeof TYPES, slug: string): string {

@@ -36,7 +36,7 @@ const NOTHING_PRUNED: Pruned = { types: NO_CHANGES, fields: NO_CHANGES, entries:
 
 /** Throws ImportProblems when the bundle is not as it must be; then nothing of it is imported. */
 export async function importBundle(database: Database, folder: string, options: ImportOptions): Promise<ImportReport> {
-  const checked = await check(folder);
+  const checked = await check(folder, options.prune);
   const intake = openIntake(database);
   const report = await database
     .transaction("write", async (session) => {
@@ -63,9 +63,9 @@ function writtenIn({ entries }: ImportReport): number {
 /** A bundle without a problem, with the number of its entries. */
 type Checked = { readonly bundle: Bundle; readonly app: BundleApp; readonly total: number };
 
-async function check(folder: string): Promise<Checked> {
+async function check(folder: string, prune: boolean): Promise<Checked> {
   const problems = noProblems();
-  const bundle = await readBundle(folder, problems);
+  const bundle = await readBundle(folder, prune, problems);
   let total = 0;
   for (const type of bundle.types) {
     for await (const batch of readEntries(bundle, type, new Map(), problems)) {

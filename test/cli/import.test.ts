@@ -48,6 +48,9 @@ const DATA = {
   extra: { any: [1, null, "x"] },
 };
 
+/** Hidden files are no part of a bundle: the folder is as good as empty. */
+const WITHOUT_TYPES = { "app.json": JSON.stringify(APP), "content_types/.gitkeep": "" };
+
 const DRAFT = { status: "draft", published_at: undefined, data: { title: "A draft" } };
 
 const refusedValue = (name: string, value: unknown, expected: string): [string, () => Files, string] => [
@@ -171,6 +174,26 @@ const REFUSED: [string, () => Files, string][] = [
     "a type with another ending",
     { "content_types/tags.yaml": "" },
     "content_types/tags.yaml: must be named",
+  ),
+  refusedFile(
+    "entries in a folder of another name",
+    { "entries/posts.ndjson": null, "entry/posts.ndjson": entry() },
+    "entry: is no part of a bundle; did you mean entries?",
+  ),
+  refusedFile(
+    "entries in a folder in upper case",
+    { "entries/posts.ndjson": null, "Entries/posts.ndjson": entry() },
+    "Entries: is no part of a bundle; did you mean entries?",
+  ),
+  refusedFile(
+    "types in a folder with a dash",
+    { "content_types/posts.json": null, "entries/posts.ndjson": null, "content-types/posts.json": typeFile() },
+    "content-types: is no part of a bundle; did you mean content_types?",
+  ),
+  refusedFile(
+    "an app of another name",
+    { "Apps.json": "{}" },
+    "Apps.json: is no part of a bundle; did you mean app.json?",
   ),
   refusedFile("a folder that is no bundle", { "app.json": null }, "app.json: is missing"),
   refusedFile(
@@ -458,13 +481,29 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(report.entries).toEqual({ created: 0, updated: 0, unchanged: 0, deleted: 2 });
   });
 
+  test("prunes all types where their folder is there and empty, and none where it is missing", async () => {
+    await run(bundle());
+    const full = await snapshot();
+    expect(await refusal({ "app.json": JSON.stringify(APP) }, { prune: true })).toEqual([
+      "content_types: is missing; with --prune that would delete all types and entries of the app: make an empty folder if that is meant",
+    ]);
+    expect(await snapshot()).toEqual(full);
+    const { types, entries } = await run(WITHOUT_TYPES, { prune: true });
+    expect([types.deleted, entries.deleted]).toEqual([1, 2]);
+  });
+
+  test("lets anything else lie beside the parts of a bundle", async () => {
+    const others = { "README.md": "", ".git/config": "", "media/a.png": "", "types/posts.json": "{" };
+    expect((await run({ ...bundle(), ...others })).entries.created).toBe(2);
+  });
+
   test("a dry run reports the same and leaves no trace", async () => {
     const empty = await snapshot();
     const planned = await run(bundle(), { dryRun: true });
     expect(await snapshot()).toEqual(empty);
     expect(await run(bundle())).toEqual(planned);
     const full = await snapshot();
-    const pruned = await run({ "app.json": JSON.stringify(APP) }, { prune: true, dryRun: true });
+    const pruned = await run(WITHOUT_TYPES, { prune: true, dryRun: true });
     expect([pruned.types.deleted, pruned.fields.deleted, pruned.entries.deleted]).toEqual([1, 11, 2]);
     expect(await snapshot()).toEqual(full);
   });
