@@ -74,12 +74,12 @@ export function isTimestamp(name: string): name is Timestamp {
 }
 
 /** May a type declare this field filterable? */
-export function canFilter(field: Field): boolean {
+export function canFilter(field: Pick<Field, "type">): boolean {
   return !OPAQUE_TYPES.includes(field.type);
 }
 
 /** May a type declare this field sortable? */
-export function canSort(field: Field): boolean {
+export function canSort(field: Pick<Field, "type" | "multiple">): boolean {
   return canFilter(field) && field.type !== "relation" && !field.multiple;
 }
 

@@ -1,22 +1,8 @@
-/** `app.json` and the files of content types: their shape, and the rules of contract.md section 2. */
+/** `app.json` and the files of content types: what they define, and the shape that they must have. */
 import * as v from "valibot";
-import {
-  APP_KEY,
-  type ContentType,
-  canFilter,
-  canSort,
-  FIELD_NAME,
-  FIELD_TYPES,
-  type Field,
-  isTimestamp,
-  MAX_PER_PAGE,
-  MULTIPLE_TYPES,
-  RESERVED_NAMES,
-  SEARCHABLE_TYPES,
-  TIMESTAMPS,
-  TYPE_SLUG,
-} from "../../shared/catalog.ts";
+import { APP_KEY, type ContentType, FIELD_NAME, FIELD_TYPES, MAX_PER_PAGE, TYPE_SLUG } from "../../shared/catalog.ts";
 import { quote } from "./problem.ts";
+import { ruleFaults } from "./rules.ts";
 import { unstorableIn } from "./text.ts";
 
 /** An app as its bundle describes it. `media_base_url` is null where the server's setting is used. */
@@ -31,10 +17,6 @@ const text = v.string("a string");
 const flag = v.boolean("true or false");
 const names = v.array(v.string("the name of a field"), "an array of field names");
 const slug = matching(TYPE_SLUG, "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit");
-
-const OWN = "the fields of this type";
-const FILTERABLE = `${OWN} but rich_text and json, and ${TIMESTAMPS.join(", ")}`;
-const SORTABLE = `${OWN} but rich_text, json, relation and multiple ones, and ${TIMESTAMPS.join(", ")}`;
 
 const APP = {
   key: matching(APP_KEY, "1 to 128 of A-Z, a-z, 0-9, - and _, beginning with a letter or digit"),
@@ -76,19 +58,20 @@ export function readApp(json: string): Definition<BundleApp> {
 
 /** `name` is what the file is called: `posts` for `content_types/posts.json`. */
 export function readType(json: string, name: string): Definition<BundleType> {
-  const type = define(json, typeShape, (value) => [...othersIn(value, TYPE), ...othersInFields(value)]);
-  if ("faults" in type) return type;
-  const faults = typeFaults(type.value, name);
-  return faults.length > 0 ? { faults } : type;
+  return define(json, typeShape, (value) => [
+    ...othersIn(value, TYPE),
+    ...othersInFields(value),
+    ...ruleFaults(value, name),
+  ]);
 }
 
 type Entries = Readonly<Record<string, v.GenericSchema>>;
 
-/** `others` tells of keys that nobody knows. */
+/** `more` tells what is wrong beside the shape. */
 function define<T>(
   json: string,
   shape: v.GenericSchema<unknown, T>,
-  others: (value: unknown) => string[],
+  more: (value: unknown) => string[],
 ): Definition<T> {
   let value: unknown;
   try {
@@ -97,9 +80,12 @@ function define<T>(
     return { faults: [`is not valid JSON: ${(error as Error).message}`] };
   }
   const parsed = v.safeParse(shape, value);
-  const faults = [...unstorableIn(json).map(({ fault }) => fault), ...others(value)];
-  if (!parsed.success) return { faults: [...faults, ...parsed.issues.map(shapeFault)] };
-  return faults.length > 0 ? { faults } : { value: parsed.output };
+  const faults = [
+    ...unstorableIn(json).map(({ fault }) => fault),
+    ...(parsed.issues ?? []).map(shapeFault),
+    ...more(value),
+  ];
+  return parsed.success && faults.length === 0 ? { value: parsed.output } : { faults };
 }
 
 function shaped<const T extends Entries>(
@@ -164,65 +150,4 @@ function placeOf(path: readonly { readonly key: unknown }[]): string {
 
 function isWebAddress(address: string): boolean {
   return /^https?:\/\/[^/\s?#][^\s?#]*$/.test(address) && URL.canParse(address);
-}
-
-function typeFaults(type: BundleType, name: string): string[] {
-  const expected =
-    type.slug === name ? [] : [`"slug" must be ${quote(name)} as the file is named, not ${quote(type.slug)}`];
-  return [...expected, ...type.fields.flatMap((field, index) => fieldFaults(field, index, type)), ...listFaults(type)];
-}
-
-function fieldFaults(field: Field, index: number, type: BundleType): string[] {
-  const { name, searchable, multiple, target } = field;
-  const faults: string[] = [];
-  const refuse = (wrong: boolean, fault: string) => {
-    if (wrong) faults.push(`field ${quote(name)} ${fault}`);
-  };
-  refuse(RESERVED_NAMES.includes(name), `must have another name: ${RESERVED_NAMES.join(", ")} are reserved`);
-  refuse(type.fields.findIndex((other) => other.name === name) < index, "is there twice");
-  const media = type.fields.find((other) => other.type === "media" && name === `${other.name}_url`);
-  refuse(media !== undefined, `must have another name: it is the address of the media field ${quote(media?.name)}`);
-  refuse(
-    searchable && !SEARCHABLE_TYPES.includes(field.type),
-    `must not be searchable: only ${SEARCHABLE_TYPES.join(", ")} can be`,
-  );
-  refuse(
-    multiple && !MULTIPLE_TYPES.includes(field.type),
-    `must not be multiple: only ${MULTIPLE_TYPES.join(", ")} can be`,
-  );
-  refuse(
-    field.type === "relation" && target === null,
-    'must have a "target": the slug of the content type that it relates to',
-  );
-  refuse(field.type !== "relation" && target !== null, 'must have no "target": only a relation has one');
-  return faults;
-}
-
-function listFaults(type: BundleType): string[] {
-  const fieldOf = (name: string) => type.fields.find((field) => field.name === name);
-  const meets = (rule: (field: Field) => boolean) => (name: string) => {
-    const field = fieldOf(name);
-    return isTimestamp(name) || (field !== undefined && rule(field));
-  };
-  const sort = type.default_sort;
-  return [
-    ...namesFaults("filterable_fields", type.filterable_fields, meets(canFilter), FILTERABLE),
-    ...namesFaults("sortable_fields", type.sortable_fields, meets(canSort), SORTABLE),
-    ...namesFaults("summary_fields", type.summary_fields ?? [], (name) => fieldOf(name) !== undefined, OWN),
-    ...(sort === null || meets(canSort)(sort.replace(/^-/, ""))
-      ? []
-      : [`"default_sort" must be one of ${SORTABLE}, with or without a - before it, not ${quote(sort)}`]),
-  ];
-}
-
-function namesFaults(
-  key: string,
-  names: readonly string[],
-  allows: (name: string) => boolean,
-  expected: string,
-): string[] {
-  return names.flatMap((name, index) => [
-    ...(names.indexOf(name) < index ? [`"${key}" holds ${quote(name)} twice`] : []),
-    ...(allows(name) ? [] : [`"${key}" must not hold ${quote(name)}: it can hold ${expected}`]),
-  ]);
 }

@@ -663,6 +663,55 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(await rows("SELECT key FROM precast.apps")).toEqual([]);
   });
 
+  test("an unknown key, a wrong shape and the rules of a type are told at once", async () => {
+    const fields = [
+      field("price", "number", { searchable: true, unit: "EUR" }),
+      field("sold", "boolean", { multiple: true }),
+      field("photo", "media", { target: "posts" }),
+      field("author_id", "relation"),
+      field("body", "rich_text", { label: 7 }),
+    ];
+    const type = { fields, colour: "red", per_page: 0, filterable_fields: ["sold", "nope"], sortable_fields: ["body"] };
+    expect(await refusal(bundle({ type, entries: [] }))).toEqual([
+      'content_types/posts.json: "per_page" must be a whole number from 1 to 100, not 0',
+      'content_types/posts.json: "fields[4].label" must be a string, not 7',
+      expect.stringContaining('content_types/posts.json: has an unknown key "colour"; the keys are'),
+      expect.stringContaining('content_types/posts.json: "fields[0]" has an unknown key "unit"; the keys are'),
+      'content_types/posts.json: field "price" must not be searchable: only text, rich_text, select can be',
+      'content_types/posts.json: field "sold" must not be multiple: only select, media, relation, text can be',
+      'content_types/posts.json: field "photo" must have no "target": only a relation has one',
+      'content_types/posts.json: field "author_id" must have a "target": the slug of the content type that it relates to',
+      expect.stringContaining('content_types/posts.json: "filterable_fields" must not hold "nope"'),
+      expect.stringContaining('content_types/posts.json: "sortable_fields" must not hold "body"'),
+    ]);
+  });
+
+  test("nothing follows in the lists of a type from a field that is refused", async () => {
+    const fields = [
+      field("Title", "text"),
+      field("colour", "txet"),
+      field("tags", "select", { multiple: "yes" }),
+      { ...field("size", "number"), name: null },
+    ];
+    const lists = ["Title", "colour", "tags", "size"];
+    const type = {
+      fields,
+      filterable_fields: lists,
+      sortable_fields: lists,
+      summary_fields: lists,
+      default_sort: "-size",
+    };
+    expect(await refusal(bundle({ type, entries: [] }))).toEqual([
+      expect.stringContaining('"fields[0].name" must be 1 to 63 of a-z, 0-9 and _'),
+      expect.stringContaining('"fields[1].type" must be one of text, rich_text'),
+      expect.stringContaining('"fields[2].multiple" must be true or false, not "yes"'),
+      expect.stringContaining('"fields[3].name" must be 1 to 63 of a-z, 0-9 and _'),
+    ]);
+    expect(await refusal(bundle({ type: { ...type, fields: {} }, entries: [] }))).toEqual([
+      'content_types/posts.json: "fields" must be an array of fields, not an object',
+    ]);
+  });
+
   test("names all problems of a bundle at once", async () => {
     const files = bundle({ type: { per_page: 0, icon: 7 }, entries: ["{"] });
     const tags = {

@@ -1,0 +1,129 @@
+/**
+ * The rules of contract.md section 2 on the file of a content type, each as far as what it needs can be read: that a shape
+ * is wrong is told by `definition.ts`, and nothing follows from it here.
+ */
+import {
+  canFilter,
+  canSort,
+  FIELD_TYPES,
+  type Field,
+  type FieldType,
+  isTimestamp,
+  MULTIPLE_TYPES,
+  RESERVED_NAMES,
+  SEARCHABLE_TYPES,
+  TIMESTAMPS,
+  TYPE_SLUG,
+} from "../../shared/catalog.ts";
+import { quote } from "./problem.ts";
+
+/** A field as far as it can be read. A name or a type that cannot is null; a name that breaks its rule is still a name. */
+type FieldDraft = Pick<Field, "searchable" | "multiple"> & {
+  readonly name: string | null;
+  readonly type: FieldType | null;
+  readonly hasTarget: boolean;
+};
+
+type Json = Readonly<Record<string, unknown>>;
+
+const OWN = "the fields of this type";
+const FILTERABLE = `${OWN} but rich_text and json, and ${TIMESTAMPS.join(", ")}`;
+const SORTABLE = `${OWN} but rich_text, json, relation and multiple ones, and ${TIMESTAMPS.join(", ")}`;
+
+/** `name` is what the file is called: `posts` for `content_types/posts.json`. */
+export function ruleFaults(value: unknown, name: string): string[] {
+  const type = keysOf(value);
+  const fields = listOf(type.fields).map(draftOf);
+  return [
+    ...slugFaults(type.slug, name),
+    ...fields.flatMap((field, index) => fieldFaults(field, index, fields)),
+    ...listFaults(type, fields),
+  ];
+}
+
+function draftOf(value: unknown): FieldDraft {
+  const { name, type, searchable, multiple, target } = keysOf(value);
+  return {
+    name: typeof name === "string" ? name : null,
+    type: FIELD_TYPES.find((one) => one === type) ?? null,
+    searchable: searchable === true,
+    multiple: multiple === true,
+    hasTarget: (target ?? null) !== null,
+  };
+}
+
+function slugFaults(slug: unknown, name: string): string[] {
+  if (typeof slug !== "string" || !TYPE_SLUG.test(slug) || slug === name) return [];
+  return [`"slug" must be ${quote(name)} as the file is named, not ${quote(slug)}`];
+}
+
+function fieldFaults(field: FieldDraft, index: number, fields: readonly FieldDraft[]): string[] {
+  const subject = field.name === null ? quote(`fields[${index}]`) : `field ${quote(field.name)}`;
+  return [...nameFaults(field, index, fields), ...kindFaults(field)].map((fault) => `${subject} ${fault}`);
+}
+
+function nameFaults({ name }: FieldDraft, index: number, fields: readonly FieldDraft[]): string[] {
+  if (name === null) return [];
+  const media = fields.find((other) => other.type === "media" && other.name !== null && name === `${other.name}_url`);
+  return broken([
+    [RESERVED_NAMES.includes(name), `must have another name: ${RESERVED_NAMES.join(", ")} are reserved`],
+    [fields.findIndex((other) => other.name === name) < index, "is there twice"],
+    [media !== undefined, `must have another name: it is the address of the media field ${quote(media?.name)}`],
+  ]);
+}
+
+function kindFaults({ type, searchable, multiple, hasTarget }: FieldDraft): string[] {
+  if (type === null) return [];
+  const isRelation = type === "relation";
+  return broken([
+    [
+      searchable && !SEARCHABLE_TYPES.includes(type),
+      `must not be searchable: only ${SEARCHABLE_TYPES.join(", ")} can be`,
+    ],
+    [multiple && !MULTIPLE_TYPES.includes(type), `must not be multiple: only ${MULTIPLE_TYPES.join(", ")} can be`],
+    [isRelation && !hasTarget, 'must have a "target": the slug of the content type that it relates to'],
+    [!isRelation && hasTarget, 'must have no "target": only a relation has one'],
+  ]);
+}
+
+function broken(rules: readonly (readonly [isBroken: boolean, fault: string])[]): string[] {
+  return rules.filter(([isBroken]) => isBroken).map(([, fault]) => fault);
+}
+
+function listFaults(type: Json, fields: readonly FieldDraft[]): string[] {
+  // One whose name cannot be read can be any that a list names.
+  const areKnown = Array.isArray(type.fields) && fields.every(({ name }) => name !== null);
+  const isOwn = (name: string, rule: (field: Pick<Field, "type" | "multiple">) => boolean) => {
+    const field = fields.find((one) => one.name === name);
+    if (field === undefined) return !areKnown;
+    return field.type === null || rule({ type: field.type, multiple: field.multiple });
+  };
+  const filters = (name: string) => isTimestamp(name) || isOwn(name, canFilter);
+  const sorts = (name: string) => isTimestamp(name) || isOwn(name, canSort);
+  const sort = type.default_sort;
+  return [
+    ...namesFaults("filterable_fields", type, filters, FILTERABLE),
+    ...namesFaults("sortable_fields", type, sorts, SORTABLE),
+    ...namesFaults("summary_fields", type, (name) => isOwn(name, () => true), OWN),
+    ...(typeof sort !== "string" || sorts(sort.replace(/^-/, ""))
+      ? []
+      : [`"default_sort" must be one of ${SORTABLE}, with or without a - before it, not ${quote(sort)}`]),
+  ];
+}
+
+function namesFaults(key: string, type: Json, allows: (name: string) => boolean, expected: string): string[] {
+  const names = listOf(type[key]).filter((name) => typeof name === "string");
+  return names.flatMap((name, index) => [
+    ...(names.indexOf(name) < index ? [`"${key}" holds ${quote(name)} twice`] : []),
+    ...(allows(name) ? [] : [`"${key}" must not hold ${quote(name)}: it can hold ${expected}`]),
+  ]);
+}
+
+/** Of what is no object: none. */
+function keysOf(value: unknown): Json {
+  return Object(value) as Json;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
