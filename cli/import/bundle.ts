@@ -108,9 +108,9 @@ async function readDefinition<T>(
   });
   if (bytes === null) return null;
   const decoded = decodeText(bytes);
-  const definition = "fault" in decoded ? { faults: [decoded.fault] } : read(decoded.text);
+  const definition = "fault" in decoded ? { faults: [decoded.fault], line: null } : read(decoded.text);
   if ("value" in definition) return definition.value;
-  for (const fault of definition.faults) addProblem(problems, file, null, fault);
+  for (const fault of definition.faults) addProblem(problems, file, definition.line, fault);
   return null;
 }
 

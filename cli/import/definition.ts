@@ -3,14 +3,17 @@ import * as v from "valibot";
 import { APP_KEY, type ContentType, FIELD_NAME, FIELD_TYPES, MAX_PER_PAGE, TYPE_SLUG } from "../../shared/catalog.ts";
 import { quote } from "./problem.ts";
 import { ruleFaults } from "./rules.ts";
+import { faultyLine } from "./syntax.ts";
 import { unstorableIn } from "./text.ts";
 
 /** An app as its bundle describes it. `media_base_url` is null where the server's setting is used. */
 export type BundleApp = { readonly key: string; readonly name: string; readonly media_base_url: string | null };
 export type BundleType = ContentType & { readonly published: boolean };
 
-/** What a file defines, or all that is wrong with it. */
-export type Definition<T> = { readonly value: T } | { readonly faults: readonly string[] };
+/** What a file defines, or all that is wrong with it. The line is that on which the file stops being JSON. */
+export type Definition<T> =
+  | { readonly value: T }
+  | { readonly faults: readonly string[]; readonly line: number | null };
 
 // Each schema is told, as its message, what would be right: "must be …".
 const text = v.string("a string");
@@ -77,7 +80,9 @@ function define<T>(
   try {
     value = JSON.parse(json);
   } catch (error) {
-    return { faults: [`is not valid JSON: ${(error as Error).message}`] };
+    // The message can quote some lines of the text.
+    const why = (error as Error).message.replace(/\s+/g, " ");
+    return { faults: [`is not valid JSON: ${why}`], line: faultyLine(json) };
   }
   const parsed = v.safeParse(shape, value);
   const faults = [
@@ -85,7 +90,7 @@ function define<T>(
     ...(parsed.issues ?? []).map(shapeFault),
     ...more(value),
   ];
-  return parsed.success && faults.length === 0 ? { value: parsed.output } : { faults };
+  return parsed.success && faults.length === 0 ? { value: parsed.output } : { faults, line: null };
 }
 
 function shaped<const T extends Entries>(

@@ -201,7 +201,27 @@ const REFUSED: [string, () => Files, string][] = [
     { "content_types/posts.json": null, "content_types/posts.json/a": "", "entries/posts.ndjson": null },
     "content_types/posts.json: cannot be read (EISDIR)",
   ),
-  refusedApp("an app that is no JSON", "{", "is not valid JSON"),
+  refusedFile(
+    "an app that is no JSON",
+    { "app.json": '{\n  "key": x\n}' },
+    "app.json:2: is not valid JSON: Unexpected token",
+  ),
+  refusedFile("an app that is empty", { "app.json": "" }, "app.json:1: is not valid JSON"),
+  ...[
+    ["a comma behind the last key", '{\n  "slug": "posts",\n}', 3],
+    ["no comma between two keys", '{\r\n  "slug": "posts"\r\n  "name": "Posts"\r\n}', 3],
+    ["no end", '{\n  "fields": [\n    {}', 3],
+    ["two ends", '{\n  "fields": []\n}\n}', 4],
+    ["a comment", '{\n  // the slug\n  "slug": "posts"\n}', 2],
+    ["a string that is not closed", '{\n  "slug": "po[sts,\n  "name": "Posts"\n}', 2],
+    ["a bracket that closes another", '{\n  "name": "a \\"[",\n  "fields": [\n  }\n}', 4],
+  ].map(([what, json, line]) =>
+    refusedFile(
+      `a type with ${what}`,
+      { "content_types/posts.json": String(json), "entries/posts.ndjson": null },
+      `content_types/posts.json:${line}: is not valid JSON`,
+    ),
+  ),
   refusedApp("an app that is no object", "[]", "must be an object, not an array"),
   refusedApp("an app key with a dot", { ...APP, key: "a.b" }, '"key" must be 1 to 128 of A-Z, a-z, 0-9, - and _'),
   refusedApp("an app without a name", { key: "a" }, '"name" is missing: it must be a string'),
@@ -660,6 +680,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     const problems = await refusal(files());
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(expected);
+    expect(problems[0]).not.toContain("\n");
     expect(await rows("SELECT key FROM precast.apps")).toEqual([]);
   });
 
