@@ -1,6 +1,6 @@
 /** Says what went wrong and what to do, in one sentence for a person. */
 import { ConfigError } from "../shared/config.ts";
-import { DatabaseFault, HostEndedFault, isInTheWay } from "../shared/database/fault.ts";
+import { DatabaseFault, EmbeddedFault, HostEndedFault, isInTheWay } from "../shared/database/fault.ts";
 import { LockedError } from "../shared/lock.ts";
 import { BUILD_LOCK } from "../shared/state.ts";
 
@@ -8,10 +8,12 @@ export function describeFailure(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join("\n");
   if (error instanceof LockedError) return describeLock(error);
   if (error instanceof HostEndedFault) return HOST_ENDED;
+  if (error instanceof EmbeddedFault) return error.message;
   if (error instanceof DatabaseFault) {
     if (isInTheWay(error)) {
       return `Another writer was in the way (${error.message}). Nothing was changed: run the command again.`;
     }
+    if (error.code === DISK_FULL) return describeFullDisk(error);
     if (isUntrusted(error.code ?? "")) return describeCertificate(error);
     return `The database did not answer (${error.message}). Check that it runs and that --database-url (DATABASE_URL) is right.`;
   }
@@ -40,6 +42,13 @@ function describeCertificate({ message }: DatabaseFault): string {
   return `The certificate of the database is not trusted (${message}). Check the host in --database-url (DATABASE_URL), ${remedies}.`;
 }
 
+/** disk_full */
+const DISK_FULL = "53100";
+
+function describeFullDisk({ message }: Error): string {
+  return `The disk of the database is full (${message}). What was there before is intact; make room there and run the command again.`;
+}
+
 const FOLDERS = "--out, --data-dir, --write, or the target of a deploy";
 
 /** By the code of the system, or the SQLSTATE of PostgreSQL. */
@@ -50,6 +59,7 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
   // insufficient_privilege
   "42501": ({ message }) =>
     `The role of --database-url (DATABASE_URL) lacks a right: ${message}. Use the role that ran \`precast migrate\`, or grant it that right.`,
+  [DISK_FULL]: describeFullDisk,
   EADDRINUSE: (error) => {
     const { port } = error as { readonly port?: number };
     return `The port${port === undefined ? "" : ` ${port}`} is in use. Choose another with --port, or stop what listens there.`;

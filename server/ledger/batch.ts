@@ -39,7 +39,7 @@ SELECT id FROM precast.usage_batches WHERE removed_at < now() - interval '1 day'
 /** One that may only be read, as while it fails over, is away for us: it would refuse every other batch as well. */
 async function write(session: Session, query: Query): Promise<void> {
   try {
-    await session.query(query);
+    await session.query({ ...query, writes: true });
   } catch (error) {
     throw isReadOnly(error) ? new DatabaseFault("unavailable", error.message, error) : error;
   }

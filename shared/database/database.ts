@@ -14,6 +14,8 @@ export type Query = {
    * better, and PostgreSQL is to weigh that.
    */
   readonly recurs?: "any" | "some";
+  /** Writes outside of a transaction: the embedded database has to look whether there is room. */
+  readonly writes?: true;
 };
 
 export type Session = {

@@ -23,6 +23,14 @@ export class HostEndedFault extends DatabaseFault {
   }
 }
 
+/** The embedded database cannot be used. The message is for people, and says what helps. */
+export class EmbeddedFault extends DatabaseFault {
+  constructor(message: string, cause?: unknown) {
+    super("unavailable", message, cause);
+    this.name = "EmbeddedFault";
+  }
+}
+
 /** What was given up while it waited. */
 export function notBegun(): DatabaseFault {
   return new DatabaseFault("overloaded", "the query was given up before its turn came");

@@ -20,6 +20,7 @@ import { type Guest, joinDatabase } from "./guest.ts";
 import { outlive } from "./heir.ts";
 import { shareDatabase } from "./host.ts";
 import { openMutex } from "./mutex.ts";
+import { needRoom } from "./room.ts";
 import { startThread, type Thread } from "./thread.ts";
 
 /**
@@ -64,8 +65,10 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void)
   const heard = () => {
     for (const tell of listeners) tell();
   };
-  const start = () => startThread(join(dataDir, "database"), heard);
+  const folder = join(dataDir, "database");
+  const start = () => startThread(folder, heard);
   let current = start();
+  let closed = false;
   // PGlite has one connection.
   const inTurn = openMutex();
 
@@ -74,15 +77,19 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void)
     if (!current.hasEnded()) return current;
     // Two may not have the folder open, not even for the moment in which one dies.
     await current.end();
+    if (closed) throw new DatabaseFault("unavailable", "the embedded database is closed");
     current = start();
     if (listeners.size > 0) current.run({ listen: true }).then(heard, () => {});
     return current;
   }
 
+  const mayWrite = () => needRoom(folder);
+
   async function limited(query: Query, signal?: AbortSignal): Promise<Row[]> {
     const running = await thread();
     await running.ready;
     if (signal?.aborted) throw notBegun();
+    if (query.writes) mayWrite();
     const limit = patience(queryTimeout, signal);
     try {
       const rows = await Promise.race([running.run({ query }), limit.passed]);
@@ -102,8 +109,14 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void)
   return {
     kind: "embedded",
     query: (query, signal) => inTurn(() => limited(query, signal), signal),
-    execute: (script) => inTurn(async () => void (await (await thread()).run({ script }))),
-    transaction: (access, run) => inTurn(async () => transaction(await thread(), access, run)),
+    execute: (script) =>
+      inTurn(async () => {
+        const running = await thread();
+        mayWrite();
+        await running.run({ script });
+      }),
+    transaction: (access, run) =>
+      inTurn(async () => transaction(await thread(), access, access === "write" ? mayWrite : () => {}, run)),
     listen: (tell) =>
       inTurn(async () => {
         await (await thread()).run({ listen: true });
@@ -114,22 +127,36 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void)
     probe: async () => {},
     renew: () => {},
     connections: () => ({ open: 1, idle: 0 }),
-    close: () =>
-      inTurn(async () => {
-        // One that never opened has nothing to close.
-        await current.run({ close: true }).catch(() => {});
-        await current.end();
-        unlock();
-      }),
+    close: async () => {
+      // One that never opened has nothing to close.
+      const done = inTurn(() => current.run({ close: true })).catch(() => {});
+      await Promise.race([done, sleep(PATIENCE, null, { ref: false })]);
+      closed = true;
+      await current.end();
+      unlock();
+    },
   };
 }
 
-async function transaction<T>(thread: Thread, access: Access, run: (session: Session) => Promise<T>): Promise<T> {
-  await thread.run({ script: BEGIN[access] });
+/** How long what runs may keep a database from being closed: ended in the middle, it is as after a crash. */
+const PATIENCE = 5_000;
+
+/** `look` is called before each statement, and throws where it may not run. */
+async function transaction<T>(
+  thread: Thread,
+  access: Access,
+  look: () => void,
+  run: (session: Session) => Promise<T>,
+): Promise<T> {
+  const statement = async (order: { query: Query } | { script: string }) => {
+    look();
+    return thread.run(order);
+  };
+  await statement({ script: BEGIN[access] });
   try {
     const result = await run({
-      query: (query) => thread.run({ query }),
-      execute: async (script) => void (await thread.run({ script })),
+      query: (query) => statement({ query }),
+      execute: async (script) => void (await statement({ script })),
     });
     await thread.run({ script: "COMMIT" });
     return result;

@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { Query, Row } from "../database.ts";
 import { DatabaseFault } from "../fault.ts";
 import { openPending } from "./pending.ts";
+import { diskFull, isStuck } from "./room.ts";
 
 export type Job = { readonly id: number } & Order;
 export type Reply = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: SqlError });
@@ -30,6 +31,14 @@ const WORKER = new URL(
   import.meta.url,
 );
 
+/** What takes longer than so many milliseconds may be stuck on a full disk. */
+const LONG = 3_000;
+
+/** Whether PGlite may be in the middle of something for good: it goes on after errors that end PostgreSQL. */
+function isBroken({ message, code }: SqlError): boolean {
+  return code.startsWith("XX") || message.includes("pg_wal");
+}
+
 export function startThread(folder: string, heard: () => void): Thread {
   const worker = new Worker(WORKER, { workerData: folder });
   const pending = openPending<Row[]>();
@@ -39,20 +48,28 @@ export function startThread(folder: string, heard: () => void): Thread {
     if ("heard" in reply) return heard();
     if ("rows" in reply) return pending.resolve(reply.id, reply.rows);
     const { message, code } = reply.error;
+    if (isBroken(reply.error)) giveUpIfStuck();
     pending.reject(reply.id, Object.assign(new Error(message), { code }));
   });
-  const end = (cause: unknown) => {
+  const end = (fault: DatabaseFault) => {
     ended = true;
-    pending.rejectAll(hasEnded(cause));
+    pending.rejectAll(fault);
   };
-  worker.on("error", end);
-  worker.on("exit", end);
+  worker.on("error", (cause) => end(hasEnded(cause)));
+  worker.on("exit", () => end(hasEnded()));
+
+  function giveUpIfStuck(): void {
+    if (!isStuck(folder)) return;
+    end(diskFull(folder));
+    void worker.terminate();
+  }
 
   async function run(order: Order): Promise<Row[]> {
     if (ended) throw hasEnded();
     const id = pending.next();
     worker.postMessage({ id, ...order } satisfies Job);
-    return pending.answerTo(id);
+    const watch = setInterval(giveUpIfStuck, LONG).unref();
+    return pending.answerTo(id).finally(() => clearInterval(watch));
   }
 
   const ready = run({ script: "" });

@@ -1,9 +1,6 @@
 /** Says why the embedded database cannot be opened, and what helps: nobody is to remove one that is intact. */
-import { accessSync, constants, statfsSync } from "node:fs";
-import { dirname } from "node:path";
-
-/** What opening writes at most, in bytes. */
-const ROOM = 32 * 1_024 * 1_024;
+import { accessSync, constants } from "node:fs";
+import { isFull } from "./room.ts";
 
 /** A sentence or two. `said` is the message of PGlite, which tells all causes in the same words. */
 export function whyUnopened(folder: string, said: string): string {
@@ -11,7 +8,7 @@ export function whyUnopened(folder: string, said: string): string {
   if (isForbidden(folder)) {
     return `${subject} cannot be used by this user. Give the folder to this user, or name another (--data-dir).`;
   }
-  if (roomAt(dirname(folder)) < ROOM) {
+  if (isFull(folder)) {
     return `${subject} cannot be opened, for its disk is full. What was there before is intact; make room and run the command again.`;
   }
   if (/WebAssembly|out of memory|allocation failed/i.test(said)) {
@@ -27,10 +24,4 @@ function isForbidden(folder: string): boolean {
   } catch (error) {
     return ["EACCES", "EPERM", "EROFS"].includes((error as NodeJS.ErrnoException).code ?? "");
   }
-}
-
-/** Bytes that this user may still write. */
-function roomAt(folder: string): number {
-  const { bavail, bsize } = statfsSync(folder);
-  return bavail * bsize;
 }

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Access, Query, Row } from "../database.ts";
-import { DatabaseFault, type FaultReason } from "../fault.ts";
+import { DatabaseFault, EmbeddedFault, type FaultReason } from "../fault.ts";
 
 export type Ask = { readonly id: number } & (
   | { readonly query: Query }
@@ -22,7 +22,13 @@ export type Answered = { readonly id: number } & ({ readonly rows: Row[] } | { r
 /** What is heard comes unasked. */
 export type Told = Answered | { readonly heard: true };
 
-type WireError = { readonly message: string; readonly code?: string; readonly reason?: FaultReason };
+type WireError = {
+  readonly message: string;
+  readonly code?: string;
+  readonly reason?: FaultReason;
+  /** Whether it is an EmbeddedFault. */
+  readonly embedded?: boolean;
+};
 
 /** Bytes that the name of a socket may have, on every system that has them. */
 const LONGEST_NAME = 103;
@@ -52,10 +58,12 @@ export function listenTo<M extends Ask | Told>(socket: Socket, hear: (message: M
 
 export function packError(error: unknown): WireError {
   const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof EmbeddedFault) return { message, embedded: true };
   if (error instanceof DatabaseFault) return { message, reason: error.reason };
   return { message, code: String((error as { code?: unknown }).code ?? "") };
 }
 
-export function unpackError({ message, code, reason }: WireError): Error {
+export function unpackError({ message, code, reason, embedded }: WireError): Error {
+  if (embedded === true) return new EmbeddedFault(message);
   return reason === undefined ? Object.assign(new Error(message), { code }) : new DatabaseFault(reason, message);
 }

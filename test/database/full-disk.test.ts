@@ -1,0 +1,189 @@
+/** What becomes of a database whose disk is full: it says so, keeps what it has, and goes on when there is room. */
+import { chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
+import { openLedger } from "../../server/ledger/ledger.ts";
+import { type Database, sql } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { openPlace, type Place, SHOP, shop, shopWithout } from "../support/cli.ts";
+import { writeBundle } from "../support/content.ts";
+import { type Disk, NO_DISK, openDisk } from "../support/disk.ts";
+import { copyEmbedded } from "../support/embedded.ts";
+import { rowsOf } from "../support/following.ts";
+import { createDatabase, dropDatabase } from "../support/postgres.ts";
+import { until } from "../support/until.ts";
+
+const open = (dataDir: string) => openDatabase({ url: null, dataDir, queryTimeout: null, connections: 1, share: true });
+/** Megabytes that are too little to begin to write, and enough for what is written here. */
+const LITTLE = 20;
+/** Enough to begin, and for two files of the log. */
+const SOME = 40;
+
+const WORDS =
+  /^The embedded database in .* cannot be written to, for its disk is full\. What was there before is intact; make room /;
+
+const write = sql("INSERT INTO notes VALUES ('a')");
+
+describe.skipIf(NO_DISK !== null)(`on a full disk${NO_DISK === null ? "" : ` (skipped: ${NO_DISK})`}`, () => {
+  let disk: Disk;
+  beforeEach(() => {
+    disk = openDisk(160);
+  });
+  afterEach(() => disk.remove());
+
+  async function openOnDisk(): Promise<Database> {
+    const data = join(disk.folder, "data");
+    await copyEmbedded(data);
+    const database = await open(data);
+    await database.execute("CREATE TABLE notes (text text)");
+    return database;
+  }
+  const count = async (database: Pick<Database, "query">) =>
+    (await database.query(sql("SELECT count(*)::text FROM notes")))[0]?.[0];
+
+  test("an embedded database refuses what would write, answers what reads, and goes on when there is room", async () => {
+    const database = await openOnDisk();
+    disk.fill(LITTLE);
+    await expect(database.execute(write.text)).rejects.toThrow(WORDS);
+    await expect(database.transaction("write", (session) => session.query(write))).rejects.toThrow(WORDS);
+    expect(await database.transaction("read", count)).toBe("0");
+    disk.empty();
+    await database.transaction("write", (session) => session.query(write));
+    expect(await count(database)).toBe("1");
+    await database.close();
+  });
+
+  test("an embedded database keeps nothing of a transaction in which the disk gets full", async () => {
+    const database = await openOnDisk();
+    const writing = database.transaction("write", async (session) => {
+      await session.query(write);
+      disk.fill(LITTLE);
+      await session.query(write);
+    });
+    await expect(writing).rejects.toThrow(WORDS);
+    expect(await count(database)).toBe("0");
+    await database.close();
+  });
+
+  const LOG = "pg_logical_emit_message(true, '', repeat('x', 1000000))";
+  const ENDLESS = `DO $$ BEGIN FOR i IN 1..1000 LOOP PERFORM ${LOG}; COMMIT; END LOOP; END $$`;
+  test.each([
+    ["never ends", ENDLESS],
+    ["fails", `SELECT ${LOG} FROM generate_series(1, 1000)`],
+  ])("an embedded database goes on behind a statement that fills the disk and %s", async (_, script) => {
+    const database = await openOnDisk();
+    disk.fill(SOME);
+    await expect(database.execute(script)).rejects.toThrow(WORDS);
+    disk.empty();
+    await database.transaction("write", (session) => session.query(write));
+    expect(await count(database)).toBe("1");
+    await database.close();
+  });
+
+  test("counts of a server wait on disk until the database has room", async () => {
+    const database = await openOnDisk();
+    const errors: unknown[] = [];
+    const ledger = await openLedger(database, {
+      folder: join(disk.folder, "ledger"),
+      machine: "test",
+      now: () => new Date(),
+      onError: (error) => void errors.push(error),
+    });
+    disk.fill(LITTLE);
+    expect(await ledger.count({ app: "a", shape: "list", status: 200, saving: "" })).toBe(true);
+    await until("the ledger to be refused", () => errors.length > 0);
+    expect(String(errors[0])).toMatch(/cannot be written to, for its disk is full/);
+    expect(ledger.backlog().requests).toBe(1);
+    disk.empty();
+    await until("the count to be sent", () => ledger.backlog().requests === 0);
+    expect(await database.query(sql("SELECT count::text FROM precast.usage"))).toEqual([["1"]]);
+    await ledger.close();
+    await database.close();
+  });
+
+  describe("and a server", () => {
+    let place: Place;
+    let data: string;
+    beforeEach(async () => {
+      data = join(disk.folder, "data");
+      await copyEmbedded(data);
+      place = openPlace({ PRECAST_DATA_DIR: data });
+    });
+    afterEach(() => place.close());
+
+    test("an import beside it says what is the matter, and so much is read as before", async () => {
+      await place.take(shop());
+      const server = await place.serve();
+      const list = () => server.get("/api/v1/posts?per_page=1", { appKey: SHOP });
+      disk.fill(LITTLE);
+      const bundle = join(place.folder, "bundle");
+      await writeBundle(bundle, shopWithout(1));
+      const { code, stdout, stderr } = await place.run(`import ${bundle}`);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(WORDS);
+      expect((await list()).json.meta.total).toBe(3);
+      disk.empty();
+      expect(await place.run(`import ${bundle} --quiet`)).toMatchObject({ code: 0, stderr: "" });
+      expect((await list()).json.meta.total).toBe(2);
+      expect(await server.stop()).toMatchObject({ code: 0 });
+    });
+
+    test("it ends when it is told to while the database is stuck", async () => {
+      const server = await place.serve();
+      const guest = await open(data);
+      disk.fill(SOME);
+      const stuck = guest.execute(ENDLESS).catch(() => "ended");
+      await until("the disk to be full", () => disk.free() < LITTLE);
+      expect(await server.stop()).toMatchObject({ code: 0 });
+      expect(await stuck).toBe("ended");
+      await guest.close();
+    });
+  });
+
+  test("an import into PostgreSQL says what is the matter", async () => {
+    // The server runs as another user where root has started it.
+    const space = join(disk.folder, "space");
+    mkdirSync(space);
+    chownSync(space, 65534, 65534);
+    const admin = inject("postgresUrl");
+    await rowsOf(admin, `CREATE TABLESPACE small LOCATION '${space}'`);
+    const url = await createDatabase(admin, "small", "TABLESPACE small");
+    const place = openPlace({ DATABASE_URL: url });
+    try {
+      expect(await place.run("migrate")).toMatchObject({ code: 0 });
+      const bundle = join(place.folder, "bundle");
+      await writeBundle(bundle, shop());
+      disk.fill(0);
+      const { code, stdout, stderr } = await place.run(`import ${bundle}`);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(
+        /^The disk of the database is full \(.*\)\. What was there before is intact; make room there /,
+      );
+    } finally {
+      await place.close();
+      await dropDatabase(url);
+      await rowsOf(admin, "DROP TABLESPACE small");
+    }
+  });
+});
+
+test("an embedded database is closed also while something runs for ever, and opens again", async () => {
+  const data = join(mkdtempSync(join(tmpdir(), "precast-test-")), "data");
+  onTestFinished(() => rmSync(dirname(data), { recursive: true }));
+  await copyEmbedded(data);
+  const database = await open(data);
+  const endless = database.transaction("read", (session) =>
+    session.query(sql("SELECT count(*)::text FROM generate_series(1, 1000000000000)")),
+  );
+  const waits = database.query(sql("SELECT 1::text"));
+  const refused = Promise.all([
+    expect(endless).rejects.toMatchObject({ reason: "unavailable" }),
+    expect(waits).rejects.toMatchObject({ reason: "unavailable" }),
+  ]);
+  await database.close();
+  await refused;
+  const next = await open(data);
+  expect(await next.query(sql("SELECT 1::text"))).toEqual([["1"]]);
+  await next.close();
+});

@@ -1,0 +1,45 @@
+/** A small disk that can be filled. Linux gives one to root. */
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** Why there can be none on this machine, null where there can. */
+export const NO_DISK: string | null =
+  process.platform !== "linux" ? "tmpfs is Linux's" : process.getuid?.() !== 0 ? "only root can mount" : null;
+
+export type Disk = {
+  readonly folder: string;
+  /** Leaves so many megabytes free. */
+  readonly fill: (left: number) => void;
+  /** Megabytes that are free. */
+  readonly free: () => number;
+  /** Takes away what it was filled with. */
+  readonly empty: () => void;
+  readonly remove: () => void;
+};
+
+const MEGABYTE = 1_024 * 1_024;
+
+export function openDisk(megabytes: number): Disk {
+  const folder = mkdtempSync(join(tmpdir(), "precast-disk-"));
+  const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder]);
+  if (status !== 0) throw new Error(`No disk can be mounted, which root can: ${stderr}`);
+  chmodSync(folder, 0o755);
+  const filler = join(folder, "filler");
+  const empty = () => rmSync(filler, { force: true });
+  const free = () => {
+    const { bavail, bsize } = statfsSync(folder);
+    return (bavail * bsize) / MEGABYTE;
+  };
+  return {
+    folder,
+    fill: (left) => writeFileSync(filler, Buffer.alloc(Math.max(0, free() - left) * MEGABYTE, 1)),
+    free,
+    empty,
+    remove: () => {
+      spawnSync("umount", ["-l", folder]);
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
