@@ -1,6 +1,7 @@
 /** Opens the database for a command and sees to its schema: the embedded one is migrated, PostgreSQL has to be. */
 import type { CommonName, Settings } from "../shared/config.ts";
 import { type Database, type DatabaseOptions, sql } from "../shared/database/database.ts";
+import { HostEndedFault } from "../shared/database/fault.ts";
 import { openDatabase } from "../shared/database/open.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
 
@@ -28,7 +29,11 @@ export async function withDatabase<T>(
 ): Promise<T> {
   const database = await openDatabase(databaseOptions(settings, limits));
   try {
-    await needSchema(database);
+    await needSchema(database).catch((error: unknown) => {
+      // Who outlives its host opens the database itself when it asks again.
+      if (limits.share !== true || !(error instanceof HostEndedFault)) throw error;
+      return needSchema(database);
+    });
     return await use(database);
   } finally {
     await database.close();

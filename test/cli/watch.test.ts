@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
+import { socketOf } from "../../shared/database/embedded/wire.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { takeLock } from "../../shared/lock.ts";
 import {
@@ -449,6 +450,20 @@ describe("on an embedded database that a server has open", () => {
     await until("it to be served", async () => (await next.get(FREE, asShop)).text.includes('"Again"'));
     expect((await next.stop()).code).toBe(0);
     expect((await watch.stop()).code).toBe(0);
+  });
+
+  test("watch begins also when the server ends in the moment in which it is asked for the first time", async () => {
+    const server = await place.serve();
+    process.kill(server.pid, "SIGSTOP");
+    const starting = startWatch();
+    const socket = socketOf(join(place.folder, ".precast"));
+    const sockets = () =>
+      readFileSync("/proc/net/unix", "utf8")
+        .split("\n")
+        .filter((line) => line.endsWith(socket));
+    await until("watch to have joined the server", () => sockets().length > 1);
+    process.kill(server.pid, "SIGKILL");
+    expect((await (await starting).stop()).code).toBe(0);
   });
 
   test("a change from before is built at the start", async () => {
