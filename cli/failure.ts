@@ -23,7 +23,7 @@ export function describeFailure(error: unknown): string {
 
 function describeLock({ path, message, holder }: LockedError): string {
   if (path.endsWith("database.lock"))
-    return `The embedded database is in use by ${holder}. Stop that first, or use PostgreSQL (--database-url).`;
+    return `The embedded database is in use by ${holder}. Wait for that to end, or stop it; or use PostgreSQL (--database-url).`;
   if (path.endsWith(BUILD_LOCK))
     return `Another build (${holder}) is writing this tree. Wait for it to end, then build again.`;
   return `${message}. Wait for it to end, then run the command again.`;

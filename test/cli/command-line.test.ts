@@ -716,9 +716,10 @@ describe("on the embedded database", () => {
 
   test("names the process that has it open", async () => {
     writeFileSync(lock(), `${process.pid}\n`);
-    for (const command of ["status", "build", "migrate", "serve --port 0"]) {
-      const { code, stdout, stderr } = await place.run(command);
-      expect([command, code, stdout]).toEqual([command, 1, ""]);
+    const commands = ["status", "build", "migrate", "serve --port 0"];
+    const ran = await Promise.all(commands.map((command) => place.run(command)));
+    for (const [index, { code, stdout, stderr }] of ran.entries()) {
+      expect([commands[index], code, stdout]).toEqual([commands[index], 1, ""]);
       expect(stderr).toMatch(SENTENCE);
       expect(stderr).toMatch(new RegExp(`embedded database is in use by process ${process.pid}\\b.*--database-url`));
     }

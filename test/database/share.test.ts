@@ -140,6 +140,14 @@ describe("a guest that would share the embedded database itself", () => {
 });
 
 describe("an embedded database that is open and not shared", () => {
+  test("is waited for by the next, as long as most commands take", async () => {
+    const owner = await openDatabase(options(folder, false));
+    const next = openDatabase(options(folder, false));
+    await owner.query(sql("SELECT pg_sleep(2)::text"));
+    await owner.close();
+    await (await next).close();
+  });
+
   test("is told to be in use", async () => {
     const owner = await openDatabase(options(folder, false));
     await expect(openDatabase(options(folder, false))).rejects.toBeInstanceOf(LockedError);

@@ -32,8 +32,11 @@ export async function openEmbedded(options: DatabaseOptions): Promise<Database> 
   return options.share && "hasEnded" in opened ? outlive(opened, () => openOrJoin(options)) : opened;
 }
 
-/** Who has just begun to have the folder shares it in a moment, if at all: so often it is asked, so many milliseconds apart. */
-const KNOCKS = 5;
+/**
+ * Most who have the folder are soon done with it, or share it in a moment: so often they are asked, so many milliseconds apart.
+ * Commands of two terminals, or of a script that runs several at once, take their turns.
+ */
+const KNOCKS = 50;
 const BETWEEN_KNOCKS = 100;
 
 async function openOrJoin(options: DatabaseOptions, knocks = KNOCKS): Promise<Database | Guest> {
