@@ -64,9 +64,9 @@ export async function openLedger(
 ): Promise<Ledger> {
   await mkdir(folder, { recursive: true });
   const owner = beOwner(machine);
-  const outbox = openOutbox(database, { folder, owner, onError });
-  await outbox.adopt();
   let page: Page | null = null;
+  const outbox = openOutbox(database, { folder, owner, onReturn, onError });
+  await outbox.adopt();
   let group = newGroup();
   let writing: Promise<void> | null = null;
   let sending: Promise<void> | null = null;
@@ -120,6 +120,10 @@ export async function openLedger(
     await current.writing.catch(() => {});
     await current.journal.close().catch(onError);
     outbox.put(current.file, current.requests, current.since);
+  }
+
+  async function onReturn(file: string): Promise<void> {
+    if (page?.file === file) await end(page);
   }
 
   function sendSoon(milliseconds: number): void {

@@ -27,10 +27,12 @@ type Waiting = { readonly requests: number; readonly since: number };
 export type OutboxOptions = {
   readonly folder: string;
   readonly owner: Owner;
+  /** Resolves when nothing is appended any more to a journal of ours of this name, which comes back from who had taken it. */
+  readonly onReturn: (file: string) => Promise<void>;
   readonly onError: (error: unknown) => void;
 };
 
-export function openOutbox(database: Database, { folder, owner, onError }: OutboxOptions): Outbox {
+export function openOutbox(database: Database, { folder, owner, onReturn, onError }: OutboxOptions): Outbox {
   const waiting = new Map<string, Waiting>();
   const refused = new Set<string>();
   const told = new Set<string>();
@@ -72,6 +74,8 @@ export function openOutbox(database: Database, { folder, owner, onError }: Outbo
     const named = readName(file);
     if (named === null) return;
     const own = nameOf(owner, named.id);
+    // One that is appended to while it is sent would be removed with what was not sent.
+    await onReturn(own);
     // Of two that take it, one finds it gone.
     if ((await unlessGone(rename(join(folder, file), join(folder, own)))) === null) return;
     waiting.set(own, { requests: 0, since: performance.now() });

@@ -203,6 +203,27 @@ describe("the ledger", () => {
     expect(await readdir(join(store.folder, "silent"))).toEqual([]);
   });
 
+  test("writes no more to a journal that was taken from it and comes back, so what is answered is sent", async () => {
+    const folder = join(store.folder, "returned");
+    const ledger = await open(store, "returned", { patrol: 10 });
+    await store.database.transaction("write", async (session) => {
+      await session.query(sql("LOCK TABLE precast.usage IN EXCLUSIVE MODE"));
+      expect(await ledger.count(count("a"))).toBe(true);
+      const [file = ""] = await readdir(folder);
+      // Who has taken it has died.
+      await rename(join(folder, file), join(folder, file.replace(/-\d+-[0-9a-f]{8}\./, "-4194305-01234567.")));
+      await until("it to be back", async () => (await readdir(folder)).includes(file));
+      await until("the batch to wait", async () => (await batchesThatWait(store)) === 1);
+      expect(await ledger.count(count("b"))).toBe(true);
+    });
+    await ledger.close();
+    expect(await usage(store)).toEqual([
+      ["a", DAY, "list", "200", "1"],
+      ["b", DAY, "list", "200", "1"],
+    ]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   test("sets a journal aside that has broken lines, counts the whole ones, and tells it once", async () => {
     const folder = join(store.folder, "broken");
     await mkdir(folder);
