@@ -3,11 +3,12 @@
  * as batches whose ids make a repeat harmless.
  */
 import { randomUUID } from "node:crypto";
-import { mkdir, utimes } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
+import { openAttempts } from "./attempt.ts";
 import { forgetBatches } from "./batch.ts";
 import { addTo, newGroup } from "./group.ts";
 import { type Count, type Durability, type Journal, JournalLost, openJournal, type Sum, writeLine } from "./journal.ts";
@@ -65,6 +66,10 @@ export async function openLedger(
   await mkdir(folder, { recursive: true });
   const owner = beOwner(machine);
   let page: Page | null = null;
+  // That the database is away is told by what sends.
+  const attempt = openAttempts((error) => {
+    if (!(error instanceof DatabaseFault)) onError(error);
+  });
   const outbox = openOutbox(database, { folder, owner, onReturn, onError });
   await outbox.adopt();
   let group = newGroup();
@@ -154,26 +159,17 @@ export async function openLedger(
 
   /** Shows that we live, and looks who does not. */
   async function keepWatch(turn: number): Promise<void> {
-    const time = now();
-    if (page !== null) await touch(page, time);
-    await outbox.touch(time);
-    await outbox.adopt();
+    // While the database is away, this is all that a power failure leaves.
+    if (page !== null) await attempt("sync", page.journal.sync);
+    // Where the page was taken from us, the next write finds out.
+    await outbox.touch(now(), page?.file);
+    await attempt("adopt", outbox.adopt);
     outbox.retry();
     if (outbox.waiting().length > 0) sendSoon(0);
-    if (turn % FORGET_AFTER === 0) await forgetBatches(database);
+    if (turn % FORGET_AFTER === 0) await attempt("forget", () => forgetBatches(database));
   }
 
-  /** While the database is away, this is all that a power failure leaves. */
-  async function touch({ file, journal, ended }: Page, time: Date): Promise<void> {
-    if (ended) return;
-    await journal.sync();
-    // Where it was taken from us, the next write finds out.
-    await utimes(join(folder, file), time, time).catch(() => {});
-  }
-
-  const endPatrol = repeat(patrol, keepWatch, (error) => {
-    if (!(error instanceof DatabaseFault)) onError(error);
-  });
+  const endPatrol = repeat(patrol, keepWatch, onError);
   if (outbox.waiting().length > 0) sendSoon(0);
   return {
     count: async (count) => {

@@ -3,6 +3,7 @@ import { readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
+import { openAttempts } from "./attempt.ts";
 import { sendBatch } from "./batch.ts";
 import { readJournal } from "./journal.ts";
 import { isDead, nameOf, type Owner, readName, watchSilence } from "./owner.ts";
@@ -14,10 +15,10 @@ export type Outbox = {
   readonly send: () => Promise<boolean>;
   /** Lets what the database has refused be sent again. */
   readonly retry: () => void;
-  /** Takes the journals of owners that are dead. */
+  /** Takes the journals of owners that are dead. Tells of each that cannot be taken, and throws when none can be found. */
   readonly adopt: () => Promise<void>;
-  /** Shows that the owner of what waits lives. */
-  readonly touch: (now: Date) => Promise<void>;
+  /** Shows that the owner of what waits lives, and of what is written still, if there is such a journal. */
+  readonly touch: (now: Date, page: string | undefined) => Promise<void>;
   readonly waiting: () => readonly Waiting[];
 };
 
@@ -36,6 +37,7 @@ export function openOutbox(database: Database, { folder, owner, onReturn, onErro
   const waiting = new Map<string, Waiting>();
   const refused = new Set<string>();
   const told = new Set<string>();
+  const attempt = openAttempts(onError);
   const findSilent = watchSilence();
   /** Batches whose journals we have removed since the last batch. */
   let removed: string[] = [];
@@ -107,17 +109,20 @@ export function openOutbox(database: Database, { folder, owner, onReturn, onErro
       const others = (await readdir(folder)).filter((file) => isOthers(file, owner));
       const dead = others.filter((file) => isDead(readName(file)?.owner ?? null, owner));
       const times = new Map<string, number>();
-      for (const file of others) {
+      const look = async (file: string) => {
         const found = await unlessGone(stat(join(folder, file)));
         if (found !== null) times.set(file, found.mtimeMs);
-      }
-      for (const file of new Set([...dead, ...findSilent(times)])) await take(file);
+      };
+      for (const file of others) await attempt(`look at ${file}`, () => look(file));
+      for (const file of new Set([...dead, ...findSilent(times)])) await attempt(`take ${file}`, () => take(file));
     },
-    touch: async (now) => {
-      for (const file of waiting.keys()) {
+    touch: async (now, page) => {
+      const touch = async (file: string) => {
         const touched = await unlessGone(utimes(join(folder, file), now, now));
         if (touched === null) waiting.delete(file);
-      }
+      };
+      for (const file of [...waiting.keys(), ...(page === undefined ? [] : [page])])
+        await attempt(`touch ${file}`, () => touch(file));
     },
     waiting: () => [...waiting.values()],
   };

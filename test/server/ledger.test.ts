@@ -1,7 +1,7 @@
 /** Counted requests are counted: every one, once, however many come at a time and whatever becomes of server and database. */
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -262,6 +262,52 @@ describe("the ledger", () => {
     expect(errors.map(String)).toEqual([expect.stringMatching(/stay there and are sent again later: .*picky/)]);
     expect(await readdir(folder)).toEqual([]);
   });
+
+  test("starts beside a journal that cannot be looked at, adopts the others, and tells of each once", async () => {
+    const folder = join(store.folder, "untakable");
+    await mkdir(folder);
+    const errors: unknown[] = [];
+    await makeUnreadable(join(folder, strangersName()));
+    const ledger = await open(store, "untakable", { patrol: 10, errors });
+    await ledger.count(count("a"));
+    const [own = ""] = (await readdir(folder)).filter((file) => !file.startsWith("0123456789abcdef"));
+    const untakable = strangersName();
+    // Nothing takes the place of a folder.
+    await mkdir(join(folder, own.replace(/\..*\.ndjson$/, untakable.slice(untakable.indexOf(".")))));
+    await writeFile(join(folder, untakable), line("b"));
+    await writeFile(join(folder, strangersName()), line("c"));
+    await until("the other to be sent", async () => (await usage(store)).length === 2);
+    await ledger.close();
+    expect((await usage(store)).map((row) => (row as string[])[0])).toEqual(["a", "c"]);
+    expect(errors.map(String).sort()).toEqual([
+      expect.stringMatching(/EISDIR.*rename/),
+      expect.stringMatching(/ELOOP.*stat/),
+    ]);
+  });
+
+  test("adopts beside a journal of its own that cannot be touched, and tells of it once", async () => {
+    await server.stop("immediate");
+    const folder = join(store.folder, "untouchable");
+    const errors: unknown[] = [];
+    const ledger = await open(store, "untouchable", { patrol: 10, errors });
+    await ledger.count(count("a"));
+    await until("it to wait for the database", () => errors.length > 0);
+    const [own = ""] = await readdir(folder);
+    await makeUnreadable(join(folder, own));
+    const other = strangersName();
+    await writeFile(join(folder, other), line("b"));
+    await until("the other to be adopted", async () => !(await readdir(folder)).includes(other));
+    await server.start();
+    await until("it to be sent", async () => (await usage(store)).length === 1);
+    await ledger.close();
+    expect(errors.map(String).filter((error) => /utime/.test(error))).toEqual([expect.stringMatching(/ELOOP/)]);
+  });
+
+  /** A link to itself leads nowhere. At no time is there nothing. */
+  async function makeUnreadable(path: string): Promise<void> {
+    await symlink(path, `${path}.link`);
+    await rename(`${path}.link`, path);
+  }
 
   test("of two servers that add to the same rows in another order, none fails", async () => {
     const errors: unknown[] = [];
