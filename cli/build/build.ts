@@ -13,7 +13,7 @@ import { BUILD_LOCK } from "../../shared/state.ts";
 import { type AppPlan, planApp } from "./app-build.ts";
 import { distrustOf, putAsideCut } from "./distrust.ts";
 import { type Elsewhere, openElsewhere } from "./elsewhere.ts";
-import { type AppReport, type Ending, endApp, removeApp } from "./ending.ts";
+import { type AppReport, type Ending, endApp, removeApp, shareSeconds } from "./ending.ts";
 import { markingOf } from "./marking.ts";
 import { type FileProgress, type Meter, openMeter } from "./meter.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
@@ -87,6 +87,7 @@ async function stageTree(database: Database, options: BuildOptions, forced: stri
     const builds = await database.transaction("read", (session) =>
       buildApps(session, stage, { ...options, elsewhere, forced, begun, marking }, meter),
     );
+    const read = options.now();
     await stage.settle();
     const reports = builds.map((build) => build());
     if (!options.dryRun) {
@@ -95,7 +96,7 @@ async function stageTree(database: Database, options: BuildOptions, forced: stri
       await stage.commit();
       elsewhere.saveReplaced();
     }
-    return reports;
+    return shareSeconds(reports, (options.now().getTime() - read.getTime()) / 1_000);
   } finally {
     await stage.close();
   }

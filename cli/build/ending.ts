@@ -56,6 +56,16 @@ export function endApp(
   return { key: app.key, mode, reason, added, changed, written, unchanged: files - written, deleted, bytes, seconds };
 }
 
+/** What apps wait for together, until all files are in place, is shared among them by how many of those are theirs. */
+export function shareSeconds(reports: readonly AppReport[], seconds: number): AppReport[] {
+  const filesOf = ({ written, deleted }: AppReport) => written + deleted;
+  const all = Math.max(
+    1,
+    reports.reduce((sum, report) => sum + filesOf(report), 0),
+  );
+  return reports.map((report) => ({ ...report, seconds: report.seconds + (seconds * filesOf(report)) / all }));
+}
+
 /** An app that the tree has and the database has no more. */
 export async function removeApp({ tally, keep, remove }: StagedApp, out: string, key: string): Promise<Ending> {
   const folder = segment(key);

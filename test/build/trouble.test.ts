@@ -463,6 +463,17 @@ describe("what is told", () => {
     },
   );
 
+  test("the seconds of the apps are those of the build, until the last file is in place", async () => {
+    await write(`INSERT INTO precast.apps (key) VALUES ('other');`);
+    const options = { out, apps: null, full: false, dryRun: false, mediaBaseUrl: MEDIA };
+    // A minute goes by while files are put in place, and no time before.
+    const now = () => new Date(existsSync(join(out, "s-other")) ? 60_000 : 0);
+    const [other, shop] = await runBuild(store.database, { ...options, now });
+    expect([other?.key, shop?.key]).toEqual(["other", "shop"]);
+    expect((other?.seconds ?? 0) + (shop?.seconds ?? 0)).toBeCloseTo(60);
+    expect(shop?.seconds).toBeGreaterThan(other?.seconds ?? 0);
+  });
+
   test("status tells how many entries were changed and removed since the build", async () => {
     await buildInto(out);
     const tree = async () => (await place.json<{ apps: { tree: object }[] }>("status")).apps[0]?.tree;
