@@ -4,7 +4,8 @@
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type BundleApp, type BundleType, type Definition, readApp, readType } from "./definition.ts";
+import { TYPE_SLUG } from "../../shared/catalog.ts";
+import { A_SLUG, type BundleApp, type BundleType, type Definition, readApp, readType } from "./definition.ts";
 import { type Entry, readEntry } from "./entry.ts";
 import { decodeText, type Line, readLines } from "./lines.ts";
 import { addProblem, type Problems } from "./problem.ts";
@@ -45,7 +46,7 @@ export async function readBundle(folder: string, prune: boolean, problems: Probl
   }
   const filled = new Set((await namesIn(folder, ENTRIES, problems)) ?? []);
   for (const slug of filled) {
-    if (slugs?.includes(slug)) continue;
+    if (slugs?.includes(slug) || !TYPE_SLUG.test(slug)) continue;
     addProblem(
       problems,
       fileOf(ENTRIES, slug),
@@ -142,15 +143,18 @@ function folded(name: string): string {
 
 /**
  * The files of a folder by their names without the ending, null when there is no such folder. A file of another kind is a
- * problem, for it would be left out in silence.
+ * problem, for it would be left out in silence, and so is one whose name no content type can have.
  */
 async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): Promise<string[] | null> {
   const files = await listFolder(folder, kind.folder, problems);
   if (files === null) return null;
-  for (const file of files.filter((one) => !one.endsWith(kind.ending))) {
-    addProblem(problems, `${kind.folder}/${file}`, null, `must be named <slug of a content type>${kind.ending}`);
+  const nameOf = (file: string) => file.slice(0, -kind.ending.length);
+  const rule = `must be named <slug of a content type>${kind.ending}; a slug is ${A_SLUG}`;
+  for (const file of files) {
+    if (file.endsWith(kind.ending) && TYPE_SLUG.test(nameOf(file))) continue;
+    addProblem(problems, `${kind.folder}/${file}`, null, rule);
   }
-  return files.filter((file) => file.endsWith(kind.ending)).map((file) => file.slice(0, -kind.ending.length));
+  return files.filter((file) => file.endsWith(kind.ending)).map(nameOf);
 }
 
 /** What lies in a folder, in byte order; null when it is missing. Hidden files belong to the operating system. */

@@ -15,11 +15,13 @@ export type Definition<T> =
   | { readonly value: T }
   | { readonly faults: readonly string[]; readonly line: number | null };
 
+export const A_SLUG = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit";
+
 // Each schema is told, as its message, what would be right: "must be …".
 const text = v.string("a string");
 const flag = v.boolean("true or false");
 const names = v.array(v.string("the name of a field"), "an array of field names");
-const slug = matching(TYPE_SLUG, "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit");
+const slug = matching(TYPE_SLUG, A_SLUG);
 
 const APP = {
   key: matching(APP_KEY, "1 to 128 of A-Z, a-z, 0-9, - and _, beginning with a letter or digit"),

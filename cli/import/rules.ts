@@ -53,7 +53,7 @@ function draftOf(value: unknown): FieldDraft {
 }
 
 function slugFaults(slug: unknown, name: string): string[] {
-  if (typeof slug !== "string" || !TYPE_SLUG.test(slug) || slug === name) return [];
+  if (typeof slug !== "string" || !TYPE_SLUG.test(slug) || !TYPE_SLUG.test(name) || slug === name) return [];
   return [`"slug" must be ${quote(name)} as the file is named, not ${quote(slug)}`];
 }
 

@@ -176,6 +176,16 @@ const REFUSED: [string, () => Files, string][] = [
     "content_types/tags.yaml: must be named",
   ),
   refusedFile(
+    "a type with a name in upper case, whatever its slug",
+    { "content_types/Posts.json": typeFile(), "content_types/posts.json": null, "entries/posts.ndjson": null },
+    "content_types/Posts.json: must be named <slug of a content type>.json; a slug is 1 to 64 of a-z, 0-9, - and _",
+  ),
+  refusedFile(
+    "entries with a name in upper case",
+    { "entries/Posts.ndjson": "", "entries/posts.ndjson": null },
+    "entries/Posts.ndjson: must be named <slug of a content type>.ndjson; a slug is 1 to 64 of a-z, 0-9, - and _",
+  ),
+  refusedFile(
     "entries in a folder of another name",
     { "entries/posts.ndjson": null, "entry/posts.ndjson": entry() },
     "entry: is no part of a bundle; did you mean entries?",
