@@ -18,7 +18,12 @@ export function describeFailure(error: unknown): string {
     return `The database did not answer (${error.message}). Check that it runs and that --database-url (DATABASE_URL) is right.`;
   }
   if (!(error instanceof Error)) return String(error);
-  return KNOWN_ERRORS[(error as NodeJS.ErrnoException).code ?? ""]?.(error) ?? error.message;
+  return KNOWN_ERRORS[codeOf(error)]?.(error) ?? error.message;
+}
+
+function codeOf({ code, message }: NodeJS.ErrnoException): string {
+  // What rmSync throws has no code from Node.js 24 on.
+  return code || (/too many open files/i.test(message) ? "EMFILE" : "");
 }
 
 function describeLock({ path, message, holder }: LockedError): string {
@@ -74,6 +79,7 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
     path === undefined ? message : `The system refuses to change ${path}. Name another folder (${FOLDERS}).`,
   EROFS: ({ path }) => `${path} is on a read-only disk. Name another folder (${FOLDERS}).`,
   ENOSPC: () => "The disk is full. What was there before is intact; make room and run the command again.",
+  EMFILE: () => "This process may not open more files. Raise the limit (ulimit -n) and run the command again.",
   EEXIST: ({ path }) => `${path} is a file and no folder. Name another (${FOLDERS}).`,
   ENOTDIR: ({ path }) => `${path} leads through a file. Name another folder (${FOLDERS}).`,
 };

@@ -7,7 +7,18 @@ import { openTerminal } from "../../cli/terminal/terminal.ts";
 import { sql } from "../../shared/database/database.ts";
 import { whyUnopened } from "../../shared/database/embedded/unopened.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { holdPort, idOf, MAIN, openPlace, type Place, SHOP, SHOP_FOLDER, shop, smallApp } from "../support/cli.ts";
+import {
+  holdPort,
+  idOf,
+  MAIN,
+  openPlace,
+  type Place,
+  SHOP,
+  SHOP_FOLDER,
+  START,
+  shop,
+  smallApp,
+} from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { openStore, type Store } from "../support/site.ts";
@@ -747,6 +758,16 @@ describe("on the embedded database", () => {
     expect(apps).toMatchObject([
       { key: SHOP, types: [{ entries: 3 }, { entries: 1 }, { entries: 1 }, { entries: 0 }] },
     ]);
+  });
+
+  test("tells which limit to raise where the process may open no more files", async () => {
+    await place.take(shop());
+    const build = `exec ${[process.execPath, ...START].join(" ")} build`;
+    const { code, stdout, stderr } = await place.spawn("sh", ["-c", `ulimit -n 80; ${build}`]);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toBe(
+      "This process may not open more files. Raise the limit (ulimit -n) and run the command again.\n",
+    );
   });
 
   test("ends in an error when it finds a file in the place of its folder", async () => {
