@@ -1,5 +1,5 @@
 /** Which database a live query asks: a replica that may answer, or the primary; and which one when that fails. */
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault, hasNoSlot } from "../../shared/database/fault.ts";
 import type { Ask, Source } from "../load/source.ts";
 import type { Replica } from "../replicas/replica.ts";
 
@@ -80,7 +80,8 @@ function loadOf({ counts }: Source): number {
 
 /** What takes too long, or has waited too long, would do so anywhere. What a replica refuses, it may not have yet. */
 function isItsOwn(error: unknown, isReplica: boolean): boolean {
-  return error instanceof DatabaseFault ? error.reason === "unavailable" : isReplica;
+  if (!(error instanceof DatabaseFault)) return isReplica;
+  return error.reason === "unavailable" || hasNoSlot(error);
 }
 
 /** A controller that ends with the signal, and may be ended alone. */

@@ -34,7 +34,10 @@ export type Database = Omit<Session, "query"> & {
    * the database by then. Where the database does not even say so in a second, the fault is `unavailable`.
    */
   readonly query: (query: Query, signal?: AbortSignal) => Promise<Row[]>;
-  /** Resolves when a newcomer is answered. Throws a DatabaseFault when not, after a second at most. */
+  /**
+   * Resolves when a newcomer is answered, or is refused because all connections are taken, or when one that is open and idle is
+   * answered. Throws a DatabaseFault when not, after a few seconds at most.
+   */
   readonly probe: () => Promise<void>;
   /** Uses no connection again that was made before: the other end of one may have vanished without a word. */
   readonly renew: () => void;

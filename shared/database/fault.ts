@@ -38,6 +38,8 @@ export function notBegun(): DatabaseFault {
 
 const CANCELLED = "57014";
 const READ_ONLY = "25006";
+/** too_many_connections */
+const NO_SLOT = "53300";
 /** A prepared statement is not where it was prepared. */
 const NOT_PREPARED = "26000";
 /** Its connections, its resources, a conflict with recovery or with others (40), a lock or a transaction that it waits for no longer. */
@@ -96,6 +98,11 @@ const IN_THE_WAY = ["40001", "40P01", "55P03"];
 /** Whether the database is there, and somebody else was in the way: another time it may go well. */
 export function isInTheWay({ code }: DatabaseFault): boolean {
   return IN_THE_WAY.includes(code ?? "");
+}
+
+/** Whether the database is there, and all the connections that it allows are taken. */
+export function hasNoSlot({ code }: DatabaseFault): boolean {
+  return code === NO_SLOT;
 }
 
 /** Whether the database may only be read: to who reads that is no fault. */

@@ -11,14 +11,14 @@ const BOUNCER = findProgram("pgbouncer");
 /** It does not run as root: it reads its settings, and then is somebody else. */
 const AS: readonly string[] = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
 
-async function startPooler({ folder }: Place, database: URL): Promise<Running> {
+async function startPooler({ folder }: Place, database: URL, size = 20): Promise<Running> {
   const port = await freePort();
   const file = join(folder, "pgbouncer.ini");
   const { hostname, username, pathname } = database;
   const settings = [
     ...["[databases]", `* = host=${hostname} port=${database.port} user=${username}`],
     ...["[pgbouncer]", "listen_addr = 127.0.0.1", `listen_port = ${port}`, "unix_socket_dir =", "auth_type = any"],
-    "pool_mode = session",
+    ...["pool_mode = session", `default_pool_size = ${size}`],
   ];
   writeFileSync(file, `${settings.join("\n")}\n`);
   const url = `postgres://${username}@127.0.0.1:${port}${pathname}`;
@@ -57,3 +57,26 @@ test.skipIf(BOUNCER === null)("every command works through a pooler that lends c
     await store.close();
   }
 });
+
+test.skipIf(BOUNCER === null)(
+  "a server that wants more connections than a pooler has uses those that it has",
+  async () => {
+    const store = await openStore("postgres");
+    const place = openPlace();
+    const pooler = await startPooler(place, new URL(store.url as string), 2);
+    try {
+      const env = { DATABASE_URL: pooler.url };
+      await place.take(shop(), env);
+      const served = await place.serve("--connections 10 --memory-cache 0", env);
+      const ask = async (size: number) => (await served.get(`/api/v1/posts?per_page=${size}`, { appKey: SHOP })).status;
+      for (let round = 0; round < 3; round++) {
+        expect(new Set(await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(ask)))).toEqual(new Set([200]));
+      }
+      await served.stop();
+    } finally {
+      await place.close();
+      await pooler.stop();
+      await store.close();
+    }
+  },
+);

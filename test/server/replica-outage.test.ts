@@ -56,6 +56,26 @@ describe("a replica that is away", () => {
     expectTurns(server.told());
   });
 
+  test("takes no connection any more: every answer is given", async () => {
+    const { primary, near } = following.urls;
+    const role = `reader_${Math.random().toString(36).slice(2)}`;
+    await rowsOf(primary, `CREATE ROLE ${role} LOGIN IN ROLE pg_read_all_data`);
+    await caughtUp(following, near);
+    const url = new URL(near);
+    url.username = role;
+    const server = await serve(following, [url.href], "--memory-cache 0");
+    await server.ready(true);
+    const load = startLoad(server);
+    await until("some load", () => load.asked() > 50);
+    await rowsOf(primary, `ALTER ROLE ${role} CONNECTION LIMIT 0`);
+    await caughtUp(following, near);
+    await rowsOf(near, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`);
+    await server.ready(false);
+    expect([...(await load.stop())]).toEqual([200]);
+    await server.stop();
+    await rowsOf(primary, `DROP ROLE ${role}`);
+  });
+
   test("at the start is told of once, and the primary answers", async () => {
     const held = await holdPort();
     await held.release();

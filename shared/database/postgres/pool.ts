@@ -1,8 +1,9 @@
 /** The connections to PostgreSQL that queries share: lent to one at a time, and thrown away when they broke. */
 import pg from "pg";
 import type { Database, DatabaseOptions } from "../database.ts";
-import { connected, DatabaseFault, isReadOnly } from "../fault.ts";
+import { connected, DatabaseFault, hasNoSlot, isReadOnly } from "../fault.ts";
 import { openPrepared, type Prepared } from "./prepared.ts";
+import { openRoom } from "./room.ts";
 
 export const CONNECT_TIMEOUT = 2_000;
 /** How much longer than its own limit a server may take to say that it has cancelled a query. */
@@ -33,6 +34,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   });
   const prepared = openPrepared<pg.PoolClient>();
   const open = new Set<pg.PoolClient>();
+  const room = openRoom(connections);
   /** Those that may be lent again. */
   let trusted = new WeakSet<pg.PoolClient>();
   // A connection may break in any moment, also before the next who borrows it can listen: without a listener it would end the
@@ -41,6 +43,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   pool.on("connect", (client) => {
     trusted.add(client);
     open.add(client);
+    room.granted();
     client.once("end", () => open.delete(client));
     client.on("error", () => {});
   });
@@ -49,9 +52,27 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     trusted = new WeakSet();
   }
 
+  /**
+   * Where the database has no slot for another, and where a pooler welcomes another and lets it wait, one of those that are lent is
+   * waited for, once.
+   */
+  async function find(isWaiting = false): Promise<pg.PoolClient> {
+    pool.options.max = room.most(open.size);
+    try {
+      return await connected(() => pool.connect());
+    } catch (error) {
+      const fault = error as DatabaseFault;
+      const isSilent = fault.code === undefined;
+      if (!hasNoSlot(fault) && !(isSilent && open.size > 0)) throw fault;
+      room.denied();
+      if (isWaiting) throw new DatabaseFault("overloaded", fault.message, fault.cause);
+      return find(true);
+    }
+  }
+
   async function borrow(): Promise<pg.PoolClient> {
     for (;;) {
-      const client = await connected(() => pool.connect());
+      const client = await find();
       if (trusted.has(client)) return client;
       client.release(true);
     }

@@ -10,7 +10,7 @@ import {
   type Row,
   type Session,
 } from "../database.ts";
-import { answered, connected, DatabaseFault, notBegun } from "../fault.ts";
+import { answered, connected, DatabaseFault, hasNoSlot, notBegun } from "../fault.ts";
 import { keepListening, type Line } from "../listening.ts";
 import { type AwaitTurn, cancelQuery, openCancellations } from "./cancel.ts";
 import { planFor } from "./planning.ts";
@@ -36,7 +36,7 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
     execute: (script) => lend((client) => runScript(client, script)),
     transaction: (access, run) => lend((client) => transaction(client, access, run)),
     listen: (heard) => keepListening(() => openLine(url, heard), heard),
-    probe: () => probe(url),
+    probe: () => probe(url, async () => connections().idle > 0 && lend(isAnswered)),
     renew,
     connections,
     close,
@@ -131,8 +131,26 @@ async function transaction<T>(
   }
 }
 
-/** Over a connection of its own: the pool's may all be busy, and tell nothing of the next. */
-async function probe(url: string): Promise<void> {
+/**
+ * Over a connection of its own: the pool's may all be busy, and tell nothing of the next. Where the database takes no newcomers, one
+ * of the pool's that is idle may tell.
+ */
+async function probe(url: string, askIdle: () => Promise<boolean>): Promise<void> {
+  const isThere = askIdle().catch(() => false);
+  try {
+    await askAsNewcomer(url);
+  } catch (error) {
+    if (!hasNoSlot(error as DatabaseFault) && !(await isThere)) throw error;
+  }
+}
+
+async function isAnswered(client: pg.PoolClient): Promise<boolean> {
+  const question = { text: "SELECT 1", query_timeout: CONNECT_TIMEOUT };
+  await answered(() => client.query(question));
+  return true;
+}
+
+async function askAsNewcomer(url: string): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
     application_name: "precast probe",

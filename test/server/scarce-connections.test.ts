@@ -1,0 +1,99 @@
+/** A database that has fewer connections to give than the server may use: those that it gives answer everybody. */
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type Database, sql } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { observe } from "../support/activity.ts";
+import { rowsOf } from "../support/following.ts";
+import { GOODS, KEY } from "../support/goods.ts";
+import { type Door, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+
+const ROLE = `scarce_${Math.random().toString(36).slice(2)}`;
+const CLIENTS = 8;
+const EACH = 25;
+
+let store: Store;
+let database: Database;
+let door: Door;
+
+beforeAll(async () => {
+  store = await openStore("postgres", { queryTimeout: 5_000, connections: 10 });
+  await loadBundles(store, [GOODS]);
+  await store.database.execute(`CREATE ROLE ${ROLE} LOGIN; GRANT USAGE ON SCHEMA precast TO ${ROLE};
+    GRANT SELECT ON ALL TABLES IN SCHEMA precast TO ${ROLE};
+    GRANT INSERT, UPDATE, DELETE ON precast.usage, precast.usage_batches TO ${ROLE}`);
+});
+afterAll(async () => {
+  await store.database.execute(`DROP OWNED BY ${ROLE}; DROP ROLE ${ROLE}`);
+  await store.close();
+});
+beforeEach(async () => {
+  const url = new URL(store.url as string);
+  url.username = ROLE;
+  database = await openDatabase({ url: url.href, dataDir: "", queryTimeout: 5_000, connections: 11 });
+  // Without a tree and without memory each request is a query.
+  door = await openDoor({ ...store, database }, join(store.folder, "nowhere"), { memory: 0 });
+  return async () => {
+    await door.close();
+    await database.close();
+    await endConnections();
+  };
+});
+
+const allow = (connections: number) =>
+  rowsOf(store.url as string, `ALTER ROLE ${ROLE} CONNECTION LIMIT ${connections}`);
+
+/** Resolves when they are gone, and no longer count. */
+const endConnections = () =>
+  rowsOf(store.url as string, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = '${ROLE}'`);
+
+const ask = async (filter: string) => {
+  const got = await door.get(`/api/v1/goods?per_page=1&filter[title]=${filter}`, { appKey: KEY });
+  return got.status === 200 ? "answered" : got.json.error.code;
+};
+
+/** Each client asks again and again, and nobody else for the same. */
+async function crowd(): Promise<string[]> {
+  const one = async (_: unknown, client: number) => {
+    const answers: string[] = [];
+    for (let turn = 0; turn < EACH; turn++) answers.push(await ask(`${client}-${turn}`));
+    return answers;
+  };
+  return (await Promise.all(Array.from({ length: CLIENTS }, one))).flat();
+}
+
+function talliesOf(answers: readonly string[]): Record<string, number> {
+  const tallies: Record<string, number> = {};
+  for (const answer of answers) tallies[answer] = (tallies[answer] ?? 0) + 1;
+  return tallies;
+}
+
+test("a role that may have two connections is answered over those", async () => {
+  await allow(2);
+  const answers = await crowd();
+  expect(talliesOf(answers)).toEqual({ answered: CLIENTS * EACH });
+});
+
+test("connections that are open answer, while other programs take all the others", async () => {
+  await allow(3);
+  await Promise.all([1, 2, 3].map(() => database.query(sql("SELECT pg_sleep(0.1)::text"))));
+  await allow(0);
+  expect(talliesOf(await crowd())).toEqual({ answered: CLIENTS * EACH });
+});
+
+test("who finds none in time is told of the crowd, and so is everybody while there is none to have", async () => {
+  await allow(1);
+  const activity = await observe(store.url as string);
+  await activity.lock();
+  const asked = Promise.all(["a", "b", "c"].map(ask));
+  expect(talliesOf(await asked)).toEqual({ QUERY_TIMEOUT: 1, OVERLOADED: 2 });
+  await activity.unlock();
+  expect(await ask("d")).toBe("answered");
+  await activity.close();
+
+  await allow(0);
+  await endConnections();
+  expect(talliesOf(await Promise.all(["e", "f", "g"].map(ask)))).toEqual({ OVERLOADED: 3 });
+  await allow(-1);
+  expect(await ask("h")).toBe("answered");
+});
