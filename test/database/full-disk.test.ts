@@ -8,10 +8,11 @@ import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { openPlace, type Place, SHOP, shop, shopWithout } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
-import { type Disk, NO_DISK, openDisk } from "../support/disk.ts";
+import { type Disk, openDisk } from "../support/disk.ts";
 import { copyEmbedded } from "../support/embedded.ts";
 import { rowsOf } from "../support/following.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
+import { asRoot, NO_ROOT } from "../support/root.ts";
 import { until } from "../support/until.ts";
 
 const open = (dataDir: string) => openDatabase({ url: null, dataDir, queryTimeout: null, connections: 1, share: true });
@@ -25,7 +26,7 @@ const WORDS =
 
 const write = sql("INSERT INTO notes VALUES ('a')");
 
-describe.skipIf(NO_DISK !== null)(`on a full disk${NO_DISK === null ? "" : ` (skipped: ${NO_DISK})`}`, () => {
+describe.skipIf(NO_ROOT !== null)(asRoot("on a full disk"), () => {
   let disk: Disk;
   beforeEach(() => {
     disk = openDisk(160);

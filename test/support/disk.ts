@@ -4,10 +4,6 @@ import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Why there can be none on this machine, null where there can. */
-export const NO_DISK: string | null =
-  process.platform !== "linux" ? "tmpfs is Linux's" : process.getuid?.() !== 0 ? "only root can mount" : null;
-
 export type Disk = {
   readonly folder: string;
   /** Leaves so many megabytes free. */
