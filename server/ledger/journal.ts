@@ -18,6 +18,8 @@ export type Sum = Count & { readonly day: string; readonly count: number };
 export type Journal = {
   readonly path: string;
   readonly bytes: () => number;
+  /** Whether another has taken it: it is nobody's to write to then. */
+  readonly isTaken: () => boolean;
   /** Throws JournalLost when nothing may be appended any more; after any other error the journal is as it was before. */
   readonly append: (text: string) => Promise<void>;
   /** Resolves when what was appended survives a power failure. */
@@ -26,7 +28,7 @@ export type Journal = {
 };
 
 export class JournalLost extends Error {
-  constructor(path: string, cause: unknown) {
+  constructor(path: string, cause: unknown = new Error("another server has taken it for that of a dead one")) {
     super(`${path} can no longer be counted on`, { cause });
     this.name = "JournalLost";
   }
@@ -57,9 +59,12 @@ export async function openJournal(path: string, durability: Durability): Promise
     );
   }
 
+  const isTaken = () => !existsSync(path);
+
   return {
     path,
     bytes: () => bytes,
+    isTaken,
     append: async (text) => {
       const line = Buffer.from(text);
       try {
@@ -69,9 +74,9 @@ export async function openJournal(path: string, durability: Durability): Promise
         throw new JournalLost(path, error);
       }
       // Whoever takes a journal renames it before he reads it: what is written while the name still stands is read.
-      if (!existsSync(path)) {
+      if (isTaken()) {
         await undo();
-        throw new JournalLost(path, new Error("another server has taken it for that of a dead one"));
+        throw new JournalLost(path);
       }
       bytes += line.length;
     },

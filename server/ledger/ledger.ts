@@ -93,10 +93,9 @@ export async function openLedger(
   }
 
   async function write(sums: readonly Sum[]): Promise<boolean> {
-    let current: Page | null = page;
+    let current: Page | null = null;
     try {
-      current ??= await newPage();
-      page = current;
+      current = await openPage();
       current.writing = current.journal.append(sums.map(writeLine).join(""));
       await current.writing;
     } catch (error) {
@@ -109,6 +108,16 @@ export async function openLedger(
     for (const { count } of sums) current.requests += count;
     if (current.journal.bytes() > FULL) await end(current);
     return true;
+  }
+
+  /** Whoever took one may have read it, so what has been written to it cannot be written once more; what has not can. */
+  async function openPage(): Promise<Page> {
+    if (page?.journal.isTaken()) {
+      onError(new JournalLost(page.journal.path));
+      await end(page);
+    }
+    page ??= await newPage();
+    return page;
   }
 
   async function newPage(): Promise<Page> {
