@@ -1,5 +1,5 @@
 /** The first process of a server: it answers, or sees to the workers that do, and tells a person where. */
-import type { Control } from "../../server/admin/control.ts";
+import type { Control, ControlOptions } from "../../server/admin/control.ts";
 import type { Metrics } from "../../server/admin/metrics.ts";
 import type { Listening } from "../../server/http/listen.ts";
 import { needCopies } from "../../server/replicas/replicas.ts";
@@ -103,17 +103,18 @@ async function openWatched(process: Process, { database, replicas }: Databases):
   const what = { out, database, replicas: standings, now: context.now, metrics, text, onError: log.error };
   const control = await openControl({ host, port, ...what }).catch((error: NodeJS.ErrnoException) => {
     const told = ADMIN_FAULTS[error.code ?? ""];
-    throw told === undefined ? error : new Error(told);
+    throw told === undefined ? error : new Error(told({ host, port }));
   });
   return { control, metrics };
 }
 
 /** By the code of the system: what is told of these elsewhere names the options of the API. */
-const ADMIN_FAULTS: Readonly<Record<string, string | undefined>> = {
-  EADDRINUSE: "The admin port is in use. Choose another with --admin-port, or stop what listens there.",
-  EACCES: "No permission for the admin port. Choose another with --admin-port.",
-  EADDRNOTAVAIL: "This machine has no such address. Give one of its own with --admin-host.",
-  ENOTFOUND: "No address has that name. Give one of this machine's with --admin-host.",
+const ADMIN_FAULTS: Readonly<Record<string, ((at: Pick<ControlOptions, "host" | "port">) => string) | undefined>> = {
+  EADDRINUSE: ({ port }) =>
+    `The admin port ${port} is in use. Choose another with --admin-port, or stop what listens there.`,
+  EACCES: ({ port }) => `No permission for the admin port ${port}. Choose another with --admin-port.`,
+  EADDRNOTAVAIL: ({ host }) => `This machine has no such address (${host}). Give one of its own with --admin-host.`,
+  ENOTFOUND: ({ host }) => `No address has that name (${host}). Give one of this machine's with --admin-host.`,
 };
 
 /** Milliseconds for what a worker does beside its drain: to send its counts, to start or to end. */

@@ -62,15 +62,20 @@ afterAll(async () => {
   await store.close();
 });
 
-test("an admin port that cannot be had is told by its own options", async () => {
+test("an admin port that cannot be had is told, by its own options", async () => {
   const { port, release } = await holdPort();
-  for (const [options, remedy] of [
-    [`--admin-port ${port}`, "Choose another with --admin-port"],
-    ["--admin-port 0 --admin-host 192.0.2.1", "Give one of its own with --admin-host"],
-    ["--admin-port 0 --admin-host nowhere.invalid", "Give one of this machine's with --admin-host"],
+  for (const [options, fault, remedy] of [
+    [`--admin-port ${port}`, `port ${port} is in use`, "Choose another with --admin-port"],
+    ["--admin-port 0 --admin-host 192.0.2.1", "(192.0.2.1)", "Give one of its own with --admin-host"],
+    [
+      "--admin-port 0 --admin-host nowhere.invalid",
+      "(nowhere.invalid)",
+      "Give one of this machine's with --admin-host",
+    ],
   ] as const) {
     const { code, stderr } = await place.run(`serve --port 0 --log-level error ${options}`);
     expect([code, stderr]).toEqual([1, expect.stringMatching(new RegExp(`^[^\n]*${remedy}[^\n]*\n$`))]);
+    expect(stderr).toContain(fault);
   }
   await release();
 });
