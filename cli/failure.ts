@@ -1,12 +1,13 @@
 /** Says what went wrong and what to do, in one sentence for a person. */
 import { ConfigError } from "../shared/config.ts";
 import { DatabaseFault, EmbeddedFault, HostEndedFault, isInTheWay } from "../shared/database/fault.ts";
-import { LockedError } from "../shared/lock.ts";
+import { LockedError, LockLostError } from "../shared/lock.ts";
 import { BUILD_LOCK } from "../shared/state.ts";
 
 export function describeFailure(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join("\n");
   if (error instanceof LockedError) return describeLock(error);
+  if (error instanceof LockLostError) return describeLostLock(error);
   if (error instanceof HostEndedFault) return HOST_ENDED;
   if (error instanceof EmbeddedFault) return error.message;
   if (error instanceof DatabaseFault) {
@@ -32,6 +33,12 @@ function describeLock({ path, message, holder }: LockedError): string {
   if (path.endsWith(BUILD_LOCK))
     return `Another build (${holder}) is writing this tree. Wait for it to end, then build again.`;
   return `${message}. Wait for it to end, then run the command again.`;
+}
+
+function describeLostLock({ path, message }: LockLostError): string {
+  if (path.endsWith(BUILD_LOCK))
+    return "Another build has taken this tree, for this one was stopped for a while. Build again: that finishes what is left.";
+  return `${message}. Run the command again.`;
 }
 
 const HOST_ENDED =

@@ -30,6 +30,25 @@ export class LockedError extends Error {
   }
 }
 
+/** Who was stopped for so long that it counted as dead finds the lock gone, or somebody else's. */
+export class LockLostError extends Error {
+  readonly path: string;
+
+  constructor(path: string) {
+    super(`${path} was taken by another process, for this one was stopped for a while`);
+    this.name = "LockLostError";
+    this.path = path;
+  }
+}
+
+export type Lock = {
+  /** Looks at the disk, which costs little: to be asked before what only the holder may do. */
+  readonly isHeld: () => boolean;
+  /** Throws LockLostError where it is not held any more. */
+  readonly check: () => void;
+  readonly release: () => void;
+};
+
 /** `machine` is null where it is this one. */
 type Holder = { readonly pid: number; readonly machine: string | null };
 
@@ -41,10 +60,9 @@ const EXPIRY = 10_000;
 const held = new Set<string>();
 
 /**
- * Takes the lock and gives what releases it. Throws LockedError when another live process holds it. `onDead` is called
- * when a dead process held it.
+ * Takes the lock. Throws LockedError when another live process holds it. `onDead` is called when a dead process held it.
  */
-export function takeLock(path: string, onDead: () => void = () => {}): () => void {
+export function takeLock(path: string, onDead: () => void = () => {}): Lock {
   mkdirSync(dirname(path), { recursive: true });
   const own = `${process.pid} ${machineId()}\n`;
   for (;;) {
@@ -98,14 +116,28 @@ export function holderOf(path: string): string | null {
   return holder !== null && lives(path, holder) ? nameOf(holder) : null;
 }
 
-function hold(path: string, own: string): () => void {
+function hold(path: string, own: string): Lock {
   held.add(path);
   const timer = setInterval(() => renew(path, own), RENEWAL).unref();
-  return () => {
+  const isHeld = () => isStill(path, own);
+  const check = () => {
+    if (!isHeld()) throw new LockLostError(path);
+  };
+  const release = () => {
     clearInterval(timer);
     held.delete(path);
     if (readText(path) === own) rmSync(path, { force: true });
   };
+  return { isHeld, check, release };
+}
+
+/** What cannot be read just now is not lost. */
+function isStill(path: string, own: string): boolean {
+  try {
+    return readFileSync(path, "utf8") === own;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ENOENT";
+  }
 }
 
 /** Writes what stands there already: the clock of the disk tells how long ago that was. */

@@ -43,35 +43,47 @@ export type BuildOptions = AppDefaults & {
 /** It first finishes what an earlier build had left. */
 export async function buildTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
   const { out } = options;
-  if (options.dryRun) return stageOrRestage(database, options, distrustOf(out));
+  if (options.dryRun) return stageOrRestage(database, options, distrustOf(out), () => {});
   let died = false;
-  const unlock = takeLock(join(out, BUILD_LOCK), () => {
+  const lock = takeLock(join(out, BUILD_LOCK), () => {
     died = true;
   });
   try {
     const distrust = distrustOf(out);
     if (distrust !== null) putAsideCut(out);
-    await recover(out, died);
-    const reports = await stageOrRestage(database, options, distrust);
+    await recover(out, died, lock.check);
+    const reports = await stageOrRestage(database, options, distrust, lock.check);
+    lock.check();
     await emptyTrash(out);
+    lock.check();
     tellChanges(out);
     return reports;
   } finally {
-    unlock();
+    lock.release();
   }
 }
 
 /** A tree that somebody else has been at is built in full, as one is of which nothing can be told. */
-function stageOrRestage(database: Database, options: BuildOptions, distrust: string | null): Promise<AppReport[]> {
+function stageOrRestage(
+  database: Database,
+  options: BuildOptions,
+  distrust: string | null,
+  check: () => void,
+): Promise<AppReport[]> {
   const forced = distrust ?? (options.full ? "--full asks for it" : null);
-  return stageTree(database, options, forced).catch((error: unknown) => {
+  return stageTree(database, options, forced, check).catch((error: unknown) => {
     if (!(error instanceof ForeignTreeError)) throw error;
-    return stageTree(database, options, error.message);
+    return stageTree(database, options, error.message, check);
   });
 }
 
-/** `forced` is why everything is built, where it is so. */
-async function stageTree(database: Database, options: BuildOptions, forced: string | null): Promise<AppReport[]> {
+/** `forced` is why everything is built, where it is so. `check` throws where the tree is another build's by now. */
+async function stageTree(
+  database: Database,
+  options: BuildOptions,
+  forced: string | null,
+  check: () => void,
+): Promise<AppReport[]> {
   const begun = begunApps(options.out);
   const marking = markingOf(begun);
   const meter = openMeter(options.onProgress);
@@ -79,6 +91,7 @@ async function stageTree(database: Database, options: BuildOptions, forced: stri
   const stage = openStage({
     out: options.out,
     dryRun: options.dryRun,
+    check,
     builtAt: options.now().toISOString(),
     onFile: meter.add,
     onChange: options.onChange ?? (() => {}),

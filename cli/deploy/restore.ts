@@ -37,14 +37,14 @@ export async function restoreTree(store: Store, options: RestoreOptions): Promis
   if (stored === null) return nothing("nothing is deployed there yet");
   const manifest = readManifest(stored.bytes.toString("utf8"));
   if (manifest === null) return nothing("its manifest is broken or of another version of Precast");
-  const unlock = takeLock(join(out, BUILD_LOCK));
+  const lock = takeLock(join(out, BUILD_LOCK));
   try {
     return await beginTree(store, manifest.files, options);
   } catch (error) {
     if (!(error instanceof ForeignTreeError)) throw error;
     return nothing(`${error.message}: a deploy goes on or has died`);
   } finally {
-    unlock();
+    lock.release();
   }
 }
 

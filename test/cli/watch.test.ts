@@ -173,11 +173,11 @@ describe.each(ENGINES)("on %s", (engine) => {
 
   test("watch waits while another build has the tree, and then builds", async () => {
     const watch = await startWatch();
-    const unlock = takeLock(join(out(), ".precast", "build.lock"));
+    const lock = takeLock(join(out(), ".precast", "build.lock"));
     await withCms((cms) => cms.execute(setTitle("Behind the lock")));
     await watch.printed(/Another build/);
     expect(fileHolds("Behind the lock")).toBe(false);
-    unlock();
+    lock.release();
     await shows("Behind the lock");
     await watch.stop();
     // However often it was tried.

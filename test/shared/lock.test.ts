@@ -1,9 +1,18 @@
 /** Locks of processes that this one cannot see: on another machine, or in another container that has the same folder. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { holderOf, LockedError, takeLock } from "../../shared/lock.ts";
+import { holderOf, LockedError, LockLostError, takeLock } from "../../shared/lock.ts";
 import { until } from "../support/until.ts";
 
 let folder: string;
@@ -36,7 +45,7 @@ test("one that was not renewed for long is left from the dead", () => {
   age(11);
   expect(holderOf(lock)).toBe(null);
   let deaths = 0;
-  const release = takeLock(lock, () => deaths++);
+  const { release } = takeLock(lock, () => deaths++);
   expect(deaths).toBe(1);
   expect(holderOf(lock)).toBe(`process ${process.pid}`);
   release();
@@ -58,23 +67,36 @@ test.skipIf(process.platform !== "linux")("one that cannot be taken is told in t
 
 test("one that says of nobody that it is his is left from a machine that lost its power", () => {
   writeFileSync(lock, "");
-  takeLock(lock)();
+  takeLock(lock).release();
   expect(readdirSync(folder)).toEqual([]);
 });
 
 test("what is held is renewed until it is released, and never where somebody else has it by then", async () => {
-  const release = takeLock(lock);
+  const { release, isHeld, check } = takeLock(lock);
   const own = readFileSync(lock, "utf8");
   age(60);
   await until("a renewal", () => renewedAgo() < 30_000);
   expect(readFileSync(lock, "utf8")).toBe(own);
+  expect(isHeld()).toBe(true);
+  expect(check).not.toThrow();
   writeFileSync(lock, "1 elsewhere\n");
+  expect(isHeld()).toBe(false);
+  expect(check).toThrow(LockLostError);
   age(60);
   const other = takeLock(join(folder, "other.lock"));
   utimesSync(join(folder, "other.lock"), 0, 0);
   await until("a renewal of another lock", () => statSync(join(folder, "other.lock")).mtimeMs > 0);
   expect(renewedAgo()).toBeGreaterThan(30_000);
-  other();
+  other.release();
   release();
   expect(readFileSync(lock, "utf8")).toBe("1 elsewhere\n");
+});
+
+test("who finds the lock gone has lost it, and who cannot look has not", () => {
+  const { isHeld, release } = takeLock(lock);
+  rmSync(lock);
+  expect(isHeld()).toBe(false);
+  mkdirSync(lock);
+  expect(isHeld()).toBe(true);
+  release();
 });

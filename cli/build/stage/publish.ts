@@ -34,10 +34,10 @@ function isPending(out: string): boolean {
  * Finishes what a build that died had committed, and puts aside what one had not. `died` is whether the last build ended
  * before it could tell its changes.
  */
-export async function recover(out: string, died: boolean): Promise<void> {
+export async function recover(out: string, died: boolean, check: () => void): Promise<void> {
   const [told, carried] = [join(out, TOLD), join(out, CARRIED)];
   if (died && !exists(carried) && exists(told)) renameSync(told, carried);
-  if (isPending(out)) await publish(out);
+  if (isPending(out)) await publish(out, check);
   putAsideBegun(out);
 }
 
@@ -51,8 +51,8 @@ export function tellChanges(out: string): void {
   if (exists(join(out, CARRIED))) renameSync(join(out, CARRIED), join(out, TOLD));
 }
 
-/** Puts the committed build in place. */
-export async function publish(out: string): Promise<void> {
+/** Puts the committed build in place. `check` throws where another does by now. */
+export async function publish(out: string, check: () => void): Promise<void> {
   const ready = join(out, READY);
   const replaced = openReplaced(out);
   const moved = await moveFolders(join(ready, STAGED_TREE), out);
@@ -60,6 +60,7 @@ export async function publish(out: string): Promise<void> {
   const present = new Set<(typeof STEPS)[number]>();
   for await (const change of ownChanges(ready, moved)) present.add(stepOf(change));
   for (const step of STEPS) {
+    check();
     if (step === "state") await moveStates(ready, out);
     if (present.has(step)) {
       for await (const change of ownChanges(ready, moved)) {
@@ -74,6 +75,7 @@ export async function publish(out: string): Promise<void> {
     }
   }
   await replaced.settle();
+  check();
   renameSync(join(ready, CHANGES_FILE), join(out, CARRIED));
   await removeAll(ready);
 }

@@ -28,6 +28,8 @@ export type Stage = {
 export type StageOptions = {
   readonly out: string;
   readonly dryRun: boolean;
+  /** Throws where the tree, and with it the stage, is another build's by now. */
+  readonly check: () => void;
   readonly builtAt: string;
   /** Called with each file that is put, and the size of its answer: 0 for one that goes. */
   readonly onFile: (bytes: number) => void;
@@ -37,7 +39,7 @@ export type StageOptions = {
 /** So many loads may wait to be written; with it memory is bounded. */
 const MAX_WAITING = 4;
 
-export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptions): Stage {
+export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: StageOptions): Stage {
   const folder = join(out, STAGE);
   const place = { tree: out, stage: dryRun ? null : join(folder, STAGED_TREE) };
   const writers = openWriters();
@@ -52,11 +54,13 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
   }
 
   const send = async () => {
+    check();
     const { items, ends, ...answers } = load.take();
     const before = waiting.at(-1);
     const written = writers.write({ ...place, ...answers, ends });
     // Noted in the order in which they were put, whichever thread is done first.
     const noted = Promise.all([written, before]).then(([outcomes]) => {
+      check();
       for (const [index, { address, note }] of items.entries()) {
         note(address, (ends[index] as number) - (ends[index - 1] ?? 0), outcomes[index] as Written[number]);
       }
@@ -80,6 +84,7 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
   const keep = (key: string, state: string) => {
     pending = true;
     if (dryRun) return;
+    check();
     mkdirSync(join(folder, STAGED_STATES), { recursive: true });
     writeFileSync(join(folder, STAGED_STATES, `${segment(key)}.json`), state);
   };
@@ -91,12 +96,15 @@ export function openStage({ out, dryRun, builtAt, onFile, onChange }: StageOptio
   const commit = async () => {
     if (changes === null) return;
     await changes.close();
+    check();
     commitStage(out);
-    await publish(out);
+    await publish(out, check);
   };
   const close = async () => {
     await writers.close();
-    if (!dryRun) await removeAll(folder);
+    if (dryRun) return;
+    check();
+    await removeAll(folder);
   };
   return {
     openApp: (key) => openStagedApp(key, { out, write, tell, keep, skip }),

@@ -101,7 +101,7 @@ function openFolder(folder: string, now: () => Date): Target {
 
 function takeFolderLock(folder: string, name: string): () => void {
   try {
-    return takeLock(join(folder, LEASE));
+    return takeLock(join(folder, LEASE)).release;
   } catch (error) {
     if (!(error instanceof LockedError)) throw error;
     const message = `Another deploy (${error.holder}) has ${name}. Wait for it to end, then deploy again.`;

@@ -5,7 +5,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { LockedError, takeLock } from "../../lock.ts";
+import { type Lock, LockedError, takeLock } from "../../lock.ts";
 import {
   type Access,
   BEGIN,
@@ -15,7 +15,7 @@ import {
   type Row,
   type Session,
 } from "../database.ts";
-import { DatabaseFault, notBegun } from "../fault.ts";
+import { DatabaseFault, EmbeddedFault, notBegun } from "../fault.ts";
 import { type Guest, joinDatabase } from "./guest.ts";
 import { outlive } from "./heir.ts";
 import { shareDatabase } from "./host.ts";
@@ -41,9 +41,9 @@ const BETWEEN_KNOCKS = 100;
 
 async function openOrJoin(options: DatabaseOptions, knocks = KNOCKS): Promise<Database | Guest> {
   mkdirSync(options.dataDir, { recursive: true });
-  let unlock: () => void;
+  let lock: Lock;
   try {
-    unlock = takeLock(join(options.dataDir, "database.lock"));
+    lock = takeLock(lockOf(options.dataDir));
   } catch (error) {
     if (!(error instanceof LockedError)) throw error;
     const joined = await joinDatabase(options.dataDir);
@@ -52,7 +52,7 @@ async function openOrJoin(options: DatabaseOptions, knocks = KNOCKS): Promise<Da
     await sleep(BETWEEN_KNOCKS);
     return openOrJoin(options, knocks - 1);
   }
-  const database = openOwn(options, unlock);
+  const database = openOwn(options, lock);
   if (!options.share) return database;
   // Sharing is a convenience: where no socket can be made, the database is this process's alone.
   const host = await shareDatabase(database, options.dataDir).catch(() => null);
@@ -63,7 +63,11 @@ async function openOrJoin(options: DatabaseOptions, knocks = KNOCKS): Promise<Da
   return { ...database, close };
 }
 
-function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void): Database {
+function lockOf(dataDir: string): string {
+  return join(dataDir, "database.lock");
+}
+
+function openOwn({ dataDir, queryTimeout }: DatabaseOptions, taken: Lock): Database {
   const listeners = new Set<() => void>();
   const heard = () => {
     for (const tell of listeners) tell();
@@ -71,22 +75,44 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void)
   const folder = join(dataDir, "database");
   const start = () => startThread(folder, heard);
   let current = start();
+  let lock = taken;
   let closed = false;
   // PGlite has one connection.
   const inTurn = openMutex();
 
   /** The thread; a new one where it has ended. Who listens is told, for something may have been missed. */
   async function thread(): Promise<Thread> {
-    if (!current.hasEnded()) return current;
+    if (lock.isHeld() && !current.hasEnded()) return current;
     // Two may not have the folder open, not even for the moment in which one dies.
     await current.end();
+    if (!closed && !lock.isHeld()) lock = takeAgain();
     if (closed) throw new DatabaseFault("unavailable", "the embedded database is closed");
     current = start();
     if (listeners.size > 0) current.run({ listen: true }).then(heard, () => {});
     return current;
   }
 
-  const mayWrite = () => needRoom(folder);
+  /** Another had the folder while this process was stopped: what the thread knew of it is no more. */
+  function takeAgain(): Lock {
+    lock.release();
+    try {
+      return takeLock(lockOf(dataDir));
+    } catch (error) {
+      if (!(error instanceof LockedError)) throw error;
+      throw lockLost(folder, error);
+    }
+  }
+
+  const mayGoOn = () => {
+    if (lock.isHeld()) return;
+    // It may write nothing more, not even that a transaction is rolled back.
+    void current.end();
+    throw lockLost(folder);
+  };
+  const mayWrite = () => {
+    mayGoOn();
+    needRoom(folder);
+  };
 
   async function limited(query: Query, signal?: AbortSignal): Promise<Row[]> {
     const running = await thread();
@@ -119,7 +145,7 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void)
         await running.run({ script });
       }),
     transaction: (access, run) =>
-      inTurn(async () => transaction(await thread(), access, access === "write" ? mayWrite : () => {}, run)),
+      inTurn(async () => transaction(await thread(), access, access === "write" ? mayWrite : mayGoOn, run)),
     listen: (tell) =>
       inTurn(async () => {
         await (await thread()).run({ listen: true });
@@ -132,13 +158,21 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, unlock: () => void)
     connections: () => ({ open: 1, idle: 0 }),
     close: async () => {
       // One that never opened has nothing to close.
-      const done = inTurn(() => current.run({ close: true })).catch(() => {});
+      const done = inTurn(async () => lock.isHeld() && current.run({ close: true })).catch(() => {});
       await Promise.race([done, sleep(PATIENCE, null, { ref: false })]);
       closed = true;
       await current.end();
-      unlock();
+      lock.release();
     },
   };
+}
+
+function lockLost(folder: string, cause?: LockedError): EmbeddedFault {
+  const taker = cause?.holder ?? "another process";
+  return new EmbeddedFault(
+    `The embedded database in ${folder} was taken by ${taker}, for the one that had it was stopped for a while. What was not committed is lost; run the command again.`,
+    cause,
+  );
 }
 
 /** How long what runs may keep a database from being closed: ended in the middle, it is as after a crash. */
@@ -161,7 +195,7 @@ async function transaction<T>(
       query: (query) => statement({ query }),
       execute: async (script) => void (await statement({ script })),
     });
-    await thread.run({ script: "COMMIT" });
+    await statement({ script: "COMMIT" });
     return result;
   } catch (error) {
     await thread.run({ script: "ROLLBACK" }).catch(() => {});

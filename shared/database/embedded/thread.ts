@@ -19,6 +19,7 @@ type Order =
 
 export type Thread = {
   readonly run: (order: Order) => Promise<Row[]>;
+  /** Takes nothing more at once. Resolves when it is gone. */
   readonly end: () => Promise<unknown>;
   readonly hasEnded: () => boolean;
   /** Resolves when the database is open, which takes seconds the first time. */
@@ -74,7 +75,11 @@ export function startThread(folder: string, heard: () => void): Thread {
 
   const ready = run({ script: "" });
   ready.catch(() => {});
-  return { run, end: () => worker.terminate(), hasEnded: () => ended, ready };
+  const terminate = () => {
+    ended = true;
+    return worker.terminate();
+  };
+  return { run, end: terminate, hasEnded: () => ended, ready };
 }
 
 function hasEnded(cause?: unknown): DatabaseFault {
