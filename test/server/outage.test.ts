@@ -1,7 +1,8 @@
 /** What users see while the database is away, slow or busy: free answers as ever, the rest refused, and a recovery by itself. */
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Database } from "../../shared/database/database.ts";
+import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { type Activity, observe } from "../support/activity.ts";
 import { rowsOf } from "../support/following.ts";
@@ -250,4 +251,28 @@ describe("with an embedded database that is slow", () => {
     for (const target of COUNTED) expect((await door.get(target, { appKey: KEY })).status).toBe(200);
     expect(await answersOf(door, FREE)).toEqual(before);
   });
+});
+
+test("an embedded database that cannot be opened again is away, and is back as soon as it can be", async () => {
+  const store = await openStore("embedded");
+  await loadBundles(store, [GOODS]);
+  const door = await openDoor(store);
+  const folder = join(store.folder, "data", "database");
+  const countTo = (number: string) =>
+    sql(`SELECT count(*)::text FROM (SELECT generate_series(1, ${number})) AS numbers`);
+  expect(await store.database.query(countTo("10"))).toEqual([["10"]]);
+  const endless = store.database.query(countTo("1000000000000"), AbortSignal.timeout(1));
+  renameSync(folder, `${folder}-aside`);
+  writeFileSync(folder, "");
+  // The thread that it ran in is ended, and the next one finds no database.
+  await expect(endless).rejects.toMatchObject({ reason: "timeout" });
+  for (const target of COUNTED) {
+    const { status, json } = await door.get(target, { appKey: KEY });
+    expect([status, json.error.code]).toEqual([503, "DATABASE_UNAVAILABLE"]);
+  }
+  rmSync(folder);
+  renameSync(`${folder}-aside`, folder);
+  for (const target of COUNTED) expect((await untilStatus(door, target, 200)).status).toBe(200);
+  await door.close();
+  await store.close();
 });

@@ -73,7 +73,14 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, taken: Lock): Datab
     for (const tell of listeners) tell();
   };
   const folder = join(dataDir, "database");
-  const start = () => startThread(folder, heard);
+  let failure: { readonly fault: unknown; readonly at: number } | null = null;
+  const start = () => {
+    const thread = startThread(folder, heard);
+    thread.ready.catch((fault: unknown) => {
+      failure = { fault, at: performance.now() };
+    });
+    return thread;
+  };
   let current = start();
   let lock = taken;
   let closed = false;
@@ -87,6 +94,7 @@ function openOwn({ dataDir, queryTimeout }: DatabaseOptions, taken: Lock): Datab
     await current.end();
     if (!closed && !lock.isHeld()) lock = takeAgain();
     if (closed) throw new DatabaseFault("unavailable", "the embedded database is closed");
+    if (failure !== null && performance.now() - failure.at < BETWEEN_OPENINGS) throw failure.fault;
     current = start();
     if (listeners.size > 0) current.run({ listen: true }).then(heard, () => {});
     return current;
@@ -174,6 +182,9 @@ function lockLost(folder: string, cause?: LockedError): EmbeddedFault {
     cause,
   );
 }
+
+/** Milliseconds: an opening that fails takes a second of a processor, and all that is asked would try it. */
+const BETWEEN_OPENINGS = 1_000;
 
 /** How long what runs may keep a database from being closed: ended in the middle, it is as after a crash. */
 const PATIENCE = 5_000;

@@ -1,7 +1,7 @@
 /** The thread of the embedded database as seen from outside: what it is told, and what it answers. */
 import { Worker } from "node:worker_threads";
 import type { Query, Row } from "../database.ts";
-import { DatabaseFault } from "../fault.ts";
+import { DatabaseFault, EmbeddedFault } from "../fault.ts";
 import { openPending } from "./pending.ts";
 import { diskFull, isStuck } from "./room.ts";
 
@@ -9,6 +9,8 @@ export type Job = { readonly id: number } & Order;
 export type Reply = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: SqlError });
 /** Comes unasked. */
 export type Heard = { readonly heard: true };
+/** The last that comes: why the database cannot be opened, for people. */
+export type Unopened = { readonly unopened: string };
 export type SqlError = { readonly message: string; readonly code: string };
 
 type Order =
@@ -45,8 +47,9 @@ export function startThread(folder: string, heard: () => void): Thread {
   const pending = openPending<Row[]>();
   let ended = false;
 
-  worker.on("message", (reply: Reply | Heard) => {
+  worker.on("message", (reply: Reply | Heard | Unopened) => {
     if ("heard" in reply) return heard();
+    if ("unopened" in reply) return giveUp(new EmbeddedFault(reply.unopened));
     if ("rows" in reply) return pending.resolve(reply.id, reply.rows);
     const { message, code } = reply.error;
     if (isBroken(reply.error)) giveUpIfStuck();
@@ -59,10 +62,13 @@ export function startThread(folder: string, heard: () => void): Thread {
   worker.on("error", (cause) => end(hasEnded(cause)));
   worker.on("exit", () => end(hasEnded()));
 
-  function giveUpIfStuck(): void {
-    if (!isStuck(folder)) return;
-    end(diskFull(folder));
+  function giveUp(fault: DatabaseFault): void {
+    end(fault);
     void worker.terminate();
+  }
+
+  function giveUpIfStuck(): void {
+    if (isStuck(folder)) giveUp(diskFull(folder));
   }
 
   async function run(order: Order): Promise<Row[]> {

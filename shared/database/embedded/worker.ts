@@ -4,7 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import { CHANNEL, type Row } from "../database.ts";
-import type { Heard, Job, Reply, SqlError } from "./thread.ts";
+import type { Heard, Job, Reply, SqlError, Unopened } from "./thread.ts";
 import { whyUnopened } from "./unopened.ts";
 
 const port = parentPort;
@@ -15,7 +15,9 @@ const folder = workerData as string;
 const begun = `${folder}.begun`;
 
 const opening = open();
-opening.catch(() => {});
+opening.catch((error: unknown) => {
+  port.postMessage({ unopened: whyUnopened(folder, describe(error).message) } satisfies Unopened);
+});
 let turn: Promise<void> = Promise.resolve();
 
 port.on("message", (job: Job) => {
@@ -26,9 +28,7 @@ port.on("message", (job: Job) => {
 async function open(): Promise<PGlite> {
   if (existsSync(begun)) rmSync(folder, { recursive: true, force: true });
   if (!existsSync(folder)) writeFileSync(begun, "");
-  const database = await PGlite.create(folder, { extensions: { pg_trgm } }).catch((error: unknown) => {
-    throw new Error(whyUnopened(folder, describe(error).message));
-  });
+  const database = await PGlite.create(folder, { extensions: { pg_trgm } });
   rmSync(begun, { force: true });
   return database;
 }
