@@ -20,7 +20,7 @@ import {
   type ServeSettings,
   withDatabases,
 } from "./process.ts";
-import { needLedgerRights } from "./rights.ts";
+import { needRights } from "./rights.ts";
 import { requestsToTry } from "./tour.ts";
 
 export async function serveAsFirst(process: Process): Promise<number> {
@@ -72,7 +72,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
 
 async function needUsable(database: Database): Promise<void> {
   await needSchema(database);
-  await needLedgerRights(database);
+  await needRights(database);
 }
 
 function treelessText(settings: ServeSettings): string {

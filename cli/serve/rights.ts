@@ -1,8 +1,23 @@
-/** Refuses to start a server whose counts the database would never take. */
+/** Refuses to start a server that the database would not let answer, or whose counts it would never take. */
 import { type Database, sql } from "../../shared/database/database.ts";
 
+/** What live queries read: see shared/sql and shared/apps.ts. */
+const READ = [
+  "precast.apps",
+  "precast.content_types",
+  "precast.fields",
+  "precast.entries",
+  "precast.entry_counts",
+  "precast.entry_words",
+  "precast.slots",
+  "precast.value_counts",
+];
+
+/** The functions that they call, and those that these call. */
+const CALLED = ["double", "elements", "holds_elements", "is_day", "is_instant", "is_uuid"];
+
 /** What the ledger does there: see server/ledger/batch.ts. */
-const NEEDED = [
+const COUNTED = [
   ["precast.usage", "SELECT"],
   ["precast.usage", "INSERT"],
   ["precast.usage", "UPDATE"],
@@ -12,25 +27,43 @@ const NEEDED = [
   ["precast.usage_batches", "DELETE"],
 ] as const;
 
+/** What gives the rights of each kind. */
+const GRANTS: Readonly<Record<string, string>> = {
+  read: "SELECT ON ALL TABLES IN SCHEMA precast",
+  call: "EXECUTE ON ALL FUNCTIONS IN SCHEMA precast",
+  count: "SELECT, INSERT, UPDATE, DELETE ON precast.usage, precast.usage_batches",
+};
+
+/** A row for each kind. A role may have been given columns alone: whether they are enough only the queries show. */
+const LACKING = `SELECT quote_ident(current_user), kind, string_agg(lacking, ', ' ORDER BY place) FROM (
+  SELECT 'read', format('SELECT on %s', name), place FROM unnest($1::text[]) WITH ORDINALITY AS needed(name, place)
+  WHERE NOT has_any_column_privilege(name, 'SELECT')
+  UNION ALL
+  SELECT DISTINCT 'call', format('EXECUTE on precast.%s', name), place FROM unnest($2::text[]) WITH ORDINALITY AS needed(name, place)
+  JOIN pg_proc ON proname = name AND pronamespace = 'precast'::regnamespace WHERE NOT has_function_privilege(pg_proc.oid, 'EXECUTE')
+  UNION ALL
+  SELECT 'count', format('%s on %s', needed.right, name), place FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS needed(name, "right", place)
+  WHERE NOT has_table_privilege(name, needed.right)
+) AS lacking(kind, lacking, place) GROUP BY kind ORDER BY kind DESC`;
+
 class RightsError extends Error {
-  constructor(role: string, lacking: string) {
+  constructor(role: string, lacking: readonly string[], grants: readonly string[]) {
     super(
-      `The role ${role} of --database-url (DATABASE_URL) cannot count requests: it lacks ${lacking}. ` +
-        `Have the owner run GRANT SELECT, INSERT, UPDATE, DELETE ON precast.usage, precast.usage_batches TO ${role}.`,
+      `The role ${role} of --database-url (DATABASE_URL) cannot answer requests and count them: it lacks ${lacking.join(", ")}. ` +
+        `Have the owner run ${grants.map((grant) => `GRANT ${grant} TO ${role}`).join("; ")}.`,
     );
     this.name = "RightsError";
   }
 }
 
 /** Throws a RightsError, or the fault of a database that is away. */
-export async function needLedgerRights(database: Database): Promise<void> {
-  const [row] = await database.query(
-    sql(
-      `SELECT quote_ident(current_user), string_agg(format('%s on %s', needed.right, needed.name), ', ')
-FROM unnest($1::text[], $2::text[]) AS needed(name, "right") WHERE NOT has_table_privilege(needed.name, needed.right)`,
-      [NEEDED.map(([name]) => name), NEEDED.map(([, right]) => right)],
-    ),
+export async function needRights(database: Database): Promise<void> {
+  const rows = await database.query(
+    sql(LACKING, [READ, CALLED, COUNTED.map(([name]) => name), COUNTED.map(([, right]) => right)]),
   );
-  const [role, lacking] = row ?? [];
-  if (lacking != null) throw new RightsError(String(role), lacking);
+  const [first] = rows;
+  if (first === undefined) return;
+  const lacking = rows.map((row) => row[2] as string);
+  const grants = rows.map((row) => GRANTS[row[1] as string] as string);
+  throw new RightsError(first[0] as string, lacking, grants);
 }
