@@ -12,6 +12,8 @@ export type WorkersOptions = {
   readonly port: number;
   /** Milliseconds in which they have stopped, or are ended. */
   readonly limit: number;
+  /** Resolves when the server is told to stop: from then on none is waited for, and none is replaced. */
+  readonly stopped: Promise<void>;
   readonly warn: (text: string) => void;
 };
 
@@ -29,8 +31,12 @@ const LONGEST_PAUSE = 5_000;
 /** So many deaths in a row before the first worker has come up are no accident. */
 const MOST_DEATHS = 5;
 
-/** Starts them and resolves when all of them listen. Throws WorkersError when they cannot. */
-export async function openWorkers({ count, host, port, limit, warn }: WorkersOptions): Promise<Listening> {
+/**
+ * Starts them and resolves when all of them listen, or with null, when all have ended, where the server is told to stop
+ * before. Throws WorkersError when they cannot listen.
+ */
+export async function openWorkers(options: WorkersOptions): Promise<Listening | null> {
+  const { count, host, port, limit, stopped, warn } = options;
   // The kernel's own queue: a connection that no worker has taken is left to the others when one dies. With node's
   // round robin the connections that are on their way to a worker that is killed stay open, and nobody answers them.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
@@ -57,7 +63,7 @@ export async function openWorkers({ count, host, port, limit, warn }: WorkersOpt
     return ended;
   }
 
-  const url = await new Promise<string>((resolve, reject) => {
+  const url = await new Promise<string | null>((resolve, reject) => {
     const up = new Set<Worker>();
     let told = "";
     /** In a row, each after a short life. */
@@ -107,12 +113,19 @@ export async function openWorkers({ count, host, port, limit, warn }: WorkersOpt
       pauses.add(pause);
     }
 
+    // Who signals a group of processes ends those of them that have not come up yet.
+    void stopped.then(() => {
+      stopping = true;
+      resolve(null);
+    });
     for (let number = 0; number < count; number++) start();
   }).catch(async (error: unknown) => {
     await stop();
     throw error;
   });
-  return { url, stop };
+  if (url !== null) return { url, stop };
+  await stop();
+  return null;
 }
 
 function givenUp(how: string): string {

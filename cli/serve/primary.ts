@@ -51,7 +51,8 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   const app = await firstApp(settings.out);
   const watched = await openWatched(process, databases);
   try {
-    const server = await openServer(process, databases, watched?.metrics ?? null);
+    const server = await openServer(process, databases, watched?.metrics ?? null, stop);
+    if (server === null) return;
     let endWatch = async () => {};
     try {
       const told = { url: server.url, ...(watched === null ? {} : { admin: watched.control.url }) };
@@ -120,11 +121,17 @@ const ADMIN_FAULTS: Readonly<Record<string, ((at: Pick<ControlOptions, "host" | 
 /** Milliseconds for what a worker does beside its drain: to send its counts, to start or to end. */
 const WORKER_GRACE = 10_000;
 
-function openServer(process: Process, databases: Databases, metrics: Metrics | null): Promise<Listening> {
+/** Null where it is told to stop while its workers start. */
+function openServer(
+  process: Process,
+  databases: Databases,
+  metrics: Metrics | null,
+  stopped: Promise<void>,
+): Promise<Listening | null> {
   const { workers, host, port, drain } = process.settings;
   if (workers === 1) return openOwnSite(process, databases, metrics);
   const limit = drain * 1_000 + WORKER_GRACE;
-  return openWorkers({ count: workers, host, port, limit, warn: process.log.warn });
+  return openWorkers({ count: workers, host, port, limit, stopped, warn: process.log.warn });
 }
 
 async function firstApp(out: string): Promise<App | null> {

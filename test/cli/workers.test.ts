@@ -1,7 +1,7 @@
 /** `precast serve --workers`: several processes on one port, and what users see of it when they die. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, constants, existsSync, openSync, writeFileSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -225,6 +225,23 @@ describe("workers and signals", () => {
     const answers = await Promise.all(wires.map((wire) => wire.answers(20)));
     expect(answers.flat().every(({ status }) => status === 200)).toBe(true);
     expect((await stopped).code).toBe(0);
+  });
+
+  test("a signal to every process while they start ends the server, and replaces none", async () => {
+    const held = join(place.folder, "held");
+    writeFileSync(held, "");
+    const hold = join(place.folder, "hold.cjs");
+    writeFileSync(
+      hold,
+      `if (require('node:cluster').isWorker && require('node:fs').existsSync('${held}'))
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);`,
+    );
+    const server = place.start("serve --workers 3 --port 0", { NODE_OPTIONS: `--require ${hold}` });
+    await until("three workers", () => childrenOf(server).length === 3);
+    // Any that came in their place would come up.
+    rmSync(held);
+    for (const pid of [server.pid, ...childrenOf(server)]) process.kill(pid, "SIGINT");
+    expect(await server.end()).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 
   test("a second signal ends all of them at once", async () => {
