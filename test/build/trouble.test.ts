@@ -1,4 +1,4 @@
-/** Builds in trouble: two at once, a folder that cannot be written, a full disk, a database that dies; and what is told. */
+/** Builds in trouble: two at once, a folder that cannot be written, a full disk, little memory, a database that dies; and what is told. */
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -364,6 +364,22 @@ describe.skipIf(NO_DISK !== null)(`a full disk${NO_DISK === null ? "" : ` (skipp
     },
     120_000,
   );
+});
+
+test("a type of large entries is built in less memory than they have, however few they are", async () => {
+  await builder.begin(`INSERT INTO precast.apps (key) VALUES ('shop');
+INSERT INTO precast.content_types (app_id, slug) SELECT id, 'books' FROM precast.apps;
+INSERT INTO precast.fields (content_type_id, name, position, type)
+SELECT id, 'body', 1, 'rich_text' FROM precast.content_types;
+INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+SELECT type.id, gen_random_uuid(), 'published', '2026-01-01T00:00Z', jsonb_build_object('body', repeat('0123456789', 100000))
+FROM precast.content_types AS type, generate_series(1, 200);`);
+  const ran = await place.spawn(process.execPath, ["--max-old-space-size=250", MAIN, "build"]);
+  expect(ran).toMatchObject({
+    code: 0,
+    stderr: "",
+    stdout: expect.stringMatching(/^shop: wrote 218 files, .* 200\.1 MB /),
+  });
 });
 
 describe("a database that dies while a build reads it", () => {

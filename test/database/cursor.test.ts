@@ -19,9 +19,25 @@ const open = async (): Promise<Database> => {
 };
 
 /** The first batch is there at once, and the next takes longer than any test. */
-const ENDLESS = sql(
-  "SELECT n::text, CASE WHEN n > 250 THEN pg_sleep(600)::text END FROM generate_series(1, 1000) AS n",
-);
+const ENDLESS = sql("SELECT n::text, CASE WHEN n > 50 THEN pg_sleep(600)::text END FROM generate_series(1, 1000) AS n");
+
+test("all rows come in their order, and fewer at once where they have been large", async () => {
+  const database = await open();
+  const query = sql(
+    "SELECT n::text, repeat('x', CASE WHEN n > 300 THEN 30000 ELSE 1 END) FROM generate_series(1, 700) AS n",
+  );
+  const sizes = await database.transaction("read", async (session) => {
+    const sizes: number[] = [];
+    const numbers: number[] = [];
+    for await (const rows of readBatches(session, query)) {
+      sizes.push(rows.length);
+      numbers.push(...rows.map(([number]) => Number(number)));
+    }
+    expect(numbers).toEqual(Array.from({ length: 700 }, (_, index) => index + 1));
+    return sizes;
+  });
+  expect(sizes).toEqual([50, 250, 250, 139, 11]);
+});
 
 test("a connection that is lost while a batch is worked on is told where the next is asked for", async () => {
   const [reader, other] = [await open(), await open()];
@@ -33,7 +49,7 @@ test("a connection that is lost while a batch is worked on is told where the nex
     const [row] = await session.query(sql("SELECT pg_backend_pid()::text"));
     const pid = row?.[0] ?? "";
     for await (const rows of readBatches(session, ENDLESS)) {
-      expect(rows).toHaveLength(250);
+      expect(rows).toHaveLength(50);
       const activity = sql("SELECT wait_event FROM pg_stat_activity WHERE pid = $1::int", [pid]);
       await until("the next batch is read", async () => (await other.query(activity))[0]?.[0] === "PgSleep");
       await other.query(sql("SELECT pg_terminate_backend($1::int)::text", [pid]));

@@ -17,8 +17,10 @@ import type { FreeAnswer } from "./free-answer.ts";
 import { openPages } from "./pages.ts";
 import { sortAnswers, sortAnswersOf } from "./sorts.ts";
 
-/** Types of up to so many entries are kept in memory, which saves queries. */
+/** Of types of up to so many entries the list items are kept in memory, which saves queries. */
 const SMALL = 1_000;
+/** And of so many the entries are read by one. */
+const FEW = 50;
 
 /** Batches of answers, out of one snapshot: `session` is in a read transaction. */
 export async function* freeAnswers(session: Session, app: App): AsyncGenerator<readonly FreeAnswer[]> {
@@ -49,7 +51,7 @@ export async function* typeAnswers(
   const gathered = gatherers.map(({ column }) => column);
   const pages = openPages(type, total);
   const query = entriesQuery(app.key, type);
-  for await (const rows of kept === null ? readBatches(session, query) : [await session.query(query)]) {
+  for await (const rows of total <= FEW ? [await session.query(query)] : readBatches(session, query)) {
     const batch: FreeAnswer[] = [];
     for (const row of rows) {
       const entry = readEntryRow(row, 0) as EntryRow;
