@@ -47,12 +47,16 @@ export function say(socket: Socket, message: Ask | Told): void {
 }
 
 export function listenTo<M extends Ask | Told>(socket: Socket, hear: (message: M) => void): void {
-  let rest = "";
+  // Put together once: a large message comes in many chunks.
+  let parts: string[] = [];
   socket.setEncoding("utf8");
   socket.on("data", (chunk: string) => {
-    const lines = (rest + chunk).split("\n");
-    rest = lines.pop() ?? "";
-    for (const line of lines) hear(JSON.parse(line) as M);
+    const [end = "", ...lines] = chunk.split("\n");
+    parts.push(end);
+    for (const line of lines) {
+      hear(JSON.parse(parts.join("")) as M);
+      parts = [line];
+    }
   });
 }
 

@@ -1,0 +1,37 @@
+/** What a guest of the embedded database and its host say to each other arrives, in whatever pieces the system brings it. */
+import type { Socket } from "node:net";
+import { PassThrough } from "node:stream";
+import { expect, test } from "vitest";
+import { listenTo, type Told } from "../../shared/database/embedded/wire.ts";
+
+/** What is heard of these chunks. */
+async function heard(chunks: Iterable<Uint8Array>): Promise<Told[]> {
+  const line = new PassThrough();
+  const messages: Told[] = [];
+  listenTo<Told>(line as unknown as Socket, (message) => messages.push(message));
+  for (const chunk of chunks) line.write(chunk);
+  line.end();
+  await new Promise((resolve) => line.once("end", resolve));
+  return messages;
+}
+
+const row = (id: number, text: string): Told => ({ id, rows: [[text]] });
+const bytesOf = (...messages: Told[]) =>
+  Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
+
+function* cut(bytes: Uint8Array, size: number): Generator<Uint8Array> {
+  for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size);
+}
+
+const MESSAGES = [row(1, "a"), row(2, "ä€𝄞\n"), { heard: true } as const, row(3, "")];
+
+test.each([1, 2, 3, 5, 7, 1_000])("several messages in chunks of %s bytes", async (size) => {
+  expect(await heard(cut(bytesOf(...MESSAGES), size))).toEqual(MESSAGES);
+});
+
+test("one of megabytes in small chunks, and the next", async () => {
+  const large = row(1, "x".repeat(4_000_000));
+  const [first, second] = await heard(cut(bytesOf(large, row(2, "next")), 1_000));
+  expect(first).toEqual(large);
+  expect(second).toEqual(row(2, "next"));
+});
