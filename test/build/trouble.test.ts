@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -365,6 +366,45 @@ describe.skipIf(NO_DISK !== null)(`a full disk${NO_DISK === null ? "" : ` (skipp
     120_000,
   );
 });
+
+describe.skipIf(NO_DISK !== null)(
+  `the folder of an app on another disk${NO_DISK === null ? "" : ` (skipped: ${NO_DISK})`}`,
+  () => {
+    let disk: string;
+    afterEach(() => {
+      if (spawnSync("umount", [disk]).status !== 0) spawnSync("umount", ["-l", disk]);
+    });
+
+    function openDisk(folder: string): void {
+      disk = folder;
+      mkdirSync(disk, { recursive: true });
+      expect(mount(disk, "size=8m").status).toBe(0);
+    }
+
+    test.each([
+      ["to which its name is a link", () => "other-disk"],
+      ["that is mounted there", () => "out/s-shop"],
+    ])("%s is built, and is exact after every change", async (_, diskFolder) => {
+      openDisk(join(place.folder, diskFolder()));
+      const app = join(out, "s-shop");
+      mkdirSync(out, { recursive: true });
+      if (disk !== app) symlinkSync(disk, app);
+      for (const change of ["", CHANGES, `DELETE FROM precast.entries WHERE ${post(1)}`]) {
+        await write(change);
+        const before = readFiles(app);
+        expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
+        const scratch = join(mkdtempSync(join(store.folder, "scratch-")), "out");
+        await buildInto(scratch);
+        const after = readFiles(app);
+        expect(treeProblems(readFiles(join(scratch, "s-shop")), after, app)).toEqual([]);
+        expect(touchProblems(before, after)).toEqual([]);
+      }
+      await write("DELETE FROM precast.apps");
+      expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
+      expect(readdirSync(disk)).toEqual([]);
+    });
+  },
+);
 
 test("a type of large entries is built in less memory than they have, however few they are", async () => {
   await builder.begin(`INSERT INTO precast.apps (key) VALUES ('shop');

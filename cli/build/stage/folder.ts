@@ -1,5 +1,6 @@
 /** Files and folders of a tree: read, listed, put in place and removed. */
 import {
+  copyFileSync,
   lstatSync,
   mkdirSync,
   opendirSync,
@@ -75,14 +76,34 @@ function move(from: string, to: string, made: Set<string>): void {
     made.add(folder);
   }
   try {
-    renameSync(from, to);
+    rename(from, to);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
     if (!exists(from)) return;
     // Somebody has removed the folder since.
     mkdirSync(folder, { recursive: true });
-    renameSync(from, to);
+    rename(from, to);
   }
+}
+
+/** The folder of an app may be on another disk: there too, what has the name is whole. */
+function rename(from: string, to: string): void {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (!isOtherDisk(error)) throw error;
+    const part = `${to}.part`;
+    copyFileSync(from, part);
+    const { atime, mtime } = statSync(from);
+    utimesSync(part, atime, mtime);
+    renameSync(part, to);
+    rmSync(from);
+  }
+}
+
+/** Whether a rename failed because its two names are on two disks. */
+export function isOtherDisk(error: unknown): boolean {
+  return codeOf(error) === "EXDEV";
 }
 
 /** Removes a folder in the place of the file, or files in the place of its folders. */

@@ -7,7 +7,7 @@ import { basename, dirname, join } from "node:path";
 import { CHANGES_FILE, STATE_FOLDER } from "../../../shared/state.ts";
 import { breathe } from "./breath.ts";
 import { type Change, ownChanges } from "./changes.ts";
-import { exists, isFolder, moveInto, removeAll, removeFrom } from "./folder.ts";
+import { exists, isFolder, isOtherDisk, moveInto, removeAll, removeFrom } from "./folder.ts";
 import { openReplaced, putAside } from "./trash.ts";
 
 /** Where a build writes, and what that is called once it is complete; relative to the tree. */
@@ -125,8 +125,14 @@ async function moveFolders(staged: string, out: string): Promise<ReadonlySet<str
 function moveWhole(from: string, to: string): boolean {
   if (exists(to) || (exists(dirname(to)) && !isFolder(dirname(to)))) return false;
   mkdirSync(dirname(to), { recursive: true });
-  renameSync(from, to);
-  return true;
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    // Its files are, one by one.
+    if (isOtherDisk(error)) return false;
+    throw error;
+  }
 }
 
 function foldersIn(folder: string): string[] {
