@@ -44,8 +44,8 @@ export const buildCommand = defineCommand({
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     if (apps.length === 0) terminal.say(noAppText(settings));
     for (const report of apps) terminal.say(summaryOf(report, terminal, settings.dryRun));
-    if (settings.json)
-      terminal.result("", { apps, seconds, ...(restored === null ? {} : { restored: restoredJson(restored) }) });
+    const told = { dry_run: settings.dryRun, apps, seconds };
+    if (settings.json) terminal.result("", restored === null ? told : { ...told, restored: restoredJson(restored) });
     return DONE;
   },
 });

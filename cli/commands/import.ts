@@ -19,7 +19,7 @@ export const importCommand = defineCommand({
     const { app, types, fields, entries } = report;
     const changes = `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;
     terminal.say(`${terminal.colors.bold(app)}: ${settings.dryRun ? "would have " : ""}${changes}`);
-    if (settings.json) terminal.result("", report);
+    if (settings.json) terminal.result("", { app, dry_run: settings.dryRun, types, fields, entries });
     return DONE;
   },
 });

@@ -279,6 +279,7 @@ describe("the build of a small shop", () => {
     const report = await place.json<Built>("build");
     const bytes = [...tree().values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
     expect(report).toEqual({
+      dry_run: false,
       apps: [
         {
           key: SHOP,
@@ -394,7 +395,11 @@ describe("the build of a small shop", () => {
     const { code, stdout } = await place.run("build");
     expect(code).toBe(0);
     expect(stdout).toContain("precast import <folder>");
-    expect(await place.json<Built>("build")).toEqual({ apps: [], seconds: expect.any(Number) });
+    expect(await place.json<Built>("build")).toEqual({
+      dry_run: false,
+      apps: [],
+      seconds: expect.any(Number),
+    });
   });
 
   test("leaves a tree alone that another database has made, where there is no app", async () => {

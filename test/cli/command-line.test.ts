@@ -407,6 +407,12 @@ describe("on a database", () => {
     expect(stderr).toContain("Try:");
   });
 
+  test.each(["import", "build"])("the JSON of %s tells a dry run from one that wrote", async (command) => {
+    const line = callOf(command, bundle);
+    expect(await place.json(`${line} --dry-run`)).toMatchObject({ dry_run: true });
+    expect(await place.json(line)).toMatchObject({ dry_run: false });
+  });
+
   test("--quiet prints results alone", async () => {
     const results = ["explain", "verify", "status", "doctor", "edge", "usage"];
     for (const line of lines()) {
