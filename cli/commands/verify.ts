@@ -2,6 +2,7 @@
 import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
+import { changedCollations } from "../../shared/schema/collations.ts";
 import { begunApps, chooseApps } from "../build/selection.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
@@ -28,8 +29,8 @@ export const verifyCommand = defineCommand({
   },
 });
 
-/** What explains differences: there is no tree yet, or content has changed since it was built. */
-type Standing = "not built" | "behind" | "current";
+/** What explains differences: there is no tree yet, indexes are out of order, or content has changed since it was built. */
+type Standing = "not built" | "disordered" | "behind" | "current";
 /** Without differences there is nothing to explain. */
 type Checked = { readonly verified: Verified; readonly standing: Standing | null };
 type Options = VerifyOptions & Settings<"apps" | CommonName>;
@@ -57,6 +58,7 @@ async function checkApps(session: Session, options: Options): Promise<Checked[]>
 async function standingOf(session: Session, key: string, options: Options): Promise<Standing> {
   const standing = await treeStanding(session, key, options);
   if (standing === null) return "not built";
+  if ((await changedCollations(session)).length > 0) return "disordered";
   return standing.current ? "current" : "behind";
 }
 
@@ -77,6 +79,10 @@ function summaryOf({ verified, standing }: Checked): string {
 
 function adviceOf(different: readonly Checked[]): string[] {
   const standings = different.map(({ standing }) => standing);
+  if (standings.includes("disordered"))
+    return [
+      "The order of texts has changed under the indexes of the database: `precast doctor` says what to do first.",
+    ];
   if (standings.includes("current")) return ["Run `precast build --full` to put the tree right."];
   if (standings.includes("behind"))
     return ["Content has changed since the tree was built: run `precast build`, and verify again."];

@@ -5,6 +5,7 @@ import type { Database } from "../../shared/database/database.ts";
 import { appCountsQuery } from "../../shared/sql/tree-query.ts";
 import type { Check, Patient, TypeSize } from "./check.ts";
 import { batchesCheck } from "./checks/batches.ts";
+import { collationsCheck } from "./checks/collations.ts";
 import { deadRowsCheck } from "./checks/dead-rows.ts";
 import { filtersCheck } from "./checks/filters.ts";
 import { indexesCheck } from "./checks/indexes.ts";
@@ -23,6 +24,7 @@ import type { Finding } from "./finding.ts";
 
 /** In the order in which they are told: wrong answers come first, then what every live query suffers from. */
 const CHECKS: readonly Check[] = [
+  collationsCheck,
   triggersCheck,
   statisticsCheck,
   indexesCheck,

@@ -6,6 +6,8 @@ export type Instance = {
   readonly system: string;
   /** The name of the database. */
   readonly database: string;
+  /** The version of the order by which its indexes hold texts; null where that has none. */
+  readonly order: string | null;
   /** When the server was started. */
   readonly started: string;
   /** It takes its data from another, and takes no writes. */
@@ -18,17 +20,19 @@ export type Instance = {
 
 export async function readInstance(session: Pick<Session, "query">): Promise<Instance> {
   const rows = await session.query(
-    sql(`SELECT system_identifier::text, current_database()::text, extract(epoch FROM pg_postmaster_start_time())::text,
+    sql(`SELECT system_identifier::text, current_database()::text,
+  pg_collation_actual_version('pg_catalog."und-x-icu"'::regcollation), extract(epoch FROM pg_postmaster_start_time())::text,
   pg_is_in_recovery()::text,
   ((CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END) - '0/0')::text,
   CASE WHEN pg_is_in_recovery() AND pg_last_wal_receive_lsn() > pg_last_wal_replay_lsn() THEN (1000 * extract(
     epoch FROM clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time())))::text END
 FROM pg_control_system()`),
   );
-  const [system, database, started, recovering, position, unapplied] = rows[0] as Row;
+  const [system, database, order, started, recovering, position, unapplied] = rows[0] as Row;
   return {
     system: system as string,
     database: database as string,
+    order: order ?? null,
     started: started as string,
     recovering: recovering === "true",
     position: BigInt(position ?? 0),

@@ -73,9 +73,10 @@ export async function watchReplica(
 }
 
 /** Null for a copy of the primary, and for the primary itself. What was never seen may be anybody's. */
-function kinship(found: Instance, primary: Instance | null): "foreign" | "detached" | null {
+function kinship(found: Instance, primary: Instance | null): "foreign" | "detached" | "disordered" | null {
   if (primary !== null && (found.system !== primary.system || found.database !== primary.database)) return "foreign";
-  return found.recovering || found.started === primary?.started ? null : "detached";
+  if (!found.recovering && found.started !== primary?.started) return "detached";
+  return primary !== null && found.order !== primary.order ? "disordered" : null;
 }
 
 function nearness({ position, unapplied }: Instance, log: PrimaryLog, maxLag: number): Standing {

@@ -11,6 +11,8 @@ export type Standing =
   | { readonly kind: "unmigrated" }
   /** It takes writes of its own. */
   | { readonly kind: "detached" }
+  /** Its library orders texts in another way than that of the primary, whose indexes it has. */
+  | { readonly kind: "disordered" }
   | { readonly kind: "foreign" };
 
 /** Null for one that is used. */
@@ -30,6 +32,8 @@ export function describeStanding(standing: Standing): string | null {
       return "it lacks the current schema of Precast";
     case "detached":
       return "it takes writes of its own and follows nobody";
+    case "disordered":
+      return "it orders texts by another version of ICU than the primary, whose indexes it has";
     case "foreign":
       return "it is another database, and no copy of the one that --database-url names";
   }

@@ -44,6 +44,9 @@ async function examine(place: Place, line = ""): Promise<Report & { code: number
   return { code, stderr, ...(JSON.parse(stdout) as Report) };
 }
 
+/** As if the library that orders texts had been another when the indexes were made. */
+const REORDERED = "UPDATE pg_collation SET collversion = '1.1' WHERE collname = 'und-x-icu'";
+
 const subjects = (findings: readonly Finding[]) => findings.map(({ subject }) => subject);
 
 describe("on PostgreSQL", () => {
@@ -98,6 +101,18 @@ describe("on PostgreSQL", () => {
     ]);
     const statements = /Run (ALTER .*;) as the owner/.exec(findings[0]?.remedy ?? "")?.[1] as string;
     await store.database.execute(statements);
+    expect((await examine(place)).findings).toEqual([]);
+  });
+
+  test("tells first that texts have another order since the system was upgraded, until indexes are made anew", async () => {
+    await store.database.execute(`${REORDERED}; ALTER TABLE precast.fields DISABLE TRIGGER field_added`);
+    const { code, findings } = await examine(place);
+    expect([code, findings.map(({ check }) => check)]).toEqual([2, ["collations", "triggers"]]);
+    const [order] = findings as [Finding];
+    expect(order.problem).toMatch(/^The indexes were made with version 1\.1 of it, and the server has \d+(\.\d+)* now/);
+    const remedies = [/REINDEX SCHEMA \w+ precast/, /ALTER COLLATION \S+ REFRESH VERSION/];
+    for (const remedy of remedies) await store.database.execute(remedy.exec(order.remedy)?.[0] as string);
+    await store.database.execute("ALTER TABLE precast.fields ENABLE TRIGGER field_added");
     expect((await examine(place)).findings).toEqual([]);
   });
 
@@ -381,6 +396,12 @@ describe("on the embedded database", () => {
     expect((await server.get("/api/v1/logs?filter[slug]=s7&per_page=1", { appKey: SHOP })).json.meta.total).toBe(1);
     expect((await server.stop()).code).toBe(0);
     expect((await place.run("doctor")).stdout).toMatch(/\n\nNothing to change, 1 to know of\.\n$/);
+  });
+
+  test("makes indexes anew with --fix where texts have another order since an upgrade", async () => {
+    await change((database) => database.execute(REORDERED));
+    expect((await examine(place, "--fix")).fixed[0]?.check).toBe("collations");
+    expect((await examine(place)).findings.map(({ check }) => check)).not.toContain("collations");
   });
 });
 

@@ -182,6 +182,18 @@ test("tells a tree that is behind, or not built, from one that is wrong", async 
   expect((await place.run("verify")).stdout).toContain("Run `precast build --full` to put the tree right.");
 });
 
+test("sends to doctor where the order of texts has changed, for it may be the live answers that are wrong", async () => {
+  await store.database.execute("UPDATE pg_collation SET collversion = '1.1' WHERE collname = 'und-x-icu'");
+  expect((await place.run("verify")).code).toBe(0);
+  writeFileSync(inOut("posts/page/1.json"), "{}");
+  const { code, stdout } = await place.run("verify");
+  expect([code, stdout.split("\n").at(-2)]).toEqual([
+    2,
+    expect.stringMatching(/^The order of texts .*`precast doctor`/),
+  ]);
+  await store.database.execute('ALTER COLLATION pg_catalog."und-x-icu" REFRESH VERSION');
+});
+
 test("computes with --sample so many answers, or all, and still looks for every file", async () => {
   for (const sample of [1, 5, SHOP_SIZE - 1, SHOP_SIZE, SHOP_SIZE + 1]) {
     const { apps } = await place.json<Report>(`verify --sample ${sample}`);

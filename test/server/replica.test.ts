@@ -134,6 +134,27 @@ async function lockEverywhere(holder: Client): Promise<void> {
   await until("the lock to arrive", async () => (await rowsOf(following.urls.near, held)).length > 0);
 }
 
+test("a replica whose ICU orders texts in another way is left alone, for the order of its indexes is the primary's", async () => {
+  const { primary, near } = following.urls;
+  // Stands for the other library: what the replica is asked through this URL comes before what is built in.
+  await rowsOf(
+    primary,
+    `CREATE SCHEMA other; CREATE FUNCTION other.pg_collation_actual_version(oid) RETURNS text
+    LANGUAGE sql AS $$ SELECT '1.1' $$`,
+  );
+  await caughtUp(following, near);
+  const reordered = new URL(near);
+  reordered.searchParams.set("options", "-c search_path=other,pg_catalog");
+  const server = await serve(following, [reordered.href, near]);
+  await server.ready(false, true);
+  expect(await server.title()).toBeTypeOf("string");
+  expect(await server.answered()).toEqual({ primary: 0, "replica-1": 0, "replica-2": 1 });
+  expect(server.told()).toEqual([
+    expect.stringMatching(/^Replica 1 .* is left alone: it orders texts by another version/),
+  ]);
+  await rowsOf(primary, "DROP SCHEMA other CASCADE");
+});
+
 describe("a replica that falls behind", () => {
   afterEach(() => rowsOf(following.urls.near, "SELECT pg_wal_replay_resume()"));
 
