@@ -52,14 +52,22 @@ export const explainCommand = defineCommand({
   run: async ({ terminal }, settings, argument) => {
     const target = targetOf(argument);
     const answer = async (database: Database) => {
+      const built = builtApp(settings.out, settings.app);
+      if (built !== null) return explain(database, built, target, { out: settings.out, hasTree: true });
       const [app] = chooseApps(await readApps(database, settings), [settings.app]);
-      return explain(database, app as App, target, settings.out);
+      return explain(database, app as App, target, { out: settings.out, hasTree: false });
     };
     const explanation = await withDatabase(settings, answer, { queryTimeout: QUERY_TIMEOUT });
     terminal.result(textOf(explanation, terminal), explanation);
     return DONE;
   },
 });
+
+/** The app as it was when its tree was built; null without a whole tree. As the server looks at it. */
+function builtApp(out: string, key: string): App | null {
+  const isWhole = !existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE));
+  return isWhole ? (stateOf(out, key)?.app ?? null) : null;
+}
 
 /** The base path may be left out, and the origin stand before it. */
 function targetOf(argument: string): string {
@@ -68,7 +76,10 @@ function targetOf(argument: string): string {
   return /^\/api\/v1(\/|$)/.test(path) ? path : `/api/v1${path}`;
 }
 
-async function explain(database: Database, app: App, target: string, out: string): Promise<Explanation> {
+/** A folder of trees, and whether the app has one there. */
+type Place = { readonly out: string; readonly hasTree: boolean };
+
+async function explain(database: Database, app: App, target: string, place: Place): Promise<Explanation> {
   const request = readRequest({ method: "GET", target, appKey: app.key });
   const nothing = {
     request: target,
@@ -95,24 +106,24 @@ async function explain(database: Database, app: App, target: string, out: string
   if (isRefusal(plan)) return { ...about, refusal: refusalOf(plan) };
   return counted
     ? { ...about, sql: await explainQuery(database, app, plan) }
-    : { ...about, file: fileFor(request, shape as FreeShape, app, plan, out) };
+    : { ...about, file: fileFor(request, shape as FreeShape, app, plan, place) };
 }
 
 function refusalOf(refusal: Refusal): Explanation["refusal"] {
   return { status: statusOf(refusal), code: refusal.code, message: refusal.message };
 }
 
-function fileFor(request: ApiRequest, shape: FreeShape, app: App, plan: Plan, out: string): ExplainedFile | null {
+function fileFor(
+  request: ApiRequest,
+  shape: FreeShape,
+  app: App,
+  plan: Plan,
+  { out, hasTree }: Place,
+): ExplainedFile | null {
   const address = addressOf(request, shape, "type" in plan ? plan.type : undefined);
   if (address === null) return null;
   const path = join(out, folderOf(app.key), fileOf(address));
-  return { path, exists: existsSync(path), has_tree: hasTree(out, app.key) };
-}
-
-/** As the server looks at it. */
-function hasTree(out: string, key: string): boolean {
-  const isWhole = !existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE));
-  return isWhole && stateOf(out, key) !== null;
+  return { path, exists: existsSync(path), has_tree: hasTree };
 }
 
 async function explainQuery(database: Database, app: App, plan: Plan): Promise<ExplainedQuery | null> {

@@ -127,6 +127,26 @@ describe("a free request", () => {
   });
 });
 
+describe("while the tree is behind the database", () => {
+  const target = "/posts?filter[category]=News";
+  afterAll(() => place.take(shop()));
+
+  test("the app of the tree decides, as it does for the server", async () => {
+    await store.database.execute("UPDATE precast.content_types SET filterable_fields = '{price}' WHERE slug = 'posts'");
+    expect(await explain(target)).toMatchObject({ counted: false, refusal: null, file: { exists: true } });
+    const server = await place.serve();
+    expect((await server.get(`/api/v1${target}`, asShop)).status).toBe(200);
+    const { refusal } = await place.json<Explanation>(`explain ${target} --app ${SHOP} --out nowhere`);
+    expect((await live.get(`/api/v1${target}`, asShop)).json).toMatchObject({ error: { code: refusal?.code } });
+    await server.stop();
+  });
+
+  test("so does it for an app that the database has no more", async () => {
+    await store.database.execute("DELETE FROM precast.apps");
+    expect(await explain(target)).toMatchObject({ counted: false, file: { exists: true } });
+  });
+});
+
 describe("a counted request", () => {
   test("shows the rule, the SQL with its values, and the plan", async () => {
     const found = await explain("/posts?filter[category]=News&filter[price][gte]=2");
