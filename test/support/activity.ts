@@ -26,7 +26,8 @@ export async function observe(url: string): Promise<Activity> {
   const query = async (text: string) => (await observer.query(text)).rows;
   const count = async (condition: string) =>
     Number((await query(`SELECT count(*) FROM pg_stat_activity WHERE ${OURS} AND ${condition}`))[0]?.count);
-  const running = () => count("state = 'active'");
+  // A connection that is new is set first.
+  const running = () => count("state = 'active' AND query !~ '^(SET|SELECT set_config)'");
   return {
     lock: async (tables = "precast.entries, precast.entry_counts") => {
       await holder.query(`BEGIN; LOCK TABLE ${tables} IN ACCESS EXCLUSIVE MODE`);

@@ -118,7 +118,7 @@ function cutInTime(client: pg.ClientBase): void {
 
 /** A build may take hours, whatever the role's other programs are allowed. */
 function patient(): pg.PoolConfig {
-  return configured("SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0");
+  return configured("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0");
 }
 
 /**
