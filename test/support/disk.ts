@@ -1,8 +1,8 @@
 /** A small disk that can be filled. Linux gives one to root. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { temporaryRoot } from "./postgres.ts";
 
 export type Disk = {
   readonly folder: string;
@@ -18,7 +18,7 @@ export type Disk = {
 const MEGABYTE = 1_024 * 1_024;
 
 export function openDisk(megabytes: number): Disk {
-  const folder = mkdtempSync(join(tmpdir(), "precast-disk-"));
+  const folder = mkdtempSync(join(temporaryRoot(), "precast-disk-"));
   const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder]);
   if (status !== 0) throw new Error(`No disk can be mounted, which root can: ${stderr}`);
   chmodSync(folder, 0o755);

@@ -525,7 +525,7 @@ function makeFolder(): string {
 }
 
 /** The system's folder for temporary files, unless root has one that the server's user cannot enter. */
-function temporaryRoot(): string {
+export function temporaryRoot(): string {
   const root = realpathSync(tmpdir());
   return user().uid === undefined || isOpen(root) ? root : realpathSync("/tmp");
 }
