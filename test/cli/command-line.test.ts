@@ -1,6 +1,6 @@
 /** What all commands have in common: help, options and their variables, output, errors, exit codes, and the database. */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { openTerminal } from "../../cli/terminal/terminal.ts";
@@ -798,6 +798,21 @@ describe("on the embedded database", () => {
     const { code, stderr } = await place.run("status --data-dir killed");
     expect([code, stderr]).toEqual([0, ""]);
     expect(readdirSync(folder)).toEqual(["database"]);
+  });
+
+  test("that was killed at its first start is the copy that was put in its place", async () => {
+    const folder = join(place.folder, "restored");
+    const { pid, end } = place.start("status --data-dir restored");
+    await until("the database to be begun", () => existsSync(join(folder, "database.begun")));
+    process.kill(pid, "SIGKILL");
+    await end();
+    rmSync(join(folder, "database"), { recursive: true });
+    cpSync(join(place.folder, ".precast", "database"), join(folder, "database"), { recursive: true });
+    writeFileSync(join(folder, "database", "copied"), "");
+    const { code, stderr } = await place.run("status --data-dir restored");
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(readdirSync(folder)).toEqual(["database"]);
+    expect(existsSync(join(folder, "database", "copied"))).toBe(true);
   });
 
   test("ends in an error, and does not hang, when its folder holds something else", async () => {

@@ -1,5 +1,5 @@
 /** The thread of the embedded database: opens PGlite and runs one job after the other. */
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
@@ -11,7 +11,7 @@ const port = parentPort;
 if (port === null) throw new Error("embedded-worker runs as a worker thread");
 
 const folder = workerData as string;
-/** Is there from before the database is made until it has been opened once. */
+/** Names the folder in which a database is being made, until it has been opened once. */
 const begun = `${folder}.begun`;
 
 const opening = open();
@@ -24,13 +24,31 @@ port.on("message", (job: Job) => {
   turn = turn.then(async () => port.postMessage(await replyTo(job)));
 });
 
-/** A process that died on making the database has left a part of it, which nobody can open and which holds nothing. */
+/**
+ * A process that died on making the database has left a part of it, which nobody can open and which holds nothing. What stands in
+ * its place by now is a copy that somebody has put there.
+ */
 async function open(): Promise<PGlite> {
-  if (existsSync(begun)) rmSync(folder, { recursive: true, force: true });
-  if (!existsSync(folder)) writeFileSync(begun, "");
+  if (identityOf(folder) === textOf(begun)) rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  if (readdirSync(folder).length === 0) writeFileSync(begun, identityOf(folder) ?? "");
   const database = await PGlite.create(folder, { extensions: { pg_trgm } });
   rmSync(begun, { force: true });
   return database;
+}
+
+/** No two folders have the same, also where one has taken the number of another. */
+function identityOf(path: string): string | null {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found === undefined ? null : `${found.ino} ${found.birthtimeMs}`;
+}
+
+function textOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return undefined;
+  }
 }
 
 const tell = () => port.postMessage({ heard: true } satisfies Heard);
