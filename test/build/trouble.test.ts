@@ -12,7 +12,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -25,6 +24,7 @@ import { changesBetween, type Report, readChanges, readFiles, touchProblems, tre
 import { runBuild } from "../support/history.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { newPost, POSTS, post, SHOP } from "../support/posts.ts";
+import { mountDisk, NO_DISK, unlessLacking, unmountDisk } from "../support/root.ts";
 import { MEDIA, openStore, type Store } from "../support/site.ts";
 
 const LINUX = process.platform === "linux";
@@ -255,32 +255,13 @@ describe.skipIf(NO_USER !== null)(
   },
 );
 
-const NO_DISK = diskProblem();
-
-/** Why no small disk can be had, null when it can. */
-function diskProblem(): string | null {
-  if (!LINUX) return "tmpfs is Linux's";
-  if (!ROOT) return "only root can mount";
-  const folder = mkdtempSync(join(tmpdir(), "precast-disk-"));
-  const { status, stderr } = mount(folder, "size=64k");
-  if (status === 0) spawnSync("umount", [folder]);
-  rmSync(folder, { recursive: true, force: true });
-  return status === 0 ? null : `mount says ${String(stderr).trim()}`;
-}
-
-function mount(folder: string, options: string) {
-  return spawnSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", folder], { encoding: "utf8" });
-}
-
-describe.skipIf(NO_DISK !== null)(`a full disk${NO_DISK === null ? "" : ` (skipped: ${NO_DISK})`}`, () => {
+describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "a full disk"), () => {
   let disk: string;
   beforeEach(() => {
     disk = mkdtempSync(join(place.folder, "disk-"));
     out = join(disk, "out");
   });
-  afterEach(() => {
-    if (spawnSync("umount", [disk]).status !== 0) spawnSync("umount", ["-l", disk]);
-  });
+  afterEach(() => unmountDisk(disk));
 
   const PAGE = 4_096;
   /** Writes to the disk until so many pages are free. */
@@ -310,7 +291,7 @@ describe.skipIf(NO_DISK !== null)(`a full disk${NO_DISK === null ? "" : ` (skipp
   }
 
   test("an embedded database on it can be opened again, and nobody is told to remove it", async () => {
-    expect(mount(disk, "size=160m").status).toBe(0);
+    mountDisk(disk, "size=160m");
     const data = join(disk, "data");
     await copyEmbedded(data);
     const own = { DATABASE_URL: "", PRECAST_DATA_DIR: data };
@@ -334,7 +315,7 @@ describe.skipIf(NO_DISK !== null)(`a full disk${NO_DISK === null ? "" : ` (skipp
   ] as const)(
     "without room for all %s the old tree stays as it is",
     async (_, options, fill) => {
-      expect(mount(disk, options).status).toBe(0);
+      mountDisk(disk, options);
       const problems: string[] = [];
       let failed = 0;
       for (const free of amounts) {
@@ -367,44 +348,39 @@ describe.skipIf(NO_DISK !== null)(`a full disk${NO_DISK === null ? "" : ` (skipp
   );
 });
 
-describe.skipIf(NO_DISK !== null)(
-  `the folder of an app on another disk${NO_DISK === null ? "" : ` (skipped: ${NO_DISK})`}`,
-  () => {
-    let disk: string;
-    afterEach(() => {
-      if (spawnSync("umount", [disk]).status !== 0) spawnSync("umount", ["-l", disk]);
-    });
+describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "the folder of an app on another disk"), () => {
+  let disk: string;
+  afterEach(() => unmountDisk(disk));
 
-    function openDisk(folder: string): void {
-      disk = folder;
-      mkdirSync(disk, { recursive: true });
-      expect(mount(disk, "size=8m").status).toBe(0);
-    }
+  function openDisk(folder: string): void {
+    disk = folder;
+    mkdirSync(disk, { recursive: true });
+    mountDisk(disk, "size=8m");
+  }
 
-    test.each([
-      ["to which its name is a link", () => "other-disk"],
-      ["that is mounted there", () => "out/s-shop"],
-    ])("%s is built, and is exact after every change", async (_, diskFolder) => {
-      openDisk(join(place.folder, diskFolder()));
-      const app = join(out, "s-shop");
-      mkdirSync(out, { recursive: true });
-      if (disk !== app) symlinkSync(disk, app);
-      for (const change of ["", CHANGES, `DELETE FROM precast.entries WHERE ${post(1)}`]) {
-        await write(change);
-        const before = readFiles(app);
-        expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
-        const scratch = join(mkdtempSync(join(store.folder, "scratch-")), "out");
-        await buildInto(scratch);
-        const after = readFiles(app);
-        expect(treeProblems(readFiles(join(scratch, "s-shop")), after, app)).toEqual([]);
-        expect(touchProblems(before, after)).toEqual([]);
-      }
-      await write("DELETE FROM precast.apps");
+  test.each([
+    ["to which its name is a link", () => "other-disk"],
+    ["that is mounted there", () => "out/s-shop"],
+  ])("%s is built, and is exact after every change", async (_, diskFolder) => {
+    openDisk(join(place.folder, diskFolder()));
+    const app = join(out, "s-shop");
+    mkdirSync(out, { recursive: true });
+    if (disk !== app) symlinkSync(disk, app);
+    for (const change of ["", CHANGES, `DELETE FROM precast.entries WHERE ${post(1)}`]) {
+      await write(change);
+      const before = readFiles(app);
       expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
-      expect(readdirSync(disk)).toEqual([]);
-    });
-  },
-);
+      const scratch = join(mkdtempSync(join(store.folder, "scratch-")), "out");
+      await buildInto(scratch);
+      const after = readFiles(app);
+      expect(treeProblems(readFiles(join(scratch, "s-shop")), after, app)).toEqual([]);
+      expect(touchProblems(before, after)).toEqual([]);
+    }
+    await write("DELETE FROM precast.apps");
+    expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
+    expect(readdirSync(disk)).toEqual([]);
+  });
+});
 
 test("a type of large entries is built in less memory than they have, however few they are", async () => {
   await builder.begin(`INSERT INTO precast.apps (key) VALUES ('shop');

@@ -12,7 +12,7 @@ import { type Disk, openDisk } from "../support/disk.ts";
 import { copyEmbedded } from "../support/embedded.ts";
 import { rowsOf } from "../support/following.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
-import { asRoot, NO_ROOT } from "../support/root.ts";
+import { NO_DISK, unlessLacking } from "../support/root.ts";
 import { until } from "../support/until.ts";
 
 const open = (dataDir: string) => openDatabase({ url: null, dataDir, queryTimeout: null, connections: 1, share: true });
@@ -26,7 +26,7 @@ const WORDS =
 
 const write = sql("INSERT INTO notes VALUES ('a')");
 
-describe.skipIf(NO_ROOT !== null)(asRoot("on a full disk"), () => {
+describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () => {
   let disk: Disk;
   beforeEach(() => {
     disk = openDisk(160);

@@ -21,7 +21,7 @@ import {
 import { writeBundle } from "../support/content.ts";
 import { readFiles, treeProblems } from "../support/exact.ts";
 import { newPost, SHOP as POSTS } from "../support/posts.ts";
-import { asRoot, NO_ROOT } from "../support/root.ts";
+import { NAMESPACE, NO_NAMESPACE, unlessLacking } from "../support/root.ts";
 import { until } from "../support/until.ts";
 
 const stat = (pid: number) => readFileSync(`/proc/${pid}/stat`, "utf8");
@@ -37,10 +37,11 @@ const goOn = (pid: number) => process.kill(pid, "SIGCONT");
 
 /** Where the same process numbers are others' processes. */
 function elsewhere(place: Place, line: string): Promise<Ran> {
-  return place.spawn("unshare", ["--pid", "--fork", "--mount-proc", process.execPath, ...START, ...line.split(" ")]);
+  const [program, ...words] = NAMESPACE;
+  return place.spawn(program, [...words, process.execPath, ...START, ...line.split(" ")]);
 }
 
-describe.skipIf(NO_ROOT !== null)(asRoot("stopped for long"), () => {
+describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "stopped for long"), () => {
   describe("a server on the embedded database", () => {
     let place: Place;
     let server: Served;

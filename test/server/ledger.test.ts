@@ -1,5 +1,4 @@
 /** Counted requests are counted: every one, once, however many come at a time and whatever becomes of server and database. */
-import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,6 +10,7 @@ import { sql } from "../../shared/database/database.ts";
 import { rowsOf } from "../support/following.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { SHOP } from "../support/posts.ts";
+import { mountDisk, NO_DISK, unlessLacking, unmountDisk } from "../support/root.ts";
 import { openDoor, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
@@ -394,12 +394,12 @@ describe("the ledger", () => {
     },
   );
 
-  test.runIf(process.platform === "linux" && process.getuid?.() === 0)(
-    "on a full disk counts nothing of what it refuses, and goes on when there is room",
-    async ({ skip }) => {
+  test.skipIf(NO_DISK !== null)(
+    unlessLacking(NO_DISK, "on a full disk counts nothing of what it refuses, and goes on when there is room"),
+    async () => {
       const disk = join(store.folder, "disk");
       await mkdir(disk);
-      if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", disk]).status !== 0) return skip();
+      mountDisk(disk, "size=64k");
       try {
         const errors: unknown[] = [];
         const ledger = await open(store, "disk", { errors });
@@ -419,7 +419,7 @@ describe("the ledger", () => {
         expect(sums.reduce((sum, one) => sum + one, 0)).toBe(counted + 1);
         expect(errors.map(String)).toEqual([expect.stringMatching(/ENOSPC|takes no more/)]);
       } finally {
-        spawnSync("umount", ["-l", disk]);
+        unmountDisk(disk);
       }
     },
   );

@@ -1,8 +1,8 @@
-/** A small disk that can be filled. Linux gives one to root. */
-import { spawnSync } from "node:child_process";
+/** A small disk that can be filled. */
 import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryRoot } from "./postgres.ts";
+import { mountDisk, unmountDisk } from "./root.ts";
 
 export type Disk = {
   readonly folder: string;
@@ -19,8 +19,7 @@ const MEGABYTE = 1_024 * 1_024;
 
 export function openDisk(megabytes: number): Disk {
   const folder = mkdtempSync(join(temporaryRoot(), "precast-disk-"));
-  const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m`, "tmpfs", folder]);
-  if (status !== 0) throw new Error(`No disk can be mounted, which root can: ${stderr}`);
+  mountDisk(folder, `size=${megabytes}m`);
   chmodSync(folder, 0o755);
   const filler = join(folder, "filler");
   const empty = () => rmSync(filler, { force: true });
@@ -34,7 +33,7 @@ export function openDisk(megabytes: number): Disk {
     free,
     empty,
     remove: () => {
-      spawnSync("umount", ["-l", folder]);
+      unmountDisk(folder);
       rmSync(folder, { recursive: true });
     },
   };
