@@ -2,7 +2,15 @@
 import type { IncomingMessage, RequestListener } from "node:http";
 import { bodyAnswer, type CachePolicy, type Circumstances, type Coding } from "../shared/answer.ts";
 import { DATABASE_UNAVAILABLE, INTERNAL_ERROR, OVERLOADED } from "../shared/refusal.ts";
-import { answerOf, ClientGone, type Found, type Response, respond, type Sources } from "../shared/respond.ts";
+import {
+  type Asking,
+  answerOf,
+  ClientGone,
+  type Found,
+  type Response,
+  respond,
+  type Sources,
+} from "../shared/respond.ts";
 import { targetOfTreePath } from "../shared/tree-path.ts";
 import { type AskedHttp, readAsked } from "./http/asked.ts";
 import { openCoder } from "./http/coding.ts";
@@ -48,9 +56,13 @@ export function createApp({
   const coder = openCoder();
   const takeTurn = openTurns(() => (isCrowded() ? BEGIN_OF_CROWD : BEGIN));
 
-  async function answer(asked: AskedHttp, coding: Coding | null, gone: () => AbortSignal): Promise<Answered> {
+  async function answer(
+    asked: AskedHttp,
+    coding: Coding | null,
+    asking: Pick<Asking, "gone" | "since">,
+  ): Promise<Answered> {
     await takeTurn();
-    const found = await respond({ ...asked, gone }, sources);
+    const found = await respond({ ...asked, ...asking }, sources);
     // Many may have waited for the same, or for the same five seconds; who is turned away has not.
     if (!isTurnedAway(found)) await takeTurn();
     const response = found.kind === "found" ? await encode(found, coding) : found;
@@ -87,9 +99,14 @@ export function createApp({
     return hit;
   }
 
-  async function answerAnyway(asked: AskedHttp, coding: Coding | null, incoming: IncomingMessage): Promise<Answered> {
+  async function answerAnyway(
+    asked: AskedHttp,
+    coding: Coding | null,
+    incoming: IncomingMessage,
+    since: number,
+  ): Promise<Answered> {
     try {
-      return await answer(asked, coding, () => departureOf(incoming.socket));
+      return await answer(asked, coding, { gone: () => departureOf(incoming.socket), since });
     } catch (error) {
       if (error instanceof ClientGone) return GONE;
       sources.onError(error);
@@ -110,7 +127,7 @@ export function createApp({
     };
     const coding = coder.choose(asked.acceptEncoding);
     const hit = findHit(hits, asked, coding);
-    if (hit === null) answerAnyway(asked, coding, incoming).then(finish).catch(sources.onError);
+    if (hit === null) answerAnyway(asked, coding, incoming, start).then(finish).catch(sources.onError);
     else finish(readyHit(hit, asked));
   };
 }

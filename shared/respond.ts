@@ -62,7 +62,8 @@ export class ClientGone extends Error {
 export type Sources = {
   readonly findTree: (appKey: string) => Promise<AppTree | null>;
   readonly findApp: (appKey: string, gone: AbortSignal) => Promise<App | null>;
-  readonly answer: (app: App, plan: Plan, gone: AbortSignal) => Promise<Body | Refusal>;
+  /** `since` is as in Asking. */
+  readonly answer: (app: App, plan: Plan, gone: AbortSignal, since?: number) => Promise<Body | Refusal>;
   /** What was read before, where that is remembered. */
   readonly readings?: Readings;
   /** Is told what went wrong behind a 500. */
@@ -89,8 +90,11 @@ export type Found = {
   readonly isCurrent: Current | null;
 };
 
-/** `gone` gives the signal that the client has gone away; it is called when the database is needed. */
-export type Asking = RawRequest & { readonly gone?: () => AbortSignal };
+/**
+ * `gone` gives the signal that the client has gone away; it is called when the database is needed. `since` is when the request
+ * came, by performance.now(), where its answer may take so long and no longer.
+ */
+export type Asking = RawRequest & { readonly gone?: () => AbortSignal; readonly since?: number };
 
 /** How often a request begins anew because the tree has become another meanwhile. */
 const ANEW = 3;
@@ -101,7 +105,7 @@ export function respond(raw: Asking, sources: Sources): Promise<Response> {
 }
 
 async function respondFrom(raw: Asking, sources: Sources, anew: number): Promise<Response> {
-  const { gone = staying } = raw;
+  const { gone = staying, since } = raw;
   const before = sources.readings?.find(raw) ?? null;
   const request = before?.request ?? readRequest(raw);
   if (request.kind === "preflight") return request;
@@ -114,7 +118,7 @@ async function respondFrom(raw: Asking, sources: Sources, anew: number): Promise
   const { metering, saving, plan } = reading;
   const result = isRefusal(plan)
     ? { outcome: plan, fromTree: tree !== null, isCurrent: null }
-    : await answerPlan(reading, plan, tree, { sources, gone, isLast: anew === 0 });
+    : await answerPlan(reading, plan, tree, { sources, gone, since, isLast: anew === 0 });
   if (result === null) return respondFrom(raw, sources, anew - 1);
   const { outcome, fromTree, isCurrent } = result;
   // A crowd that is turned away must not take the room of those who are not.
@@ -153,12 +157,20 @@ async function findApp(key: string, sources: Sources, gone: () => AbortSignal): 
   return app === null ? unknownAppKey(key) : { app, tree: null };
 }
 
+/** What surrounds the answering of a plan. */
+type Circle = {
+  readonly sources: Sources;
+  readonly gone: () => AbortSignal;
+  readonly since: number | undefined;
+  readonly isLast: boolean;
+};
+
 /** Null when the tree is another by now, unless this is the last time. */
 async function answerPlan(
   { app, request, metering }: Reading,
   plan: Plan,
   tree: AppTree | null,
-  { sources, gone, isLast }: { readonly sources: Sources; readonly gone: () => AbortSignal; readonly isLast: boolean },
+  { sources, gone, since, isLast }: Circle,
 ): Promise<Result | null> {
   if (!metering.counted && tree !== null) {
     const outcome = await guarded(sources, () => answerFromTree(request, tree, plan, metering.shape as FreeShape));
@@ -166,7 +178,7 @@ async function answerPlan(
     if (!isFile(outcome) && !isLast && !tree.isStill()) return null;
     if (outcome !== null) return { fromTree: true, outcome, isCurrent: currentOf(tree, outcome) };
   }
-  const outcome = await guarded(sources, () => sources.answer(app, plan, gone()));
+  const outcome = await guarded(sources, () => sources.answer(app, plan, gone(), since));
   return { fromTree: false, isCurrent: null, outcome };
 }
 

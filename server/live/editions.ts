@@ -8,22 +8,25 @@ import { openFreshFlight } from "./fresh-flight.ts";
 /** As editionQuery tells it; null where there are no such types. */
 export type Edition = string | null;
 
-export type Editions = (appKey: string, slugs: readonly string[], gone: AbortSignal) => Promise<Edition | Refusal>;
+/** `deadline` is when it must be known at the latest, by performance.now(). */
+export type Editions = (
+  appKey: string,
+  slugs: readonly string[],
+  deadline: number,
+  gone: AbortSignal,
+) => Promise<Edition | Refusal>;
 
 export type EditionsOptions = {
   /** Asks the database, for so many milliseconds at most. */
   readonly ask: <T>(controller: AbortController, run: Ask<T>, left: number) => Promise<T>;
-  /** Milliseconds that a reading may take, its waiting included. */
-  readonly limit: number;
   /** What is answered where nothing may begin; null where it may. */
   readonly instead: () => Refusal | null;
 };
 
-export function openEditions({ ask, limit, instead }: EditionsOptions): Editions {
+export function openEditions({ ask, instead }: EditionsOptions): Editions {
   const readings = openFreshFlight<Edition | Refusal>();
 
-  return (appKey, slugs, gone) => {
-    const deadline = performance.now() + limit;
+  return (appKey, slugs, deadline, gone) => {
     const read = (controller: AbortController) => {
       const left = Math.max(0, deadline - performance.now());
       return ask(controller, (session) => readEdition(session, appKey, slugs), left);

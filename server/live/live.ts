@@ -49,7 +49,6 @@ export function openLive(database: Database, options: LiveOptions): Live {
   const catalogs = openFreshFlight<Answered | Refusal>();
   const editions = openEditions({
     ask: (controller, run, left) => ask(controller, null, run, left),
-    limit: queryTimeout,
     instead: () => refuseAtOnce(null),
   });
   const loadEntry = openEntryLoader({
@@ -87,12 +86,17 @@ export function openLive(database: Database, options: LiveOptions): Live {
     }
   }
 
-  async function answer(asking: App, plan: Plan, gone: AbortSignal): Promise<Body | Refusal> {
+  async function answer(
+    asking: App,
+    plan: Plan,
+    gone: AbortSignal,
+    since = performance.now(),
+  ): Promise<Body | Refusal> {
     // It needs no query, and so no place among those that do.
     if (plan.kind === "schema") return bodyOf(schemaBody(plan.type));
     const app = sameApp(asking);
     const key = `${app.key} ${keyOf(plan)}`;
-    const deadline = performance.now() + queryTimeout;
+    const deadline = since + queryTimeout;
     const kind = kindIn(app, plan);
     const left = () => Math.max(0, deadline - performance.now());
     const instead = () => refuseAtOnce(kind);
@@ -106,7 +110,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
       if (plan.kind === "catalog") return catalogs(key, app, gone, work, instead);
       return answers.share(nameOf(edition), app, gone, work, instead);
     };
-    const readEdition = (slugs: readonly string[]) => editions(app.key, slugs, gone);
+    const readEdition = (slugs: readonly string[]) => editions(app.key, slugs, deadline, gone);
     return answerKept(keeper, { app, plan, key, begun, answer, readEdition });
   }
 

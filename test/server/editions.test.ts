@@ -8,12 +8,14 @@ const stays = new AbortController().signal;
 test("whoever asks, and however soon behind another's answer, is told of a reading that began later", async () => {
   let now = 0;
   const session: Pick<Session, "query"> = { query: async () => [[String(now)]] };
-  const editions = openEditions({ ask: (_, run) => run(session), limit: 1_000, instead: () => null });
+  const editions = openEditions({ ask: (_, run) => run(session), instead: () => null });
   for (let wait = 0; wait < 40; wait++) {
-    const before = editions("shop", ["goods"], stays);
+    const before = editions("shop", ["goods"], Number.POSITIVE_INFINITY, stays);
     for (let turn = 0; turn < wait; turn++) await Promise.resolve();
     now++;
-    expect(Number(await editions("shop", ["goods"], stays)), `${wait} steps behind`).toBe(now);
+    expect(Number(await editions("shop", ["goods"], Number.POSITIVE_INFINITY, stays)), `${wait} steps behind`).toBe(
+      now,
+    );
     await before;
   }
 });
@@ -33,8 +35,8 @@ test("who asks while a reading hangs is told in spite of it, as are those who as
     if (number === 1) await hung;
     return [[String(number)]];
   };
-  const editions = openEditions({ ask: (_, run) => run({ query }), limit: 1_000, instead: () => null });
-  const ask = () => editions("shop", ["goods"], stays);
+  const editions = openEditions({ ask: (_, run) => run({ query }), instead: () => null });
+  const ask = () => editions("shop", ["goods"], Number.POSITIVE_INFINITY, stays);
   const first = ask();
   await begun;
   expect(await Promise.all([ask(), ask(), ask()])).toEqual(["2", "2", "2"]);

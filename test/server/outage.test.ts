@@ -10,6 +10,7 @@ import { COUNTED, FREE, GOODS, KEY } from "../support/goods.ts";
 import { type Line, openLine } from "../support/line.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { buildSite, type Door, type Got, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
 
 function timeless({ status, headers: { date: _, "x-request-id": __, ...headers }, text }: Got) {
   return { status, headers, text };
@@ -135,6 +136,33 @@ describe("with a database that is slow", () => {
       expect(refused?.headers["retry-after"]).toBe("1");
     });
   });
+});
+
+test("who has waited for the types already waits for his answer the shorter", async () => {
+  const store = await openStore("postgres", { queryTimeout: 3_000 });
+  await loadBundles(store, [GOODS]);
+  await buildSite(store);
+  const door = await openDoor(store);
+  const treeless = await openDoor(store, join(store.folder, "nowhere"), { memory: 0 });
+  const entries = await observe(store.url as string);
+  const types = await observe(store.url as string);
+  const ended: string[] = [];
+  const ask = async (name: string, asked: Door) => {
+    expect((await asked.get("/api/v1/goods?per_page=1", { appKey: KEY })).status).toBe(504);
+    ended.push(name);
+  };
+  await entries.lock();
+  await types.lock("precast.content_types");
+  const first = ask("came first, without a tree", treeless);
+  const waitsForLong =
+    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query_start < now() - interval '1 s'";
+  await until("it to wait for a second", async () => (await types.query(waitsForLong)).length > 0);
+  const second = ask("came second", door);
+  await types.runs(2);
+  await types.unlock();
+  await Promise.all([first, second]);
+  expect(ended).toEqual(["came first, without a tree", "came second"]);
+  for (const open of [entries, types, door, treeless, store]) await open.close();
 });
 
 describe("with connections that break", () => {
