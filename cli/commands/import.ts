@@ -9,7 +9,7 @@ export const importCommand = defineCommand({
   describes: "take a content bundle into the database, all of it or nothing",
   argument: "<folder>",
   settings: ["prune", "dryRun"],
-  examples: ["precast import cli/demo", "precast import export/blog --prune --dry-run"],
+  examples: ["precast import export/blog", "precast import export/blog --prune --dry-run"],
   run: async ({ terminal }, settings, folder) => {
     const progress = terminal.progress("entries");
     const options = { ...settings, ...(progress === null ? {} : { onProgress: progress.update }) };

@@ -40,8 +40,10 @@ const CANCELLED = "57014";
 const READ_ONLY = "25006";
 /** too_many_connections */
 const NO_SLOT = "53300";
-/** A prepared statement is not where it was prepared. */
-const NOT_PREPARED = "26000";
+/** A prepared statement is not where it was prepared, or is where somebody else has prepared it. */
+const NOT_PREPARED = ["26000", "42P05"];
+/** feature_not_supported */
+const NOT_SUPPORTED = "0A000";
 /** Its connections, its resources, a conflict with recovery or with others (40), a lock or a transaction that it waits for no longer. */
 const AWAY = /^(08|25P0[34]|28|40|57P|53|3D|55P03|58)/;
 
@@ -55,10 +57,10 @@ function faultOf(error: unknown, late: boolean): unknown {
   if (code === CANCELLED) {
     return late ? new DatabaseFault("timeout", "the query was cancelled by its time limit", error) : unavailable(error);
   }
-  if (code === NOT_PREPARED) {
+  if (NOT_PREPARED.includes(code)) {
     const remedy = "connect to the server itself, or have the pooler lend connections by session";
     return new Error(
-      `a pooler lends connections by transaction, so statements that were prepared are lost: ${remedy}`,
+      `a pooler lends connections by transaction, so statements that were prepared are not where they were: ${remedy}`,
       {
         cause: error,
       },
@@ -70,6 +72,16 @@ function faultOf(error: unknown, late: boolean): unknown {
 
 function unavailable(error: Error & { readonly code?: string }): DatabaseFault {
   return new DatabaseFault("unavailable", error.message || (error.code ?? ""), error);
+}
+
+/** Begins a transaction. A standby calls one that may write not supported; what writes without it calls it read-only. */
+export async function begun(begin: () => Promise<unknown>): Promise<void> {
+  try {
+    await answered(begin);
+  } catch (error) {
+    const { code } = error as { readonly code?: string };
+    throw code === NOT_SUPPORTED ? Object.assign(error as Error, { code: READ_ONLY }) : error;
+  }
 }
 
 /** What goes wrong while a connection is made is a fault of the database, whatever it is: it takes none. */

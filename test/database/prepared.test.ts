@@ -61,6 +61,16 @@ test("where a pooler has lent the connection to somebody else between two querie
   await expect(one(query)).rejects.toThrow(/pooler lends connections by transaction.*by session$/);
 });
 
+test("where a pooler lends one on which somebody else has prepared the same, the error says so too", async () => {
+  const asked = async (number: number) => {
+    for (let turn = 1; turn <= 3; turn++) await one(recurring(`SELECT ($1::int * ${number})::text`, "1"));
+  };
+  await asked(11);
+  const numbers = "SELECT max(replace(name, 'precast_', '')::int)::text FROM pg_prepared_statements";
+  await database.execute(`PREPARE precast_${Number(await one(sql(numbers))) + 1} AS SELECT 'somebody else'`);
+  await expect(asked(13)).rejects.toThrow(/pooler lends connections by transaction.*by session$/);
+});
+
 test("a refused value leaves the connection and the statement as they were", async () => {
   const text = "SELECT (10 / $1::int)::text";
   for (const value of ["1", "2", "0", "5", "0", "10"]) {

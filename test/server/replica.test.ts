@@ -1,4 +1,5 @@
 /** Read replicas: live queries go to a real streaming replica that is near enough, and to no other database. */
+import { resolve } from "node:path";
 import { Client } from "pg";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
@@ -20,11 +21,17 @@ const contentQueries = async (url: string) =>
     )
   ).length;
 
-test("watch on a replica, where nobody can listen, says which database it needs", async () => {
-  const { code, stderr } = await following.place.run("watch", { DATABASE_URL: following.urls.near });
+test.each([
+  ["watch", "", "cannot execute LISTEN during recovery"],
+  ["build", "--out elsewhere", "cannot set transaction read-write mode during recovery"],
+  ["import", resolve("cli/demo"), "cannot set transaction read-write mode during recovery"],
+])("%s on a replica says which database it needs", async (command, line, why) => {
+  const { code, stderr } = await following.place.run(`${command} ${line}`.trim(), {
+    DATABASE_URL: following.urls.near,
+  });
   expect([code, stderr]).toEqual([
     1,
-    "The database may only be read (cannot execute LISTEN during recovery). Use its primary (--database-url, or DATABASE_URL).\n",
+    `The database may only be read (${why}). Use its primary (--database-url, or DATABASE_URL).\n`,
   ]);
 });
 

@@ -10,7 +10,7 @@ import {
   type Row,
   type Session,
 } from "../database.ts";
-import { answered, connected, DatabaseFault, hasNoSlot, notBegun } from "../fault.ts";
+import { answered, begun, connected, DatabaseFault, hasNoSlot, notBegun } from "../fault.ts";
 import { keepListening, type Line } from "../listening.ts";
 import { type AwaitTurn, cancelQuery, openCancellations } from "./cancel.ts";
 import { planFor } from "./planning.ts";
@@ -117,7 +117,7 @@ async function transaction<T>(
   await answered(() => planFor(client, "by value"));
   // The pool may lend a connection whose other end has vanished: nothing but that makes BEGIN take long.
   const begin = { text: BEGIN[access], query_timeout: CONNECT_TIMEOUT };
-  await answered(() => client.query(begin));
+  await begun(() => client.query(begin));
   try {
     const result = await run({
       query: (query) => runQuery(client, query, UNBOUND),
