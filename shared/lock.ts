@@ -16,7 +16,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { isAlive, machineId } from "./machine.ts";
+import { ageOf, isAlive, machineId } from "./machine.ts";
 
 export class LockedError extends Error {
   readonly path: string;
@@ -154,12 +154,29 @@ function renew(path: string, own: string): void {
 
 function lives(path: string, { pid, machine }: Holder): boolean {
   if (machine !== null) return isRenewed(path);
-  return pid === process.pid ? held.has(path) : isAlive(pid);
+  return pid === process.pid ? held.has(path) : isAlive(pid) && !isOlder(path, pid);
+}
+
+/** A process that began after the lock was written last has the number of the dead one whose lock it is. */
+function isOlder(path: string, pid: number): boolean {
+  const age = ageOf(pid);
+  if (age === null) return false;
+  try {
+    return silenceOf(path) > age + EXPIRY;
+  } catch {
+    // A disk that may only be read tells no time.
+    return false;
+  }
 }
 
 function isRenewed(path: string): boolean {
+  return silenceOf(path) < EXPIRY;
+}
+
+/** Milliseconds since it was renewed. */
+function silenceOf(path: string): number {
   const renewed = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
-  return renewed !== undefined && clockOf(path) - renewed < EXPIRY;
+  return renewed === undefined ? Number.POSITIVE_INFINITY : clockOf(path) - renewed;
 }
 
 /** The time of the disk, in milliseconds. */

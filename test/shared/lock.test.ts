@@ -1,4 +1,5 @@
 /** Locks of processes that this one cannot see: on another machine, or in another container that has the same folder. */
+import { spawn } from "node:child_process";
 import {
   mkdirSync,
   mkdtempSync,
@@ -13,6 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { holderOf, LockedError, LockLostError, takeLock } from "../../shared/lock.ts";
+import { machineId } from "../../shared/machine.ts";
 import { until } from "../support/until.ts";
 
 let folder: string;
@@ -51,6 +53,24 @@ test("one that was not renewed for long is left from the dead", () => {
   release();
   expect(readdirSync(folder)).toEqual([]);
 });
+
+test.skipIf(process.platform !== "linux")(
+  "one of a process that lives is held however long it is silent, and one from before it began is of a dead one",
+  () => {
+    const other = spawn("sleep", ["1000"]);
+    onTestFinished(() => void other.kill());
+    for (const [pid, seconds, holder] of [
+      [process.ppid, process.uptime(), `process ${process.ppid}`],
+      [other.pid, 1, `process ${other.pid}`],
+      [other.pid, 3_600, null],
+    ] as const) {
+      writeFileSync(lock, `${pid} ${machineId()}\n`);
+      age(seconds);
+      expect(holderOf(lock)).toBe(holder);
+    }
+    takeLock(lock).release();
+  },
+);
 
 test.skipIf(process.platform !== "linux")("one that cannot be taken is told in the same words each time", () => {
   const nowhere = "/proc/self/some.lock";
