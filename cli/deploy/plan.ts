@@ -14,12 +14,11 @@ export type Plan = {
 
 export function planDeploy(
   files: ReadonlyMap<string, FileMark>,
-  { known, doubtful }: Pick<StoreContents, "known" | "doubtful">,
+  { known, doubtful, found }: Pick<StoreContents, "known" | "doubtful" | "found">,
 ): Plan {
   const writes: PlannedFile[] = [];
   for (const [path, mark] of files) {
-    const before = known.get(path);
-    if (before?.sha256 !== mark.sha256) writes.push({ path, ...mark, isNew: before === undefined });
+    if (known.get(path)?.sha256 !== mark.sha256) writes.push({ path, ...mark, isNew: !found.has(path) });
   }
   const removes = [...new Set([...known.keys(), ...doubtful])].filter((path) => !files.has(path)).sort();
   return {

@@ -14,6 +14,8 @@ export type StoreContents = {
   readonly known: ReadonlyMap<string, FileMark>;
   /** Paths that may be there, in any form. */
   readonly doubtful: ReadonlySet<string>;
+  /** Paths that clients find there already, with whatever in them. */
+  readonly found: ReadonlySet<string>;
 };
 
 export type Wanted = {
@@ -43,11 +45,12 @@ export async function readContents(store: Store, wanted: Wanted): Promise<StoreC
   const noted = manifest.note?.files ?? new Map<string, FileMark>();
   const doubtful = new Set(journal.note === null ? [] : doubtfulIn(journal.note, manifest.note?.generation ?? 0));
   if (manifest.note !== null && !wanted.force && hasHeaders(manifest.note, wanted)) {
-    return { ...notes, known: without(noted, doubtful), doubtful };
+    return { ...notes, known: without(noted, doubtful), doubtful, found: new Set(noted.keys()) };
   }
   // Without a manifest the store itself has to tell.
   const listed = manifest.note === null || wanted.force ? await listFiles(store) : [];
-  return { ...notes, known: new Map(), doubtful: new Set([...noted.keys(), ...doubtful, ...listed]) };
+  const found = new Set([...noted.keys(), ...listed]);
+  return { ...notes, known: new Map(), doubtful: new Set([...found, ...doubtful]), found };
 }
 
 async function readNote<T>(

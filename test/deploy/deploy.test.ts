@@ -16,7 +16,7 @@ import {
   shopWithout,
   smallApp,
 } from "../support/cli.ts";
-import { differencesOf, filesOf, notesOf } from "../support/deployed.ts";
+import { deployHere, differencesOf, filesOf, notesOf } from "../support/deployed.ts";
 import type { Bundle, BundleEntry } from "../support/model-bundle.ts";
 import { type S3, type S3Object, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
@@ -121,6 +121,37 @@ describe("a bucket", () => {
       "delete lock",
     ]);
   });
+
+  test("has every page that its pages tell of, all along: also forced, with other headers, and after one that died", async () => {
+    await rebuild(pagesOf(3));
+    cpSync(out(), join(place.folder, "few"), { recursive: true });
+    await rebuild(pagesOf(9));
+    for (const [options, died] of [
+      [{}, false],
+      [{ force: true }, false],
+      [{ cacheControl: "max-age=9" }, false],
+      [{}, true],
+    ] as const) {
+      s3.objects.clear();
+      s3.trouble = () => undefined;
+      await deployHere(s3, join(place.folder, "few"));
+      s3.trouble = ({ method, key }) => (method === "PUT" && key.includes("/page/") ? { status: 403 } : undefined);
+      if (died) await expect(deployHere(s3, out())).rejects.toThrow(/nothing was deleted/);
+      const broken = new Set<string>();
+      s3.trouble = () => {
+        for (const page of [1, 2, 3]) if (!s3.objects.has(lastPageAt(page))) broken.add(`page ${page}`);
+        return undefined;
+      };
+      await deployHere(s3, out(), { concurrency: 1, ...options });
+      expect([options, died, lastPageAt(1), ...broken]).toEqual([options, died, "api/s-paged/v1/authors/page/9.json"]);
+    }
+  });
+
+  /** The key of the last page, as this one tells it. */
+  function lastPageAt(page: number): string {
+    const at = (name: number) => `api/s-paged/v1/authors/page/${name}.json`;
+    return at(JSON.parse(String(s3.objects.get(at(page))?.bytes)).meta.last_page);
+  }
 
   test("has files with their type, how long they may be kept, and the tags of their answers", async () => {
     await deploy(`${TARGET} --cdn-cache-control max-age=9`);
@@ -405,6 +436,12 @@ test("the manifest tells each file by its SHA-256 and size, the same for the sam
   expect(String(other.objects.get(NOTES[0] as string)?.bytes)).toBe(text);
   await other.close();
 });
+
+/** An app of so many pages. */
+function pagesOf(count: number): Bundle {
+  const { types, ...rest } = smallApp("paged", "ABCDEFGHI".slice(0, count).split(""));
+  return { ...rest, types: types.map((type) => ({ ...type, per_page: 1 })) };
+}
 
 function edited(post: BundleEntry): BundleEntry {
   return { ...post, data: { ...post.data, title: "Edited" } };
