@@ -1,6 +1,9 @@
 /** `precast edge varnish`, with Debian's Varnish in front of a static host. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { idOf, openPlace, type Place, type Ran, type Served, SHOP, shop, shopWithout } from "../support/cli.ts";
 import { findProgram, freePort, type Running, startProgram } from "../support/edge-program.ts";
@@ -99,6 +102,56 @@ describe.skipIf(VARNISH === null)("PURGE", () => {
   });
 });
 
+describe.skipIf(VARNISH === null)("a file", () => {
+  let place: Place;
+  let tree: Host;
+  let origin: Host;
+  let varnish: Running;
+  const ask = async (target: string) => {
+    const { status, bytes } = await askBytes(varnish.url, target, { appKey: SHOP });
+    return `${status} ${bytes}`;
+  };
+
+  beforeAll(async () => {
+    place = openPlace({});
+    [tree, origin] = [await startHost("old"), await startHost(null)];
+    const kept = "max-age=1,stale-while-revalidate=1,stale-if-error=600";
+    await place.json(
+      `edge varnish --app ${SHOP} --origin ${origin.url} --tree-url ${tree.url} --cdn-cache-control ${kept} --write kept`,
+    );
+    varnish = await runVarnish(place, "kept");
+  });
+  afterAll(async () => {
+    for (const running of [varnish, tree, origin]) await running?.stop();
+    await place?.close();
+  });
+
+  test("is shown for as long as --cdn-cache-control says, and for longer only while its host is away", async () => {
+    expect(await ask("/api/v1/posts")).toBe("200 old");
+    tree.text = "new";
+    expect(await ask("/api/v1/posts")).toBe("200 old");
+    await pause(3_000);
+    expect(await ask("/api/v1/posts")).toBe("200 new");
+    tree.away = true;
+    await pause(3_000);
+    for (let times = 0; times < 3; times++) expect(await ask("/api/v1/posts")).toBe("200 new");
+    expect(await ask("/api/v1/posts?page=2")).toBe("404 {}");
+    Object.assign(tree, { away: false, text: "newer" });
+    await pause(3_000);
+    expect(await ask("/api/v1/posts")).toBe("200 newer");
+  });
+
+  test("that is none has nobody wait for the answer to another, and is found when it comes", async () => {
+    Object.assign(tree, { text: null, delay: 300 });
+    expect(await ask("/api/v1/posts?page=9")).toBe("404 {}");
+    tree.most = 0;
+    await Promise.all(Array.from({ length: 8 }, () => ask("/api/v1/posts?page=9")));
+    expect(tree.most).toBeGreaterThan(1);
+    tree.text = "late";
+    expect(await ask("/api/v1/posts?page=9")).toBe("200 late");
+  });
+});
+
 /** Those that the last build tells of. */
 function requestsIn({ folder }: Place): string[] {
   const { changes } = JSON.parse(readFileSync(join(folder, "out/.precast/changes.json"), "utf8"));
@@ -114,18 +167,45 @@ async function startVarnish(
   change = (vcl: string) => vcl,
 ): Promise<Running> {
   const tree = await openStatic(files);
-  const home = join(place.folder, name);
   await place.json(`edge varnish --origin ${origin.url} --tree-url ${tree.url} --write ${name}`);
+  const varnish = await runVarnish(place, name, change);
+  const stop = async () => {
+    await varnish.stop();
+    await tree.stop();
+  };
+  return { url: varnish.url, stop };
+}
+
+/** With what was written for it. */
+async function runVarnish(place: Place, name: string, change = (vcl: string) => vcl): Promise<Running> {
+  const home = join(place.folder, name);
   const vcl = join(home, "precast.vcl");
   writeFileSync(vcl, change(readFileSync(vcl, "utf8")));
   mkdirSync(join(home, "work"));
   const port = await freePort();
   const limits = ["-p", "http_req_hdr_len=32k", "-p", "http_req_size=64k"];
   const where = ["-n", join(home, "work"), "-a", `127.0.0.1:${port}`, "-f", vcl];
-  const varnish = await startProgram(VARNISH as string, ["-F", "-j", "none", ...limits, ...where], port, home);
+  return startProgram(VARNISH as string, ["-F", "-j", "none", ...limits, ...where], port, home);
+}
+
+type Host = Running & { text: string | null; delay: number; away: boolean; most: number };
+
+/** A host whose files all have the same text, or that has none; it counts how many it was asked for at once. */
+async function startHost(text: string | null): Promise<Host> {
+  let now = 0;
+  const server = createServer((_, response) => {
+    host.most = Math.max(host.most, ++now);
+    setTimeout(() => {
+      now -= 1;
+      response.writeHead(host.away ? 500 : host.text === null ? 404 : 200).end(host.text ?? "{}");
+    }, host.delay);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const stop = async () => {
-    await varnish.stop();
-    await tree.stop();
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
   };
-  return { url: varnish.url, stop };
+  const host: Host = { url, stop, text, delay: 0, away: false, most: 0 };
+  return host;
 }

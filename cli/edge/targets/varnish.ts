@@ -13,7 +13,7 @@ export function varnishFiles(edge: Edge): EdgeFile[] {
     PURGERS,
     appRules(edge.apps),
     FILES,
-    receive(tree),
+    receive(edge, tree),
     fetch(edge, tree),
     deliver(edge),
   ];
@@ -73,7 +73,7 @@ function backend(name: string, { hostname, port }: URL): string {
 }`;
 }
 
-function receive(tree: URL): string {
+function receive({ policy }: Edge, tree: URL): string {
   return `sub vcl_recv {
   if (req.method == "OPTIONS") {
     return (synth(204));
@@ -81,10 +81,17 @@ function receive(tree: URL): string {
   if (req.method == "PURGE" && client.ip !~ precast_purgers) {
     return (synth(405));
   }
+  if (req.restarts == 1 && req.http.X-Precast-Kept) {
+    # The static host is away: what is kept, or else the origin.
+    set req.grace = ${secondsOf(policy.cdns, "stale-if-error")}s;
+    set req.backend_hint = precast_tree;
+    return (hash);
+  }
   if (req.restarts > 0) {
     # There is no such file, or the static host is away.
     set req.url = req.http.X-Precast-Target;
     unset req.http.X-Precast-File;
+    unset req.http.X-Precast-Kept;
     set req.backend_hint = precast_origin;
     return (pass);
   }
@@ -94,6 +101,7 @@ function receive(tree: URL): string {
   unset req.http.X-Precast-Hex;
   unset req.http.X-Precast-Name;
   unset req.http.X-Precast-Target;
+  unset req.http.X-Precast-Kept;
   # The origin knows no ranges.
   unset req.http.Range;
   if (req.method == "GET" || req.method == "HEAD" || req.method == "PURGE") {
@@ -120,7 +128,15 @@ function receive(tree: URL): string {
   if (req.method == "PURGE") {
     return (purge);
   }
+  set req.grace = ${secondsOf(policy.cdns, "stale-while-revalidate")}s;
   return (hash);
+}
+
+sub vcl_miss {
+  if (req.http.X-Precast-Kept) {
+    # Nothing is.
+    return (restart);
+  }
 }
 
 # The path in the tree names the app, too.
@@ -144,13 +160,14 @@ function fetch({ origin, policy }: Edge, tree: URL): string {
   unset bereq.http.X-Precast-Hex;
   unset bereq.http.X-Precast-Name;
   unset bereq.http.X-Precast-Target;
+  unset bereq.http.X-Precast-Kept;
 }
 
 # As long as --cdn-cache-control says. What is no file is asked for again.
 sub vcl_backend_response {
   if (bereq.http.X-Precast-File) {
-    if (bereq.is_bgfetch && beresp.status >= 500) {
-      # What is kept is better.
+    if (beresp.status >= 500) {
+      # What is kept is better: another answer would take its place.
       return (abandon);
     }
     unset beresp.http.Set-Cookie;
@@ -158,7 +175,8 @@ sub vcl_backend_response {
     set beresp.ttl = ${kept}s;
     set beresp.grace = ${stale}s;
     if (beresp.status != 200) {
-      set beresp.ttl = 0s;
+      # It is kept that there is none, so that nobody waits until another has asked.
+      set beresp.ttl = 120s;
       set beresp.grace = 0s;
       set beresp.uncacheable = true;
     }
@@ -170,8 +188,11 @@ sub vcl_backend_response {
 function deliver({ policy }: Edge): string {
   const away = awayAnswer();
   const refused = noPurgeAnswer();
-  return `# The origin is away. Where it is the static host that is, the request is made again, of the origin.
+  return `# The origin is away. Where it is the static host that is, vcl_synth goes on.
 sub vcl_backend_error {
+  if (bereq.http.X-Precast-File) {
+    return (fail);
+  }
   set beresp.status = 503;
 ${setHeaders("beresp", away.headers)}
   set beresp.body = ${longString(away.body)};
@@ -194,6 +215,10 @@ ${setHeaders("resp", fileHeaders(policy))}
 }
 
 sub vcl_synth {
+  if (req.http.X-Precast-File && resp.status == 503) {
+    set req.http.X-Precast-Kept = "true";
+    return (restart);
+  }
   if (req.method == "OPTIONS") {
 ${setHeaders("resp", preflightHeaders())}
     return (deliver);
