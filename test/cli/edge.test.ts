@@ -105,6 +105,12 @@ test("without a tree and without --app it says so", async () => {
   expect(stderr).toBe("out holds no tree. Build it (precast build), or name the apps: --app KEY.\n");
 });
 
+test.each(["tree[1]", "tree{x}", "tre*"])("Caddy takes no folder whose name it reads as a pattern: %s", async (out) => {
+  const { code, stdout, stderr } = await nowhere.run(`edge caddy --app ${SHOP} --out ${out}`);
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(/^Caddy takes the [[{*] in \/\S+\/tre\S+ for a pattern: give --out without\.\n$/);
+});
+
 test.each([
   "http://api.example.com/api",
   "api.example.com",

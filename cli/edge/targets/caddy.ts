@@ -28,6 +28,7 @@ const HEAD = [
 ];
 
 function site({ apps, out, origin, policy }: Edge): string {
+  refusePattern(out);
   const known = apps.map(({ key, folder }) => `\t\t~^${key}$ ${folder}`);
   const away = awayAnswer();
   const files = PATTERNS.map(({ target, file }) => fileRule(target, file));
@@ -86,6 +87,12 @@ ${setHeaders(away.headers)}
 		}
 	}
 }`;
+}
+
+/** `file` looks for the files of a pattern, and for what has a placeholder's name in its place: it would find none. */
+function refusePattern(out: string): void {
+  const [sign] = /[*?[\]{}\\]/.exec(out) ?? [];
+  if (sign !== undefined) throw new Error(`Caddy takes the ${sign} in ${out} for a pattern: give --out without.`);
 }
 
 function fileRule(target: string, file: string): string {
