@@ -4,6 +4,7 @@
  * not purged.
  */
 import { STORE_FOLDER } from "./store/store.ts";
+import { isTreeFile } from "./tree-file.ts";
 
 const FORMAT = 1;
 
@@ -31,12 +32,13 @@ export function writeJournal(journal: Journal): string {
 /** What an older one does not tell. To purge too much does no harm. */
 const OLDER = { purging: true, apps: [] };
 
-/** Null for what is broken or has another format. */
+/** Null for what is broken, has another format or names files that are none of a tree: what it names may be deleted. */
 export function readJournal(text: string): Journal | null {
   try {
     const { format, ...journal }: Noted = { ...OLDER, ...(JSON.parse(text) as Omit<Noted, keyof typeof OLDER>) };
-    const lists = [journal.writes, journal.removes, journal.purges, journal.apps];
-    return format === FORMAT && lists.every(Array.isArray) && Number.isInteger(journal.generation) ? journal : null;
+    const paths = [journal.writes, journal.removes, journal.purges];
+    const isWhole = [...paths, journal.apps].every(Array.isArray) && paths.flat().every(isTreeFile);
+    return format === FORMAT && isWhole && Number.isInteger(journal.generation) ? journal : null;
   } catch {
     return null;
   }

@@ -4,6 +4,7 @@
  */
 import type { FileMark } from "../build/file-mark.ts";
 import { STORE_FOLDER } from "./store/store.ts";
+import { isTreeFile } from "./tree-file.ts";
 
 const FORMAT = 1;
 
@@ -36,11 +37,12 @@ type Parsed = {
   readonly files: Readonly<Record<string, readonly [string, number]>>;
 };
 
-/** Null for what is broken or has another format. */
+/** Null for what is broken, has another format or names files that are none of a tree: what it names may be deleted. */
 export function readManifest(text: string): Manifest | null {
   try {
     const { format, generation, cache_control, cdn_cache_control, apps, files } = JSON.parse(text) as Parsed;
     if (format !== FORMAT || !Number.isInteger(generation) || !Array.isArray(apps)) return null;
+    if (!Object.keys(files).every(isTreeFile)) return null;
     const marks = Object.entries(files).map(([path, mark]) => [path, readMark(mark)] as const);
     return {
       generation,

@@ -14,9 +14,9 @@ export type TreeFile = {
   readonly path: string;
 };
 
-/** Other files of a folder are none of ours. */
+/** Other files of a folder are none of ours, nor are those that a path with dots leads to. */
 export function isTreeFile(path: string): boolean {
-  return /^[shx]-[a-z0-9_-]*\/v1\/.+\.json$/.test(path) || isStatePath(path);
+  return (/^[shx]-[a-z0-9_-]*\/v1\/.+\.json$/.test(path) || isStatePath(path)) && !/\/\.\.?\//.test(path);
 }
 
 /** What the next build needs to know of this one. Not for clients. */

@@ -37,6 +37,11 @@ const SHOP_FILES = 46 + 1;
 const TARGET = "s3://content/api";
 const NOTES = ["api/.precast/manifest.json", "api/.precast/x-53686f70.json"];
 
+/** Every name is this machine's. */
+const LOCAL = `--import=data:text/javascript,${encodeURIComponent(
+  'import dns from "node:dns"; dns.lookup = (name, options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]);',
+)}`;
+
 let store: Store;
 let place: Place;
 let s3: S3;
@@ -200,17 +205,29 @@ describe("a bucket", () => {
   });
 
   test("is named in the host where the store has a name", async () => {
-    const names = `import dns from "node:dns"; dns.lookup = (name, options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]);`;
     const { code, stderr } = await place.run(`deploy ${TARGET}`, {
       ...s3.env,
       AWS_ENDPOINT_URL: s3.url.replace("127.0.0.1", "s3.test"),
-      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(names)}`,
+      NODE_OPTIONS: LOCAL,
     });
     expect([code, stderr]).toEqual([0, ""]);
     expect(new Set(s3.requests.map(({ headers }) => headers.host))).toEqual(
       new Set([`content.s3.test:${new URL(s3.url).port}`]),
     );
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
+  });
+
+  test.each(["MyBucket", "my_bucket"])("is named in the path where no host has such a name: %s", async (bucket) => {
+    const capital = await startS3({ bucket });
+    const { code, stderr } = await place.run(`deploy s3://${bucket}/api`, {
+      ...capital.env,
+      AWS_ENDPOINT_URL: capital.url.replace("127.0.0.1", "s3.test"),
+      NODE_OPTIONS: LOCAL,
+    });
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(new Set(capital.requests.map(({ headers }) => headers.host?.split(":")[0]))).toEqual(new Set(["s3.test"]));
+    expect(differencesOf(filesOf(capital), out())).toEqual([]);
+    await capital.close();
   });
 
   test("is told in words", async () => {
@@ -420,6 +437,42 @@ describe("what is looked at first", () => {
       expect(differencesOf(filesOf(s3), out())).toEqual([]);
     }
   });
+});
+
+test("notes of the store that name files that are none of a tree are not believed, and those files stay", async () => {
+  await deployHere(s3, out());
+  const notes = new Map(s3.objects);
+  const others = ["other/v1/index.json", "api/index.json", "api/s-other/readme.json"];
+  const names = [
+    "../other/v1/index.json",
+    "s-x/v1/../../../other/v1/index.json",
+    "index.json",
+    "s-other/readme.json",
+    ".precast/s-x/../../index.json",
+  ];
+  const note = (text: string): S3Object => ({
+    bytes: Buffer.from(text),
+    etag: '"x"',
+    modified: new Date(),
+    headers: {},
+  });
+  for (const name of names) {
+    const journal = { format: 1, generation: 9, writes: [], removes: [name], purges: [], apps: [] };
+    const manifest = String(notes.get(NOTES[0] as string)?.bytes);
+    const mark = JSON.stringify(["0".repeat(64), 1]);
+    for (const [key, text] of [
+      ["manifest", manifest.replace('"files":{', `"files":{"${name}":${mark},`)],
+      ["journal", JSON.stringify(journal)],
+    ] as const) {
+      s3.objects.clear();
+      for (const [path, object] of notes) s3.objects.set(path, object);
+      for (const other of others) s3.objects.set(other, note("{}"));
+      s3.objects.set(`api/.precast/${key}.json`, note(text));
+      await expect(deployHere(s3, out())).rejects.toThrow(new RegExp(`^\\.precast/${key}\\.json in \\S+ is broken`));
+      await deployHere(s3, out(), { force: true });
+      expect(others.filter((other) => !s3.objects.has(other))).toEqual([]);
+    }
+  }
 });
 
 test("the manifest tells each file by its SHA-256 and size, the same for the same tree", async () => {

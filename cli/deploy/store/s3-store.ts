@@ -89,10 +89,11 @@ function baseOf({ bucket, endpoint, region, pathStyle }: S3Options): URL {
   return url;
 }
 
-/** An address in numbers takes no name before it, and a name with dots has no certificate. */
+/** An address in numbers takes no name before it, a name with dots has no certificate, and hosts have no capitals. */
 function canName({ hostname, protocol }: URL, bucket: string): boolean {
   const isNumeric = isIP(hostname) !== 0 || hostname.startsWith("[");
-  return !isNumeric && hostname !== "localhost" && (protocol === "http:" || !bucket.includes("."));
+  const isHost = /^[a-z0-9.-]+$/.test(bucket) && (protocol === "http:" || !bucket.includes("."));
+  return !isNumeric && hostname !== "localhost" && isHost;
 }
 
 function urlOf(base: URL, key: string, query: Readonly<Record<string, string>>): URL {
