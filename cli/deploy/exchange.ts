@@ -64,10 +64,11 @@ async function attempt<T>(
   { timeout }: Patience,
   end?: AbortSignal,
 ): Promise<Outcome<T>> {
-  const limit = AbortSignal.timeout(Math.ceil((timeout + (body?.length ?? 0) / SLOWEST) * 1_000));
-  const signal = end === undefined ? limit : AbortSignal.any([limit, end]);
+  const limit = openLimit(timeout + (body?.length ?? 0) / SLOWEST);
+  const signal = end === undefined ? limit.signal : AbortSignal.any([limit.signal, end]);
   try {
     const response = await fetch(url, { method, headers, body: body ?? null, redirect: "manual", signal });
+    limit.add(Number(response.headers.get("content-length") ?? 0) / SLOWEST);
     const sent = {
       status: response.status,
       headers: response.headers,
@@ -76,9 +77,31 @@ async function attempt<T>(
     return { ...judge(sent), after: sent.headers.get("retry-after") };
   } catch (error) {
     if (error instanceof RemoteFault) throw error;
-    if (limit.aborted) return { fault: new RemoteFault("silent", silence(host, timeout)), passing: true };
+    if (limit.signal.aborted) return { fault: new RemoteFault("silent", silence(host, timeout)), passing: true };
     return connectionFault(error, host);
+  } finally {
+    limit.clear();
   }
+}
+
+type Limit = {
+  readonly signal: AbortSignal;
+  readonly add: (seconds: number) => void;
+  readonly clear: () => void;
+};
+
+/** Ends what goes on for so many seconds, and for those that are added once more is known of it. */
+function openLimit(seconds: number): Limit {
+  const ended = new AbortController();
+  const begun = performance.now();
+  const endAfter = (after: number) => setTimeout(() => ended.abort(), begun + after * 1_000 - performance.now());
+  let timer = endAfter(seconds);
+  const clear = () => clearTimeout(timer);
+  const add = (more: number) => {
+    clear();
+    timer = endAfter(seconds + more);
+  };
+  return { signal: ended.signal, add, clear };
 }
 
 function silence(host: string, timeout: number): string {

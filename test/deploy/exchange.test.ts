@@ -1,6 +1,8 @@
-/** How long a request that failed is left alone before it is sent again. */
+/** How long a request may take, and how long one that failed is left alone before it is sent again. */
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { pauseBefore } from "../../cli/deploy/exchange.ts";
+import { exchange, pauseBefore } from "../../cli/deploy/exchange.ts";
 
 const NOW = new Date("2026-01-20T15:30:00Z");
 
@@ -18,4 +20,22 @@ test.each([
   ["soon", 100],
 ])("Retry-After: %s is honoured, as far as that is sensible", (retryAfter, pause) => {
   expect(pauseBefore(0, retryAfter, NOW)).toBe(pause);
+});
+
+test("a large answer may take longer than a small one, when it tells its size", async () => {
+  const body = Buffer.alloc(256_000, "x");
+  const slow = createServer((_, response) => {
+    response.writeHead(200, { "Content-Length": body.length }).write(body.subarray(1));
+    setTimeout(() => response.end(body.subarray(0, 1)), 2_000);
+  });
+  await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
+  const url = new URL(`http://127.0.0.1:${(slow.address() as AddressInfo).port}`);
+  const got = await exchange(
+    () => ({ method: "GET", url, headers: {} }),
+    (sent) => ({ done: sent.body.length }),
+    "the store",
+    { timeout: 1, retries: 0, now: () => NOW },
+  );
+  expect(got).toBe(body.length);
+  slow.close();
 });
