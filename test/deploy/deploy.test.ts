@@ -1,5 +1,5 @@
 /** `precast deploy`: a bucket or a folder becomes the tree, with as little as it takes, in an order that breaks no link. */
-import { cpSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
@@ -251,6 +251,18 @@ describe("a folder", () => {
 
   const target = () => pathToFileURL(join(place.folder, "web")).href;
 
+  /** In this process: what happens when all is planned. */
+  function deployFolder(onPlan: () => void) {
+    const patience = { timeout: 30, retries: 0, now: () => new Date() };
+    const keys = { accessKeyId: null, secretAccessKey: null, sessionToken: null };
+    const reached = { concurrency: 1, endpoint: null, region: null, pathStyle: false, out: out() };
+    return deployTree(openTarget(target(), { ...patience, ...keys, ...reached }, patience), {
+      ...{ out: out(), dryRun: false, force: false, maxDelete: 0, concurrency: 1, permit: () => {} },
+      ...{ cacheControl: "max-age=60", cdnCacheControl: "max-age=60" },
+      onPlan,
+    });
+  }
+
   test("becomes the tree, and what stays the same keeps its time", async () => {
     await deploy(target());
     expect(differencesOf(readTree(join(place.folder, "web")), out())).toEqual([]);
@@ -263,17 +275,19 @@ describe("a folder", () => {
   });
 
   test("that can't be written to any more says why, what to do and how far it came", async () => {
-    const patience = { timeout: 30, retries: 0, now: () => new Date() };
-    const keys = { accessKeyId: null, secretAccessKey: null, sessionToken: null };
-    const reached = { concurrency: 1, endpoint: null, region: null, pathStyle: false, out: out() };
-    const deploying = deployTree(openTarget(target(), { ...patience, ...keys, ...reached }, patience), {
-      ...{ out: out(), dryRun: false, force: false, maxDelete: 0, concurrency: 1, permit: () => {} },
-      ...{ cacheControl: "max-age=60", cdnCacheControl: "max-age=60" },
-      onPlan: () => writeFileSync(join(place.folder, "web/.precast/part"), ""),
-    });
+    const deploying = deployFolder(() => writeFileSync(join(place.folder, "web/.precast/part"), ""));
     await expect(deploying).rejects.toThrow(
       /^\S+\/web\/\.precast\/part is a file and no folder\. Name another .*the target of a deploy\)\.\nNothing was changed\. Run .*$/,
     );
+  });
+
+  test("whose lock another has taken, as this deploy was stopped for long, is not touched any more", async () => {
+    const deploying = deployFolder(() =>
+      writeFileSync(join(place.folder, "web/.precast/deploy.lock"), "1 elsewhere\n"),
+    );
+    await expect(deploying).rejects.toThrow(/^Another deploy has taken over file:\/\/\S+\.\nNothing was changed\./);
+    expect(readdirSync(join(place.folder, "web/.precast"))).toEqual(["deploy.lock"]);
+    expect(existsSync(join(place.folder, "web", SHOP_FOLDER))).toBe(false);
   });
 
   test("that holds the tree itself, or lies in it, is refused", async () => {

@@ -7,12 +7,28 @@ import { expect, onTestFinished, test } from "vitest";
 import { openFolderStore } from "../../cli/deploy/store/folder-store.ts";
 import { PRIVATE_HEADERS } from "../../cli/deploy/store/store.ts";
 
-test("what it says it took is there, also where somebody has removed a folder meanwhile", async () => {
+function openStore() {
   const folder = mkdtempSync(join(tmpdir(), "precast-test-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const store = openFolderStore(folder, () => new Date());
   const put = (key: string) =>
     store.put(key, Buffer.from(key), { headers: PRIVATE_HEADERS, sha256: hash("sha256", key, "hex") });
+  return { folder, store, put };
+}
+
+test("while many files come and go, the process hears signals and its timers", async () => {
+  const { store, put } = openStore();
+  for (const change of [put, store.remove]) {
+    let heard = 0;
+    const timer = setInterval(() => heard++, 1);
+    for (let file = 0; file < 1_000; file++) await change(`app/v1/${file}.json`);
+    clearInterval(timer);
+    expect(heard).toBeGreaterThan(0);
+  }
+});
+
+test("what it says it took is there, also where somebody has removed a folder meanwhile", async () => {
+  const { folder, put } = openStore();
   await put("app/v1/one.json");
   rmSync(join(folder, "app"), { recursive: true });
   await put("app/v1/two.json");

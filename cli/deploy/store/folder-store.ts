@@ -2,6 +2,7 @@
 import { hash } from "node:crypto";
 import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { breathe } from "../../build/stage/breath.ts";
 import { filesIn, makeNewer, moveInto, readOrNull, removeFrom, sizeOf } from "../../build/stage/folder.ts";
 import { type Condition, STORE_FOLDER, type Store } from "./store.ts";
 
@@ -22,6 +23,8 @@ export function openFolderStore(folder: string, now: () => Date): Store {
     name: `file://${folder}`,
     get,
     put: async (key, bytes, { condition, permit }) => {
+      // Else no signal to stop would be heard, and the lock not be renewed.
+      await breathe();
       permit?.();
       if (condition !== undefined && !isMet(condition, readOrNull(join(folder, key)))) return { kind: "unmet" };
       mkdirSync(join(folder, PARTS), { recursive: true });
@@ -35,6 +38,7 @@ export function openFolderStore(folder: string, now: () => Date): Store {
       yield* filesIn(folder);
     },
     remove: async (key, permit) => {
+      await breathe();
       permit?.();
       removeFrom(folder, key);
       made.clear();

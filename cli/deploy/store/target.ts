@@ -3,7 +3,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConfigError, type Settings } from "../../../shared/config.ts";
-import { LockedError, takeLock } from "../../../shared/lock.ts";
+import { type Lock, LockedError, takeLock } from "../../../shared/lock.ts";
 import type { Patience } from "../exchange.ts";
 import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials } from "../sign.ts";
 import { clearParts, openFolderStore } from "./folder-store.ts";
@@ -92,16 +92,19 @@ function realOf(path: string): string {
 function openFolder(folder: string, now: () => Date): Target {
   const store = openFolderStore(folder, now);
   const hold = async (): Promise<Hold> => {
-    const release = takeFolderLock(folder, store.name);
+    const lock = takeFolderLock(folder, store.name);
     clearParts(folder);
-    return { check: () => {}, conditional: true, release: async () => release() };
+    const check = () => {
+      if (!lock.isHeld()) throw new DeployLockedError(`Another deploy has taken over ${store.name}.`);
+    };
+    return { check, conditional: true, release: async () => lock.release() };
   };
   return { store, hold };
 }
 
-function takeFolderLock(folder: string, name: string): () => void {
+function takeFolderLock(folder: string, name: string): Lock {
   try {
-    return takeLock(join(folder, LEASE)).release;
+    return takeLock(join(folder, LEASE));
   } catch (error) {
     if (!(error instanceof LockedError)) throw error;
     const message = `Another deploy (${error.holder}) has ${name}. Wait for it to end, then deploy again.`;
