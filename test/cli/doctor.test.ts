@@ -116,6 +116,33 @@ describe("on PostgreSQL", () => {
     expect((await examine(place)).findings).toEqual([]);
   });
 
+  describe("by a role that may only read", () => {
+    let role: string;
+    const examineAsReader = (line = "") => {
+      const url = new URL(store.url ?? "");
+      url.username = role;
+      return examine(place, `${line} --database-url ${url.href}`);
+    };
+    beforeAll(async () => {
+      role = `reader_${Math.random().toString(36).slice(2)}`;
+      await store.database.execute(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA precast TO ${role};
+        GRANT SELECT ON ALL TABLES IN SCHEMA precast TO ${role}`);
+    });
+    afterAll(() => store.database.execute(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
+
+    test("counts the connections of others, whose kind it may not see", async () => {
+      const free = async () => {
+        const { findings } = await examineAsReader("--connections 1000");
+        return Number(
+          /PostgreSQL has (\d+) /.exec(findings.find(({ check }) => check === "server")?.problem ?? "")?.[1],
+        );
+      };
+      const before = await free();
+      const others = await Promise.all([1, 2, 3].map(connect));
+      expect(await free()).toBe(before - others.length);
+    });
+  });
+
   describe("with something wrong everywhere", () => {
     beforeAll(async () => {
       const writer = await connect();

@@ -23,7 +23,10 @@ export const serverCheck = defineCheck({
       : [memoryFinding(facts), vacuumFinding(facts), connectionsFinding(facts)].filter((one) => one !== null),
 });
 
-/** The embedded database has one connection, and settings that nobody chooses. */
+/**
+ * The embedded database has one connection, and settings that nobody chooses. What the connections of other roles are is hidden from
+ * those without `pg_read_all_stats`: then clients are those that have a role and a database.
+ */
 async function readServer({ database, connections }: Patient): Promise<Facts | null> {
   if (database.kind === "embedded") return null;
   const [row] = await database.query(
@@ -33,7 +36,8 @@ async function readServer({ database, connections }: Patient): Promise<Facts | n
   least(
     (SELECT sum(CASE name WHEN 'max_connections' THEN setting::int ELSE -setting::int END) FROM pg_settings
      WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections'))
-    - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name NOT LIKE 'precast%'),
+    - (SELECT count(*) FROM pg_stat_activity WHERE coalesce(backend_type = 'client backend', usesysid IS NOT NULL AND datid IS NOT NULL)
+       AND application_name NOT LIKE 'precast%'),
     (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user AND NOT rolsuper),
     (SELECT nullif(datconnlimit, -1) FROM pg_database, pg_roles
      WHERE datname = current_database() AND rolname = current_user AND NOT rolsuper))::text`),
