@@ -141,6 +141,18 @@ describe("on PostgreSQL", () => {
       const others = await Promise.all([1, 2, 3].map(connect));
       expect(await free()).toBe(before - others.length);
     });
+
+    test("does not take an index for a failure that another role is making", async () => {
+      const [open, maker] = [await connect(), await connect()];
+      await open.query("BEGIN; LOCK TABLE precast.usage IN ROW EXCLUSIVE MODE");
+      const made = maker.query("CREATE INDEX CONCURRENTLY usage_by_day ON precast.usage (day)");
+      const begun = "SELECT count(*)::text FROM pg_index WHERE NOT indisvalid";
+      await until("the index to be begun", async () => (await number(begun)) === 1);
+      expect((await examineAsReader()).findings.filter(({ check }) => check === "indexes")).toEqual([]);
+      await open.query("ROLLBACK");
+      await made;
+      await maker.query("DROP INDEX precast.usage_by_day");
+    });
   });
 
   describe("with something wrong everywhere", () => {

@@ -18,7 +18,7 @@ export const indexesCheck = defineCheck({
   judge: (indexes) => indexes.map(findingOf),
 });
 
-/** One that is being made right now is unfinished as well. */
+/** One that is being made right now is unfinished as well. Which that is, roles without `pg_read_all_stats` may not see of others. */
 async function readUnfinished({ database }: Patient): Promise<Index[]> {
   const rows = await database.query(
     sql(`SELECT format('%I.%I', namespace.nspname, class.relname), of.relname::text, pg_get_indexdef(class.oid),
@@ -27,7 +27,8 @@ FROM pg_index AS index JOIN pg_class AS class ON class.oid = index.indexrelid
 JOIN pg_class AS of ON of.oid = index.indrelid
 JOIN pg_namespace AS namespace ON namespace.oid = class.relnamespace
 WHERE namespace.nspname = 'precast' AND NOT (index.indisvalid AND index.indisready)
-  AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS progress WHERE progress.relid = index.indrelid)
+  AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS progress
+    WHERE progress.datname = current_database() AND coalesce(progress.relid, index.indrelid) = index.indrelid)
 ORDER BY class.relname`),
   );
   return rows.map(([name, table, definition, bytes, own]) => ({
