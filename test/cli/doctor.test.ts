@@ -153,6 +153,32 @@ describe("on PostgreSQL", () => {
       await made;
       await maker.query("DROP INDEX precast.usage_by_day");
     });
+
+    test("says that it cannot see for how long the transactions of others are open", async () => {
+      const open = await connect();
+      await open.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
+      const { findings } = await examineAsReader();
+      expect(findings).toMatchObject([{ check: "snapshots", kind: "information", fix: null }]);
+      expect(findings[0]?.problem).toMatch(/^1 transaction of other roles /);
+      const grant = /GRANT pg_read_all_stats/.exec(findings[0]?.remedy ?? "")?.[0];
+      await store.database.execute(`${grant} TO ${role}`);
+      expect((await examineAsReader()).findings).toEqual([]);
+      await store.database.execute(`REVOKE pg_read_all_stats FROM ${role}`);
+      await open.query("ROLLBACK");
+    });
+
+    test("takes no VACUUM for a transaction", async () => {
+      const keeper = await connect();
+      await keeper.query("SET vacuum_cost_delay = 100; SET vacuum_cost_limit = 1");
+      const swept = keeper.query("VACUUM (DISABLE_PAGE_SKIPPING) precast.entries").catch(() => {});
+      const begun =
+        "SELECT count(*)::text FROM pg_stat_activity WHERE query LIKE 'VACUUM%' AND backend_xmin IS NOT NULL";
+      await until("VACUUM to begin", async () => (await number(begun)) === 1);
+      expect((await examineAsReader()).findings).toEqual([]);
+      expect(await number(begun)).toBe(1);
+      await store.database.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_progress_vacuum");
+      await swept;
+    });
   });
 
   describe("with something wrong everywhere", () => {
