@@ -14,6 +14,8 @@ export type Table = {
   readonly knownPages: number;
   readonly visiblePages: number;
   readonly hasStatistics: boolean;
+  /** May we look into it? Otherwise whether it has statistics is hidden from us as well. */
+  readonly readable: boolean;
   /** May we look after it? */
   readonly own: boolean;
 };
@@ -26,12 +28,12 @@ export async function readTables({ database }: Patient): Promise<Table[]> {
   (pg_relation_size(class.oid) / current_setting('block_size')::bigint)::text, class.relpages::text,
   class.relallvisible::text,
   EXISTS (SELECT FROM pg_stats WHERE schemaname = namespace.nspname AND tablename = class.relname)::text,
-  pg_has_role(class.relowner, 'USAGE')::text
+  has_table_privilege(class.oid, 'SELECT')::text, pg_has_role(class.relowner, 'USAGE')::text
 FROM pg_class AS class JOIN pg_namespace AS namespace ON namespace.oid = class.relnamespace
 LEFT JOIN pg_stat_user_tables AS stat ON stat.relid = class.oid
 WHERE namespace.nspname = 'precast' AND class.relkind = 'r' ORDER BY class.relname`),
   );
-  return rows.map(([name, live, dead, modified, pages, knownPages, visiblePages, hasStatistics, own]) => ({
+  return rows.map(([name, live, dead, modified, pages, knownPages, visiblePages, hasStatistics, readable, own]) => ({
     name: name as string,
     rows: Number(live),
     dead: Number(dead),
@@ -40,6 +42,7 @@ WHERE namespace.nspname = 'precast' AND class.relkind = 'r' ORDER BY class.relna
     knownPages: Number(knownPages),
     visiblePages: Number(visiblePages),
     hasStatistics: hasStatistics === "true",
+    readable: readable === "true",
     own: own === "true",
   }));
 }

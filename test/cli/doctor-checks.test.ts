@@ -112,6 +112,7 @@ describe("a table", () => {
     knownPages: 4_000,
     visiblePages: 4_000,
     hasStatistics: true,
+    readable: true,
     own: true,
   };
 

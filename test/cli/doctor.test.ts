@@ -181,6 +181,14 @@ describe("on PostgreSQL", () => {
     });
   });
 
+  test("asks for no statistics of a table whose rows are all gone", async () => {
+    await store.database.execute(`CREATE TABLE precast.notes (body text) WITH (autovacuum_enabled = off);
+      INSERT INTO precast.notes SELECT repeat('a', 100) FROM generate_series(1, 5000); DELETE FROM precast.notes`);
+    expect(subjects((await examine(place, "--fix")).findings)).not.toContain("precast.notes: statistics");
+    expect((await examine(place)).findings).toEqual([]);
+    await store.database.execute("DROP TABLE precast.notes");
+  });
+
   describe("with something wrong everywhere", () => {
     beforeAll(async () => {
       const writer = await connect();

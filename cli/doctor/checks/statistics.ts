@@ -1,14 +1,29 @@
 /** Tables whose statistics the database never made, or made long ago: its plans are guesses. */
+import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../terminal/format.ts";
-import { defineCheck } from "../check.ts";
+import { defineCheck, type Patient } from "../check.ts";
 import type { Finding } from "../finding.ts";
 import { careOf, readTables, type Table } from "../tables.ts";
 
 export const statisticsCheck = defineCheck({
   name: "statistics",
-  gather: readTables,
-  judge: (tables) => tables.filter(isPlanned).flatMap((table) => findingOf(table) ?? []),
+  gather: readPlanned,
+  judge: (tables) => tables.flatMap((table) => findingOf(table) ?? []),
 });
+
+/** Of a table without rows there are no statistics to make, however many pages its rows have left behind. */
+async function readPlanned(patient: Patient): Promise<Table[]> {
+  const found: Table[] = [];
+  for (const table of (await readTables(patient)).filter(isPlanned)) {
+    if (table.hasStatistics || (table.readable && !(await isEmpty(patient, table)))) found.push(table);
+  }
+  return found;
+}
+
+async function isEmpty({ database }: Patient, { name }: Table): Promise<boolean> {
+  const [row] = await database.query(sql(`SELECT (NOT EXISTS (SELECT FROM ${name}))::text`));
+  return row?.[0] === "true";
+}
 
 /** The tables of the ledger are asked by their keys alone: there is nothing to choose. */
 function isPlanned({ name }: Table): boolean {
