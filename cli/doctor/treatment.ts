@@ -1,6 +1,6 @@
 /** Does what is safe: runs the statements of what was found, and tells of each. */
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault, isInTheWay } from "../../shared/database/fault.ts";
+import { DatabaseFault, isCancelled, isInTheWay } from "../../shared/database/fault.ts";
 import { formatSeconds } from "../terminal/format.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Found } from "./examination.ts";
@@ -24,7 +24,7 @@ async function runAll(database: Database, statements: readonly string[], termina
     try {
       await database.execute(statement);
     } catch (error) {
-      if (error instanceof DatabaseFault && !isInTheWay(error)) throw error;
+      if (error instanceof DatabaseFault && !isInTheWay(error) && !isCancelled(error)) throw error;
       terminal.warn(`${statement}: failed, ${error instanceof Error ? error.message : String(error)}`);
       return false;
     }

@@ -1,6 +1,6 @@
 /** Has the database run a query as the live server does, and tell how. */
 import type { Database, Query, Row } from "../../shared/database/database.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault, isCancelled } from "../../shared/database/fault.ts";
 import { type QueryPlan, readPlan } from "./plan-node.ts";
 
 /**
@@ -32,8 +32,6 @@ function planIn([row]: readonly Row[]): QueryPlan {
   return readPlan(row?.[0]);
 }
 
-const CANCELLED = "57014";
-
 function isLate(error: unknown): boolean {
-  return error instanceof DatabaseFault && (error.reason === "timeout" || error.code === CANCELLED);
+  return error instanceof DatabaseFault && (error.reason === "timeout" || isCancelled(error));
 }

@@ -112,6 +112,11 @@ export function isInTheWay({ code }: DatabaseFault): boolean {
   return IN_THE_WAY.includes(code ?? "");
 }
 
+/** Whether the database is there, and the query was cancelled: by its time limit, or by somebody. */
+export function isCancelled({ code }: DatabaseFault): boolean {
+  return code === CANCELLED;
+}
+
 /** Whether the database is there, and all the connections that it allows are taken. */
 export function hasNoSlot({ code }: DatabaseFault): boolean {
   return code === NO_SLOT;

@@ -387,6 +387,27 @@ describe("on PostgreSQL", () => {
     expect(stderr).toMatch(/^REINDEX INDEX CONCURRENTLY precast\.held_key: failed, .*lock timeout$/m);
   });
 
+  test("--fix tells what an administrator has cancelled, leaves it, and does the rest", async () => {
+    const holder = await connect();
+    for (const table of ["held", "later"]) {
+      await holder.query(`CREATE TABLE precast.${table} (body text); INSERT INTO precast.${table} VALUES ('a'), ('a')`);
+      const unique = `CREATE UNIQUE INDEX CONCURRENTLY ${table}_key ON precast.${table} (body)`;
+      await expect(holder.query(unique)).rejects.toThrow();
+      await holder.query(`TRUNCATE precast.${table}`);
+    }
+    await holder.query("BEGIN; LOCK TABLE precast.held IN SHARE UPDATE EXCLUSIVE MODE");
+    const doctor = examine(place, "--fix");
+    await until("REINDEX to wait, and be cancelled", async () => {
+      const cancelled = `SELECT count(pg_cancel_backend(pid))::text FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND query = 'REINDEX INDEX CONCURRENTLY precast.held_key'`;
+      return (await number(cancelled)) === 1;
+    });
+    const { code, stderr, fixed } = await doctor;
+    await holder.query("ROLLBACK; DROP TABLE precast.held, precast.later");
+    expect([code, subjects(fixed)]).toEqual([2, ["precast.later_key: unfinished index"]]);
+    expect(stderr).toMatch(/^REINDEX INDEX CONCURRENTLY precast\.held_key: failed, canceling statement /m);
+  });
+
   test("--fix makes the indexes for parts of words that migrate could not make", async () => {
     await store.database.execute("DROP EXTENSION pg_trgm CASCADE");
     await store.database.execute(`DELETE FROM precast.content_types WHERE slug = 'logs'; ${logs(10_000)}`);
