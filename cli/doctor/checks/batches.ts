@@ -3,10 +3,12 @@ import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
 
-export const batchesCheck = defineCheck({
+type Facts = { readonly count: number; readonly mayDelete: boolean };
+
+export const batchesCheck = defineCheck<Facts>({
   name: "batches",
   gather: countForgotten,
-  judge: (count) =>
+  judge: ({ count, mayDelete }) =>
     count < MANY
       ? []
       : [
@@ -15,8 +17,8 @@ export const batchesCheck = defineCheck({
             subject: "precast.usage_batches",
             problem: `${formatCount(count)} batches are remembered whose journals are gone for days: no server forgets them.`,
             gain: "The table and its indexes stay small, and sending counts fast.",
-            remedy: "Delete them. A server that runs for ten minutes does so as well.",
-            fix: [`DELETE FROM precast.usage_batches WHERE ${FORGOTTEN}`],
+            remedy: `${mayDelete ? "Run" : "Have the owner of the table run"} ${STATEMENT}. A server that runs for ten minutes does so as well.`,
+            fix: mayDelete ? [STATEMENT] : null,
           },
         ],
 });
@@ -24,8 +26,12 @@ export const batchesCheck = defineCheck({
 const MANY = 10_000;
 /** Servers forget them after a day. */
 const FORGOTTEN = "removed_at < now() - interval '2 days'";
+const STATEMENT = `DELETE FROM precast.usage_batches WHERE ${FORGOTTEN}`;
 
-async function countForgotten({ database }: Patient): Promise<number> {
-  const [row] = await database.query(sql(`SELECT count(*)::text FROM precast.usage_batches WHERE ${FORGOTTEN}`));
-  return Number(row?.[0]);
+async function countForgotten({ database }: Patient): Promise<Facts> {
+  const [row] = await database.query(
+    sql(`SELECT count(*)::text, has_table_privilege('precast.usage_batches', 'DELETE')::text
+FROM precast.usage_batches WHERE ${FORGOTTEN}`),
+  );
+  return { count: Number(row?.[0]), mayDelete: row?.[1] === "true" };
 }
