@@ -63,18 +63,25 @@ describe("a filter with as many values as entries", () => {
 
 test("a field without a slot is advice where lists are sorted by it, and its reason is told", () => {
   const slotless = [
-    { name: "ninth", sorts: true, isLong: false },
-    { name: "story", sorts: true, isLong: true },
-    { name: "shelf", sorts: false, isLong: false },
+    { name: "ninth", type: "text" as const, sorts: true, isLong: false },
+    { name: "story", type: "text" as const, sorts: true, isLong: true },
+    { name: "shelf", type: "relation" as const, sorts: false, isLong: false },
+    { name: "size", type: "number" as const, sorts: false, isLong: false },
   ];
   const found = slotsCheck.judge([{ ...size(20_000), typeId: "7", slotless }]);
   expect(found.map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([
     "advice shop/posts: ninth",
     "advice shop/posts: story",
     "information shop/posts: shelf",
+    "information shop/posts: size",
   ]);
   expect(found[0]?.problem).toBe("No slot holds it, for all are taken: a sort by it reads 20,000 entries.");
   expect(found[1]?.problem).toMatch(/text too long for an index/);
+  // A relation has no order, and a field of another kind none of its columns.
+  expect(found[2]?.problem).toMatch(/: a filter on it with neq or nin reads 20,000 entries\.$/);
+  expect(found[3]?.problem).toMatch(/: a range by it reads 20,000 entries\.$/);
+  expect(found[2]?.remedy).toMatch(/^Take a text, select, media, relation, date or datetime that nobody asks for/);
+  expect(found[3]?.remedy).toMatch(/^Take a number or boolean that nobody asks for/);
   // Nobody else's.
   expect(found[1]?.remedy).toContain("UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = 7");
 });

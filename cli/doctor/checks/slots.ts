@@ -1,4 +1,5 @@
 /** Fields that lists of a large type are filtered or sorted by, and that no slot holds: such a list reads every entry. */
+import type { Field } from "../../../shared/catalog.ts";
 import type { Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { defineCheck, type Patient, type TypeSize } from "../check.ts";
@@ -13,6 +14,7 @@ export const slotsCheck = defineCheck({
 
 type Slotless = {
   readonly name: string;
+  readonly type: Field["type"];
   readonly sorts: boolean;
   /** Has it held a text that no index holds? */
   readonly isLong: boolean;
@@ -32,19 +34,36 @@ function slotlessOf({ type }: TypeSize, { slotOf, map }: Slots): Slotless[] {
   });
   return fields
     .filter((field) => slotOf(field) === null)
-    .map(({ name }) => ({ name, sorts: type.sortable_fields.includes(name), isLong: long.includes(name) }));
+    .map(({ name, type: kind }) => ({
+      name,
+      type: kind,
+      sorts: type.sortable_fields.includes(name),
+      isLong: long.includes(name),
+    }));
 }
 
 function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Finding[] {
-  return slotless.map(({ name, sorts, isLong }) => ({
+  return slotless.map(({ name, type: kind, sorts, isLong }) => ({
     // Equality needs no slot.
     kind: sorts ? "advice" : "information",
     subject: `${app.key}/${type.slug}: ${name}`,
-    problem: `No slot holds it${isLong ? ", for an entry had a text too long for an index" : ", for all are taken"}: ${sorts ? "a sort" : "a range"} by it reads ${formatCount(entries)} entries.`,
+    problem: `No slot holds it${isLong ? ", for an entry had a text too long for an index" : ", for all are taken"}: ${sorts ? "a sort by it" : readBy(kind)} reads ${formatCount(entries)} entries.`,
     gain: "A page and its total are found in an index.",
     remedy: isLong
       ? `Take it out of sortable_fields, or sort by a shorter field. After shortening the text: UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}, and take the field out of the type's lists and in again.`
-      : "Take a field that nobody asks for out of filterable_fields or sortable_fields: its slot is given to this one.",
+      : `Take ${peersOf(kind)} that nobody asks for out of filterable_fields or sortable_fields: its slot is given to the next that waits, sortable ones first.`,
     fix: null,
   }));
+}
+
+/** What reads every entry, of a field that no list is sorted by. The others have no order, or one that no slot holds. */
+function readBy(type: Field["type"]): string {
+  return ["number", "date", "datetime"].includes(type) ? "a range by it" : "a filter on it with neq or nin";
+}
+
+/** Those that share the columns with it. */
+function peersOf(type: Field["type"]): string {
+  return ["number", "boolean"].includes(type)
+    ? "a number or boolean"
+    : "a text, select, media, relation, date or datetime";
 }
