@@ -20,7 +20,7 @@ export function serviceOf({ root, ran }: QueryPlan, plan: Plan, entries: number 
   const read = ran ? readBy(scan.node) : null;
   const service = { indexes: scan.indexes, read };
   if (isServed(scan)) return { ...service, by_index: true, sentence: servedSentence(scan, read, entries) };
-  const sentence = `${readSentence(scan, read, entries)} ${helpOf(plan, scan, entries)}`;
+  const sentence = `${readSentence(scan, read, entries)} ${helpOf(plan, scan, read ?? entries)}`;
   return { ...service, by_index: false, sentence };
 }
 
@@ -90,13 +90,13 @@ function readSentence({ indexes }: Scan, read: number | null, entries: number | 
   return `Reads all ${formatCount(entries)} entries of the type${more}: ${why}.`;
 }
 
-/** With so many entries reading them all takes a few milliseconds, and an index hardly less. */
+/** To read so many entries takes a few milliseconds, and an index hardly less. */
 const FEW = 2_000;
 /** Indexes find parts of words by three letters at a time. */
 const LETTERS = 3;
 
-function helpOf(plan: Plan, { sorted }: Scan, entries: number | null): string {
-  if (entries !== null && entries <= FEW) return "With so few, none is needed.";
+function helpOf(plan: Plan, { sorted }: Scan, read: number | null): string {
+  if (read !== null && read <= FEW) return "With so few, none is needed.";
   const conditions = "conditions" in plan ? plan.conditions : [];
   if (plan.kind === "search" && plan.words.every(isShort)) return `A word of ${LETTERS} letters or more would help.`;
   if (conditions.some(isNegated)) return "Most entries meet neq and nin: name what is wanted with eq or in.";

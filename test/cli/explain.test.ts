@@ -261,7 +261,7 @@ test("needs an app, and tells which there are when it is none of them", async ()
 });
 
 /** A type of many entries beside the shop: each slug is one entry's alone. */
-const MANY = 2_000;
+const MANY = 2_001;
 const LOG = `INSERT INTO precast.content_types (app_id, slug, filterable_fields)
   SELECT id, 'logs', '{}' FROM precast.apps WHERE key = 'Shop';
 INSERT INTO precast.fields (content_type_id, name, position, type)
@@ -340,6 +340,12 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
     expect(service.sentence).toMatch(
       new RegExp(`^Reads all 3 entries of the type.*: ${why}\\. With so few, none is needed\\.$`),
     );
+  });
+
+  test("asks for nothing else where few of many entries are read, in whatever way", async () => {
+    const { service } = await explained("/logs?filter[slug][neq]=s7&per_page=5");
+    expect(service.read).toBeLessThan(20);
+    expect(service.sentence).toMatch(/^Reads \d+ of the type's 2,001 entries: .*\. With so few, none is needed\.$/);
   });
 
   test("is told without a run where that takes longer than a live query may", async () => {
