@@ -78,7 +78,7 @@ export async function verifyApp(
     const file = path.slice(folderOf(app.key).length + 1);
     if (!expected.has(file) && !isFile(join(out, path))) note("surplus", file);
   }
-  for (const file of filesIn(root)) {
+  for (const file of filesOf(out, app.key)) {
     if (!expected.has(file)) note("surplus", file);
     if (showsUnpublished(file, readText(join(root, file)) ?? "", published)) note("shows an unpublished entry", file);
   }
@@ -87,8 +87,14 @@ export async function verifyApp(
 
 /** Files of an app that the tree has and the database has no more. */
 export function verifyGone(out: string, key: string): Verified {
-  const files = [...filesIn(join(out, folderOf(key)))];
+  const files = [...filesOf(out, key)];
   return { key, files: 0, computed: 0, differences: files.map((file) => ({ app: key, problem: "surplus", file })) };
+}
+
+/** Relative to the folder of the app. None where a file stands in the place of that folder: then all are missing. */
+function* filesOf(out: string, key: string): Generator<string> {
+  const folder = folderOf(key);
+  for (const path of filesIn(out, folder)) yield path.slice(folder.length + 1);
 }
 
 /** The request goes the whole way that a client's goes, with a database and without a tree. */

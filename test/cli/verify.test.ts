@@ -80,6 +80,14 @@ test("finds a file that was added", async () => {
   expect((await differences()).sort()).toEqual(added.map((path) => `surplus: ${path}`).sort());
 });
 
+test("finds that all is missing where a file stands in the place of the app's folder", async () => {
+  for (const folder of [inOut(""), dirname(inOut(""))]) {
+    rmSync(folder, { recursive: true });
+    writeFileSync(folder, "");
+    expect(await differences(), folder).toHaveLength(SHOP_SIZE);
+  }
+});
+
 test("finds all of it where there is no tree", async () => {
   const missing = await differences("--out nowhere");
   expect(missing).toHaveLength(SHOP_SIZE);
