@@ -15,7 +15,7 @@ export type PlanNode = {
   readonly rows: { readonly estimated: number; readonly actual: number | null };
   /** Rows that it read and left out. */
   readonly discarded: number | null;
-  /** How often it ran, and how long with all below it. */
+  /** How often it ran, and how long with all below it: processes that share it run at the same time. */
   readonly loops: number | null;
   readonly milliseconds: number | null;
   readonly nodes: readonly PlanNode[];
@@ -47,6 +47,7 @@ const OWN = v.object({
   "Actual Rows": number,
   "Actual Loops": number,
   "Actual Total Time": number,
+  "Workers Launched": number,
   "Rows Removed by Filter": number,
   "Rows Removed by Index Recheck": number,
   "Shared Hit Blocks": number,
@@ -71,8 +72,9 @@ export function readPlan(told: unknown): QueryPlan {
   };
 }
 
-function nodeOf(told: Told): PlanNode {
-  const { "Actual Loops": loops, "Actual Rows": rows, "Actual Total Time": time } = told;
+/** `processes` may run it at the same time: those of a Gather above it. */
+function nodeOf(told: Told, processes = 1): PlanNode {
+  const { "Actual Loops": loops, "Actual Rows": rows, "Actual Total Time": time, "Workers Launched": workers } = told;
   const discarded = (told["Rows Removed by Filter"] ?? 0) + (told["Rows Removed by Index Recheck"] ?? 0);
   // What EXPLAIN gives is the mean of all runs.
   const inAll = (mean: number | undefined) =>
@@ -87,9 +89,15 @@ function nodeOf(told: Told): PlanNode {
     rows: { estimated: told["Plan Rows"] * Math.max(loops ?? 1, 1), actual: inAll(rows) },
     discarded: inAll(discarded),
     loops: loops ?? null,
-    milliseconds: loops === undefined || time === undefined ? null : Math.round(time * loops * 1_000) / 1_000,
-    nodes: (told.Plans ?? []).map(nodeOf),
+    milliseconds: loops === undefined || time === undefined ? null : timeOf(time, loops, processes),
+    nodes: (told.Plans ?? []).map((below) => nodeOf(below, workers === undefined ? processes : workers + 1)),
   };
+}
+
+/** Each process has its part of the runs. */
+function timeOf(mean: number, loops: number, processes: number): number {
+  const runs = loops / Math.max(1, Math.min(loops, processes));
+  return Math.round(mean * runs * 1_000) / 1_000;
 }
 
 function nameOf(told: Told): string | null {

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readPlan } from "../../cli/explain/plan-node.ts";
 import { importBundle } from "../../cli/import/write.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
@@ -52,7 +53,7 @@ type Step = {
   readonly table: string | null;
   readonly rows: { readonly estimated: number; readonly actual: number | null };
   readonly milliseconds: number | null;
-  readonly nodes: Step[];
+  readonly nodes: readonly Step[];
 };
 
 const ENTRY = `/posts/${idOf(1)}`;
@@ -258,6 +259,26 @@ test("needs an app, and tells which there are when it is none of them", async ()
   const unknown = await place.run("explain /posts --app nope");
   expect([unknown.code, unknown.stdout]).toEqual([1, ""]);
   expect(unknown.stderr).toMatch(/^.*\bnope\b.*\bShop\b.*\n$/);
+});
+
+test("what several processes share takes no longer than what waits for it", () => {
+  const run = (step: string, time: number, loops: number) => ({
+    "Node Type": step,
+    "Plan Rows": 1,
+    "Actual Rows": 100,
+    "Actual Loops": loops,
+    "Actual Total Time": time,
+  });
+  const scan = { ...run("Nested Loop", 90, 3), Plans: [run("Seq Scan", 50, 3), run("Index Scan", 0.1, 300)] };
+  const gather = { ...run("Gather", 100, 1), "Workers Launched": 2, Plans: [scan, run("Result", 2, 1)] };
+  const { root } = readPlan([{ Plan: gather, "Planning Time": 1, "Execution Time": 101 }]);
+  expect(allOf(root).map(({ step, milliseconds }) => `${step} ${milliseconds}`)).toEqual([
+    "Gather 100",
+    "Nested Loop 90",
+    "Seq Scan 50",
+    "Index Scan 10",
+    "Result 2",
+  ]);
 });
 
 /** A type of many entries beside the shop: each slug is one entry's alone. */
