@@ -1,4 +1,5 @@
 /** Verifies a tree: each file against the live answer to its request, and the folder against what it should hold. */
+import { isUtf8 } from "node:buffer";
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { type Address, fileOf, folderOf, requestOf } from "../../shared/address.ts";
@@ -14,7 +15,7 @@ import { countFiles } from "../build/answers/totals.ts";
 import { readElsewhere } from "../build/elsewhere.ts";
 import type { FileMarks } from "../build/file-mark.ts";
 import type { FileProgress } from "../build/meter.ts";
-import { filesIn, isFile, readText } from "../build/stage/folder.ts";
+import { filesIn, isFile, readOrNull, readText } from "../build/stage/folder.ts";
 
 export type Difference = {
   readonly app: string;
@@ -59,7 +60,7 @@ export async function verifyApp(
   for await (const batch of freeAnswers(session, app)) {
     for (const { address, body } of batch) {
       const file = fileOf(address);
-      const content = readText(join(root, file));
+      const content = readExactly(join(root, file));
       // Of as many files as there are in all, this is true of exactly so many as are wanted.
       const isChosen = (expected.size * wanted) % totalFiles < wanted;
       const live = isChosen ? await computeLive(session, app, address, book) : null;
@@ -89,6 +90,12 @@ export async function verifyApp(
 export function verifyGone(out: string, key: string): Verified {
   const files = [...filesOf(out, key)];
   return { key, files: 0, computed: 0, differences: files.map((file) => ({ app: key, problem: "surplus", file })) };
+}
+
+/** Bytes that are no text are read as characters that an answer may hold as well: such a file has nothing that is one. */
+function readExactly(file: string): string | null {
+  const bytes = readOrNull(file);
+  return bytes === null || isUtf8(bytes) ? (bytes?.toString("utf8") ?? null) : "";
 }
 
 /** Relative to the folder of the app. None where a file stands in the place of that folder: then all are missing. */

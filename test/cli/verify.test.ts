@@ -66,6 +66,16 @@ test("finds a file that lacks its last byte, and one that has one more", async (
   expect((await differences()).sort()).toEqual(["differs: _schemas.json", "differs: posts/page/2.json"]);
 });
 
+test("finds bytes that are no text where an answer holds the character that stands for them", async () => {
+  const title = `jsonb_build_object('title', 'Tw' || chr(65533))`;
+  await store.database.execute(`UPDATE precast.entries SET data = data || ${title} WHERE id = '${idOf(2)}'`);
+  await place.run("build");
+  const file = inOut(`posts/entry/${idOf(2)}.json`);
+  const [before, after] = readFileSync(file, "utf8").split("\uFFFD", 2) as [string, string];
+  writeFileSync(file, Buffer.concat([Buffer.from(before), Buffer.from([0xff]), Buffer.from(after)]));
+  expect(await differences()).toEqual([`differs: posts/entry/${idOf(2)}.json`]);
+});
+
 test("finds a file that was deleted", async () => {
   rmSync(inOut("posts/filter/tags/s-a.json"));
   expect(await differences()).toEqual(["missing: posts/filter/tags/s-a.json"]);
