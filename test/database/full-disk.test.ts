@@ -1,7 +1,8 @@
-/** What becomes of a database whose disk is full: it says so, keeps what it has, and goes on when there is room. */
+/** What becomes of a database whose disk is full, or gone: it says so, keeps what it has, and goes on when there is room. */
 import { chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
 import { openLedger } from "../../server/ledger/ledger.ts";
 import { type Database, sql } from "../../shared/database/database.ts";
@@ -187,4 +188,18 @@ test("an embedded database is closed also while something runs for ever, and ope
   const next = await open(data);
   expect(await next.query(sql("SELECT 1::text"))).toEqual([["1"]]);
   await next.close();
+});
+
+test("an embedded database whose folder is removed while a query runs ends no process", async () => {
+  const data = join(mkdtempSync(join(tmpdir(), "precast-test-")), "data");
+  onTestFinished(() => rmSync(dirname(data), { recursive: true }));
+  await copyEmbedded(data);
+  const database = await open(data);
+  await database.query(sql("SELECT 1::text"));
+  // Longer than until it is looked whether the disk is full.
+  const slow = database.query(sql("SELECT 'over' FROM pg_sleep(5)"));
+  await sleep(500);
+  rmSync(data, { recursive: true });
+  expect(await slow).toEqual([["over"]]);
+  await database.close();
 });

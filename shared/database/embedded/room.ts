@@ -29,8 +29,13 @@ export function diskFull(folder: string): EmbeddedFault {
   );
 }
 
-/** Bytes that this user may still write. What has no blocks does not tell. */
+/** Bytes that this user may still write. What has no blocks does not tell, nor does a folder that is gone. */
 function roomAt(folder: string): number {
-  const { blocks, bavail, bsize } = statfsSync(folder);
-  return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
+  try {
+    const { blocks, bavail, bsize } = statfsSync(folder);
+    return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
+  } catch {
+    // It is looked at from timers, where an error would end a server that has a tree to answer from.
+    return Number.POSITIVE_INFINITY;
+  }
 }
