@@ -145,8 +145,11 @@ function renew(path: string, own: string): void {
   if (readText(path) !== own) return;
   try {
     const file = openSync(path, "r+");
-    writeSync(file, own);
-    closeSync(file);
+    try {
+      writeSync(file, own);
+    } finally {
+      closeSync(file);
+    }
   } catch {
     // A disk that takes nothing now may take the next.
   }

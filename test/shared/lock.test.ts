@@ -1,5 +1,5 @@
 /** Locks of processes that this one cannot see: on another machine, or in another container that has the same folder. */
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import {
   mkdirSync,
   mkdtempSync,
@@ -12,9 +12,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { holderOf, LockedError, LockLostError, takeLock } from "../../shared/lock.ts";
 import { machineId } from "../../shared/machine.ts";
+import { unlessLacking } from "../support/root.ts";
 import { until } from "../support/until.ts";
 
 let folder: string;
@@ -120,3 +122,30 @@ test("who finds the lock gone has lost it, and who cannot look has not", () => {
   expect(isHeld()).toBe(true);
   release();
 });
+
+const NO_LIMITS = spawnSync("prlimit", ["--version"]).error?.message ?? null;
+
+test.skipIf(NO_LIMITS !== null)(
+  unlessLacking(NO_LIMITS, "a holder whose disk takes nothing for a while opens no more and more files"),
+  () => {
+    const module = fileURLToPath(new URL("../../shared/lock.ts", import.meta.url));
+    const script = `
+      import { spawnSync } from "node:child_process";
+      import { readdirSync } from "node:fs";
+      import { setTimeout as sleep } from "node:timers/promises";
+      import { takeLock } from ${JSON.stringify(module)};
+      const limit = (bytes) => spawnSync("prlimit", ["--pid", process.pid, "--fsize=" + bytes + ":"]);
+      const files = () => readdirSync("/proc/self/fd").length;
+      const { release } = takeLock(${JSON.stringify(lock)});
+      const before = files();
+      limit(0);
+      await sleep(7_000);
+      const more = files() - before;
+      limit("unlimited");
+      release();
+      process.stdout.write(String(more));`;
+    const flags = ["--import", import.meta.resolve("tsx"), "--input-type=module", "-e", script];
+    // Of three renewals.
+    expect(spawnSync(process.execPath, flags, { encoding: "utf8" }).stdout).toMatch(/^-?[01]$/);
+  },
+);
