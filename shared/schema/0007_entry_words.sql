@@ -43,7 +43,7 @@ $$;
 -- The words of all entries that a statement has inserted. By then a trigger of somebody else's may have edited them, and the words
 -- are there, or have hidden or deleted them.
 CREATE FUNCTION precast.write_words() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   INSERT INTO precast.entry_words (content_type_id, id, published_at, words)
   SELECT e.content_type_id, e.id, e.published_at, precast.words(precast.searched_text(slots.searched, e.data, e.rich))
@@ -61,7 +61,7 @@ $$;
 
 -- An entry without words is one whose statement is not over: they are yet to be written, and must not be.
 CREATE FUNCTION precast.forget_words() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   DELETE FROM precast.entry_words WHERE content_type_id = OLD.content_type_id AND id = OLD.id;
   IF NOT FOUND THEN
@@ -74,7 +74,7 @@ $$;
 -- An edit of what no search looks through has no words to read, unless the entry had none so far under its id. By then a trigger of
 -- somebody else's may have edited, hidden or deleted the entry: it counts as it is.
 CREATE FUNCTION precast.change_words() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
   anew boolean := OLD.status <> 'published' OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)
     OR precast.is_raised('refreshing') OR EXISTS (
@@ -101,7 +101,7 @@ END
 $$;
 
 CREATE FUNCTION precast.forget_all_words() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   TRUNCATE precast.entry_words;
   RETURN NULL;

@@ -46,7 +46,7 @@ CREATE TABLE precast.slots (
 -- What follows from a change of fields and lists must follow for all entries. One snapshot for the whole transaction lacks those that
 -- were committed since it was taken, and nothing tells whether there are any; of a type that is new there are none.
 CREATE FUNCTION precast.refuse_old_snapshot(type_id integer) RETURNS void LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') AND EXISTS (
     SELECT FROM precast.slots WHERE content_type_id = type_id AND made_in <> pg_current_xact_id())
@@ -127,7 +127,7 @@ $$;
 
 -- Gives the fields their slots, fills them, and counts what they hold. A field that has one keeps it.
 CREATE FUNCTION precast.assign_slots(type_id integer) RETURNS void LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
   before jsonb;
   after  jsonb;
@@ -168,7 +168,7 @@ END
 $$;
 
 CREATE FUNCTION precast.assign_slots_of_type() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   IF TG_OP = 'INSERT' THEN
     INSERT INTO precast.slots (content_type_id) VALUES (NEW.id);

@@ -36,7 +36,7 @@ $$;
 -- Waits for those who are writing entries of these types, and has others wait: each entry is kept by the fields before or by
 -- those after, and whoever keeps entries anew because of the change finds them all.
 CREATE FUNCTION precast.draw_shapes(type_ids integer[]) RETURNS void LANGUAGE sql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   -- A statement of its own: the next one sees the fields that others have committed while this one waited.
   SELECT FROM precast.slots WHERE content_type_id = ANY (type_ids) ORDER BY content_type_id FOR UPDATE;
   UPDATE precast.slots SET (plain, numbers, rich, searched) = (

@@ -33,7 +33,7 @@ $$;
 -- locks the shape until it is there for all, and one that was there is locked itself by now, so that such a change waits for it, or
 -- has been waited for. The shape is read in one statement, and what follows are expressions, which cost a tenth of one.
 CREATE FUNCTION precast.keep_entry() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
   whole      boolean := TG_NARGS = 0;
   refreshing boolean := precast.is_raised('refreshing');

@@ -5,7 +5,7 @@
 -- text, in `rich`, where the others are kept as they would be.
 CREATE FUNCTION precast.refresh_entries(type_ids integer[], names text[] DEFAULT NULL, in_rich text[] DEFAULT '{}')
 RETURNS void LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   IF type_ids = '{}' THEN
     RETURN;

@@ -54,7 +54,7 @@ $$;
 
 -- No trigger on TRUNCATE can wait for the end of the transaction. One on the types can, and looks at them then.
 CREATE FUNCTION precast.check_types_later() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   UPDATE precast.content_types SET slug = slug;
   RETURN NULL;

@@ -29,7 +29,7 @@ CREATE TRIGGER stamp_type BEFORE UPDATE ON precast.content_types
 
 -- What writes into other tables than the one that was written runs as their owner: a CMS needs no rights on them.
 CREATE FUNCTION precast.stamp_types_of_app() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   UPDATE precast.content_types SET begun_in = pg_current_xact_id() WHERE app_id = NEW.id;
   RETURN NULL;
@@ -40,7 +40,7 @@ CREATE TRIGGER stamp_types_of_app AFTER UPDATE ON precast.apps
   FOR EACH ROW WHEN (OLD.key <> NEW.key) EXECUTE FUNCTION precast.stamp_types_of_app();
 
 CREATE FUNCTION precast.stamp_all_types() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   UPDATE precast.content_types SET begun_in = pg_current_xact_id();
   RETURN NULL;
@@ -52,7 +52,7 @@ CREATE TRIGGER stamp_all_types AFTER TRUNCATE ON precast.entries
 
 -- A type that is deleted takes its entries and their removals with it: for those there is nothing to keep.
 CREATE FUNCTION precast.keep_removal() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   INSERT INTO precast.removals (content_type_id, id)
   SELECT OLD.content_type_id, OLD.id FROM precast.content_types AS type WHERE type.id = OLD.content_type_id
@@ -79,7 +79,7 @@ CREATE TABLE precast.trees (
 -- Keeps a mark, those that parts of the tree are of, and as many more as copies of the tree may be behind. Of a tree that no build
 -- has changed for so long nothing is known any more: it is built in full.
 CREATE FUNCTION precast.keep_mark(tree_id uuid, new_mark uuid, held uuid[]) RETURNS void LANGUAGE sql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   DELETE FROM precast.trees WHERE built_at < now() - interval '90 days';
   INSERT INTO precast.trees AS known (tree, marks) VALUES (tree_id, ARRAY[new_mark])
   ON CONFLICT (tree) DO UPDATE SET built_at = excluded.built_at, marks = new_mark || ARRAY(

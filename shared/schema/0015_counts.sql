@@ -59,7 +59,7 @@ $$;
 
 -- A statement that only draws or edits changes no count, and adds a mark all the same.
 CREATE FUNCTION precast.count_entries() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   PERFORM precast.add_counts(array_agg(content_type_id), array_agg(CASE TG_OP WHEN 'INSERT' THEN entries ELSE -entries END))
   FROM (
@@ -70,7 +70,7 @@ END
 $$;
 
 CREATE FUNCTION precast.count_changes() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   PERFORM precast.add_counts(array_agg(content_type_id), array_agg(change))
   FROM (
@@ -84,7 +84,7 @@ END
 $$;
 
 CREATE FUNCTION precast.count_none() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   -- Even those rows that this transaction's snapshot may not see.
   TRUNCATE precast.entry_counts, precast.value_counts;
@@ -94,7 +94,7 @@ END
 $$;
 
 CREATE FUNCTION precast.count_no_more() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
   DELETE FROM precast.entry_counts WHERE content_type_id = OLD.id;
   DELETE FROM precast.value_counts WHERE content_type_id = OLD.id;

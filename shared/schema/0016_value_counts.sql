@@ -154,7 +154,7 @@ CREATE FUNCTION precast.fold_values(type_id integer) RETURNS void LANGUAGE sql A
 $$;
 
 CREATE FUNCTION precast.count_values_of_some() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET jit = off AS $$
 DECLARE
   sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
@@ -184,7 +184,7 @@ END
 $$;
 
 CREATE FUNCTION precast.count_changed_values() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET jit = off AS $$
 BEGIN
   -- Whoever fills slots anew counts anew what they hold.
   IF precast.is_raised('filling') THEN
@@ -234,7 +234,7 @@ CREATE TRIGGER count_changed_values AFTER UPDATE ON precast.entries
 
 -- Adds up what many statements have added, for those that cannot do so themselves: they see one snapshot throughout.
 CREATE FUNCTION precast.fold_crowded() RETURNS void LANGUAGE sql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   SELECT precast.fold_counts(content_type_id), precast.fold_values(content_type_id)
   FROM (SELECT content_type_id FROM precast.entry_counts GROUP BY content_type_id HAVING count(*) > 20) AS crowded
 $$;

@@ -21,7 +21,7 @@ $$;
 
 -- Has the indexes of words and texts take in what was left to be taken in together. Each search reads through that until then.
 CREATE FUNCTION precast.take_in_pending() RETURNS void LANGUAGE sql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   SELECT gin_clean_pending_list(index.oid) FROM pg_class AS index JOIN pg_am AS method ON method.oid = index.relam
   WHERE index.relnamespace = 'precast'::regnamespace AND index.relkind = 'i' AND method.amname = 'gin'
 $$;

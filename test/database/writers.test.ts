@@ -325,4 +325,37 @@ describe("at the same moment, on PostgreSQL", () => {
       { data: { title: "Hidden" }, rich: { intro: "<p>heron</p>" } },
     ]);
   });
+
+  test("a writer to whom a backslash is an escape writes what others do", async () => {
+    const body = "<p title=a>Žlutý&nbsp;kůň</p><script>no</script> caf&eacute; &#x2019;s";
+    const statements = [
+      `INSERT INTO precast.fields (content_type_id, name, position, type) SELECT id, 'at', 3, 'datetime' FROM precast.content_types`,
+      insert({ title: "1.50", body, at: "2026-01-20T16:30:00.123456+01:00" }),
+      insert({ title: "2.50", body }, randomUUID()),
+      "UPDATE precast.fields SET type = 'number' WHERE name = 'title'",
+      "UPDATE precast.fields SET type = 'text' WHERE name = 'at'",
+      `UPDATE precast.entries SET data = data || '{"title": 1.50}' WHERE data ->> 'title' = '2.50'`,
+    ];
+    const kept = `SELECT data, rich, n1, t1, words FROM precast.entries
+      JOIN precast.entry_words USING (content_type_id, id) ORDER BY n1 NULLS FIRST`;
+    const writtenWith = async (setting: string) => {
+      await store.database.execute(TYPES);
+      // What a session has once planned it knows, whatever it is set to later.
+      const writer = new Client({ connectionString: store.url as string });
+      await writer.connect();
+      try {
+        await writer.query(`SET standard_conforming_strings = ${setting}`);
+        for (const statement of statements) await writer.query(statement);
+        return (await writer.query(kept)).rows;
+      } finally {
+        await writer.end();
+      }
+    };
+    const written = await writtenWith("off");
+    expect(written).toMatchObject([
+      { data: { at: "2026-01-20T15:30:00.123+00:00" } },
+      { data: { title: 1.5 }, n1: 1.5 },
+    ]);
+    expect(written).toEqual(await writtenWith("on"));
+  });
 });
