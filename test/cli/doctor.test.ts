@@ -169,15 +169,19 @@ describe("on PostgreSQL", () => {
 
     test("takes no VACUUM for a transaction", async () => {
       const keeper = await connect();
+      // A tenth of a second a page, of a few hundred pages.
+      await keeper.query(`CREATE TABLE precast.notes (body text) WITH (autovacuum_enabled = off);
+        INSERT INTO precast.notes SELECT repeat('a', 200) FROM generate_series(1, 10000)`);
       await keeper.query("SET vacuum_cost_delay = 100; SET vacuum_cost_limit = 1");
-      const swept = keeper.query("VACUUM (DISABLE_PAGE_SKIPPING) precast.entries").catch(() => {});
+      const swept = keeper.query("VACUUM precast.notes").catch(() => {});
       const begun =
         "SELECT count(*)::text FROM pg_stat_activity WHERE query LIKE 'VACUUM%' AND backend_xmin IS NOT NULL";
       await until("VACUUM to begin", async () => (await number(begun)) === 1);
-      expect((await examineAsReader()).findings).toEqual([]);
+      expect((await examineAsReader()).findings.filter(({ check }) => check === "snapshots")).toEqual([]);
       expect(await number(begun)).toBe(1);
       await store.database.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_progress_vacuum");
       await swept;
+      await keeper.query("DROP TABLE precast.notes");
     });
   });
 
