@@ -457,12 +457,13 @@ describe("on a database", () => {
     expect((await place.run("verify --app nope")).code).toBe(1);
   });
 
-  test("tells an error in one sentence, and its stack only with --debug", async () => {
+  test("tells an error in one sentence that names what is wrong, and its stack only with --debug", async () => {
     writeFileSync(join(place.folder, "file"), "");
     for (const line of ["build --app nope", "build --out file/x", "verify --out file/x"]) {
       const plain = await place.run(line);
       expect([line, plain.code, plain.stdout]).toEqual([line, 1, ""]);
       expect([line, plain.stderr]).toEqual([line, expect.stringMatching(SENTENCE)]);
+      expect(plain.stderr).toContain(line.split(" ").at(-1));
       for (const ran of [await place.run(`${line} --debug`), await place.run(line, { PRECAST_DEBUG: "1" })]) {
         expect([line, ran.code, ran.stderr]).toEqual([line, 1, expect.stringMatching(STACK)]);
       }

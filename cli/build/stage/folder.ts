@@ -1,6 +1,7 @@
 /** Files and folders of a tree: read, listed, put in place and removed. */
 import {
   copyFileSync,
+  type Dir,
   lstatSync,
   mkdirSync,
   opendirSync,
@@ -38,13 +39,13 @@ export function sizeOf(file: string): number | null {
   }
 }
 
-/** Every file below a folder, as relative paths with `/`; none when there is no folder. */
+/** Every file below a folder, as relative paths with `/`; none when there is no folder. Throws where the root can be none. */
 export function* filesIn(root: string, below = ""): Generator<string> {
-  let folder: ReturnType<typeof opendirSync>;
+  let folder: Dir;
   try {
-    folder = opendirSync(join(root, below));
+    folder = openFolder(join(root, below));
   } catch (error) {
-    if (codeOf(error) === "ENOENT" || (codeOf(error) === "ENOTDIR" && below !== "")) return;
+    if (codeOf(error) === "ENOENT" || (codeOf(error) === "ENOTDIR" && below !== "" && leadsToFolder(root))) return;
     throw error;
   }
   try {
@@ -55,6 +56,15 @@ export function* filesIn(root: string, below = ""): Generator<string> {
     }
   } finally {
     folder.closeSync();
+  }
+}
+
+/** Of all calls of the system this one alone does not say which file it was about. */
+function openFolder(path: string): Dir {
+  try {
+    return opendirSync(path);
+  } catch (error) {
+    throw Object.assign(error as Error, { path });
   }
 }
 
@@ -132,7 +142,7 @@ export function removeFrom(root: string, path: string): void {
 /** Removes a folder with all that is in it, if it is there. */
 export async function removeAll(folder: string): Promise<void> {
   if (!isFolder(folder)) return;
-  const entries = opendirSync(folder);
+  const entries = openFolder(folder);
   try {
     for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
       const path = join(folder, entry.name);
@@ -149,7 +159,7 @@ export async function removeAll(folder: string): Promise<void> {
 
 /** Removes what holds no file: folders below, and then this one. False where it stays. */
 export function removeEmpty(folder: string): boolean {
-  const entries = opendirSync(folder);
+  const entries = openFolder(folder);
   let stays = false;
   try {
     for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
@@ -169,6 +179,11 @@ export function exists(path: string): boolean {
     if (codeOf(error) === "ENOTDIR") return false;
     throw error;
   }
+}
+
+/** Also by links. */
+function leadsToFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
 export function isFolder(path: string): boolean {
