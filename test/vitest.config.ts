@@ -14,7 +14,7 @@ export default defineConfig({
     execArgv: ["--liftoff-only"],
     // Of three files at a time one waits for a server, a limit or a disk: two cores have enough to do.
     maxWorkers: 3,
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     reporters: ["default", closingLine()],
   },

@@ -20,7 +20,7 @@ export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.
  */
 export const START: readonly string[] = ["--liftoff-only", MAIN];
 /** A process that has not ended by then hangs. */
-const DEADLINE = 50_000;
+const DEADLINE = 100_000;
 
 type Env = Readonly<Record<string, string>>;
 
