@@ -374,15 +374,21 @@ describe("on PostgreSQL", () => {
     });
   });
 
-  test("--fix tells what somebody else holds up for too long, leaves it, and does the rest", async () => {
+  /** Two tables, each with an index that is unfinished, and who holds the one that is called `held`. */
+  const holdUnfinished = async (free: string): Promise<Client> => {
     const holder = await connect();
-    for (const table of ["held", "free"]) {
+    for (const table of ["held", free]) {
       await holder.query(`CREATE TABLE precast.${table} (body text); INSERT INTO precast.${table} VALUES ('a'), ('a')`);
       const unique = `CREATE UNIQUE INDEX CONCURRENTLY ${table}_key ON precast.${table} (body)`;
       await expect(holder.query(unique)).rejects.toThrow();
       await holder.query(`TRUNCATE precast.${table}`);
     }
     await holder.query("BEGIN; LOCK TABLE precast.held IN SHARE UPDATE EXCLUSIVE MODE");
+    return holder;
+  };
+
+  test("--fix tells what somebody else holds up for too long, leaves it, and does the rest", async () => {
+    const holder = await holdUnfinished("free");
     const url = new URL(store.url ?? "");
     url.searchParams.set("options", "-c lock_timeout=200ms");
     const { code, stderr, fixed } = await examine(place, `--fix --database-url ${url.href}`);
@@ -392,14 +398,7 @@ describe("on PostgreSQL", () => {
   });
 
   test("--fix tells what an administrator has cancelled, leaves it, and does the rest", async () => {
-    const holder = await connect();
-    for (const table of ["held", "later"]) {
-      await holder.query(`CREATE TABLE precast.${table} (body text); INSERT INTO precast.${table} VALUES ('a'), ('a')`);
-      const unique = `CREATE UNIQUE INDEX CONCURRENTLY ${table}_key ON precast.${table} (body)`;
-      await expect(holder.query(unique)).rejects.toThrow();
-      await holder.query(`TRUNCATE precast.${table}`);
-    }
-    await holder.query("BEGIN; LOCK TABLE precast.held IN SHARE UPDATE EXCLUSIVE MODE");
+    const holder = await holdUnfinished("later");
     const doctor = examine(place, "--fix");
     await until("REINDEX to wait, and be cancelled", async () => {
       const cancelled = `SELECT count(pg_cancel_backend(pid))::text FROM pg_stat_activity
