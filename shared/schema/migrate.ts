@@ -12,10 +12,14 @@ export type SchemaState = {
 };
 
 /** The names of the files that this version knows, in order. */
-function knownMigrations(): string[] {
+export function knownMigrations(): string[] {
   return readdirSync(FOLDER)
     .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
     .sort();
+}
+
+export function readMigration(name: string): string {
+  return readFileSync(new URL(name, FOLDER), "utf8");
 }
 
 /** What is missing, and what a newer version has applied. */
@@ -47,7 +51,7 @@ export async function migrate(database: Database): Promise<readonly string[]> {
     );
     const { missing } = await schemaState(session);
     for (const name of missing) {
-      await session.execute(readFileSync(new URL(name, FOLDER), "utf8"));
+      await session.execute(readMigration(name));
       await session.query(sql("INSERT INTO precast.migrations (name) VALUES ($1)", [name]));
     }
     return missing;

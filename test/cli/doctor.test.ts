@@ -91,16 +91,39 @@ describe("on PostgreSQL", () => {
       ALTER TABLE precast.entries ENABLE TRIGGER ALL; ALTER TABLE precast.fields DISABLE TRIGGER field_added`);
     const { code, findings } = await examine(place);
     expect(code).toBe(2);
+    expect(findings).toMatchObject([{ check: "triggers", kind: "advice" }]);
     const names = ["announce_brought", "keep_move", "keep_removal", "stamp_all_types", "stamp_entry"];
-    expect(findings).toMatchObject([
-      {
-        check: "triggers",
-        kind: "advice",
-        subject: `triggers: ${names.map((name) => `entries.${name}`).join(", ")}, fields.field_added`,
-      },
-    ]);
+    const wrong = [...names.map((name) => `entries.${name}`), "fields.field_added"];
+    expect(
+      findings[0]?.subject
+        .replace(/^triggers: /, "")
+        .split(", ")
+        .sort(),
+    ).toEqual(wrong);
     const statements = /Run (ALTER .*;) as the owner/.exec(findings[0]?.remedy ?? "")?.[1] as string;
     await store.database.execute(statements);
+    expect((await examine(place)).findings).toEqual([]);
+  });
+
+  test("names the triggers that were dropped, and what makes them as they were", async () => {
+    const triggers = () =>
+      store.database.query({
+        text: `SELECT tgenabled::text, pg_get_triggerdef(oid) FROM pg_trigger
+          WHERE tgrelid::regclass::text LIKE 'precast.%' AND NOT tgisinternal ORDER BY 2`,
+        values: [],
+      });
+    const before = await triggers();
+    const names = await store.database.query({
+      text: `SELECT relname::text, tgname::text FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+        WHERE relnamespace = 'precast'::regnamespace AND NOT tgisinternal`,
+      values: [],
+    });
+    for (const [table, name] of names) await store.database.execute(`DROP TRIGGER ${name} ON precast.${table}`);
+    const { code, findings } = await examine(place);
+    expect([code, findings.map(({ check }) => check)]).toEqual([2, ["triggers"]]);
+    for (const [table, name] of names) expect(findings[0]?.subject).toContain(`${table}.${name} (dropped)`);
+    await store.database.execute(/Run (CREATE [\s\S]*;) as the owner/.exec(findings[0]?.remedy ?? "")?.[1] as string);
+    expect(await triggers()).toEqual(before);
     expect((await examine(place)).findings).toEqual([]);
   });
 
