@@ -1,6 +1,7 @@
 /** `precast status`: the apps, their types and entries, and how far each tree is behind. */
 import type { CommonName, Settings } from "../../shared/config.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
+import { begunApps } from "../build/selection.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 import { formatBytes, formatCounted } from "../terminal/format.ts";
@@ -36,12 +37,14 @@ export const statusCommand = defineCommand({
         return statuses;
       }),
     );
+    const gone = begunApps(settings.out).flatMap(({ key }) => (apps.some((app) => app.key === key) ? [] : [key]));
     const rows = apps.flatMap(({ key, types }) =>
       types.map(({ slug, published, entries, drafts }) => [key, slug, published ? "yes" : "no", entries, drafts]),
     );
     const table = terminal.table(["App", "Type", "Published", "Entries", "Drafts"], rows);
     const trees = apps.map(({ key, tree }) => `${terminal.colors.bold(key)}: ${treeText(tree)}`);
-    terminal.result(apps.length === 0 ? noAppText(settings) : [table, ...trees].join("\n"), { apps });
+    const known = apps.length === 0 ? [noAppText(settings)] : [table, ...trees];
+    terminal.result([...known, ...gone.map(goneText)].join("\n"), { apps, trees_without_app: gone });
     return DONE;
   },
 });
@@ -49,6 +52,11 @@ export const statusCommand = defineCommand({
 function treeText(tree: TreeStanding | null): string {
   if (tree === null) return "not built";
   return `built ${tree.built_at}, ${tree.files} files, ${formatBytes(tree.bytes)}, ${behindText(tree)}`;
+}
+
+/** A build takes such a tree away, unless the database has no app at all. */
+function goneText(key: string): string {
+  return `${key}: built, but no app of the database has this key`;
 }
 
 function behindText({ current, changed, removed, redefined }: TreeStanding): string {

@@ -558,6 +558,16 @@ describe("the status", () => {
     expect(stdout).toMatch(/^Shop\b.*built \d{4}-\d{2}-\d{2}T.*, 46 files, .*up to date$/m);
   });
 
+  test("names a tree whose app is gone, until a build takes it away", async () => {
+    await client.query("INSERT INTO precast.apps (key, name) VALUES ('Brief', 'Brief')");
+    await place.run("build");
+    await client.query("DELETE FROM precast.apps WHERE key = 'Brief'");
+    expect(await place.json("status")).toMatchObject({ trees_without_app: ["Brief"] });
+    expect((await place.run("status")).stdout).toMatch(/^Brief: built, but no app of the database has this key$/m);
+    await place.run("build");
+    expect(await place.json("status")).toMatchObject({ trees_without_app: [] });
+  });
+
   test("says where there is no tree", async () => {
     expect(shopOf(await place.json<Status>("status --out nowhere"))?.tree).toBeNull();
     expect((await place.run("status --out nowhere")).stdout).toMatch(/^Shop\b.*not built/m);
