@@ -1,8 +1,9 @@
 /** The log on standard error: JSON lines for machines, sentences where a person looks. */
-import { type DestinationStream, pino } from "pino";
+import { pino } from "pino";
 import type { LogLevel } from "../../shared/settings/serving.ts";
 import { redactText } from "./redaction.ts";
 import { openLogSink } from "./sink.ts";
+import { openAnew } from "./terminal.ts";
 
 export type Log = {
   /** Null below this level: nobody need even gather what it says. */
@@ -33,8 +34,9 @@ const MAX_KEYS = 10_000;
 
 export async function openLog({ level, descriptor, shared, readable, colors }: LogOptions): Promise<Log> {
   const keys = new Set<string>();
-  const sink = readable ? null : openLogSink(descriptor, shared);
-  const stream = sink ?? (await openReadable(descriptor, colors));
+  const sink = openLogSink(readable ? openAnew(descriptor) : descriptor, shared);
+  const sentence = readable ? await openSentences(colors) : null;
+  const stream = sentence === null ? sink : { write: (line: string) => sink.write(sentence(line)) };
   const logger = pino({ ...FORMAT, timestamp: timeOfLines(), level, serializers: { err: errorWithout(keys) } }, stream);
 
   /** Not kept back: what goes wrong may end the process next. */
@@ -42,7 +44,7 @@ export async function openLog({ level, descriptor, shared, readable, colors }: L
     // The message is given although the error has it: else the library takes it from there as it is.
     if (what instanceof Error) logger[level]({ err: what }, redactText(what.message, keys));
     else logger[level](redactText(String(what), keys));
-    sink?.flush();
+    sink.flush();
   }
 
   return {
@@ -53,8 +55,8 @@ export async function openLog({ level, descriptor, shared, readable, colors }: L
       if (keys.size >= MAX_KEYS) keys.clear();
       keys.add(appKey);
     },
-    dropped: () => sink?.dropped() ?? 0,
-    close: async () => sink?.close(),
+    dropped: sink.dropped,
+    close: sink.close,
   };
 }
 
@@ -74,15 +76,13 @@ function timeOfLines(): () => string {
   };
 }
 
-/** Loaded for a terminal alone. */
-async function openReadable(descriptor: number, colors: boolean): Promise<DestinationStream> {
-  const [{ default: pretty }, { describeLine, SHOWN_IN_WORDS }] = await Promise.all([
+/** Makes a sentence of a line. Loaded for a terminal alone. */
+async function openSentences(colors: boolean): Promise<(line: string) => string> {
+  const [{ prettyFactory }, { describeLine, SHOWN_IN_WORDS }] = await Promise.all([
     import("pino-pretty"),
     import("./access-line.ts"),
   ]);
-  return pretty({
-    destination: descriptor,
-    sync: true,
+  return prettyFactory({
     colorize: colors,
     singleLine: true,
     translateTime: "HH:MM:ss",

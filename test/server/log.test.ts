@@ -412,4 +412,39 @@ describe("on a terminal", () => {
     expect(plain).toContain("Stopping");
     expect(stdout).not.toContain(KEYS[0]);
   });
+
+  test("that is paused a server answers on, and shows its log when it goes on", async () => {
+    const stop = join(place.folder, "stop");
+    rmSync(stop, { force: true });
+    const held = await holdPort();
+    await held.release();
+    const serve = `"${process.execPath}" "${MAIN}" serve --port ${held.port}`;
+    const command = `${serve} & pid=$!; while [ ! -e stop ]; do sleep 0.05; done; kill $pid; wait $pid`;
+    const env = { ...process.env, DATABASE_URL: store.url ?? "", PRECAST_LOG_LEVEL: "info", TERM: "xterm" };
+    const terminal = spawn("script", ["-qec", command, "/dev/null"], {
+      cwd: place.folder,
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let shown = "";
+    terminal.stdout.on("data", (text) => {
+      shown += String(text);
+    });
+    const exited = once(terminal, "exit");
+    const asks = (id: string) => {
+      const headers = { "X-Request-Id": id };
+      return ask(`http://127.0.0.1:${held.port}`, `${FREE}?x=${"x".repeat(900)}`, { appKey: SHOP, headers });
+    };
+    await until("the server to answer", async () => (await asks("first").catch(() => null))?.status === 200);
+    try {
+      terminal.kill("SIGSTOP");
+      // More than a terminal takes before anybody looks.
+      for (let number = 0; number < 100; number++) expect((await asks(`request-${number}.`)).status).toBe(200);
+    } finally {
+      terminal.kill("SIGCONT");
+      writeFileSync(stop, "");
+    }
+    expect((await exited)[0]).toBe(0);
+    expect([...shown.matchAll(/request-(\d+)\./g)].map(([, number]) => Number(number))).toEqual([...Array(100).keys()]);
+  }, 60_000);
 });
