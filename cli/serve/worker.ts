@@ -1,4 +1,5 @@
 /** One of several processes of a server, which answers and says nothing but to the first. */
+import type { Metrics } from "../../server/admin/metrics.ts";
 import { shareOf } from "../../server/http/limits.ts";
 import { leavePrimary, orderedToStop, tellPrimary } from "../../server/worker.ts";
 import { DONE, FAILED } from "../command.ts";
@@ -12,11 +13,12 @@ export async function serveAsWorker({ context, settings, log }: Process): Promis
   try {
     await withDatabases(share, async (databases) => {
       const metrics = settings.adminPort === null ? null : await openMetricsOf(log);
-      if (metrics !== null) (await import("../../server/admin/worker-metrics.ts")).tellMetrics(metrics);
+      const tellLast = metrics === null ? null : await tellMetricsOf(metrics);
       const { url, stop: end } = await openOwnSite({ context, settings: share, log }, databases, metrics);
       await tellPrimary({ kind: "listening", url });
       await stop;
       await end();
+      await tellLast?.();
     });
     return DONE;
   } catch (error) {
@@ -25,6 +27,12 @@ export async function serveAsWorker({ context, settings, log }: Process): Promis
   } finally {
     leavePrimary();
   }
+}
+
+/** Loaded where somebody may ask. */
+async function tellMetricsOf(metrics: Metrics): Promise<() => Promise<void>> {
+  const { tellMetrics } = await import("../../server/admin/worker-metrics.ts");
+  return tellMetrics(metrics);
 }
 
 /** What is limited is limited for all workers together. */

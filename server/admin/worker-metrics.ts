@@ -5,18 +5,35 @@ import type { Metrics, Snapshot } from "./metrics.ts";
 
 const ASK = "precast:metrics?";
 const TELL = "precast:metrics";
-type Told = { readonly type: typeof TELL; readonly turn: number; readonly snapshot: Snapshot };
+/** Without a turn it is told unasked. */
+type Told = { readonly type: typeof TELL; readonly turn?: number; readonly snapshot: Snapshot };
 
 /** In milliseconds. A worker that is too busy to tell in time is told as it was last. */
 const PATIENCE = 1_000;
+/** In milliseconds. What a worker counts within these is lost when it is killed. */
+const UNASKED = 1_000;
 
-/** In a worker: answers the primary whenever it asks. */
-export function tellMetrics({ snapshot }: Pick<Metrics, "snapshot">): void {
-  process.on("message", async (message: { type?: unknown; turn?: unknown } | null) => {
-    if (message?.type !== ASK) return;
-    const told = { type: TELL, turn: message.turn, snapshot: await snapshot() };
-    if (process.connected) process.send?.(told);
+/**
+ * In a worker: answers the primary whenever it asks, and tells it unasked as well, as who is killed tells nothing more. Gives
+ * what tells it for the last time; that resolves when the primary has it.
+ */
+export function tellMetrics({ snapshot }: Pick<Metrics, "snapshot">): () => Promise<void> {
+  async function tell(turn?: number): Promise<void> {
+    const told: Told = { type: TELL, ...(turn === undefined ? {} : { turn }), snapshot: await snapshot() };
+    await new Promise<void>((resolve) => {
+      if (process.connected) process.send?.(told, undefined, undefined, () => resolve());
+      else resolve();
+    });
+  }
+
+  process.on("message", (message: { type?: unknown; turn?: number } | null) => {
+    if (message?.type === ASK) void tell(message.turn);
   });
+  const timer = setInterval(() => void tell(), UNASKED).unref();
+  return () => {
+    clearInterval(timer);
+    return tell();
+  };
 }
 
 /**
@@ -32,7 +49,7 @@ export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Prom
   cluster.on("message", (worker, message: Told | null) => {
     if (message?.type !== TELL) return;
     last.set(worker.id, message.snapshot);
-    if (waiting.get(worker.id)?.turn === message.turn) waiting.get(worker.id)?.done();
+    if (message.turn !== undefined && waiting.get(worker.id)?.turn === message.turn) waiting.get(worker.id)?.done();
   });
   cluster.on("exit", ({ id }) => {
     waiting.get(id)?.done();

@@ -18,6 +18,7 @@ import {
   shop,
   shopWithout,
 } from "../support/cli.ts";
+import { readExposition } from "../support/exposition.ts";
 import { ask, ENGINES, type Engine, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 import { openWire } from "../support/wire.ts";
@@ -132,6 +133,23 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     await server.printed(/Precast serves/).finally(() => clearInterval(asking));
     expect(server.output().stdout).toContain(`Precast serves http://127.0.0.1:${port}\n`);
     expect((await ask(`http://127.0.0.1:${port}`, FREE, asShop)).status).toBe(200);
+    expect((await server.stop()).code).toBe(0);
+  });
+
+  test("what one has counted until it ends is in the metrics of those that go on", async () => {
+    const server = await place.serve("--workers 2 --admin-port 0");
+    await server.printed(/Health and metrics: \S+\n/);
+    const [, admin] = /Health and metrics: (\S+)/.exec(server.output().stdout) ?? [];
+    const workers = childrenOf(server);
+    await Promise.all(Array.from({ length: 40 }, () => server.get(FREE, asShop)));
+    for (const pid of workers) process.kill(pid, "SIGTERM");
+    await until("others", () => {
+      const now = childrenOf(server);
+      return now.length === 2 && now.every((pid) => !workers.includes(pid));
+    });
+    const families = readExposition(await (await fetch(`${admin}/metrics`)).text());
+    const samples = families.get("precast_requests_total")?.samples ?? [];
+    expect(samples.reduce((sum, { value }) => sum + value, 0)).toBe(40);
     expect((await server.stop()).code).toBe(0);
   });
 

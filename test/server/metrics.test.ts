@@ -202,6 +202,15 @@ describe("of several workers", () => {
     expect([pages(again), seriesOf(again, "precast_live_waiting")]).toEqual([600, 20]);
   });
 
+  test("what a worker has counted stays when it dies before anybody has asked", async () => {
+    start();
+    await fork(1);
+    await until("what it tells unasked", () => isTold("heard", 1));
+    order("kill 1");
+    await until("its end", () => isTold("exit", 1));
+    expect(pages(await scrape())).toBe(100);
+  });
+
   test("a worker that hangs holds nobody up, and is told as it was last", async () => {
     start();
     await fork(1);

@@ -20,6 +20,7 @@ if (cluster.isPrimary) {
   own.watch({ treeAge: () => 5 });
   const gather = gatherMetrics(own);
   cluster.on("message", ({ id }, message) => message === "ready" && say({ ready: id }));
+  cluster.on("message", ({ id }, message) => message.type === "precast:metrics" && say({ heard: id }));
   cluster.on("exit", ({ id }) => say({ exit: id }));
   createInterface({ input: process.stdin }).on("line", async (line) => {
     const [order, id] = line.split(" ");
