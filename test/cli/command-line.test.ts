@@ -726,7 +726,7 @@ describe("on the embedded database", () => {
   afterAll(() => place.close());
 
   test("makes its schema by itself, in .precast unless told otherwise", async () => {
-    expect(await place.json("status")).toEqual({ apps: [] });
+    expect(await place.json("status")).toEqual({ apps: [], trees_without_app: [] });
     expect(readdirSync(place.folder)).toEqual([".precast"]);
     expect((await place.run("migrate")).stdout).toBe("The schema is up to date.\n");
     expect(readdirSync(join(place.folder, ".precast"))).not.toContain("database.lock");
