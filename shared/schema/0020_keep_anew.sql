@@ -17,5 +17,7 @@ BEGIN
   INSERT INTO precast.entry_counts (content_type_id, change)
   SELECT type_id, (SELECT count(*) FROM precast.entries WHERE content_type_id = type_id AND status = 'published')
   FROM unnest(types) AS type_id;
+  -- What was deleted, moved or renamed meanwhile nobody knows any more: builds compare all of each type with the tree.
+  UPDATE precast.content_types SET begun_in = pg_current_xact_id();
 END
 $$;

@@ -279,6 +279,15 @@ UPDATE precast.content_types SET slug = 'pages' WHERE slug = 'posts';`);
     expect([mode, [...after.keys()].filter((path) => path.includes("/entry/"))]).toEqual(["incremental", []]);
   });
 
+  test("what was deleted while triggers were off is gone once all that they keep is kept anew", async () => {
+    await write(`ALTER TABLE precast.entries DISABLE TRIGGER keep_removal;
+DELETE FROM precast.entries WHERE ${post(3)};
+ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER keep_removal;
+SELECT precast.keep_anew();`);
+    const { mode, after } = await buildExactly();
+    expect([mode, after.has(file(`posts/entry/${idOf(3)}.json`))]).toEqual(["incremental", false]);
+  });
+
   test("a build of another folder, in between, takes nothing from this one", async () => {
     const here = out;
     out = join(mkdtempSync(join(store.folder, "case-")), "out");
