@@ -88,5 +88,9 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
   ENOSPC: () => "The disk is full. What was there before is intact; make room and run the command again.",
   EMFILE: () => "This process may not open more files. Raise the limit (ulimit -n) and run the command again.",
   EEXIST: ({ path }) => `${path} is a file and no folder. Name another (${FOLDERS}).`,
+  ENOENT: ({ path, syscall, message }) =>
+    path === undefined || syscall !== "mkdir"
+      ? message
+      : `${path} cannot be made, for a link on the way there leads to nothing. Mount what it leads to, or name another folder (${FOLDERS}).`,
   ENOTDIR: ({ path }) => `${path} leads through a file. Name another folder (${FOLDERS}).`,
 };

@@ -1,6 +1,6 @@
 /** What all commands have in common: help, options and their variables, output, errors, exit codes, and the database. */
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { openTerminal } from "../../cli/terminal/terminal.ts";
@@ -783,6 +783,18 @@ describe("on the embedded database", () => {
       const { code, stdout, stderr } = await place.run(`status --data-dir ${folder}`);
       expect([folder, code, stdout]).toEqual([folder, 1, ""]);
       expect([folder, stderr]).toEqual([folder, expect.stringMatching(/^.*\bfile\b.*\. Name another.*\n$/)]);
+    }
+  });
+
+  test("ends in an error when its folder is a link to nothing", async () => {
+    symlinkSync(join(place.folder, "unmounted"), join(place.folder, "link"));
+    for (const folder of ["link", "link/x"]) {
+      const { code, stdout, stderr } = await place.run(`status --data-dir ${folder}`);
+      expect([folder, code, stdout]).toEqual([folder, 1, ""]);
+      expect([folder, stderr]).toEqual([
+        folder,
+        expect.stringMatching(/^.*\blink\b.* leads to nothing\. .* name another/),
+      ]);
     }
   });
 
