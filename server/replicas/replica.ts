@@ -45,7 +45,7 @@ export async function watchReplica(
 
   async function judge(): Promise<Standing> {
     const found = await inTime(database, readInstance);
-    const kind = kinship(found, log.primary());
+    const kind = kinship(found, log);
     if (kind !== null) return { kind };
     if (migrated !== found.started) {
       const { missing } = await inTime(database, schemaState);
@@ -73,10 +73,14 @@ export async function watchReplica(
 }
 
 /** Null for a copy of the primary, and for the primary itself. What was never seen may be anybody's. */
-function kinship(found: Instance, primary: Instance | null): "foreign" | "detached" | "disordered" | null {
+function kinship(found: Instance, log: PrimaryLog): "foreign" | "detached" | "diverged" | "disordered" | null {
+  const primary = log.primary();
   if (primary !== null && (found.system !== primary.system || found.database !== primary.database)) return "foreign";
   if (!found.recovering && found.started !== primary?.started) return "detached";
-  return primary !== null && found.order !== primary.order ? "disordered" : null;
+  if (primary === null) return null;
+  // In place of a primary that is away the one that was promoted is its successor.
+  if (found.timeline > primary.timeline && !log.isAway()) return "diverged";
+  return found.order === primary.order ? null : "disordered";
 }
 
 function nearness({ position, unapplied }: Instance, log: PrimaryLog, maxLag: number): Standing {

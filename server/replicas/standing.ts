@@ -11,6 +11,8 @@ export type Standing =
   | { readonly kind: "unmigrated" }
   /** It takes writes of its own. */
   | { readonly kind: "detached" }
+  /** It follows a server that was promoted, while the primary is there: what it has is not what the primary has. */
+  | { readonly kind: "diverged" }
   /** Its library orders texts in another way than that of the primary, whose indexes it has. */
   | { readonly kind: "disordered" }
   | { readonly kind: "foreign" };
@@ -32,6 +34,8 @@ export function describeStanding(standing: Standing): string | null {
       return "it lacks the current schema of Precast";
     case "detached":
       return "it takes writes of its own and follows nobody";
+    case "diverged":
+      return "it follows a server that was promoted, and not the primary";
     case "disordered":
       return "it orders texts by another version of ICU than the primary, whose indexes it has";
     case "foreign":

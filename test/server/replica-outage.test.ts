@@ -1,5 +1,5 @@
 /** What users see of replicas and their primary going away and coming back: nothing. */
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { holdPort, type Served } from "../support/cli.ts";
 import { asShop, caughtUp, FREE, openFollowing, rename, rowsOf, serve, TITLES, total } from "../support/following.ts";
 import { until } from "../support/until.ts";
@@ -181,7 +181,7 @@ describe("several processes", () => {
 });
 
 // It follows nobody from then on, and so this is the last.
-test("a replica that is promoted is left alone: what it has is not what the primary has", async () => {
+test("a replica that is promoted is left alone, and so is one that follows it: what they have the primary has not", async () => {
   const server = await serve(following, [following.urls.other]);
   await server.ready(true);
   await rowsOf(following.urls.other, "SELECT pg_promote()");
@@ -189,4 +189,20 @@ test("a replica that is promoted is left alone: what it has is not what the prim
   await rename(following, "Afterwards");
   expect(await server.title()).toBe("Afterwards");
   expect(server.told()).toEqual([expect.stringMatching(/^Replica 1 .* is left alone: it takes writes of its own/)]);
+
+  // One that follows it is a replica of the same system, and ahead of the primary.
+  await rowsOf(following.urls.other, "SELECT pg_switch_wal()");
+  const copy = await following.other.replicate();
+  onTestFinished(copy.remove);
+  const another = await serve(following, [copy.url(new URL(following.urls.primary).pathname.slice(1))]);
+  await another.ready(false);
+  await rename(following, "By the primary");
+  expect(await another.title()).toBe("By the primary");
+  const why = "it follows a server that was promoted, and not the primary";
+  expect(another.told()).toEqual([expect.stringContaining(`is left alone: ${why}.`)]);
+  // In place of a primary that is away there is no other.
+  await following.primary.stop();
+  onTestFinished(following.primary.start);
+  await another.ready(true);
+  expect(await another.title()).toBeTypeOf("string");
 });
