@@ -387,22 +387,31 @@ describe("on a full disk", () => {
 describe("on a terminal", () => {
   const ESCAPE = String.fromCharCode(27);
 
-  test.each([
-    ["in colour", {}, true],
-    ["without colour where NO_COLOR is set", { NO_COLOR: "1" }, false],
-  ])("a request is a line to read, %s", async (_, env, colored) => {
-    const stop = join(place.folder, "stop");
-    rmSync(stop, { force: true });
+  /** A server at `url`, run by a command line that a terminal takes, until `stop` is called. */
+  async function prepare() {
+    const file = join(place.folder, "stop");
+    rmSync(file, { force: true });
     const held = await holdPort();
     await held.release();
     const serve = `"${process.execPath}" "${MAIN}" serve --port ${held.port}`;
     const command = `${serve} & pid=$!; while [ ! -e stop ]; do sleep 0.05; done; kill $pid; wait $pid`;
-    const ended = place.spawn("script", ["-qec", command, "/dev/null"], { TERM: "xterm", ...env });
-    const url = `http://127.0.0.1:${held.port}`;
+    return {
+      args: ["-qec", command, "/dev/null"],
+      url: `http://127.0.0.1:${held.port}`,
+      stop: () => writeFileSync(file, ""),
+    };
+  }
+
+  test.each([
+    ["in colour", {}, true],
+    ["without colour where NO_COLOR is set", { NO_COLOR: "1" }, false],
+  ])("a request is a line to read, %s", async (_, env, colored) => {
+    const { args, url, stop } = await prepare();
+    const ended = place.spawn("script", args, { TERM: "xterm", ...env });
     const reads = () => ask(url, FREE, { appKey: KEYS[0] as string, headers: { "X-Request-Id": "mine" } });
     await until("the server to answer", async () => (await reads().catch(() => null))?.status === 200);
     await ask(url, `${FREE}?app_key=${KEYS[0]}`, { appKey: KEYS[0] as string });
-    writeFileSync(stop, "");
+    stop();
     const { code, stdout } = await ended;
     expect([code, stdout.includes(ESCAPE)]).toEqual([0, colored]);
     const plain = stdout.replaceAll(new RegExp(`${ESCAPE}\\[\\d+m`, "g"), "");
@@ -414,14 +423,9 @@ describe("on a terminal", () => {
   });
 
   test("that is paused a server answers on, and shows its log when it goes on", async () => {
-    const stop = join(place.folder, "stop");
-    rmSync(stop, { force: true });
-    const held = await holdPort();
-    await held.release();
-    const serve = `"${process.execPath}" "${MAIN}" serve --port ${held.port}`;
-    const command = `${serve} & pid=$!; while [ ! -e stop ]; do sleep 0.05; done; kill $pid; wait $pid`;
+    const { args, url, stop } = await prepare();
     const env = { ...process.env, DATABASE_URL: store.url ?? "", PRECAST_LOG_LEVEL: "info", TERM: "xterm" };
-    const terminal = spawn("script", ["-qec", command, "/dev/null"], {
+    const terminal = spawn("script", args, {
       cwd: place.folder,
       env,
       stdio: ["ignore", "pipe", "inherit"],
@@ -433,7 +437,7 @@ describe("on a terminal", () => {
     const exited = once(terminal, "exit");
     const asks = (id: string) => {
       const headers = { "X-Request-Id": id };
-      return ask(`http://127.0.0.1:${held.port}`, `${FREE}?x=${"x".repeat(900)}`, { appKey: SHOP, headers });
+      return ask(url, `${FREE}?x=${"x".repeat(900)}`, { appKey: SHOP, headers });
     };
     await until("the server to answer", async () => (await asks("first").catch(() => null))?.status === 200);
     try {
@@ -442,7 +446,7 @@ describe("on a terminal", () => {
       for (let number = 0; number < 100; number++) expect((await asks(`request-${number}.`)).status).toBe(200);
     } finally {
       terminal.kill("SIGCONT");
-      writeFileSync(stop, "");
+      stop();
     }
     expect((await exited)[0]).toBe(0);
     expect([...shown.matchAll(/request-(\d+)\./g)].map(([, number]) => Number(number))).toEqual([...Array(100).keys()]);

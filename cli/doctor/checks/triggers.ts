@@ -4,24 +4,25 @@ import { schemaTriggers, type Trigger } from "../../../shared/schema/triggers.ts
 import { defineCheck, type Patient } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
-/** `pg_trigger.tgenabled` of those that are there, by `table.trigger`. */
-type Facts = { readonly firing: ReadonlyMap<string, string> };
+/** `firing` is `pg_trigger.tgenabled` of those that are there, by `table.trigger`. */
+type Facts = { readonly expected: readonly Trigger[]; readonly firing: ReadonlyMap<string, string> };
 
 export const triggersCheck = defineCheck({
   name: "triggers",
-  gather: readFiring,
-  judge: ({ firing }: Facts) => {
-    const wrong = schemaTriggers().filter(({ name, fires }) => firing.get(name) !== fires);
+  gather: readFacts,
+  judge: ({ expected, firing }: Facts) => {
+    const wrong = expected.filter(({ name, fires }) => firing.get(name) !== fires);
     return wrong.length === 0 ? [] : [finding(wrong, firing)];
   },
 });
 
-async function readFiring({ database }: Patient): Promise<Facts> {
+async function readFacts({ database }: Patient): Promise<Facts> {
   const rows = await database.query(
     sql(`SELECT relname || '.' || tgname, tgenabled::text FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
   WHERE relnamespace = 'precast'::regnamespace AND NOT tgisinternal`),
   );
-  return { firing: new Map(rows.map(([name, fires]) => [name as string, fires as string])) };
+  const expected = schemaTriggers().toSorted((one, other) => (one.name < other.name ? -1 : 1));
+  return { expected, firing: new Map(rows.map(([name, fires]) => [name as string, fires as string])) };
 }
 
 function finding(wrong: readonly Trigger[], firing: Facts["firing"]): Finding {
