@@ -17,7 +17,7 @@ import { type AppReport, type Ending, endApp, removeApp, shareSeconds } from "./
 import { markingOf } from "./marking.ts";
 import { type FileProgress, type Meter, openMeter } from "./meter.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
-import { type Begun, begunApps, chooseApps, refuseEmpty } from "./selection.ts";
+import { type Begun, begunApps, chooseApps, goneApps, refuseEmpty } from "./selection.ts";
 import { type Marking, readSource, settleSource } from "./source.ts";
 import type { Change } from "./stage/changes.ts";
 import { recover, tellChanges } from "./stage/publish.ts";
@@ -166,7 +166,7 @@ async function buildApps(
     const facts = { ...source, ...marking, builtAt: start.toISOString(), seconds };
     endings.push(() => endApp(app, choice, plan, staged, counts, facts));
   }
-  const gone = options.apps === null ? begun.filter(({ key }) => !all.some((app) => app.key === key)) : [];
+  const gone = options.apps === null ? goneApps(begun, all) : [];
   const known = new Set(all.map((app) => segment(app.key)));
   const strange = options.apps === null ? elsewhere.tops().filter((top) => !known.has(top)) : [];
   for (const top of strange) elsewhere.replace(top);

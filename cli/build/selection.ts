@@ -51,6 +51,11 @@ export function begunApps(out: string): Begun[] {
   return byKey([...states, ...stateless]);
 }
 
+/** Those of a tree that the database has no more. */
+export function goneApps(begun: readonly Begun[], all: readonly { readonly key: string }[]): Begun[] {
+  return begun.filter(({ key }) => !all.some((app) => app.key === key));
+}
+
 /** The key is null where neither the state nor its name tells it. */
 type Found = { readonly key: string | null; readonly state: TreeState | null };
 

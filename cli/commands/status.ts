@@ -1,7 +1,7 @@
 /** `precast status`: the apps, their types and entries, and how far each tree is behind. */
 import type { CommonName, Settings } from "../../shared/config.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
-import { begunApps } from "../build/selection.ts";
+import { begunApps, goneApps } from "../build/selection.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 import { formatBytes, formatCounted } from "../terminal/format.ts";
@@ -37,7 +37,7 @@ export const statusCommand = defineCommand({
         return statuses;
       }),
     );
-    const gone = begunApps(settings.out).flatMap(({ key }) => (apps.some((app) => app.key === key) ? [] : [key]));
+    const gone = goneApps(begunApps(settings.out), apps).map(({ key }) => key);
     const rows = apps.flatMap(({ key, types }) =>
       types.map(({ slug, published, entries, drafts }) => [key, slug, published ? "yes" : "no", entries, drafts]),
     );

@@ -3,7 +3,7 @@ import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { changedCollations } from "../../shared/schema/collations.ts";
-import { begunApps, chooseApps } from "../build/selection.ts";
+import { begunApps, chooseApps, goneApps } from "../build/selection.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 import { treeStanding } from "../verify/standing.ts";
@@ -48,7 +48,7 @@ async function checkApps(session: Session, options: Options): Promise<Checked[]>
     checked.push({ verified, standing: isClean ? null : await standingOf(session, app.key, options) });
   }
   if (options.apps !== null) return checked;
-  const gone = begunApps(options.out).filter(({ key }) => !all.some((app) => app.key === key));
+  const gone = goneApps(begunApps(options.out), all);
   return [
     ...checked,
     ...gone.map(({ key }) => ({ verified: verifyGone(options.out, key), standing: "behind" as const })),

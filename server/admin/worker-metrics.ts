@@ -6,7 +6,7 @@ import type { Metrics, Snapshot } from "./metrics.ts";
 const ASK = "precast:metrics?";
 const TELL = "precast:metrics";
 /** Without a turn it is told unasked. */
-type Told = { readonly type: typeof TELL; readonly turn?: number; readonly snapshot: Snapshot };
+type Told = { readonly type: typeof TELL; readonly turn: number | undefined; readonly snapshot: Snapshot };
 
 /** In milliseconds. A worker that is too busy to tell in time is told as it was last. */
 const PATIENCE = 1_000;
@@ -19,7 +19,7 @@ const UNASKED = 1_000;
  */
 export function tellMetrics({ snapshot }: Pick<Metrics, "snapshot">): () => Promise<void> {
   async function tell(turn?: number): Promise<void> {
-    const told: Told = { type: TELL, ...(turn === undefined ? {} : { turn }), snapshot: await snapshot() };
+    const told: Told = { type: TELL, turn, snapshot: await snapshot() };
     await new Promise<void>((resolve) => {
       if (process.connected) process.send?.(told, undefined, undefined, () => resolve());
       else resolve();
@@ -49,7 +49,7 @@ export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Prom
   cluster.on("message", (worker, message: Told | null) => {
     if (message?.type !== TELL) return;
     last.set(worker.id, message.snapshot);
-    if (message.turn !== undefined && waiting.get(worker.id)?.turn === message.turn) waiting.get(worker.id)?.done();
+    if (waiting.get(worker.id)?.turn === message.turn) waiting.get(worker.id)?.done();
   });
   cluster.on("exit", ({ id }) => {
     waiting.get(id)?.done();
