@@ -72,13 +72,17 @@ export function fileOf(address: Address): string {
   }
 }
 
-/** The address of a file of the tree. Null for any other file, and for a value that its name does not tell (`h-`). */
+/**
+ * The address of a file of the tree. Null for any other file, and for a value that its name does not tell (`h-`). No request asks
+ * for what has no text: an empty parameter counts as not sent.
+ */
 export function addressOfFile(file: string): Address | null {
   if (file === "_schemas.json") return { kind: "catalog" };
   if (!file.endsWith(".json")) return null;
-  const [first = "", kind, ...rest] = file.slice(0, -5).split("/");
-  const [name = "", value = ""] = rest;
-  const address = first === "_schemas" ? schemaAddress(kind ?? "") : listAddress(first, kind ?? "", name, value);
+  const parts = file.slice(0, -5).split("/");
+  if (parts.includes("")) return null;
+  const [first = "", kind = "", name = "", value = ""] = parts;
+  const address = first === "_schemas" ? schemaAddress(kind) : listAddress(first, kind, name, value);
   return address !== null && fileOf(address) === file ? address : null;
 }
 
@@ -88,14 +92,19 @@ function schemaAddress(slug: string): Address {
 
 function listAddress(slug: string, kind: string, name: string, value: string): Address | null {
   switch (kind) {
-    case "page":
-      return { kind, slug, page: readWhole(name) ?? 0n };
+    case "page": {
+      const page = readWhole(name) ?? 0n;
+      return page < 1n ? null : { kind, slug, page };
+    }
     case "sort":
       return { kind, slug, sort: name };
     case "entry":
-      return { kind, slug, id: name };
-    case "filter":
-      return { kind, slug, field: name, value: unsegment(value) };
+      // `search` in this place of a path is another endpoint.
+      return readUuid(name) === null ? null : { kind, slug, id: name };
+    case "filter": {
+      const text = unsegment(value);
+      return text === "" ? null : { kind, slug, field: name, value: text };
+    }
     default:
       return null;
   }

@@ -65,6 +65,8 @@ describe("a path of the tree is not found", () => {
     ["when it is not canonical", "/posts/page/01.json", asked],
     ["when it is no file of an answer", "/posts/nothing/1.json", asked],
     ["with an entry's id in upper case", `/posts/entry/${edgeId(1).toUpperCase()}.json`, asked],
+    ["with the name of another endpoint for an id", "/posts/entry/search.json", asked],
+    ["without a name", "/posts/sort/.json", asked],
     ["when it is a hash and the query does not say of what", `/posts/filter/title/h-${"0".repeat(64)}.json`, asked],
     [
       "when it is a hash and the query says something else",

@@ -74,7 +74,10 @@ describe("the file of a request", () => {
     [{ kind: "page", slug: "posts", page: 12n }, "/api/v1/posts?page=12"],
     [{ kind: "filter", slug: "posts", field: "tag", value: "a&b é" }, "/api/v1/posts?filter[tag]=a%26b%20%C3%A9"],
     [{ kind: "sort", slug: "posts", sort: "-title" }, "/api/v1/posts?sort=-title"],
-    [{ kind: "entry", slug: "posts", id: "bbed1cc7" }, "/api/v1/posts/bbed1cc7"],
+    [
+      { kind: "entry", slug: "posts", id: "bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557" },
+      "/api/v1/posts/bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557",
+    ],
   ] as const)("belongs to one request that can be sent: $1", (address, request) => {
     expect(requestOf(address)).toBe(request);
     expect(addressOfFile(fileOf(address))).toEqual(address);
@@ -94,9 +97,16 @@ describe("the file of a request", () => {
     "notes.txt",
     "posts/page/01.json",
     "posts/page/x.json",
+    "posts/page/0.json",
     "posts/page/1.json.tmp",
     "posts/filter/tag/x-4e65775.json",
     "posts/filter/tag/new.json",
+    "posts/filter/tag/s-.json",
+    "posts/filter//s-a.json",
+    "posts/sort/.json",
+    "_schemas/.json",
+    "posts/entry/search.json",
+    "posts/entry/bbed1cc7.json",
     "posts/other/1.json",
     "posts.json",
     "posts/page/1/2.json",
