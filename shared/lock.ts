@@ -67,7 +67,7 @@ export function takeLock(path: string, onDead: () => void = () => {}): Lock {
   const own = `${process.pid} ${machineId()}\n`;
   for (;;) {
     if (make(path, own)) return hold(path, own);
-    const text = readText(path);
+    const text = readLock(path);
     const holder = readHolder(text);
     if (holder !== null && lives(path, holder)) throw new LockedError(path, holder);
     bury(path, text);
@@ -112,7 +112,7 @@ function makeInPlace(path: string, own: string): boolean {
 
 /** The live process that holds the lock, in words; null where none does. */
 export function holderOf(path: string): string | null {
-  const holder = readHolder(readText(path));
+  const holder = readHolder(readLock(path));
   return holder !== null && lives(path, holder) ? nameOf(holder) : null;
 }
 
@@ -208,9 +208,19 @@ function bury(path: string, text: string | null): void {
   rmSync(grave, { force: true });
 }
 
-function readText(path: string): string | null {
+/** Null where there is none. One that may not be read, as that of another user, may be held: it is left alone. */
+function readLock(path: string): string | null {
   try {
     return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}
+
+function readText(path: string): string | null {
+  try {
+    return readLock(path);
   } catch {
     return null;
   }

@@ -1,6 +1,7 @@
 /** Locks of processes that this one cannot see: on another machine, or in another container that has the same folder. */
 import { spawn, spawnSync } from "node:child_process";
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -123,6 +124,38 @@ test("who finds the lock gone has lost it, and who cannot look has not", () => {
   release();
 });
 
+/** Root reads whatever it likes, until it is somebody else. */
+const NO_OTHERS = process.getuid?.() === 0 ? null : "only root can be another user";
+
+test.skipIf(NO_OTHERS !== null)(
+  unlessLacking(NO_OTHERS, "one of another user that may not be read is neither taken nor thought to be of a dead one"),
+  () => {
+    const module = fileURLToPath(new URL("../../shared/lock.ts", import.meta.url));
+    const { isHeld, release } = takeLock(lock);
+    onTestFinished(release);
+    chmodSync(lock, 0o600);
+    chmodSync(folder, 0o777);
+    const script = `
+      import { holderOf, takeLock } from ${JSON.stringify(module)};
+      process.seteuid(65534);
+      for (const look of [takeLock, holderOf]) {
+        try {
+          process.stdout.write(String(look(${JSON.stringify(lock)})));
+        } catch ({ code, path }) {
+          process.stdout.write(code + " " + path + "\\n");
+        }
+      }`;
+    const { stdout } = runScript(script);
+    expect(stdout).toBe(`EACCES ${lock}\n`.repeat(2));
+    expect(isHeld()).toBe(true);
+  },
+);
+
+function runScript(script: string) {
+  const flags = ["--import", import.meta.resolve("tsx"), "--input-type=module", "-e", script];
+  return spawnSync(process.execPath, flags, { encoding: "utf8" });
+}
+
 const NO_LIMITS = spawnSync("prlimit", ["--version"]).error?.message ?? null;
 
 test.skipIf(NO_LIMITS !== null)(
@@ -144,8 +177,7 @@ test.skipIf(NO_LIMITS !== null)(
       limit("unlimited");
       release();
       process.stdout.write(String(more));`;
-    const flags = ["--import", import.meta.resolve("tsx"), "--input-type=module", "-e", script];
     // Of three renewals.
-    expect(spawnSync(process.execPath, flags, { encoding: "utf8" }).stdout).toMatch(/^-?[01]$/);
+    expect(runScript(script).stdout).toMatch(/^-?[01]$/);
   },
 );
