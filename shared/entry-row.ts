@@ -90,9 +90,9 @@ function fits(field: Field, raw: string): boolean {
     case "boolean":
       return raw === "true" || raw === "false";
     case "date":
-      return raw.length === 12 && isDay(raw);
+      return raw.length === 12 && beginsWithDate(raw);
     case "datetime":
-      return raw[11] === "T" && TIME.test(raw.slice(12)) && isDay(raw);
+      return raw[11] === "T" && TIME.test(raw.slice(12)) && beginsWithDate(raw);
     case "relation":
       return UUID.test(raw);
     default:
@@ -100,7 +100,6 @@ function fits(field: Field, raw: string): boolean {
   }
 }
 
-/** Does the text begin with a day that exists, in a year that answers can spell? */
-function isDay(raw: string): boolean {
-  return raw >= '"0001' && isDate(raw.slice(1, 11));
+function beginsWithDate(raw: string): boolean {
+  return isDate(raw.slice(1, 11));
 }

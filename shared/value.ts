@@ -56,9 +56,9 @@ export function readDay(text: string): number | null {
   return instant === null ? null : Math.floor(instant / 86_400_000) * 86_400_000;
 }
 
-/** Is it a day that exists, as `YYYY-MM-DD`? */
+/** Is it a day that exists, as `YYYY-MM-DD`, in a year that PostgreSQL and every answer can spell? There is no year 0. */
 export function isDate(text: string): boolean {
-  return PLAIN_DAY.test(text) || readMidnight(text) !== null;
+  return text >= "0001" && (PLAIN_DAY.test(text) || readMidnight(text) !== null);
 }
 
 function readMidnight(text: string): number | null {

@@ -1,7 +1,7 @@
 /** What a value must be to stand in a field. Whether the database can hold what it spells is for `text.ts` to say. */
 import type { Field, FieldType } from "../../shared/catalog.ts";
-import { readUuid } from "../../shared/value.ts";
-import { canonicalInstant, isDay } from "./instant.ts";
+import { isDate, readUuid } from "../../shared/value.ts";
+import { canonicalInstant } from "./instant.ts";
 import { quote } from "./problem.ts";
 
 export const AN_INSTANT =
@@ -55,7 +55,7 @@ function fits(type: FieldType, value: unknown): boolean {
     case "boolean":
       return typeof value === "boolean";
     case "date":
-      return typeof value === "string" && isDay(value);
+      return typeof value === "string" && isDate(value);
     case "datetime":
       return typeof value === "string" && canonicalInstant(value) !== null;
     case "json":

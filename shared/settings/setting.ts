@@ -71,11 +71,7 @@ export const several = (between: RegExp, one: v.GenericSchema<string, string>) =
 
 export const appKey = matching(APP_KEY, "must be an app key: letters, digits, '_' and '-', at most 128");
 export const appKeys = v.pipe(several(/[\s,]+/, appKey), v.minLength(1, "must name at least one app"));
-/** Of the years that PostgreSQL and every answer know. */
-export const day = v.pipe(
-  v.string(),
-  v.check((text) => isDate(text) && text >= "0001", "must be a date such as 2026-01-20"),
-);
+export const day = v.pipe(v.string(), v.check(isDate, "must be a date such as 2026-01-20"));
 export const host = matching(/\S/, "must be an address such as 127.0.0.1, 0.0.0.0 or ::");
 export const webAddress = v.pipe(
   v.string(),

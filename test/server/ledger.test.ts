@@ -245,7 +245,7 @@ describe("the ledger", () => {
     const broken = strangersName();
     await writeFile(
       join(folder, broken),
-      `${line("a")}{"app":"a","day\n${line("a", { count: 2 })}\0\0\n${line("a", { status: "200" })}${line("a").slice(0, -9)}`,
+      `${line("a")}{"app":"a","day\n${line("a", { count: 2 })}\0\0\n${line("a", { status: "200" })}${line("a", { day: "0000-01-20" })}${line("a").slice(0, -9)}`,
     );
     await writeFile(join(folder, strangersName()), line("b"));
     const errors: unknown[] = [];
@@ -258,7 +258,7 @@ describe("the ledger", () => {
     ]);
     const id = broken.slice(broken.indexOf("."));
     expect(await readdir(folder)).toEqual([expect.stringMatching(new RegExp(`${id}\\.broken$`))]);
-    expect(errors.map(String)).toEqual([expect.stringMatching(/^Error: 3 lines of .*\.broken cannot be read/)]);
+    expect(errors.map(String)).toEqual([expect.stringMatching(/^Error: 4 lines of .*\.broken cannot be read/)]);
   });
 
   test("sends what the database takes beside what it refuses, which follows when it does not any more", async () => {

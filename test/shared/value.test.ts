@@ -1,6 +1,15 @@
 /** How the text of a value is read: contract.md section 4. */
 import { describe, expect, test } from "vitest";
-import { formatDay, formatInstant, readDay, readInstant, readNumber, readUuid, readWhole } from "../../shared/value.ts";
+import {
+  formatDay,
+  formatInstant,
+  isDate,
+  readDay,
+  readInstant,
+  readNumber,
+  readUuid,
+  readWhole,
+} from "../../shared/value.ts";
 
 describe("a number", () => {
   test.each([
@@ -62,6 +71,21 @@ describe("an instant", () => {
     expect(late > "9999-12-31T23:59:59.999+00:00").toBe(true);
     expect(early < "0000-01-01T00:00:00.000+00:00").toBe(true);
   });
+});
+
+test("a day exists in a month and in a year", () => {
+  for (const text of ["0001-01-01", "2024-02-29", "9999-12-31"]) expect([text, isDate(text)]).toEqual([text, true]);
+  for (const text of [
+    "0000-01-01",
+    "2023-02-29",
+    "1900-02-29",
+    "2026-04-31",
+    "2026-13-01",
+    "2026-1-1",
+    "10000-01-01",
+    "",
+  ])
+    expect([text, isDate(text)]).toEqual([text, false]);
 });
 
 test("an instant, for a date, is its UTC day", () => {
