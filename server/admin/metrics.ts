@@ -48,7 +48,7 @@ const GAUGES = {
   ledgerPending: ["ledger_pending_requests", "Counted requests that the database does not know yet", "sum"],
   ledgerLag: ["ledger_lag_seconds", "Age of the oldest count that the database does not know yet", "max"],
   treeAge: ["tree_age_seconds", "Time since the last build of the tree", "max"],
-  cacheBytes: ["cache_bytes", "Answers of the tree that are kept in memory", "sum"],
+  cacheBytes: ["cache_bytes", "Bytes of memory that answers of the tree are kept in", "sum"],
   cacheEntries: ["cache_entries", "Answers of the tree that are kept in memory", "sum"],
 } as const;
 
