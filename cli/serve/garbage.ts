@@ -1,4 +1,4 @@
-/** How a process that answers clears away what its answers leave behind. */
+/** How V8 collects the garbage of a process that answers. */
 import { setFlagsFromString } from "node:v8";
 
 /**

@@ -58,7 +58,7 @@ export type DatabaseOptions = {
   readonly url: string | null;
   /** Where the embedded database lives. */
   readonly dataDir: string;
-  /** Milliseconds after which a query outside a transaction is cancelled; null for never. */
+  /** Milliseconds after which a statement is cancelled, by the embedded database outside of transactions alone; null for never. */
   readonly queryTimeout: number | null;
   /** Connections at most. PostgreSQL alone. */
   readonly connections: number;

@@ -79,7 +79,7 @@ export function orderKeySql(column: Column): string {
   }
 }
 
-/** What an entry's row selects, in the order of entry.ts's EntryRow. */
+/** What an entry's row selects, in the order in which entry-row.ts's readEntryRow reads it. */
 export function entryColumns(withRichText: boolean): string {
   const rich = withRichText ? "e.rich::text" : "NULL::text";
   const times = TIMESTAMPS.map((name) => `${timestampText(name)} AS ${name}`);

@@ -8,7 +8,7 @@ import type { Heard, Job, Reply, SqlError, Unopened } from "./thread.ts";
 import { whyUnopened } from "./unopened.ts";
 
 const port = parentPort;
-if (port === null) throw new Error("embedded-worker runs as a worker thread");
+if (port === null) throw new Error("the worker of the embedded database runs as a worker thread");
 
 const folder = workerData as string;
 /** Names the folder in which a database is being made, until it has been opened once. */
