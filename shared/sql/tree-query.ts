@@ -15,7 +15,7 @@ export const KIND = `kind AS MATERIALIZED (
 export const PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'published'";
 
 /** Every published entry of a type in the order of its default pages: rows of [id, data, rich, …]. */
-export function entriesQuery(appKey: string, type: ContentType): Query {
+export function allEntriesQuery(appKey: string, type: ContentType): Query {
   const text = `WITH ${KIND} SELECT ${entryColumns(true)} FROM precast.entries AS e
 WHERE ${PUBLISHED} ORDER BY ${orderSql(defaultSort(type))}`;
   return { text, values: [appKey, type.slug] };

@@ -11,7 +11,7 @@ import { columnValues, type EntryRow, readEntryRow } from "../../../shared/entry
 import { countsOf } from "../../../shared/live.ts";
 import { shownOfEntry } from "../../../shared/shown.ts";
 import { entryCountsQuery } from "../../../shared/sql/query.ts";
-import { entriesQuery } from "../../../shared/sql/tree-query.ts";
+import { allEntriesQuery } from "../../../shared/sql/tree-query.ts";
 import { chooseFilters, facetAnswers } from "./filters.ts";
 import type { FreeAnswer } from "./free-answer.ts";
 import { openPages } from "./pages.ts";
@@ -50,7 +50,7 @@ export async function* typeAnswers(
   const { gatherers, queried } = await chooseFilters(session, app, type, isSmall);
   const gathered = gatherers.map(({ column }) => column);
   const pages = openPages(type, total);
-  const query = entriesQuery(app.key, type);
+  const query = allEntriesQuery(app.key, type);
   for await (const rows of total <= FEW ? [await session.query(query)] : readBatches(session, query)) {
     const batch: FreeAnswer[] = [];
     for (const row of rows) {
