@@ -21,7 +21,7 @@ export function redactKey(key: string): string {
 
 /** Whether the text holds a word of the key. What is sent as a key need not be one: it may be several, with a comma. */
 export function holdsKey(text: string, key: string): boolean {
-  return wordsOf(key).some((word) => (word.length < UNMISTAKABLE ? wordsOf(text).includes(word) : text.includes(word)));
+  return hideWords(text, key) !== text;
 }
 
 /** The target as a line of the log shows it: ASCII, not too long, and without the key, however that is spelled. */
@@ -40,12 +40,16 @@ export function redactText(text: string, keys: ReadonlySet<string>): string {
 
 function hideKey(text: string, key: string): string {
   const named = text.replace(KEY_PARAMETER, (_, name: string, value: string) => name + redactKey(value));
-  return holdsKey(named, key) ? wordsOf(key).reduce(hideWord, named) : named;
+  return hideWords(named, key);
 }
 
-function hideWord(text: string, word: string): string {
-  if (word.length >= UNMISTAKABLE) return text.replaceAll(word, redactKey(word));
-  return text.replace(WORD, (found) => (found === word ? redactKey(word) : found));
+/** One way through the text for all words that may be any: a client may send thousands of them. */
+function hideWords(text: string, key: string): string {
+  const words = [...new Set(wordsOf(key))];
+  const short = new Set(words.filter((word) => word.length < UNMISTAKABLE));
+  const alone = short.size === 0 ? text : text.replace(WORD, (word) => (short.has(word) ? redactKey(word) : word));
+  const long = words.filter((word) => !short.has(word));
+  return long.reduce((hidden, word) => hidden.replaceAll(word, redactKey(word)), alone);
 }
 
 function wordsOf(text: string): string[] {
