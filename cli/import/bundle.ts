@@ -2,7 +2,7 @@
  * A bundle folder (bundle.md): finds its files, reads them and checks them. Definitions are read whole, entries a batch at
  * a time. Whatever is wrong is added to the problems, and reading goes on.
  */
-import { readdir, readFile, stat } from "node:fs/promises";
+import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { TYPE_SLUG } from "../../shared/catalog.ts";
 import { A_SLUG, type BundleApp, type BundleType, type Definition, readApp, readType } from "./definition.ts";
@@ -24,6 +24,8 @@ const APP = "app.json";
 const TYPES = { folder: "content_types", ending: ".json" };
 const ENTRIES = { folder: "entries", ending: ".ndjson" };
 const PARTS = [APP, TYPES.folder, ENTRIES.folder];
+
+const MISSING = "is missing";
 
 const NOT_TO_PRUNE =
   "is missing; with --prune that would delete all types and entries of the app: make an empty folder if that is meant";
@@ -103,8 +105,8 @@ async function readDefinition<T>(
   read: (text: string) => Definition<T>,
   problems: Problems,
 ): Promise<T | null> {
-  const bytes = await readFile(join(folder, file)).catch((error: unknown) => {
-    addProblem(problems, file, null, unreadable(error));
+  const bytes = await readFile(join(folder, file)).catch(async (error: unknown) => {
+    addProblem(problems, file, null, await unreadable(error, join(folder, file)));
     return null;
   });
   if (bytes === null) return null;
@@ -119,7 +121,7 @@ async function* linesOf(folder: string, file: string, problems: Problems): Async
   try {
     for await (const lines of readLines(join(folder, file))) yield* lines;
   } catch (error) {
-    addProblem(problems, file, null, unreadable(error));
+    addProblem(problems, file, null, await unreadable(error, join(folder, file)));
   }
 }
 
@@ -159,9 +161,10 @@ async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): 
 
 /** What lies in a folder, in byte order; null when it is missing. Hidden files belong to the operating system. */
 async function listFolder(folder: string, place: string, problems: Problems): Promise<string[] | null> {
-  const names = await readdir(join(folder, place)).catch((error: unknown) => {
-    if (codeOf(error) === "ENOENT") return null;
-    addProblem(problems, place, null, unreadable(error));
+  const names = await readdir(join(folder, place)).catch(async (error: unknown) => {
+    const fault = await unreadable(error, join(folder, place));
+    if (fault === MISSING) return null;
+    addProblem(problems, place, null, fault);
     return [];
   });
   return names === null ? null : names.filter((name) => !name.startsWith(".")).sort();
@@ -171,8 +174,12 @@ function fileOf({ folder, ending }: typeof TYPES, slug: string): string {
   return `${folder}/${slug}${ending}`;
 }
 
-function unreadable(error: unknown): string {
-  return codeOf(error) === "ENOENT" ? "is missing" : `cannot be read (${codeOf(error)})`;
+/** A link to a disk that is not mounted is not missing: what it stands for must not be taken for gone, and be pruned. */
+async function unreadable(error: unknown, path: string): Promise<string> {
+  if (codeOf(error) !== "ENOENT") return `cannot be read (${codeOf(error)})`;
+  return (await lstat(path).catch(() => null)) === null
+    ? MISSING
+    : "is a link that leads to nothing: mount what it leads to, or remove it";
 }
 
 function codeOf(error: unknown): string {

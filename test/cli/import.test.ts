@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
@@ -521,6 +521,24 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     const { types, entries } = await run(WITHOUT_TYPES, { prune: true });
     expect([types.deleted, entries.deleted]).toEqual([1, 2]);
   });
+
+  test.each(["content_types", "entries", "entries/posts.ndjson"])(
+    "takes nothing for gone where %s is a link to nothing",
+    async (part) => {
+      await run(bundle());
+      const full = await snapshot();
+      const folder = writeBundle(bundle());
+      rmSync(join(folder, part), { recursive: true, force: true });
+      symlinkSync(join(folder, "unmounted"), join(folder, part));
+      const error = await importBundle(database, folder, { prune: true, dryRun: false }).catch(
+        (thrown: unknown) => thrown,
+      );
+      expect((error as ImportProblems).problems.map(describeProblem)).toContain(
+        `${part}: is a link that leads to nothing: mount what it leads to, or remove it`,
+      );
+      expect(await snapshot()).toEqual(full);
+    },
+  );
 
   test("lets anything else lie beside the parts of a bundle", async () => {
     const others = { "README.md": "", ".git/config": "", "media/a.png": "", "types/posts.json": "{" };
