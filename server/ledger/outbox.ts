@@ -2,7 +2,7 @@
 import { readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault, isLacking } from "../../shared/database/fault.ts";
 import { openAttempts } from "./attempt.ts";
 import { sendBatch } from "./batch.ts";
 import { readJournal } from "./journal.ts";
@@ -11,7 +11,7 @@ import { isDead, nameOf, type Owner, readName, watchSilence } from "./owner.ts";
 export type Outbox = {
   /** Takes a journal of ours to which nothing is appended any more. */
   readonly put: (file: string, requests: number, since: number) => void;
-  /** Sends what waits. False when the database is away: the rest stays. */
+  /** Sends what waits. False when the database is away, or takes no batch at all: the rest stays. */
   readonly send: () => Promise<boolean>;
   /** Lets what the database has refused be sent again. */
   readonly retry: () => void;
@@ -133,9 +133,12 @@ function isOthers(file: string, { ledger }: Owner): boolean {
   return named !== null && named.owner?.ledger !== ledger;
 }
 
-/** Everything else is about this batch, and no reason to hold up the others. */
+/**
+ * What is the same for every batch, as that a table is lacking. Everything else is about this one, and no reason to hold up the
+ * others.
+ */
 function isOutage(error: unknown): boolean {
-  return error instanceof DatabaseFault && error.reason !== "timeout";
+  return error instanceof DatabaseFault ? error.reason !== "timeout" : isLacking(error);
 }
 
 /** Null where the file is not there any more: another has taken it. */

@@ -126,3 +126,11 @@ export function hasNoSlot({ code }: DatabaseFault): boolean {
 export function isReadOnly(error: unknown): error is Error {
   return error instanceof Error && "code" in error && error.code === READ_ONLY;
 }
+
+/** invalid_schema_name, undefined_table, undefined_column, undefined_function, insufficient_privilege. */
+const LACKING = ["3F000", "42P01", "42703", "42883", "42501"];
+
+/** Whether the database lacks what is asked of it, or the role the right to it: it is the same whatever the values are. */
+export function isLacking(error: unknown): boolean {
+  return error instanceof Error && "code" in error && LACKING.includes(String(error.code));
+}

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Count } from "../../server/ledger/journal.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "../../server/ledger/ledger.ts";
-import { sql } from "../../shared/database/database.ts";
+import { type Query, sql } from "../../shared/database/database.ts";
 import { rowsOf } from "../support/following.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { SHOP } from "../support/posts.ts";
@@ -109,30 +109,41 @@ describe("the ledger", () => {
     expect(await readdir(join(store.folder, "outage"))).toEqual([]);
   });
 
-  test("keeps what a database that may only be read does not take, tells it once, and sends it once when it may be written", async () => {
-    const errors: unknown[] = [];
-    const ledger = await open(store, "read-only", { errors });
-    await allowWrites(false);
-    store.database.renew();
-    for (const app of ["a", "b", "a"]) {
-      expect(await ledger.count(count(app))).toBe(true);
-      await refusesMore();
-    }
-    expect(ledger.backlog()).toMatchObject({ requests: 3 });
-    expect(errors.map(String)).toEqual([expect.stringMatching(/read-only transaction/)]);
-    // What was tried first, and what was counted since.
-    expect(await readdir(join(store.folder, "read-only"))).toHaveLength(2);
+  test.each([
+    ["may only be read", allowWrites, /read-only transaction/],
+    ["lacks the table", allowTable, /relation "precast.usage" does not exist/],
+  ])(
+    "keeps what a database that %s does not take, tells it once, and sends it once when it is taken",
+    async (_, allow, why) => {
+      const errors: unknown[] = [];
+      const folder = randomUUID();
+      let ended = 0;
+      const query = (asked: Query) => store.database.query(asked).finally(() => ended++);
+      const ledger = await open({ ...store, database: { ...store.database, query } }, folder, { errors });
+      await allow(false);
+      store.database.renew();
+      for (const app of ["a", "b", "a"]) {
+        expect(await ledger.count(count(app))).toBe(true);
+        const before = ended;
+        // A batch, and before it perhaps to forget others.
+        await until("the database to refuse twice more", () => ended >= before + 2);
+      }
+      expect(ledger.backlog()).toMatchObject({ requests: 3 });
+      expect(errors.map(String)).toEqual([expect.stringMatching(why)]);
+      // What was tried first, and what was counted since.
+      expect(await readdir(join(store.folder, folder))).toHaveLength(2);
 
-    await allowWrites(true);
-    await until("all to be sent", () => ledger.backlog().requests === 0);
-    await ledger.close();
-    expect(await usage(store)).toEqual([
-      ["a", DAY, "list", "200", "2"],
-      ["b", DAY, "list", "200", "1"],
-    ]);
-    expect(errors).toHaveLength(1);
-    expect(await readdir(join(store.folder, "read-only"))).toEqual([]);
-  });
+      await allow(true);
+      await until("all to be sent", () => ledger.backlog().requests === 0);
+      await ledger.close();
+      expect(await usage(store)).toEqual([
+        ["a", DAY, "list", "200", "2"],
+        ["b", DAY, "list", "200", "1"],
+      ]);
+      expect(errors).toHaveLength(1);
+      expect(await readdir(join(store.folder, folder))).toEqual([]);
+    },
+  );
 
   const nameOfStore = () => new URL(store.url as string).pathname.slice(1);
 
@@ -142,12 +153,9 @@ describe("the ledger", () => {
     await rowsOf(server.url("postgres"), `ALTER DATABASE "${nameOfStore()}" SET ${setting}`);
   }
 
-  /** Resolves when the database has refused twice more: a batch, and before it perhaps to forget others. */
-  async function refusesMore(): Promise<void> {
-    const asked = `SELECT xact_rollback::int AS count FROM pg_stat_database WHERE datname = '${nameOfStore()}'`;
-    const refused = async () => Number((await rowsOf(server.url("postgres"), asked))[0]?.count);
-    const before = await refused();
-    await until("the database to refuse", async () => (await refused()) >= before + 2);
+  async function allowTable(allowed: boolean): Promise<void> {
+    const [from, to] = allowed ? ["put_away", "usage"] : ["usage", "put_away"];
+    await rowsOf(store.url as string, `ALTER TABLE precast.${from} RENAME TO ${to}`);
   }
 
   test.each([
