@@ -138,6 +138,24 @@ describe("on PostgreSQL, a connection that is lost", () => {
     return rows.map(({ pid }) => pid);
   };
 
+  test("is not lost to an administrator's limit for idle ones", async () => {
+    const limit = (to: string) =>
+      client.query(
+        `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET idle_session_timeout = ${to}', current_database()); END $$`,
+      );
+    await limit("200");
+    const ear = await listenTo(store.database);
+    const before = await listeners();
+    const idle = new Client({ connectionString: store.url as string });
+    const isEnded = new Promise((resolve) => idle.on("error", resolve));
+    await idle.connect();
+    await isEnded;
+    expect(before).toHaveLength(1);
+    expect(await listeners()).toEqual(before);
+    await limit("DEFAULT");
+    await ear.stop();
+  });
+
   test("is made anew, tells that something may have been missed, and hears again", async () => {
     const ear = await listenTo(store.database);
     const [first] = await listeners();

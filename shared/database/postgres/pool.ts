@@ -135,8 +135,8 @@ function live(milliseconds: number): pg.PoolConfig {
 /** What is read, and what SQL means, must not depend on what the role or the database is set to. A standby knows no other isolation. */
 const PLAIN =
   "SET extra_float_digits = 1; SET standard_conforming_strings = on; SET default_transaction_isolation = 'read committed'";
-/** Limits that not every PostgreSQL has. */
-const NO_LIMITS =
+/** Lifts limits that not every PostgreSQL has. */
+export const NO_LIMITS =
   "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')";
 
 /** Settings are sent when the connection is there: a pooler between takes none before. */

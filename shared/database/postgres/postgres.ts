@@ -14,7 +14,7 @@ import { answered, begun, connected, DatabaseFault, hasNoSlot, notBegun } from "
 import { keepListening, type Line } from "../listening.ts";
 import { type AwaitTurn, cancelQuery, openCancellations } from "./cancel.ts";
 import { planFor } from "./planning.ts";
-import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, leave, openPool } from "./pool.ts";
+import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, leave, NO_LIMITS, openPool } from "./pool.ts";
 
 /** How long a newcomer may wait for an answer where the database is well. */
 const PROBE_TIMEOUT = 1_000;
@@ -182,6 +182,7 @@ async function openLine(url: string, heard: () => void): Promise<Line> {
   const close = () => leave(client);
   try {
     await connected(() => client.connect());
+    await answered(() => client.query(NO_LIMITS));
     await answered(() => client.query(`LISTEN ${CHANNEL}`));
   } catch (error) {
     close();
