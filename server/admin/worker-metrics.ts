@@ -43,7 +43,7 @@ export function tellMetrics({ snapshot }: Pick<Metrics, "snapshot">): () => Prom
 export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Promise<string> {
   const last = new Map<number, Snapshot>();
   const waiting = new Map<number, { readonly turn: number; readonly done: () => void }>();
-  let ended: Snapshot = [];
+  let ended: Promise<Snapshot> = Promise.resolve([]);
   let turns = 0;
 
   cluster.on("message", (worker, message: Told | null) => {
@@ -55,7 +55,7 @@ export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Prom
     waiting.get(id)?.done();
     const snapshot = last.get(id);
     last.delete(id);
-    if (snapshot !== undefined) ended = [...ended, ...snapshot.filter(isSum)];
+    if (snapshot !== undefined) ended = added(ended, snapshot.filter(isSum));
   });
 
   function ask(worker: Worker, turn: number): Promise<void> {
@@ -76,9 +76,15 @@ export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Prom
     const turn = turns++;
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker?.isConnected());
     await Promise.all(workers.map((worker) => ask(worker as Worker, turn)));
-    ended = await sumOf([ended]).getMetricsAsJSON();
-    return sumOf([ended, ...last.values(), ...(own === null ? [] : [await own.snapshot()])]).metrics();
+    // Of one moment, or a worker that ends meanwhile would be in neither.
+    const running = [...last.values()];
+    return sumOf([await ended, ...running, ...(own === null ? [] : [await own.snapshot()])]).metrics();
   };
+}
+
+/** At once, whether anybody asks or not: workers may go on dying for days. */
+async function added(ended: Promise<Snapshot>, more: Snapshot): Promise<Snapshot> {
+  return sumOf([await ended, more]).getMetricsAsJSON();
 }
 
 function sumOf(snapshots: readonly Snapshot[]): AggregatorRegistry<never> {
