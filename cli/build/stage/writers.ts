@@ -67,13 +67,17 @@ function startThread(): Thread {
   const worker = new Worker(THREAD);
   const waiting: { resolve: (reply: WriterReply) => void; reject: (error: unknown) => void }[] = [];
   worker.on("message", (reply: WriterReply) => waiting.shift()?.resolve(reply));
+  let fault: unknown = null;
   const failAll = (error: unknown) => {
+    fault ??= error;
     for (const { reject } of waiting.splice(0)) reject(error);
   };
   worker.on("error", failAll);
   worker.on("exit", (code) => failAll(new Error(`a writing thread ended with code ${code}`)));
   const run = (load: Load) =>
     new Promise<WriterReply>((resolve, reject) => {
+      // It may have ended while it had nothing to write: nobody would answer.
+      if (fault !== null) throw fault;
       waiting.push({ resolve, reject });
       worker.postMessage(load, [load.bytes.buffer]);
     });
