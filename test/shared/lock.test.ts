@@ -177,7 +177,7 @@ test.skipIf(NO_LIMITS !== null)(
       limit("unlimited");
       release();
       process.stdout.write(String(more));`;
-    // Of three renewals.
-    expect(runScript(script).stdout).toMatch(/^-?[01]$/);
+    // Of three renewals. Node.js itself may have closed some since.
+    expect(runScript(script).stdout).toMatch(/^(-\d+|[01])$/);
   },
 );
