@@ -26,6 +26,10 @@ const ENTRIES = { folder: "entries", ending: ".ndjson" };
 const PARTS = [APP, TYPES.folder, ENTRIES.folder];
 
 const MISSING = "is missing";
+const MISPLACED: Readonly<Record<string, string>> = {
+  EISDIR: "is a folder, and must be a file",
+  ENOTDIR: "is a file, and must be a folder",
+};
 
 const NOT_TO_PRUNE =
   "is missing; with --prune that would delete all types and entries of the app: make an empty folder if that is meant";
@@ -176,7 +180,8 @@ function fileOf({ folder, ending }: typeof TYPES, slug: string): string {
 
 /** A link to a disk that is not mounted is not missing: what it stands for must not be taken for gone, and be pruned. */
 async function unreadable(error: unknown, path: string): Promise<string> {
-  if (codeOf(error) !== "ENOENT") return `cannot be read (${codeOf(error)})`;
+  const code = codeOf(error);
+  if (code !== "ENOENT") return MISPLACED[code] ?? `cannot be read (${code})`;
   return (await lstat(path).catch(() => null)) === null
     ? MISSING
     : "is a link that leads to nothing: mount what it leads to, or remove it";

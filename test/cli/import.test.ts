@@ -209,7 +209,12 @@ const REFUSED: [string, () => Files, string][] = [
   refusedFile(
     "a folder in place of a file",
     { "content_types/posts.json": null, "content_types/posts.json/a": "", "entries/posts.ndjson": null },
-    "content_types/posts.json: cannot be read (EISDIR)",
+    "content_types/posts.json: is a folder, and must be a file",
+  ),
+  refusedFile(
+    "a file in place of a folder",
+    { "entries/posts.ndjson": null, entries: entry() },
+    "entries: is a file, and must be a folder",
   ),
   refusedFile(
     "an app that is no JSON",
