@@ -203,12 +203,10 @@ describe("an app key", () => {
     expect(redactTarget(`/${"x".repeat(9_000)}`, "Shop")).toMatch(/^\/x{1023}…$/);
   });
 
-  test("of thousands of words holds nobody up", () => {
+  // To look for each of them by itself takes a minute.
+  test("of thousands of words holds nobody up", { timeout: 5_000 }, () => {
     const words = Array.from({ length: 20_000 }, (_, index) => `k${index}`);
-    const start = performance.now();
     expect(redactTarget(`/x?${words.join("&")}`, words.join(","))).toMatch(/^\/x\?(k…&)+/);
-    // To look for each of them by itself takes a minute.
-    expect(performance.now() - start).toBeLessThan(5_000);
   });
 
   test("is nowhere in the log, whatever goes wrong", async () => {
