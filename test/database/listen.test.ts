@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { keepListening } from "../../shared/database/listening.ts";
 import { openDatabase } from "../../shared/database/open.ts";
@@ -139,10 +139,9 @@ describe("on PostgreSQL, a connection that is lost", () => {
   };
 
   test("is not lost to an administrator's limit for idle ones", async () => {
-    const limit = (to: string) =>
-      client.query(
-        `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET idle_session_timeout = ${to}', current_database()); END $$`,
-      );
+    const name = new URL(store.url as string).pathname.slice(1);
+    const limit = (to: string) => client.query(`ALTER DATABASE "${name}" SET idle_session_timeout = ${to}`);
+    onTestFinished(async () => void (await limit("DEFAULT")));
     await limit("200");
     const ear = await listenTo(store.database);
     const before = await listeners();
@@ -152,7 +151,6 @@ describe("on PostgreSQL, a connection that is lost", () => {
     await isEnded;
     expect(before).toHaveLength(1);
     expect(await listeners()).toEqual(before);
-    await limit("DEFAULT");
     await ear.stop();
   });
 
