@@ -99,8 +99,19 @@ describe("the layout", () => {
   });
 
   test.each([
-    ["pg", ["cancel", "literal", "planning", "pool", "postgres"].map((name) => `shared/database/postgres/${name}.ts`)],
-    ["@electric-sql/pglite", ["shared/database/embedded/worker.ts"]],
+    [
+      "pg",
+      [
+        "shared/database/embedded/connection.ts",
+        "shared/database/postgres/cancel.ts",
+        "shared/database/postgres/literal.ts",
+        "shared/database/postgres/planning.ts",
+        "shared/database/postgres/pool.ts",
+        "shared/database/postgres/postgres.ts",
+        "shared/database/postgres/statement.ts",
+      ],
+    ],
+    ["@electric-sql/pglite", ["shared/database/embedded/connection.ts", "shared/database/embedded/worker.ts"]],
     ["aws4fetch", ["cli/deploy/sign.ts"]],
     ["commander", ["cli/main.ts"]],
     ["cli-progress", ["cli/terminal/progress.ts"]],

@@ -5,7 +5,7 @@ import { type QueryPlan, readPlan } from "./plan-node.ts";
 
 /**
  * The plan with its times; without them where the query takes longer than the database was opened for. It is the plan by which
- * the live server answers: that for any values where it keeps one, that for these values elsewhere.
+ * the live server answers: that for any values where it keeps one, that for these values elsewhere and in the embedded database.
  */
 export async function measureQuery(database: Database, query: Query): Promise<QueryPlan> {
   try {
@@ -18,7 +18,7 @@ export async function measureQuery(database: Database, query: Query): Promise<Qu
 
 async function explain(database: Database, query: Query, how: string): Promise<QueryPlan> {
   const explained = { text: `${how} ${query.text}`, values: query.values };
-  // It ends a query that takes too long outside of transactions alone, and keeps no plans.
+  // It ends a query that takes too long outside of transactions alone, where what it is set to is everybody's.
   if (database.kind === "embedded") return planIn(await database.query(explained));
   return database.transaction("read", async (session) => {
     if (query.recurs !== "any") return planIn(await session.query(explained));

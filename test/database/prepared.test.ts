@@ -1,91 +1,118 @@
 /** Queries that come again are planned once by each connection, and no connection keeps more of them than it may. */
-import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Database, type Query, sql } from "../../shared/database/database.ts";
-import { openDatabase } from "../../shared/database/open.ts";
+import { ENGINES, openStore, type Store } from "../support/site.ts";
 
-let database: Database;
-
-beforeAll(async () => {
-  const url = inject("postgresUrl");
-  database = await openDatabase({ url, dataDir: "", queryTimeout: 5_000, connections: 1 });
-});
-afterAll(() => database.close());
-
-const one = async (query: Query) => (await database.query(query))[0]?.[0];
-const held = async () => Number(await one(sql("SELECT count(*)::text FROM pg_prepared_statements")));
 const recurring = (text: string, value: string): Query => ({ text, values: [value], recurs: "any" });
 
-test("one that comes again with other values is kept, and each answer is of its values", async () => {
-  for (let turn = 1; turn <= 10; turn++)
-    expect(await one(recurring("SELECT ($1::int * 2)::text", String(turn)))).toBe(String(turn * 2));
-  expect(await held()).toBe(1);
-});
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  let database: Database;
 
-test("one that says nothing of it is not", async () => {
-  for (let turn = 1; turn <= 10; turn++) await one(sql("SELECT ($1::int * 3)::text", [String(turn)]));
-  expect(await held()).toBe(1);
-});
+  beforeAll(async () => {
+    store = await openStore(engine, { connections: 1, queryTimeout: 5_000 });
+    database = store.database;
+  });
+  afterAll(() => store.close());
 
-test("one that comes again is planned once, whatever its values are, and one that does not for its own", async () => {
-  const rare = "SELECT count(*)::text FROM pg_class WHERE relname = $1";
-  for (let turn = 1; turn <= 12; turn++) await one(recurring(rare, `table ${turn}`));
-  const plans = "SELECT generic_plans || ' ' || custom_plans FROM pg_prepared_statements WHERE statement = $1";
-  expect(await one(sql(plans, [rare]))).toBe("10 0");
-  expect(await one(sql("SELECT current_setting('plan_cache_mode')"))).toBe("auto");
-});
+  const one = async (query: Query) => (await database.query(query))[0]?.[0];
+  const held = async () => Number(await one(sql("SELECT count(*)::text FROM pg_prepared_statements")));
 
-test("a plan for all values is made to read by indexes, and no other is", async () => {
-  const text = "SELECT current_setting('enable_seqscan') || $1";
-  for (let turn = 1; turn <= 4; turn++) await one(recurring(text, ""));
-  expect(await one(recurring(text, ""))).toBe("off");
-  expect(await one(sql(text, [""]))).toBe("on");
-});
+  test("one that comes again with other values is kept, and each answer is of its values", async () => {
+    for (let turn = 1; turn <= 10; turn++)
+      expect(await one(recurring("SELECT ($1::int * 2)::text", String(turn)))).toBe(String(turn * 2));
+    expect(await held()).toBe(1);
+  });
 
-test("where another plan may be better for other values, PostgreSQL looks at them", async () => {
-  const text = "SELECT count(*)::text FROM pg_class WHERE oid > $1::oid AND relname = $2 AND relkind = 'i'";
-  for (let turn = 1; turn <= 12; turn++) await one({ text, values: [String(turn), "x"], recurs: "some" });
-  const plans = "SELECT custom_plans::text FROM pg_prepared_statements WHERE statement = $1";
-  expect(Number(await one(sql(plans, [text])))).toBeGreaterThanOrEqual(5);
-});
+  test("one that says nothing of it is not", async () => {
+    for (let turn = 1; turn <= 10; turn++) await one(sql("SELECT ($1::int * 3)::text", [String(turn)]));
+    expect(await held()).toBe(1);
+  });
 
-test("nothing is left of how a query was planned when it is asked in a transaction", async () => {
-  for (let turn = 1; turn <= 4; turn++) await one(recurring("SELECT ($1::int * 5)::text", String(turn)));
-  const mode = await database.transaction("read", (session) => session.query(sql("SHOW plan_cache_mode")));
-  expect(mode).toEqual([["auto"]]);
-});
+  test("one that comes again is planned once, whatever its values are, and one that does not for its own", async () => {
+    const rare = "SELECT count(*)::text FROM pg_class WHERE relname = $1";
+    for (let turn = 1; turn <= 12; turn++) await one(recurring(rare, `table ${turn}`));
+    const plans = "SELECT generic_plans || ' ' || custom_plans FROM pg_prepared_statements WHERE statement = $1";
+    expect(await one(sql(plans, [rare]))).toBe("10 0");
+    expect(await one(sql("SELECT current_setting('plan_cache_mode')"))).toBe("auto");
+  });
 
-test("where a pooler has lent the connection to somebody else between two queries, the error says what to do", async () => {
-  const query = recurring("SELECT ($1::int * 7)::text", "1");
-  for (let turn = 1; turn <= 4; turn++) await one(query);
-  await database.execute("DEALLOCATE ALL");
-  await expect(one(query)).rejects.toThrow(/pooler lends connections by transaction.*by session$/);
-});
+  test("a plan for all values is made to read by indexes, and no other is", async () => {
+    const text = "SELECT current_setting('enable_seqscan') || $1";
+    for (let turn = 1; turn <= 4; turn++) await one(recurring(text, ""));
+    expect(await one(recurring(text, ""))).toBe("off");
+    expect(await one(sql(text, [""]))).toBe("on");
+  });
 
-test("where a pooler lends one on which somebody else has prepared the same, the error says so too", async () => {
-  const asked = async (number: number) => {
-    for (let turn = 1; turn <= 3; turn++) await one(recurring(`SELECT ($1::int * ${number})::text`, "1"));
-  };
-  await asked(11);
-  const numbers = "SELECT max(replace(name, 'precast_', '')::int)::text FROM pg_prepared_statements";
-  await database.execute(`PREPARE precast_${Number(await one(sql(numbers))) + 1} AS SELECT 'somebody else'`);
-  await expect(asked(13)).rejects.toThrow(/pooler lends connections by transaction.*by session$/);
-});
+  test("where another plan may be better for other values, PostgreSQL looks at them", async () => {
+    const text = "SELECT count(*)::text FROM pg_class WHERE oid > $1::oid AND relname = $2 AND relkind = 'i'";
+    for (let turn = 1; turn <= 12; turn++) await one({ text, values: [String(turn), "x"], recurs: "some" });
+    const plans = "SELECT custom_plans::text FROM pg_prepared_statements WHERE statement = $1";
+    expect(Number(await one(sql(plans, [text])))).toBeGreaterThanOrEqual(5);
+  });
 
-test("a refused value leaves the connection and the statement as they were", async () => {
-  const text = "SELECT (10 / $1::int)::text";
-  for (const value of ["1", "2", "0", "5", "0", "10"]) {
-    if (value === "0") await expect(one(recurring(text, value))).rejects.toThrow("division by zero");
-    else expect(await one(recurring(text, value))).toBe(String(10 / Number(value)));
-  }
-});
+  test("nothing is left of how a query was planned when it is asked in a transaction", async () => {
+    for (let turn = 1; turn <= 4; turn++) await one(recurring("SELECT ($1::int * 5)::text", String(turn)));
+    const mode = await database.transaction("read", (session) => session.query(sql("SHOW plan_cache_mode")));
+    expect(mode).toEqual([["auto"]]);
+  });
 
-test("however many different ones come, a connection keeps a few hundred at most", async () => {
-  const most: number[] = [];
-  for (let number = 1; number <= 450; number++) {
-    for (let turn = 1; turn <= 4; turn++)
-      expect(await one(recurring(`SELECT ($1::int + ${number})::text`, "1"))).toBe(String(number + 1));
-    if (number % 50 === 0) most.push(await held());
-  }
-  expect(Math.max(...most)).toBeLessThanOrEqual(200);
-  expect(Math.max(...most)).toBeGreaterThan(100);
+  test("a refused value leaves the connection and the statement as they were", async () => {
+    const text = "SELECT (10 / $1::int)::text";
+    for (const value of ["1", "2", "0", "5", "0", "10"]) {
+      if (value === "0") await expect(one(recurring(text, value))).rejects.toThrow("division by zero");
+      else expect(await one(recurring(text, value))).toBe(String(10 / Number(value)));
+    }
+  });
+
+  test("however many different ones come, a connection keeps a few hundred at most", async () => {
+    const most: number[] = [];
+    for (let number = 1; number <= 450; number++) {
+      for (let turn = 1; turn <= 4; turn++)
+        expect(await one(recurring(`SELECT ($1::int + ${number})::text`, "1"))).toBe(String(number + 1));
+      if (number % 50 === 0) most.push(await held());
+    }
+    expect(Math.max(...most)).toBeLessThanOrEqual(200);
+    expect(Math.max(...most)).toBeGreaterThan(100);
+  });
+
+  test("one that comes again in a transaction is kept too, and planned once", async () => {
+    const text = "SELECT current_setting('enable_seqscan') || $1 || '!'";
+    const asked = await database.transaction("read", async (session) => {
+      for (let turn = 1; turn <= 4; turn++) await session.query(recurring(text, ""));
+      return session.query(recurring(text, ""));
+    });
+    expect(asked).toEqual([["off!"]]);
+  });
+
+  test("a transaction that is rolled back takes nothing of how the next are planned", async () => {
+    const text = "SELECT current_setting('enable_seqscan') || $1 || '?'";
+    for (let turn = 1; turn <= 4; turn++) await one(recurring(text, ""));
+    const given = database.transaction("read", async (session) => {
+      await session.query(recurring(text, ""));
+      throw new Error("given up");
+    });
+    await expect(given).rejects.toThrow("given up");
+    expect(await one(recurring(text, ""))).toBe("off?");
+    expect(await one(sql(text, [""]))).toBe("on?");
+  });
+
+  if (engine === "embedded") return;
+
+  test("where a pooler has lent the connection to somebody else between two queries, the error says what to do", async () => {
+    const query = recurring("SELECT ($1::int * 7)::text", "1");
+    for (let turn = 1; turn <= 4; turn++) await one(query);
+    await database.execute("DEALLOCATE ALL");
+    await expect(one(query)).rejects.toThrow(/pooler lends connections by transaction.*by session$/);
+  });
+
+  test("where a pooler lends one on which somebody else has prepared the same, the error says so too", async () => {
+    const asked = async (number: number) => {
+      for (let turn = 1; turn <= 3; turn++) await one(recurring(`SELECT ($1::int * ${number})::text`, "1"));
+    };
+    await asked(11);
+    const numbers = "SELECT max(replace(name, 'precast_', '')::int)::text FROM pg_prepared_statements";
+    await database.execute(`PREPARE precast_${Number(await one(sql(numbers))) + 1} AS SELECT 'somebody else'`);
+    await expect(asked(13)).rejects.toThrow(/pooler lends connections by transaction.*by session$/);
+  });
 });

@@ -6,22 +6,14 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Lock, LockedError, takeLock } from "../../lock.ts";
-import {
-  type Access,
-  BEGIN,
-  type Database,
-  type DatabaseOptions,
-  type Query,
-  type Row,
-  type Session,
-} from "../database.ts";
+import type { Access, Database, DatabaseOptions, Query, Row, Session } from "../database.ts";
 import { DatabaseFault, EmbeddedFault, notBegun } from "../fault.ts";
 import { type Guest, joinDatabase } from "./guest.ts";
 import { outlive } from "./heir.ts";
 import { shareDatabase } from "./host.ts";
 import { openMutex } from "./mutex.ts";
 import { needRoom } from "./room.ts";
-import { startThread, type Thread } from "./thread.ts";
+import { type Order, startThread, type Thread } from "./thread.ts";
 
 /**
  * Opens the database of this folder, or joins the server that has it open and shares it. Who would share it goes on when that
@@ -196,20 +188,20 @@ async function transaction<T>(
   look: () => void,
   run: (session: Session) => Promise<T>,
 ): Promise<T> {
-  const statement = async (order: { query: Query } | { script: string }) => {
+  const statement = async (order: Order) => {
     look();
     return thread.run(order);
   };
-  await statement({ script: BEGIN[access] });
+  await statement({ begin: access });
   try {
     const result = await run({
       query: (query) => statement({ query }),
       execute: async (script) => void (await statement({ script })),
     });
-    await statement({ script: "COMMIT" });
+    await statement({ end: "commit" });
     return result;
   } catch (error) {
-    await thread.run({ script: "ROLLBACK" }).catch(() => {});
+    await thread.run({ end: "rollback" }).catch(() => {});
     throw error;
   }
 }

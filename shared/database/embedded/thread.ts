@@ -1,6 +1,6 @@
 /** The thread of the embedded database as seen from outside: what it is told, and what it answers. */
 import { Worker } from "node:worker_threads";
-import type { Query, Row } from "../database.ts";
+import type { Access, Query, Row } from "../database.ts";
 import { DatabaseFault, EmbeddedFault } from "../fault.ts";
 import { openPending } from "./pending.ts";
 import { diskFull, isStuck } from "./room.ts";
@@ -13,9 +13,11 @@ export type Heard = { readonly heard: true };
 export type Unopened = { readonly unopened: string };
 export type SqlError = { readonly message: string; readonly code: string };
 
-type Order =
+export type Order =
   | { readonly query: Query }
   | { readonly script: string }
+  | { readonly begin: Access }
+  | { readonly end: "commit" | "rollback" }
   | { readonly listen: true }
   | { readonly close: true };
 

@@ -4,6 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import { CHANNEL, type Row } from "../database.ts";
+import { type Connection, openConnection } from "./connection.ts";
 import type { Heard, Job, Reply, SqlError, Unopened } from "./thread.ts";
 import { whyUnopened } from "./unopened.ts";
 
@@ -13,6 +14,8 @@ if (port === null) throw new Error("the worker of the embedded database runs as 
 const folder = workerData as string;
 /** Names the folder in which a database is being made, until it has been opened once. */
 const begun = `${folder}.begun`;
+
+type Opened = { readonly database: PGlite; readonly connection: Connection };
 
 const opening = open();
 opening.catch((error: unknown) => {
@@ -28,13 +31,13 @@ port.on("message", (job: Job) => {
  * A process that died on making the database has left a part of it, which nobody can open and which holds nothing. What stands in
  * its place by now is a copy that somebody has put there.
  */
-async function open(): Promise<PGlite> {
+async function open(): Promise<Opened> {
   if (identityOf(folder) === textOf(begun)) rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   if (readdirSync(folder).length === 0) writeFileSync(begun, identityOf(folder) ?? "");
   const database = await PGlite.create(folder, { extensions: { pg_trgm } });
   rmSync(begun, { force: true });
-  return database;
+  return { database, connection: await openConnection(database) };
 }
 
 /** No two folders have the same, also where one has taken the number of another. */
@@ -61,11 +64,13 @@ async function replyTo(job: Job): Promise<Reply> {
   }
 }
 
-async function run(database: PGlite, job: Job): Promise<Row[]> {
+async function run({ database, connection }: Opened, job: Job): Promise<Row[]> {
   if ("close" in job) await database.close();
   else if ("listen" in job) await database.listen(CHANNEL, tell);
   else if ("script" in job) await database.exec(job.script);
-  else return (await database.query<Row>(job.query.text, [...job.query.values], { rowMode: "array" })).rows;
+  else if ("begin" in job) await connection.begin(job.begin);
+  else if ("end" in job) await connection.end(job.end);
+  else return connection.query(job.query);
   return [];
 }
 

@@ -30,3 +30,9 @@ export async function planFor(client: pg.ClientBase, planning: Planning): Promis
   if (planning === "once") once.add(client);
   else once.delete(client);
 }
+
+/** Ends a transaction that began by value: what has been set in it is undone with it. */
+export async function rollBack(client: pg.ClientBase): Promise<void> {
+  once.delete(client);
+  await client.query("ROLLBACK");
+}

@@ -11,6 +11,9 @@ export const GRACE = 1_000;
 /** So that a connection whose other end has vanished fails, and is not waited for. */
 export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
 
+/** Every value comes as the text that the database sends. */
+export const AS_TEXT = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
+
 export type Pool = {
   readonly lend: <T>(run: (client: pg.PoolClient) => Promise<T>) => Promise<T>;
   readonly nameFor: Prepared<pg.PoolClient>["nameFor"];
@@ -20,15 +23,13 @@ export type Pool = {
   readonly close: () => Promise<void>;
 };
 
-const asText = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
-
 export function openPool(url: string, { connections, queryTimeout }: DatabaseOptions): Pool {
   const pool = new pg.Pool({
     connectionString: url,
     application_name: "precast",
     max: connections,
     connectionTimeoutMillis: CONNECT_TIMEOUT,
-    types: asText,
+    types: AS_TEXT,
     ...KEEP_ALIVE,
     ...(queryTimeout === null ? patient() : live(queryTimeout)),
   });

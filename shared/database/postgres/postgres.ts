@@ -13,8 +13,9 @@ import {
 import { answered, begun, connected, DatabaseFault, hasNoSlot, notBegun } from "../fault.ts";
 import { keepListening, type Line } from "../listening.ts";
 import { type AwaitTurn, cancelQuery, openCancellations } from "./cancel.ts";
-import { planFor } from "./planning.ts";
-import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, leave, NO_LIMITS, openPool } from "./pool.ts";
+import { planFor, rollBack } from "./planning.ts";
+import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, leave, NO_LIMITS, openPool, type Pool } from "./pool.ts";
+import { runStatement } from "./statement.ts";
 
 /** How long a newcomer may wait for an answer where the database is well. */
 const PROBE_TIMEOUT = 1_000;
@@ -34,7 +35,7 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
         return runQuery(client, query, { limit, given, name: nameFor(client, query) });
       }),
     execute: (script) => lend((client) => runScript(client, script)),
-    transaction: (access, run) => lend((client) => transaction(client, access, run)),
+    transaction: (access, run) => lend((client) => transaction(client, access, run, nameFor)),
     listen: (heard) => keepListening(() => openLine(url, heard), heard),
     probe: () => probe(url, async () => connections().idle > 0 && lend(isAnswered)),
     renew,
@@ -56,14 +57,8 @@ const UNBOUND: Terms = { limit: null, given: null };
 
 async function runQuery(client: pg.PoolClient, query: Query, { limit, given, name }: Terms): Promise<Row[]> {
   if (given?.signal.aborted) throw notBegun();
-  const { text, values } = query;
-  const named = name === undefined ? {} : { name };
-  const asking = answered(async () => {
-    await planFor(client, name !== undefined && query.recurs === "any" ? "once" : "by value");
-    return client.query({ ...named, text, values: values as unknown[], rowMode: "array" });
-  }, limit);
-  const { rows } = await (given === null ? asking : cancellable(client, asking, given));
-  return rows as Row[];
+  const asking = answered(() => runStatement(client, query, name), limit);
+  return given === null ? asking : cancellable(client, asking, given);
 }
 
 async function runScript(client: pg.PoolClient, script: string): Promise<void> {
@@ -113,6 +108,7 @@ async function transaction<T>(
   client: pg.PoolClient,
   access: Access,
   run: (session: Session) => Promise<T>,
+  nameFor: Pool["nameFor"],
 ): Promise<T> {
   await answered(() => planFor(client, "by value"));
   // The pool may lend a connection whose other end has vanished: nothing but that makes BEGIN take long.
@@ -120,13 +116,13 @@ async function transaction<T>(
   await begun(() => client.query(begin));
   try {
     const result = await run({
-      query: (query) => runQuery(client, query, UNBOUND),
+      query: (query) => runQuery(client, query, { ...UNBOUND, name: nameFor(client, query) }),
       execute: (script) => runScript(client, script),
     });
     await answered(() => client.query("COMMIT"));
     return result;
   } catch (error) {
-    await client.query("ROLLBACK").catch(() => {});
+    await rollBack(client).catch(() => {});
     throw error;
   }
 }

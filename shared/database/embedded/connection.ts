@@ -1,0 +1,47 @@
+/**
+ * The connection to PGlite, by the client that speaks to PostgreSQL: what comes again is prepared, for PGlite takes several times as
+ * long to plan a query as to answer it.
+ */
+import type { PGlite } from "@electric-sql/pglite";
+import { createPgConfig } from "@electric-sql/pglite/node-postgres";
+import pg from "pg";
+import { type Access, BEGIN, type Query, type Row } from "../database.ts";
+import { planFor, rollBack } from "../postgres/planning.ts";
+import { AS_TEXT } from "../postgres/pool.ts";
+import { openPrepared } from "../postgres/prepared.ts";
+import { runStatement } from "../postgres/statement.ts";
+
+export type Connection = {
+  readonly query: (query: Query) => Promise<Row[]>;
+  readonly begin: (access: Access) => Promise<void>;
+  readonly end: (how: "commit" | "rollback") => Promise<void>;
+};
+
+export async function openConnection(database: PGlite): Promise<Connection> {
+  const prepared = openPrepared<pg.Client>();
+  let client = await connect(database);
+
+  /** PGlite has this connection for good: what was prepared on it is forgotten by both. */
+  async function forget(): Promise<void> {
+    await client.query("DEALLOCATE ALL");
+    client = await connect(database);
+  }
+
+  return {
+    query: async (query) => {
+      if (prepared.isFull(client)) await forget();
+      return runStatement(client, query, prepared.nameFor(client, query));
+    },
+    begin: async (access) => {
+      await planFor(client, "by value");
+      await client.query(BEGIN[access]);
+    },
+    end: async (how) => void (await (how === "commit" ? client.query("COMMIT") : rollBack(client))),
+  };
+}
+
+async function connect(database: PGlite): Promise<pg.Client> {
+  const client = new pg.Client({ ...createPgConfig(database), types: AS_TEXT });
+  await client.connect();
+  return client;
+}
