@@ -97,6 +97,13 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await one(sql(text, [""]))).toBe("on?");
   });
 
+  test("one that comes when all that was kept is given up is planned for its own values", async () => {
+    for (let number = 1; number <= 210; number++) {
+      for (let turn = 1; turn <= 3; turn++) await one(recurring(`SELECT ($1::int - ${number})::text`, "1"));
+      expect(await one(sql("SELECT current_setting('enable_seqscan')"))).toBe("on");
+    }
+  });
+
   if (engine === "embedded") return;
 
   test("where a pooler has lent the connection to somebody else between two queries, the error says what to do", async () => {

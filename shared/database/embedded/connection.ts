@@ -23,6 +23,7 @@ export async function openConnection(database: PGlite): Promise<Connection> {
 
   /** PGlite has this connection for good: what was prepared on it is forgotten by both. */
   async function forget(): Promise<void> {
+    await planFor(client, "by value");
     await client.query("DEALLOCATE ALL");
     client = await connect(database);
   }
