@@ -1,16 +1,50 @@
-/** Requests that are counted by one write, and get their answers by it. */
+/** Requests that are counted by one write, and get their answers by it: what comes while one is written makes the next group. */
+import { setImmediate } from "node:timers/promises";
 import type { Count, Sum } from "./journal.ts";
+
+export type Groups = {
+  /** Resolves to what `write` has said of its group. `day` is a date (UTC). */
+  readonly add: (count: Count, day: string) => Promise<boolean>;
+  /** Resolves when nothing is being written. */
+  readonly written: () => Promise<void>;
+};
 
 type Counted = Omit<Sum, "count"> & { count: number };
 
 /** `settle` answers all of them. */
-export type Group = {
+type Group = {
   readonly sums: Map<string, Counted>;
   readonly done: Promise<boolean>;
   readonly settle: (counted: boolean) => void;
 };
 
-export function newGroup(): Group {
+export function openGroups(write: (sums: readonly Sum[]) => Promise<boolean>): Groups {
+  let group = newGroup();
+  let writing: Promise<void> | null = null;
+
+  /** Writes all that wait at once, as often as something waits: one write serves many requests. */
+  async function writeAll(): Promise<void> {
+    while (group.sums.size > 0) {
+      // What the event loop has in hand is counted first.
+      await setImmediate();
+      const current = group;
+      group = newGroup();
+      current.settle(await write([...current.sums.values()]));
+    }
+    writing = null;
+  }
+
+  return {
+    add: (count, day) => {
+      const done = addTo(group, count, day);
+      writing ??= writeAll();
+      return done;
+    },
+    written: async () => void (await writing),
+  };
+}
+
+function newGroup(): Group {
   let settle: (counted: boolean) => void = () => {};
   const done = new Promise<boolean>((resolve) => {
     settle = resolve;
@@ -18,7 +52,7 @@ export function newGroup(): Group {
   return { sums: new Map(), done, settle };
 }
 
-export function addTo({ sums, done }: Group, count: Count, day: string): Promise<boolean> {
+function addTo({ sums, done }: Group, count: Count, day: string): Promise<boolean> {
   const key = `${count.app} ${day} ${count.shape} ${count.status} ${count.saving}`;
   const sum = sums.get(key);
   if (sum === undefined) sums.set(key, { ...count, day, count: 1 });
