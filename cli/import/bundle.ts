@@ -25,7 +25,6 @@ const TYPES = { folder: "content_types", ending: ".json" };
 const ENTRIES = { folder: "entries", ending: ".ndjson" };
 const PARTS = [APP, TYPES.folder, ENTRIES.folder];
 
-const MISSING = "is missing";
 const MISPLACED: Readonly<Record<string, string>> = {
   EISDIR: "is a folder, and must be a file",
   ENOTDIR: "is a file, and must be a folder",
@@ -110,7 +109,7 @@ async function readDefinition<T>(
   problems: Problems,
 ): Promise<T | null> {
   const bytes = await readFile(join(folder, file)).catch(async (error: unknown) => {
-    addProblem(problems, file, null, await unreadable(error, join(folder, file)));
+    addProblem(problems, file, null, (await whyUnread(error, join(folder, file))).fault);
     return null;
   });
   if (bytes === null) return null;
@@ -125,7 +124,7 @@ async function* linesOf(folder: string, file: string, problems: Problems): Async
   try {
     for await (const lines of readLines(join(folder, file))) yield* lines;
   } catch (error) {
-    addProblem(problems, file, null, await unreadable(error, join(folder, file)));
+    addProblem(problems, file, null, (await whyUnread(error, join(folder, file))).fault);
   }
 }
 
@@ -166,8 +165,8 @@ async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): 
 /** What lies in a folder, in byte order; null when it is missing. Hidden files belong to the operating system. */
 async function listFolder(folder: string, place: string, problems: Problems): Promise<string[] | null> {
   const names = await readdir(join(folder, place)).catch(async (error: unknown) => {
-    const fault = await unreadable(error, join(folder, place));
-    if (fault === MISSING) return null;
+    const { isMissing, fault } = await whyUnread(error, join(folder, place));
+    if (isMissing) return null;
     addProblem(problems, place, null, fault);
     return [];
   });
@@ -178,13 +177,14 @@ function fileOf({ folder, ending }: typeof TYPES, slug: string): string {
   return `${folder}/${slug}${ending}`;
 }
 
+type Unread = { readonly isMissing: boolean; readonly fault: string };
+
 /** A link to a disk that is not mounted is not missing: what it stands for must not be taken for gone, and be pruned. */
-async function unreadable(error: unknown, path: string): Promise<string> {
+async function whyUnread(error: unknown, path: string): Promise<Unread> {
   const code = codeOf(error);
-  if (code !== "ENOENT") return MISPLACED[code] ?? `cannot be read (${code})`;
-  return (await lstat(path).catch(() => null)) === null
-    ? MISSING
-    : "is a link that leads to nothing: mount what it leads to, or remove it";
+  if (code !== "ENOENT") return { isMissing: false, fault: MISPLACED[code] ?? `cannot be read (${code})` };
+  if ((await lstat(path).catch(() => null)) === null) return { isMissing: true, fault: "is missing" };
+  return { isMissing: false, fault: "is a link that leads to nothing: mount what it leads to, or remove it" };
 }
 
 function codeOf(error: unknown): string {
