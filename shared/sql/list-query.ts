@@ -20,7 +20,7 @@ import {
   type Statement,
   statementOf,
 } from "./page-query.ts";
-import { totalOf } from "./query.ts";
+import { isSmallSql, totalOf } from "./query.ts";
 import type { Slots } from "./slots.ts";
 
 const NEWEST = keysSql(NEWEST_FIRST);
@@ -42,7 +42,10 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
       ? searchedSql(statement, matching, plan)
       : indexedSql(statement, matching, { plan, slots, stored, passing });
   const isOnePlan = stored === null ? tests.every(({ index }) => index === "parts") && isPart : isForAny(plan);
-  return recurring(pageQuery(statement, parts), texts, isOnePlan);
+  // The indexes that serve it have the type's own entries alone.
+  const isSmall = slots.isSmall && stored !== null && !isElement && !isOnePlan;
+  const premise = isSmall ? { premise: isSmallSql(statement.typeId) } : {};
+  return recurring(pageQuery(statement, { ...parts, ...premise }), texts, isOnePlan || isSmall);
 }
 
 /** A test that an index serves, where another gives the order: the planner is not to choose the first for a plan of the second. */

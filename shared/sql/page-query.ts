@@ -32,13 +32,16 @@ export type Parts = {
   readonly page: string;
   readonly order: string;
   readonly total: string;
+  /** SQL that must be true, or else the query is not for this type any more. */
+  readonly premise?: string;
 };
 
 /**
  * Rows of [standing, id, data, rich, published_at, created_at, updated_at]; one row without an id when the page is empty. The
- * standing is the total and the edition, with a blank between. No row when the type is gone, or has other slots by now.
+ * standing is the total and the edition, with a blank between. No row when the type is gone, has other slots by now, or is not as
+ * the premise says.
  */
-export function pageQuery({ typeId, values }: Statement, { tables, page, order, total }: Parts): Query {
+export function pageQuery({ typeId, values }: Statement, { tables, page, order, total, premise }: Parts): Query {
   const text = `${tables.length === 0 ? "" : `WITH ${tables.join(",\n")}\n`}SELECT
   counted.total || ' ' || ${editionOf(typeId)}, page.id, page.data, page.rich, page.published_at, page.created_at, page.updated_at
 FROM precast.content_types AS type
@@ -46,7 +49,7 @@ JOIN precast.apps AS app ON app.id = type.app_id AND app.key = $1
 JOIN precast.slots ON slots.content_type_id = ${typeId} AND slots.map = $3::jsonb
 CROSS JOIN (${total}) AS counted
 LEFT JOIN (${page}) AS page ON true
-WHERE type.id = ${typeId} AND type.slug = $2 AND type.published
+WHERE type.id = ${typeId} AND type.slug = $2 AND type.published${premise === undefined ? "" : ` AND ${premise}`}
 ORDER BY ${order}`;
   return { text, values: values.all };
 }

@@ -73,9 +73,9 @@ function elementsOf(value: string): string {
   return `jsonb_array_elements(CASE WHEN precast.holds_elements('relation', ${value}) THEN ${value} ELSE '[]' END) WITH ORDINALITY`;
 }
 
-/** The slots of a published type: one row of [type id, slots, those counted in pairs], or none. */
+/** The slots of a published type: one row of [type id, slots, those counted in pairs, whether it is small], or none. */
 export function slotsQuery(appKey: string, slug: string): Query {
-  const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text
+  const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text, (${isSmallSql("type.id")})::text
 FROM precast.content_types AS type
 JOIN precast.slots ON slots.content_type_id = type.id
 JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slug = $2 AND type.published`;
@@ -85,6 +85,14 @@ JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slu
 /** How many published entries a type has, by the counts that the database keeps (schema/0015_counts.sql). */
 export function totalOf(typeId: string): string {
   return `SELECT coalesce(sum(change), 0) AS total FROM precast.entry_counts WHERE content_type_id = ${typeId}`;
+}
+
+/** Published entries of a type to which any plan comes sooner, by an index of the type, than the best one is made. */
+const SMALL = 1_000;
+
+/** Whether a type is small: SQL of a boolean. */
+export function isSmallSql(typeId: string): string {
+  return `(${totalOf(typeId)}) <= ${SMALL}`;
 }
 
 /**

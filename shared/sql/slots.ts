@@ -15,6 +15,8 @@ export type Slots = {
   readonly elementsOf: (column: Column) => string | null;
   /** Those whose values are counted in pairs (schema/0016_value_counts.sql). */
   readonly paired: readonly string[];
+  /** Whether the type had few entries when this was read (query.ts). */
+  readonly isSmall: boolean;
 };
 
 /** What was last known of each type's slots, by app and slug. */
@@ -26,11 +28,18 @@ const LONG = "long";
 /** What the slots of `multiple` fields begin with. */
 const ELEMENTS = "m";
 
-export const NO_SLOTS: Slots = { typeId: "0", map: "{}", slotOf: () => null, elementsOf: () => null, paired: [] };
+export const NO_SLOTS: Slots = {
+  typeId: "0",
+  map: "{}",
+  slotOf: () => null,
+  elementsOf: () => null,
+  paired: [],
+  isSmall: false,
+};
 
 /** A row of slotsQuery; null where there is none. */
 export function readSlots(row: Row | undefined): Slots | null {
-  const [typeId, map, paired] = row ?? [];
+  const [typeId, map, paired, isSmall] = row ?? [];
   if (typeId == null || map == null || paired == null) return null;
   const slots = new Map(
     Object.entries(JSON.parse(map) as StoredMap)
@@ -45,6 +54,7 @@ export function readSlots(row: Row | undefined): Slots | null {
     slotOf: (column) => (column.multiple ? null : slotOf(column, false)),
     elementsOf: (column) => (column.multiple ? slotOf(column, true) : null),
     paired: JSON.parse(paired) as string[],
+    isSmall: isSmall === "true",
   };
 }
 

@@ -1,0 +1,109 @@
+/** Lists of types with few entries: planned once, whatever their filters are, and right as well when the few become many. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readApp } from "../../shared/apps.ts";
+import type { App } from "../../shared/catalog.ts";
+import { type Database, sql } from "../../shared/database/database.ts";
+import { openDatabase } from "../../shared/database/open.ts";
+import { answerLive } from "../../shared/live.ts";
+import { planRequest } from "../../shared/plan.ts";
+import { readRequest } from "../../shared/request.ts";
+import type { SlotBook } from "../../shared/sql/slots.ts";
+import type { Bundle } from "../support/model.ts";
+import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
+
+const SHOP: Bundle = {
+  app: { key: "shop", name: "Shop" },
+  types: [
+    {
+      slug: "goods",
+      name: "Goods",
+      description: "",
+      icon: "",
+      per_page: 10,
+      fields: [
+        { name: "title", type: "text", label: "Title", required: true, searchable: true },
+        { name: "price", type: "number", label: "Price", required: false, searchable: false },
+      ],
+      filterable_fields: ["title", "price"],
+      sortable_fields: ["price"],
+    },
+  ],
+  entries: { goods: [] },
+};
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  /** With one connection, that of the embedded database or our own. */
+  let database: Database;
+  let app: App;
+  const book: SlotBook = new Map();
+
+  beforeAll(async () => {
+    store = await openStore(engine);
+    await loadBundles(store, [SHOP]);
+    const { url } = store;
+    const own = { url, dataDir: "", queryTimeout: 5_000, connections: 1 };
+    database = url === null ? store.database : await openDatabase(own);
+    app = (await readApp(database, "shop", { mediaBaseUrl: "" })) as App;
+  });
+  afterAll(async () => {
+    if (database !== store.database) await database.close();
+    await store.close();
+  });
+
+  const add = (from: number, to: number) =>
+    store.database.execute(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+      SELECT type.id, gen_random_uuid(), 'published', '2026-01-21T00:00Z', jsonb_build_object('title', 'thing', 'price', n)
+      FROM precast.content_types AS type, generate_series(${from}, ${to}) AS n`);
+
+  /** The total, and the prices on the page. */
+  async function list(query: string): Promise<[number, ...number[]]> {
+    const request = readRequest({ method: "GET", target: `/api/v1/goods?${query}`, appKey: "shop" });
+    if (request.kind !== "request" || request.route.kind !== "list") throw new Error(`${query} is no list`);
+    const plan = planRequest(request, app.types[0]);
+    if (plan.kind === "refusal") throw new Error(`${query} is refused`);
+    const answer = await answerLive(database, app, plan, book);
+    if ("code" in answer) throw new Error(`${query} is refused`);
+    const { data, meta } = JSON.parse(String(answer.body.bytes));
+    return [meta.total, ...data.map(({ price }: { price: number }) => price)];
+  }
+
+  test("a list with two filters and a sort is planned once for all values", async () => {
+    await add(1, 20);
+    for (let price = 1; price <= 15; price++)
+      expect(await list(`filter[title]=thing&filter[price][gte]=${price}&sort=price&per_page=1`)).toEqual([
+        21 - price,
+        price,
+      ]);
+    const plans = "SELECT max(generic_plans)::text, max(custom_plans)::text FROM pg_prepared_statements";
+    expect(await database.query(sql(plans))).toEqual([["13", "0"]]);
+  });
+
+  test("such lists are right when the few become many, and when the many become few", async () => {
+    const lists = () =>
+      Promise.all([
+        list("filter[title]=thing&filter[price][gte]=10&sort=-price&per_page=2"),
+        list("filter[price][lt]=3&sort=price&per_page=5"),
+        list("filter[title][neq]=thing&sort=price"),
+        list("filter[price][in]=7,8,9&sort=-price&page=2&per_page=2"),
+      ]);
+    expect(await lists()).toEqual([[11, 20, 19], [2, 1, 2], [0], [3, 7]]);
+    await add(21, 1_000);
+    expect(await lists()).toEqual([[991, 1000, 999], [2, 1, 2], [0], [3, 7]]);
+    await add(1_001, 1_500);
+    expect(await lists()).toEqual([[1491, 1500, 1499], [2, 1, 2], [0], [3, 7]]);
+    await store.database.execute("DELETE FROM precast.entries WHERE (data ->> 'price')::int > 20");
+    expect(await lists()).toEqual([[11, 20, 19], [2, 1, 2], [0], [3, 7]]);
+  });
+
+  test("where the few have become many, values are looked at again", async () => {
+    await add(21, 1_100);
+    for (let price = 1; price <= 12; price++)
+      expect(await list(`filter[title]=thing&filter[price][lte]=${price}&sort=-price&per_page=1`)).toEqual([
+        price,
+        price,
+      ]);
+    const plans = `SELECT custom_plans::text FROM pg_prepared_statements WHERE statement LIKE '%<= $%' ORDER BY prepare_time DESC LIMIT 1`;
+    expect(Number((await database.query(sql(plans)))[0]?.[0])).toBeGreaterThanOrEqual(5);
+  });
+});
