@@ -104,6 +104,27 @@ describe.each(ENGINES)("on %s", (engine) => {
     }
   });
 
+  test("nor does it within one transaction, and all are answered", async () => {
+    const most = await database.transaction("read", async (session) => {
+      const sizes: number[] = [];
+      for (let number = 1; number <= 450; number++) {
+        for (let turn = 1; turn <= 3; turn++) {
+          const asked = await session.query(recurring(`SELECT ($1::int * 2 + ${number})::text`, "1"));
+          expect(asked).toEqual([[String(number + 2)]]);
+        }
+        const [[size] = []] = await session.query(sql("SELECT count(*)::text FROM pg_prepared_statements"));
+        sizes.push(Number(size));
+      }
+      for (let number = 1; number <= 450; number += 50)
+        expect(await session.query(recurring(`SELECT ($1::int * 2 + ${number})::text`, "1"))).toEqual([
+          [String(number + 2)],
+        ]);
+      return Math.max(...sizes);
+    });
+    expect(most).toBeLessThanOrEqual(200);
+    expect(most).toBeGreaterThan(100);
+  });
+
   if (engine === "embedded") return;
 
   test("where a pooler has lent the connection to somebody else between two queries, the error says what to do", async () => {

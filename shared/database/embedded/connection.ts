@@ -19,30 +19,14 @@ export type Connection = {
 
 export async function openConnection(database: PGlite): Promise<Connection> {
   const prepared = openPrepared<pg.Client>();
-  let client = await connect(database);
-
-  /** PGlite has this connection for good: what was prepared on it is forgotten by both. */
-  async function forget(): Promise<void> {
-    await planFor(client, "by value");
-    await client.query("DEALLOCATE ALL");
-    client = await connect(database);
-  }
-
+  const client = new pg.Client({ ...createPgConfig(database), types: AS_TEXT });
+  await client.connect();
   return {
-    query: async (query) => {
-      if (prepared.isFull(client)) await forget();
-      return runStatement(client, query, prepared.nameFor(client, query));
-    },
+    query: (query) => runStatement(client, query, prepared),
     begin: async (access) => {
       await planFor(client, "by value");
       await client.query(BEGIN[access]);
     },
     end: async (how) => void (await (how === "commit" ? client.query("COMMIT") : rollBack(client))),
   };
-}
-
-async function connect(database: PGlite): Promise<pg.Client> {
-  const client = new pg.Client({ ...createPgConfig(database), types: AS_TEXT });
-  await client.connect();
-  return client;
 }

@@ -16,7 +16,8 @@ export const AS_TEXT = { getTypeParser: () => (value: unknown) => value } as unk
 
 export type Pool = {
   readonly lend: <T>(run: (client: pg.PoolClient) => Promise<T>) => Promise<T>;
-  readonly nameFor: Prepared<pg.PoolClient>["nameFor"];
+  /** What its connections keep prepared. */
+  readonly prepared: Prepared<pg.PoolClient>;
   /** Throws every connection away that was made before, each when it is next to be lent. */
   readonly renew: () => void;
   readonly connections: Database["connections"];
@@ -93,7 +94,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
       broken ||= isReadOnly(error);
       throw error;
     } finally {
-      client.release(broken || prepared.isFull(client));
+      client.release(broken);
     }
   };
 
@@ -102,7 +103,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     await pool.end();
     for (const client of open) cutInTime(client);
   };
-  return { lend, nameFor: prepared.nameFor, renew, connections: counts, close };
+  return { lend, prepared, renew, connections: counts, close };
 }
 
 /** Says goodbye. */

@@ -25,17 +25,17 @@ const HEARTBEAT_TIMEOUT = 3_000;
 
 export async function openPostgres(url: string, options: DatabaseOptions): Promise<Database> {
   const limit = options.queryTimeout;
-  const { lend, nameFor, renew, connections, close } = openPool(url, options);
+  const { lend, prepared, renew, connections, close } = openPool(url, options);
   const awaitTurn = openCancellations();
   return {
     kind: "postgres",
     query: (query, signal) =>
       lend((client) => {
         const given = signal === undefined ? null : { signal, awaitTurn };
-        return runQuery(client, query, { limit, given, name: nameFor(client, query) });
+        return runQuery(client, query, prepared, { limit, given });
       }),
     execute: (script) => lend((client) => runScript(client, script)),
-    transaction: (access, run) => lend((client) => transaction(client, access, run, nameFor)),
+    transaction: (access, run) => lend((client) => transaction(client, access, run, prepared)),
     listen: (heard) => keepListening(() => openLine(url, heard), heard),
     probe: () => probe(url, async () => connections().idle > 0 && lend(isAnswered)),
     renew,
@@ -50,14 +50,17 @@ type Terms = {
   readonly limit: number | null;
   /** Null where nobody gives it up. */
   readonly given: GivenUp | null;
-  /** Under which the connection keeps it prepared. */
-  readonly name?: string | undefined;
 };
 const UNBOUND: Terms = { limit: null, given: null };
 
-async function runQuery(client: pg.PoolClient, query: Query, { limit, given, name }: Terms): Promise<Row[]> {
+async function runQuery(
+  client: pg.PoolClient,
+  query: Query,
+  prepared: Pool["prepared"],
+  { limit, given }: Terms = UNBOUND,
+): Promise<Row[]> {
   if (given?.signal.aborted) throw notBegun();
-  const asking = answered(() => runStatement(client, query, name), limit);
+  const asking = answered(() => runStatement(client, query, prepared), limit);
   return given === null ? asking : cancellable(client, asking, given);
 }
 
@@ -108,7 +111,7 @@ async function transaction<T>(
   client: pg.PoolClient,
   access: Access,
   run: (session: Session) => Promise<T>,
-  nameFor: Pool["nameFor"],
+  prepared: Pool["prepared"],
 ): Promise<T> {
   await answered(() => planFor(client, "by value"));
   // The pool may lend a connection whose other end has vanished: nothing but that makes BEGIN take long.
@@ -116,7 +119,7 @@ async function transaction<T>(
   await begun(() => client.query(begin));
   try {
     const result = await run({
-      query: (query) => runQuery(client, query, { ...UNBOUND, name: nameFor(client, query) }),
+      query: (query) => runQuery(client, query, prepared),
       execute: (script) => runScript(client, script),
     });
     await answered(() => client.query("COMMIT"));

@@ -1,6 +1,6 @@
 /**
  * Prepared statements: the queries that come again, so that a connection plans them once. Which those are is known when they
- * have come a few times, and a connection that holds many is given up: its memory stays bounded whatever is asked.
+ * have come a few times, and what a connection holds is given up when it is much: its memory stays bounded whatever is asked.
  */
 import type { Query } from "../database.ts";
 
@@ -9,6 +9,8 @@ export type Prepared<Connection extends object> = {
   readonly nameFor: (connection: Connection, query: Query) => string | undefined;
   /** Whether the connection holds as many as it may. */
   readonly isFull: (connection: Connection) => boolean;
+  /** The connection holds none any more. */
+  readonly forget: (connection: Connection) => void;
 };
 
 /** To keep one costs more than to plan it once or twice. */
@@ -42,6 +44,7 @@ export function openPrepared<Connection extends object>(): Prepared<Connection> 
       return name;
     },
     isFull: (connection) => (held.get(connection)?.size ?? 0) >= MAX_HELD,
+    forget: (connection) => void held.delete(connection),
   };
 }
 

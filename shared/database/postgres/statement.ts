@@ -2,12 +2,32 @@
 import type pg from "pg";
 import type { Query, Row } from "../database.ts";
 import { planFor } from "./planning.ts";
+import { CONNECT_TIMEOUT } from "./pool.ts";
+import type { Prepared } from "./prepared.ts";
 
-/** `name` is of the connection's `nameFor`. */
-export async function runStatement(client: pg.ClientBase, query: Query, name: string | undefined): Promise<Row[]> {
+export async function runStatement<Client extends pg.ClientBase>(
+  client: Client,
+  query: Query,
+  prepared: Prepared<Client>,
+): Promise<Row[]> {
+  if (prepared.isFull(client)) await giveUpAll(client, prepared);
+  const name = prepared.nameFor(client, query);
   await planFor(client, name !== undefined && query.recurs === "any" ? "once" : "by value");
   const named = name === undefined ? {} : { name };
   const { text, values } = query;
   const { rows } = await client.query({ ...named, text, values: values as unknown[], rowMode: "array" });
   return rows as Row[];
+}
+
+/** What node-postgres believes to be prepared: it has no way to be told of less. */
+type Beliefs = { readonly connection: { parsedStatements: object; submittedNamedStatements: object } };
+
+async function giveUpAll<Client extends pg.ClientBase>(client: Client, prepared: Prepared<Client>): Promise<void> {
+  // Nothing makes it take long but a connection whose other end has vanished.
+  const all = { text: "DEALLOCATE ALL", query_timeout: CONNECT_TIMEOUT };
+  await client.query(all);
+  const { connection } = client as unknown as Beliefs;
+  connection.parsedStatements = {};
+  connection.submittedNamedStatements = {};
+  prepared.forget(client);
 }
