@@ -127,18 +127,21 @@ $$;
 CREATE TRIGGER statement_begins BEFORE INSERT OR UPDATE OR DELETE ON precast.entries
   FOR EACH STATEMENT EXECUTE FUNCTION precast.statement_begins();
 
--- Adds up what others have committed and nobody else adds up at this moment: a value may have several rows for a while.
-CREATE FUNCTION precast.fold_values(type_id integer) RETURNS void LANGUAGE sql AS $$
+-- Adds up what others have committed and nobody else adds up at this moment: a value may have several rows for a while. What it costs
+-- must not depend on how large the planner believes the table to be: after a VACUUM while all of it was not committed yet, empty.
+CREATE FUNCTION precast.fold_values(type_id integer) RETURNS void LANGUAGE sql SET enable_seqscan = off AS $$
   WITH fresh AS (
     DELETE FROM precast.value_counts WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM precast.value_counts WHERE content_type_id = type_id AND fresh FOR UPDATE SKIP LOCKED))
     RETURNING slot, value, change),
   touched AS (SELECT DISTINCT slot, value FROM fresh),
+  -- LATERAL: each is looked up by all that the index has. A join may read all values of the type for each.
   settled AS (
     DELETE FROM precast.value_counts WHERE ctid = ANY (ARRAY(
-      SELECT kept.ctid FROM touched
-      JOIN precast.value_counts AS kept ON kept.slot = touched.slot AND kept.value = touched.value
-      WHERE kept.content_type_id = type_id AND NOT kept.fresh FOR UPDATE OF kept SKIP LOCKED))
+      SELECT kept.place FROM touched CROSS JOIN LATERAL (
+        SELECT same.ctid AS place FROM precast.value_counts AS same
+        WHERE same.content_type_id = type_id AND same.slot = touched.slot AND same.value = touched.value AND NOT same.fresh
+        FOR UPDATE SKIP LOCKED) AS kept))
     RETURNING slot, value, change),
   -- Apart: an index finds what is equal, and NULL, and not what IS NOT DISTINCT FROM another.
   settled_without_value AS (

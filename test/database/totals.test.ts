@@ -143,34 +143,42 @@ describe.each(ENGINES)("on %s", (engine) => {
     await agree();
   });
 
-  test("an edit of a field that has as many values as entries reads no more counts than one of a field with few", async () => {
-    const many = 2_000;
-    await store.database.execute(`TRUNCATE precast.entries; ${TYPES}`);
-    await store.database.execute("UPDATE precast.content_types SET filterable_fields = '{kind,open}'");
-    const [read = "", ...kept] = await store.database.transaction("write", async ({ execute, query }) => {
-      await execute(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+  test.each([
+    ["", ""],
+    [", also where the database believes that it keeps none", "relpages = 20, reltuples = 0"],
+  ])(
+    "an edit of a field that has as many values as entries reads no more counts than one of a field with few%s",
+    async (_, belief) => {
+      const many = 2_000;
+      await store.database.execute(`TRUNCATE precast.entries; ${TYPES}`);
+      await store.database.execute("UPDATE precast.content_types SET filterable_fields = '{kind,open}'");
+      if (belief !== "")
+        await store.database.execute(`UPDATE pg_class SET ${belief} WHERE oid = 'precast.value_counts'::regclass`);
+      const [read = "", ...kept] = await store.database.transaction("write", async ({ execute, query }) => {
+        await execute(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
         SELECT ${typeOf("one")}, gen_random_uuid(), 'published', now(), jsonb_build_object('kind', 'k' || n)
         FROM generate_series(1, ${many}) AS n`);
-      for (let turn = 1; turn <= 250; turn++) {
-        const data = `jsonb_build_object('kind', 'new ${turn}')`;
-        await execute(`UPDATE precast.entries SET data = ${data} WHERE data ->> 'kind' = 'k${turn}'`);
-      }
-      const [row = []] = await query(
-        sql(
-          `SELECT (seq_tup_read + idx_tup_fetch)::text FROM pg_stat_xact_user_tables WHERE relid = 'precast.value_counts'::regclass`,
-        ),
-      );
-      const held = await query(
-        sql("SELECT count(*)::text, sum(change)::text FROM precast.value_counts WHERE value IS NOT NULL"),
-      );
-      return [row[0], ...(held[0] ?? [])];
-    });
-    // What is new is added up every hundred edits or so, and what was there is left alone.
-    expect(Number(read)).toBeLessThan(5 * many);
-    expect(Number(kept[0])).toBeLessThan(many + 250);
-    expect(kept[1]).toBe(String(many));
-    await agree();
-  });
+        for (let turn = 1; turn <= 250; turn++) {
+          const data = `jsonb_build_object('kind', 'new ${turn}')`;
+          await execute(`UPDATE precast.entries SET data = ${data} WHERE data ->> 'kind' = 'k${turn}'`);
+        }
+        const [row = []] = await query(
+          sql(
+            `SELECT (seq_tup_read + idx_tup_fetch)::text FROM pg_stat_xact_user_tables WHERE relid = 'precast.value_counts'::regclass`,
+          ),
+        );
+        const held = await query(
+          sql("SELECT count(*)::text, sum(change)::text FROM precast.value_counts WHERE value IS NOT NULL"),
+        );
+        return [row[0], ...(held[0] ?? [])];
+      });
+      // What is new is added up every hundred edits or so, and what was there is left alone.
+      expect(Number(read)).toBeLessThan(5 * many);
+      expect(Number(kept[0])).toBeLessThan(many + 250);
+      expect(kept[1]).toBe(String(many));
+      await agree();
+    },
+  );
 });
 
 test("many writers at once wait for nobody, and the sum is right", async () => {
