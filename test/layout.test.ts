@@ -103,12 +103,9 @@ describe("the layout", () => {
       "pg",
       [
         "shared/database/embedded/connection.ts",
-        "shared/database/postgres/cancel.ts",
-        "shared/database/postgres/literal.ts",
-        "shared/database/postgres/planning.ts",
-        "shared/database/postgres/pool.ts",
-        "shared/database/postgres/postgres.ts",
-        "shared/database/postgres/statement.ts",
+        ...["cancel", "literal", "planning", "pool", "postgres", "statement"].map(
+          (name) => `shared/database/postgres/${name}.ts`,
+        ),
       ],
     ],
     ["@electric-sql/pglite", ["shared/database/embedded/connection.ts", "shared/database/embedded/worker.ts"]],

@@ -70,10 +70,5 @@ export function sql(text: string, values: readonly Value[] = []): Query {
   return { text, values };
 }
 
-export const BEGIN: Record<Access, string> = {
-  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-  write: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
-};
-
 /** Where the triggers of the schema announce changes. */
 export const CHANNEL = "precast";

@@ -5,8 +5,8 @@
 import type { PGlite } from "@electric-sql/pglite";
 import { createPgConfig } from "@electric-sql/pglite/node-postgres";
 import pg from "pg";
-import { type Access, BEGIN, type Query, type Row } from "../database.ts";
-import { planFor, rollBack } from "../postgres/planning.ts";
+import type { Access, Query, Row } from "../database.ts";
+import { begin, rollBack } from "../postgres/planning.ts";
 import { AS_TEXT } from "../postgres/pool.ts";
 import { openPrepared } from "../postgres/prepared.ts";
 import { runStatement } from "../postgres/statement.ts";
@@ -23,10 +23,7 @@ export async function openConnection(database: PGlite): Promise<Connection> {
   await client.connect();
   return {
     query: (query) => runStatement(client, query, prepared),
-    begin: async (access) => {
-      await planFor(client, "by value");
-      await client.query(BEGIN[access]);
-    },
+    begin: (access) => begin(client, access),
     end: async (how) => void (await (how === "commit" ? client.query("COMMIT") : rollBack(client))),
   };
 }

@@ -12,7 +12,7 @@ export type Keeper = {
   readonly mayGoOn: () => void;
   /** The same, and where the disk has no room. */
   readonly mayWrite: () => void;
-  /** Closes the database, if one was opened, unless that takes longer than it may. */
+  /** Closes the database where the folder is still ours. Rejects where none could be opened. */
   readonly closeDatabase: () => Promise<void>;
   /** Ends the thread, and lets others have the folder. */
   readonly end: () => Promise<void>;

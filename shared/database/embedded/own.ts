@@ -46,6 +46,7 @@ export function openOwn({ dataDir, queryTimeout }: DatabaseOptions, lock: Lock):
     renew: () => {},
     connections: () => ({ open: 1, idle: 0 }),
     close: async () => {
+      // One that never opened has nothing to close.
       const done = inTurn(keeper.closeDatabase).catch(() => {});
       await Promise.race([done, sleep(PATIENCE, null, { ref: false })]);
       await keeper.end();

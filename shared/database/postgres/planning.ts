@@ -4,6 +4,7 @@
  * that plan reads by indexes alone: it outlives the moment, in which a table that is read whole may have been small.
  */
 import type pg from "pg";
+import type { Access } from "../database.ts";
 import { CONNECT_TIMEOUT } from "./pool.ts";
 
 export type Planning = "once" | "by value";
@@ -31,7 +32,20 @@ export async function planFor(client: pg.ClientBase, planning: Planning): Promis
   else once.delete(client);
 }
 
-/** Ends a transaction that began by value: what has been set in it is undone with it. */
+const BEGIN: Record<Access, string> = {
+  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+  write: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+};
+
+/** Begins a transaction, by value: so it is known what holds when it is rolled back. */
+export async function begin(client: pg.ClientBase, access: Access): Promise<void> {
+  await planFor(client, "by value");
+  // The pool may lend a connection whose other end has vanished: nothing but that makes BEGIN take long.
+  const statement = { text: BEGIN[access], query_timeout: CONNECT_TIMEOUT };
+  await client.query(statement);
+}
+
+/** Undoes a transaction, and with it what has been set in it. */
 export async function rollBack(client: pg.ClientBase): Promise<void> {
   once.delete(client);
   await client.query("ROLLBACK");

@@ -2,7 +2,6 @@
 import pg from "pg";
 import {
   type Access,
-  BEGIN,
   CHANNEL,
   type Database,
   type DatabaseOptions,
@@ -13,7 +12,7 @@ import {
 import { answered, begun, connected, DatabaseFault, hasNoSlot, notBegun } from "../fault.ts";
 import { keepListening, type Line } from "../listening.ts";
 import { type AwaitTurn, cancelQuery, openCancellations } from "./cancel.ts";
-import { planFor, rollBack } from "./planning.ts";
+import { begin, rollBack } from "./planning.ts";
 import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, leave, NO_LIMITS, openPool, type Pool } from "./pool.ts";
 import { runStatement } from "./statement.ts";
 
@@ -113,10 +112,7 @@ async function transaction<T>(
   run: (session: Session) => Promise<T>,
   prepared: Pool["prepared"],
 ): Promise<T> {
-  await answered(() => planFor(client, "by value"));
-  // The pool may lend a connection whose other end has vanished: nothing but that makes BEGIN take long.
-  const begin = { text: BEGIN[access], query_timeout: CONNECT_TIMEOUT };
-  await begun(() => client.query(begin));
+  await begun(() => begin(client, access));
   try {
     const result = await run({
       query: (query) => runQuery(client, query, prepared),
