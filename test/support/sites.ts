@@ -33,6 +33,8 @@ export function openSites(sites: readonly string[]): void {
     const errors = [...doors.values()].flatMap((door) => door.errors);
     await Promise.all([...doors.values()].map((door) => door.close()));
     await Promise.all(stores.map((store) => store.close()));
+    doors.clear();
+    stores.length = 0;
     expect(errors).toEqual([]);
   });
 }
