@@ -17,7 +17,7 @@ beforeAll(async () => {
   nowhere = openPlace();
   await place.take(shop());
   await place.take(smallApp("other", ["Ada"]));
-  await place.json("build");
+  await place.build();
 });
 afterAll(async () => {
   await place.close();

@@ -67,7 +67,7 @@ beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   await place.take(shop());
-  await place.run("build");
+  await place.build();
   live = await place.serve("--out nowhere");
 });
 afterAll(async () => {

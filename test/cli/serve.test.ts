@@ -50,7 +50,7 @@ beforeAll(async () => {
   client = new Client({ connectionString: store.url ?? "" });
   await client.connect();
   await place.take(shop());
-  await place.run("build");
+  await place.build();
 });
 afterEach(async () => {
   await client.query("ROLLBACK");
@@ -154,7 +154,7 @@ describe("the start", () => {
   });
 
   test("answers live where the state of the tree is broken", async () => {
-    await place.run("build --out broken");
+    await place.build("broken");
     writeFileSync(join(place.folder, "broken", ".precast", "x-53686f70.json"), "");
     const server = await place.serve("--out broken");
     const { status, headers } = await server.get(FREE, asShop);
@@ -327,20 +327,20 @@ test("a new build shows at once, without a restart", async () => {
   expect(before.text).toContain('"One"');
   await place.take(shopWithout(1));
   expect((await server.get(FREE, asShop)).text).toBe(before.text);
-  await place.run("build");
+  await place.build();
   const after = await server.get(FREE, asShop);
   expect(after.text).not.toContain('"One"');
   expect(after.headers.etag).not.toBe(before.headers.etag);
   expect((await server.get(`${FREE}/${idOf(1)}`, asShop)).status).toBe(404);
 
   await place.take(smallApp("late", ["A"]));
-  await place.run("build");
+  await place.build();
   expect((await server.get("/api/v1/authors", { appKey: "late" })).json.meta.total).toBe(1);
   await store.database.execute("DELETE FROM precast.apps WHERE key = 'late'");
-  await place.run("build");
+  await place.build();
   expect((await server.get("/api/v1/authors", { appKey: "late" })).status).toBe(401);
   await place.take(shop());
-  await place.run("build");
+  await place.build();
   expect((await server.get(FREE, asShop)).text).toBe(before.text);
   await server.stop();
 });
@@ -358,7 +358,7 @@ describe("the counts", () => {
 
   beforeAll(async () => {
     await place.take(smallApp("other", ["A"]));
-    await place.run("build");
+    await place.build();
   });
   beforeEach(() => store.database.execute("DELETE FROM precast.usage"));
 
@@ -513,7 +513,7 @@ describe("the status", () => {
   });
 
   test("tells that one entry was changed since, until the next build", async () => {
-    await place.run("build");
+    await place.build();
     const builtAt = shopOf(await status())?.tree?.built_at;
     await place.take(
       shopWith((posts) =>
@@ -522,23 +522,23 @@ describe("the status", () => {
     );
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 1, built_at: builtAt });
     expect((await place.run("status")).stdout).toMatch(/\b1 (entry|entries)\b.*since/);
-    await place.run("build");
+    await place.build();
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 0 });
     await place.take(shop());
   });
 
   test("does not call a tree up to date whose entry has gone since", async () => {
-    await place.run("build");
+    await place.build();
     await place.take(shopWith((posts) => posts.filter((post) => post.id !== idOf(2))));
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, removed: 1, redefined: [], current: false });
     expect((await place.run("status")).stdout).toMatch(/^Shop: .*, 1 entry removed since$/m);
     await place.take(shop());
-    await place.run("build");
+    await place.build();
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, removed: 0, current: true });
   });
 
   test("names the types that are others now, and is not disturbed by what nobody sees", async () => {
-    await place.run("build");
+    await place.build();
     await client.query("UPDATE precast.content_types SET name = 'Articles' WHERE slug = 'posts'");
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, redefined: ["posts"], current: false });
     expect((await place.run("status")).stdout).toMatch(/^Shop: .*, posts redefined since$/m);
@@ -551,7 +551,7 @@ describe("the status", () => {
   });
 
   test("is told in words, a line a type", async () => {
-    await place.run("build");
+    await place.build();
     const { stdout } = await place.run("status");
     expect(stdout).toMatch(/^Shop\tposts\tyes\t3\t1\b/m);
     expect(stdout).toMatch(/^Shop\tsecrets\tno\t1\t0\b/m);
@@ -560,11 +560,11 @@ describe("the status", () => {
 
   test("names a tree whose app is gone, until a build takes it away", async () => {
     await client.query("INSERT INTO precast.apps (key, name) VALUES ('Brief', 'Brief')");
-    await place.run("build");
+    await place.build();
     await client.query("DELETE FROM precast.apps WHERE key = 'Brief'");
     expect(await place.json("status")).toMatchObject({ trees_without_app: ["Brief"] });
     expect((await place.run("status")).stdout).toMatch(/^Brief: built, but no app of the database has this key$/m);
-    await place.run("build");
+    await place.build();
     expect(await place.json("status")).toMatchObject({ trees_without_app: [] });
   });
 

@@ -33,7 +33,7 @@ beforeEach(async () => {
   rmSync(join(place.folder, "out"), { recursive: true, force: true });
   await store.database.execute("DELETE FROM precast.apps");
   await place.take(shop());
-  await place.run("build");
+  await place.build();
 });
 
 /** Exit code 2, and what `--json` lists: problem and file of each difference. */
@@ -69,7 +69,7 @@ test("finds a file that lacks its last byte, and one that has one more", async (
 test("finds bytes that are no text where an answer holds the character that stands for them", async () => {
   const title = `jsonb_build_object('title', 'Tw' || chr(65533))`;
   await store.database.execute(`UPDATE precast.entries SET data = data || ${title} WHERE id = '${idOf(2)}'`);
-  await place.run("build");
+  await place.build();
   const file = inOut(`posts/entry/${idOf(2)}.json`);
   const [before, after] = readFileSync(file, "utf8").split("\uFFFD", 2) as [string, string];
   writeFileSync(file, Buffer.concat([Buffer.from(before), Buffer.from([0xff]), Buffer.from(after)]));
@@ -128,7 +128,7 @@ test("finds every file that shows an entry that was unpublished since", async ()
   expect(found).toContain(`surplus: posts/entry/${idOf(1)}.json`);
   expect(found).toContain("differs: posts/page/1.json");
   expect(found).toContain("surplus: posts/page/2.json");
-  await place.run("build");
+  await place.build();
   expect((await place.run("verify")).code).toBe(0);
 });
 
@@ -158,7 +158,7 @@ test("finds the files of an app whose state is lost and that is gone, and a buil
     1,
     expect.stringContaining("No finished build tells of out/s-stranger."),
   ]);
-  await place.run("build");
+  await place.build();
   expect(existsSync(join(place.folder, "out", "s-stranger"))).toBe(false);
   expect((await place.run("verify")).code).toBe(0);
 });
@@ -195,7 +195,7 @@ test("tells a tree that is behind, or not built, from one that is wrong", async 
   expect([behind.code, behind.stdout]).toEqual([2, expect.stringMatching(/has changed since .* `precast build`, and/)]);
   const { stdout } = await place.run("verify --out nowhere");
   expect(stdout).toMatch(/^Shop: .*: its tree is not built\nRun `precast build`\.\n$/);
-  await place.run("build");
+  await place.build();
   writeFileSync(inOut("posts/page/1.json"), "{}");
   expect((await place.run("verify")).stdout).toContain("Run `precast build --full` to put the tree right.");
 });
@@ -229,7 +229,7 @@ test("computes with --sample so many answers, or all, and still looks for every 
 
 test("looks with --app at that app alone, and tells which there are when it names none", async () => {
   await place.take(smallApp("other", ["A"]));
-  await place.run("build");
+  await place.build();
   writeFileSync(inOut("authors/page/1.json", "s-other/v1"), "{}");
   expect((await place.run(`verify --app ${SHOP}`)).code).toBe(0);
   expect(await differences("--app other")).toEqual(["differs: authors/page/1.json"]);

@@ -68,7 +68,7 @@ function fileHolds(title: string): boolean {
 
 /** Resolves when the tree is what a build from nothing makes. */
 async function isExact(): Promise<void> {
-  await place.json("build --out scratch");
+  await place.build("scratch");
   const scratch = [...readTree(join(place.folder, "scratch"))];
   rmSync(join(place.folder, "scratch"), { recursive: true });
   await until("the tree to be that of a build from nothing", () => sameFiles(scratch));
@@ -324,7 +324,7 @@ describe("on PostgreSQL", () => {
   });
 
   test("serve --watch answers while its first build runs, and stops with it", async () => {
-    await place.run("build");
+    await place.build();
     await lockEntries();
     const server = await place.serve("--watch");
     await buildWaits();

@@ -60,7 +60,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     store = engine === "postgres" ? await openStore("postgres") : null;
     place = store?.url ? openPlace({ DATABASE_URL: store.url }) : await openEmbeddedPlace();
     await place.take(shop());
-    await place.run("build");
+    await place.build();
   });
   afterEach(() => place.quit());
   afterAll(async () => {
@@ -226,7 +226,7 @@ describe("workers and signals", () => {
   beforeAll(async () => {
     place = await openEmbeddedPlace();
     await place.take(shop());
-    await place.run("build");
+    await place.build();
   });
   afterEach(() => place.quit());
   afterAll(() => place.close());

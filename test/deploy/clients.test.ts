@@ -19,7 +19,7 @@ beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   await place.take(shop());
-  await place.json("build");
+  await place.build();
   s3 = await startS3();
 });
 afterAll(async () => {
@@ -52,7 +52,7 @@ test("a tree that aws uploaded is listed by rclone, becomes the next tree by a d
   expect(listed).toEqual([...readTree(inPlace("out")).keys(), `${SHOP_FOLDER}/posts/page/99.json`].sort());
 
   await place.take(shopWithout(1));
-  await place.json("build");
+  await place.build();
   const gone = listed.filter((path) => !existsSync(inPlace(`out/${path}`)));
   expect((await deployHere(s3, inPlace("out"))).deleted).toBe(gone.length);
   expect(differencesOf(filesOf(s3), inPlace("out"))).toEqual([]);

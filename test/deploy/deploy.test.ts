@@ -55,7 +55,7 @@ beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   await place.take(shop());
-  await place.run("build --out built");
+  await place.build("built");
 });
 afterAll(async () => {
   await place.close();
@@ -71,7 +71,7 @@ beforeEach(async () => {
 /** Brings the tree to what the shop is now, and after the test the database to what it was. */
 async function rebuild(...bundles: readonly Bundle[]): Promise<void> {
   for (const bundle of bundles) await place.take(bundle);
-  await place.run("build");
+  await place.build();
   onTestFinished(async () => {
     await store.database.execute("DELETE FROM precast.apps");
     await place.take(shop());

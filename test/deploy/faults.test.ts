@@ -22,7 +22,7 @@ beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   await place.take(smallApp("shop", ["Ada", "Bob"]));
-  await place.json("build");
+  await place.build();
 });
 afterAll(async () => {
   await place.close();

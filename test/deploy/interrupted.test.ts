@@ -25,11 +25,11 @@ beforeAll(async () => {
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   await place.take(smallApp("shop", ["Ada", "Bob", "Cid"]));
   await place.take(smallApp("going", []));
-  await place.json("build --out old");
+  await place.build("old");
   await place.take(smallApp("shop", ["Ada", "Eve"]));
   await place.take(smallApp("coming", []));
   await store.database.execute("DELETE FROM precast.apps WHERE key = 'going'");
-  await place.json("build --out new");
+  await place.build("new");
 });
 afterAll(async () => {
   await place.close();

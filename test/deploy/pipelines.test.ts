@@ -120,7 +120,7 @@ describe.each(PIPELINES)("the pipeline for %s", (_, { env: told, commands }) => 
     rmSync(join(place.folder, "out"), { recursive: true });
     s3.requests.length = 0;
     expect(codes(await runAll())).toEqual(well);
-    await place.json("build --out whole");
+    await place.build("whole");
     expect(differencesOf(filesOf(s3), join(place.folder, "whole"))).toEqual([]);
     const written = s3.requests.filter(({ method, key }) => method === "PUT" && !key.includes("/.precast/"));
     expect([written.length > 0, written.length < filesOf(s3).size]).toEqual([true, true]);
@@ -128,7 +128,7 @@ describe.each(PIPELINES)("the pipeline for %s", (_, { env: told, commands }) => 
   });
 
   test("stops at verify when a file is not the live answer", async () => {
-    await place.json("build");
+    await place.build();
     writeFileSync(join(place.folder, "out/x-53686f70/v1/_schemas.json"), "{}");
     const verify = commands.find((command) => command.includes(" verify ")) as string;
     const { code } = await place.spawn("sh", ["-c", verify], {

@@ -28,12 +28,12 @@ beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   await place.take(shop());
-  await place.json("build");
+  await place.build();
   s3 = await startS3();
   await place.json(`deploy ${TARGET}`, s3.env);
   first = new Map(s3.objects);
   await place.take(shopWithout(1));
-  await place.json("build");
+  await place.build();
 });
 afterAll(async () => {
   await s3.close();
@@ -168,9 +168,9 @@ describe("--purge", () => {
 
     beforeAll(async () => {
       await other(["Ada", "Bob"]);
-      await place.json("build --out both");
+      await place.build("both");
       await store.database.execute("DELETE FROM precast.apps WHERE key = 'other'");
-      await place.json("build --out gone");
+      await place.build("gone");
     });
     beforeEach(async () => {
       await deploy("--out both");

@@ -41,13 +41,13 @@ beforeAll(async () => {
   s3 = await startS3();
   await place.take(shop());
   await place.take(smallApp("going", ["A"]));
-  await place.json("build --out before");
+  await place.build("before");
   await place.json(`deploy ${TARGET} --out before`, s3.env);
   first = new Map(s3.objects);
   await place.take(shopWithout(1));
   await place.take(smallApp("coming", ["A"]));
   await store.database.execute("DELETE FROM precast.apps WHERE key = 'going'");
-  await place.json("build --out whole");
+  await place.build("whole");
 });
 afterAll(async () => {
   await s3.close();
@@ -180,7 +180,7 @@ describe("it says what it did", () => {
     expect(await said()).toMatch(
       /^s3:\/\/content\/api: went on from what was deployed: fetched \d+ of its 56 files, [\d.]+ kB$/,
     );
-    await place.json("build --out fresh");
+    await place.build("fresh");
     s3.requests.length = 0;
     expect(await said()).toBe("s3://content/api: not used: the tree is here");
     expect(s3.requests).toEqual([]);
@@ -276,7 +276,7 @@ test("killed while it puts the tree in place, it is done by the next, from what 
   await store.database.execute(
     `UPDATE precast.entries SET data = data || '{"title": "edited"}' WHERE id = '${idOf(2)}' AND data ? 'title'`,
   );
-  await place.json("build --out whole");
+  await place.build("whole");
   await place.json(`deploy ${TARGET} --out whole`, s3.env);
   expect(modes(await build())).toContain("Shop incremental");
   expectWhole(s3.objects);

@@ -22,7 +22,7 @@ beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   await place.take(shop());
-  await place.json("build");
+  await place.build();
   s3 = await startS3();
   await place.json(`deploy ${TARGET}`, s3.env);
   server = await place.serve("--cache-tags");
@@ -77,7 +77,7 @@ test("after a deploy that purges, what a CDN has kept by its tags is what the se
   }
   const cdn = await startCdn(() => ({ status: 200, body: '{"success":true}' }));
   await place.take(shopWithout(1));
-  await place.json("build");
+  await place.build();
   const env = { ...s3.env, PRECAST_PURGE_ENDPOINT: cdn.url, CLOUDFLARE_ZONE_ID: "zone", CLOUDFLARE_API_TOKEN: "token" };
   await place.json(`deploy ${TARGET} --purge cloudflare`, env);
   await cdn.close();

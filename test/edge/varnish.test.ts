@@ -43,7 +43,7 @@ describe.skipIf(VARNISH === null)("PURGE", () => {
     store = await openStore("postgres");
     place = openPlace({ DATABASE_URL: store.url ?? "" });
     await place.take(shop());
-    await place.json("build");
+    await place.build();
     expect((await deploy()).code).toBe(0);
     origin = await place.serve();
     const deployed = join(place.folder, "deployed");
@@ -54,7 +54,7 @@ describe.skipIf(VARNISH === null)("PURGE", () => {
     requests = requestsIn(place);
     for (const url of [varnish.url, closed.url]) expect(await getAll(url)).toEqual(await getAll(origin.url));
     await place.take(shopWithout(1));
-    await place.json("build");
+    await place.build();
     refused = await deploy(purging(closed.url));
     requests = requestsIn(place);
   });

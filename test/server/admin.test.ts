@@ -26,7 +26,7 @@ beforeAll(async () => {
   client = new Client({ connectionString: store.url ?? "" });
   await client.connect();
   await place.take(shop());
-  await place.run("build");
+  await place.build();
 });
 afterEach(async () => {
   await client.query("ROLLBACK");
@@ -74,7 +74,7 @@ describe("readiness", () => {
     const { get, server } = await start("--out new", {}, elsewhere);
     const { status, json } = await get("/readyz");
     expect([status, json]).toEqual([200, { status: "degraded", draining: false, tree: NO_TREE, database: READY }]);
-    await elsewhere.run("build --out new");
+    await elsewhere.build("new");
     expect((await get("/readyz")).json).toMatchObject({ status: "ok", tree: READY_TREE });
     await server.stop();
     if (elsewhere !== place) await elsewhere.close();

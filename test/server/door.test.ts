@@ -505,7 +505,7 @@ describe("the memory of a server", () => {
   beforeAll(async () => {
     place = openPlace({ DATABASE_URL: store.url ?? "" });
     await place.take(bundle(1_000_000));
-    await place.run("build");
+    await place.build();
   });
   afterAll(() => place.close());
 

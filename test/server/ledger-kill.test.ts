@@ -128,7 +128,7 @@ describe("on PostgreSQL", () => {
     store = await openStore("postgres", {}, postgres.url("postgres"));
     place = openPlace({ DATABASE_URL: store.url ?? "" });
     await place.take(shop());
-    await place.run("build");
+    await place.build();
   });
   afterAll(async () => {
     await place.close();
@@ -262,7 +262,7 @@ test("on the embedded database: servers that are killed, and the last one that s
   const place = await openEmbeddedPlace();
   try {
     await place.take(shop());
-    await place.run("build");
+    await place.build();
     const random = randomFrom(7);
     const tally = newTally();
     for (let turn = 0; turn < 3; turn++) {

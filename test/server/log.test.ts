@@ -37,7 +37,7 @@ beforeAll(async () => {
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   await place.take(shop());
   for (const key of KEYS) await place.take(smallApp(key, ["Ada"]));
-  await place.run("build");
+  await place.build();
 });
 afterEach(() => place.quit());
 afterAll(async () => {

@@ -30,7 +30,7 @@ describe("of one server", () => {
     store = await openStore("postgres");
     place = openPlace({ DATABASE_URL: store.url ?? "" });
     await place.take(shop());
-    await place.run("build");
+    await place.build();
     server = await place.serve("--admin-port 0");
     await server.printed(/Health and metrics: \S+\n/);
     admin = /Health and metrics: (\S+)/.exec(server.output().stdout)?.[1] ?? "";
@@ -114,7 +114,7 @@ describe("of one server", () => {
     expect(before).toBeGreaterThan(0);
     await until("the tree to age", async () => (await age()) > before);
     const aged = await age();
-    await place.run("build");
+    await place.build();
     const built = Date.parse((await ask(admin, "/readyz")).json.tree.built_at);
     const after = await age();
     expect(after).toBeLessThanOrEqual((Date.now() - built) / 1_000);

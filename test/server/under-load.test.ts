@@ -28,7 +28,7 @@ beforeAll(async () => {
   place = openPlace({ DATABASE_URL: url });
   await place.run("migrate");
   await place.take(GOODS);
-  await place.run("build");
+  await place.build();
   server = await place.serve(`--connections ${CONNECTIONS} --queue 4`);
   load = await startLoad();
 });

@@ -8,8 +8,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { writeBundle } from "./content.ts";
 import { copyEmbedded } from "./embedded.ts";
+import { layContent, layTree } from "./groundwork.ts";
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
 import { type Asked, ask, type Got } from "./site.ts";
 
@@ -60,6 +60,8 @@ export type Place = {
   readonly json: <T = unknown>(line: string, env?: Env) => Promise<T>;
   /** Imports a bundle; what it lacks is deleted. */
   readonly take: (bundle: Bundle, env?: Env) => Promise<void>;
+  /** Builds the tree for what is tested thereafter; without a folder in `out`. */
+  readonly build: (out?: string) => Promise<void>;
   /** Runs any program there: a shell, for one. */
   readonly spawn: (program: string, args: readonly string[], env?: Env) => Promise<Ran>;
   /** Starts a command that runs on. */
@@ -90,18 +92,15 @@ export function openPlace(env: Env = {}): Place {
     await Promise.all(left.map(({ ended }) => ended));
   }
 
+  const groundOf = (more?: Env) => ({ folder, env: { ...env, ...more } });
   const startCommand = (line: string, more?: Env) => start(process.execPath, [...START, ...wordsOf(line)], more);
 
   return {
     folder,
     run: (line, more) => inTime(startCommand(line, more)),
     json: async (line, more) => parsed(line, await inTime(startCommand(`${line} --json`, more))),
-    take: async (bundle, more) => {
-      const bundleFolder = mkdtempSync(join(folder, "bundle-"));
-      await writeBundle(bundleFolder, bundle);
-      const line = `import ${bundleFolder} --prune`;
-      parsed(line, await inTime(startCommand(`${line} --json`, more)));
-    },
+    take: (bundle, more) => layContent(groundOf(more), bundle),
+    build: (out = "out") => layTree(groundOf(), out),
     spawn: (program, args, more) => inTime(start(program, args, more)),
     start: (line, more) => started(startCommand(line, more)),
     serve: async (line, more) => served(startCommand(`serve ${line ?? ""}`, { ...SERVE_ENV, ...more })),

@@ -22,7 +22,7 @@ export async function openEdgeSite(line = ""): Promise<EdgeSite> {
   const store = await openStore("postgres");
   const place = openPlace({ DATABASE_URL: store.url ?? "" });
   for (const bundle of edgeBundles()) await place.take(bundle);
-  await place.json("build");
+  await place.build();
   const origin = await place.serve(line, { PRECAST_LOG_LEVEL: "info" });
   const out = join(place.folder, "out");
   let asked = 0;

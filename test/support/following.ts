@@ -40,7 +40,7 @@ export function openFollowing(): Following {
       for (const server of [near, other, primary]) await server.remove();
     };
     await place.take(shop());
-    await place.run("build");
+    await place.build();
   });
   beforeEach(async () => {
     for (const url of [following.urls.near, following.urls.other]) await caughtUp(following, url);
