@@ -3,12 +3,13 @@
  * sends the journal, be it its owner or who has taken it meanwhile.
  */
 import { constants, existsSync, writeSync } from "node:fs";
-import { mkdir, open, readFile } from "node:fs/promises";
+import { type FileHandle, open, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import * as v from "valibot";
 import { APP_KEY } from "../../shared/catalog.ts";
 import { isDate } from "../../shared/value.ts";
+import { makeFolder } from "./folder.ts";
 
 /** A counted request: who asked, what for, how it ended, and what it could have left out to be free. */
 export type Count = { readonly app: string; readonly shape: string; readonly status: number; readonly saving: string };
@@ -41,9 +42,16 @@ const { O_WRONLY, O_CREAT, O_EXCL, O_APPEND, O_DSYNC = 0 } = constants;
 const FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_APPEND;
 
 export async function openJournal(path: string, durability: Durability): Promise<Journal> {
-  await mkdir(dirname(path), { recursive: true });
+  const syncNames = await makeFolder(dirname(path));
   const handle = await open(path, durability === "power" ? FLAGS | O_DSYNC : FLAGS);
+  let isNamed = false;
   let bytes = 0;
+
+  /** A file survives with its name alone. */
+  async function syncName(): Promise<void> {
+    if (!isNamed) await syncNames();
+    isNamed = true;
+  }
 
   /** To hand a few bytes to the system takes less time than to hand them to a thread; to wait for the disk does not. */
   async function write(line: Buffer): Promise<void> {
@@ -61,6 +69,7 @@ export async function openJournal(path: string, durability: Durability): Promise
 
   const isTaken = () => !existsSync(path);
 
+  if (durability === "power") await syncName().catch((error: unknown) => giveUp(path, handle, error));
   return {
     path,
     bytes: () => bytes,
@@ -80,9 +89,19 @@ export async function openJournal(path: string, durability: Durability): Promise
       }
       bytes += line.length;
     },
-    sync: () => handle.datasync(),
+    sync: async () => {
+      await handle.datasync();
+      await syncName();
+    },
     close: () => handle.close(),
   };
+}
+
+/** Nothing has been written to it. */
+async function giveUp(path: string, handle: FileHandle, error: unknown): Promise<never> {
+  await handle.close();
+  await rm(path, { force: true });
+  throw error;
 }
 
 const LINES_A_TURN = 50;

@@ -2,11 +2,11 @@
  * The ledger of counted requests. A count is in a journal on disk before its answer leaves; journals reach the database
  * as batches whose ids make a repeat harmless.
  */
-import { mkdir } from "node:fs/promises";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openAttempts } from "./attempt.ts";
 import { forgetBatches } from "./batch.ts";
+import { makeFolder } from "./folder.ts";
 import { openGroups } from "./group.ts";
 import type { Count, Durability, Sum } from "./journal.ts";
 import { openOutbox } from "./outbox.ts";
@@ -48,7 +48,8 @@ export async function openLedger(
   database: Database,
   { folder, machine, now, onError, durability = "process", patrol = PATROL }: LedgerOptions,
 ): Promise<Ledger> {
-  await mkdir(folder, { recursive: true });
+  const syncNames = await makeFolder(folder);
+  await syncNames();
   const owner = beOwner(machine);
   // That the database is away is told by what sends.
   const attempt = openAttempts((error) => {

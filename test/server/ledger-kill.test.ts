@@ -2,6 +2,7 @@
  * Servers that are killed while clients ask for what is counted, with the database away now and then: the ledger has
  * every counted answer that a client received, and nothing beyond but requests that were under way.
  */
+import { realpathSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { Agent, get } from "node:http";
 import { join } from "node:path";
@@ -213,6 +214,27 @@ describe("on PostgreSQL", () => {
     expect(killed.length).toBeGreaterThan(TARGETS.length);
     expect(problemsOf(tally, await usageOf(place))).toEqual([]);
   });
+
+  test.runIf(process.platform === "linux")(
+    "with --ledger-sync, a journal and its folder have their names on the disk before anything is counted in it",
+    async () => {
+      const log = join(place.folder, "calls-synced");
+      const env = { NODE_OPTIONS: `--import=${KILLER}`, PRECAST_TEST_COUNT: log };
+      const server = await place.serve("--ledger-sync --data-dir new/data", env);
+      await server.get("/api/v1/posts?per_page=1", { appKey: SHOP });
+      await server.stop();
+      const calls = (await readFile(log, "utf8")).trim().split("\n");
+      const atOf = (folder: string) => calls.lastIndexOf(`main fsync ${realpathSync(join(place.folder, folder))}`);
+      const created = calls.findIndex((call) => /^main open .*\/ledger\/[^/]+$/.test(call));
+      const written = calls.findIndex((call) => /^main write \d+$/.test(call));
+      expect(created).toBeGreaterThan(-1);
+      expect(atOf("new/data/ledger")).toBeGreaterThan(created);
+      for (const folder of ["new/data/ledger", "new/data", "new", "."]) {
+        expect(atOf(folder)).toBeGreaterThan(-1);
+        expect(atOf(folder)).toBeLessThan(written);
+      }
+    },
+  );
 
   /** Asks for everything once, and waits until it is sent or the server is gone. */
   async function askThrough(server: Served, tally: Tally): Promise<void> {

@@ -33,7 +33,7 @@ function watchHandles(prototype) {
   for (const name of ["write", "writeFile", "appendFile", "truncate", "sync", "datasync"]) {
     const original = prototype[name];
     prototype[name] = function (...given) {
-      const call = [name === "write" ? "write" : `f${name}`, [this.fd, ...given]];
+      const call = [name === "write" ? "write" : `f${name}`, [name === "sync" ? pathOf(this.fd) : this.fd, ...given]];
       calls += 1;
       if (PRECAST_TEST_COUNT !== undefined) note(...call);
       if (`${thread}:${calls}` === PRECAST_TEST_KILL) die(...call);
@@ -43,6 +43,15 @@ function watchHandles(prototype) {
 }
 
 let inside = false;
+
+/** On Linux, which knows. */
+function pathOf(descriptor) {
+  try {
+    return fs.readlinkSync(`/proc/self/fd/${descriptor}`);
+  } catch {
+    return descriptor;
+  }
+}
 
 function note(name, given) {
   inside = true;
