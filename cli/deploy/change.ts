@@ -62,18 +62,19 @@ export async function changeStore(store: Store, change: Change, options: ChangeO
   const work: Work = { store, options, done, ...change };
   const { plan } = change;
   const [writes, removes] = [plan.writes.flat().length, plan.removes.flat().length];
-  const again = "Run the deploy again: it goes on from there.";
-  await inStage(`Nothing was changed. ${again}`, () => beginJournal(work));
+  const again = "Run the deploy again";
+  await inStage(`Nothing was changed. ${again}.`, () => beginJournal(work));
   await inStage(
-    () => `${done.files} of ${writes} files were uploaded, and nothing was deleted. ${again}`,
+    () => `${done.files} of ${writes} files were uploaded, and nothing was deleted. ${again}: it uploads them all.`,
     () => upload(work),
   );
   await inStage(
-    `All ${writes} files were uploaded; the manifest was not replaced, and nothing was deleted. ${again}`,
+    `All ${writes} files were uploaded; the manifest was not replaced, and nothing was deleted. ${again}: it uploads them all.`,
     () => replaceManifest(work),
   );
   await inStage(
-    () => `All ${writes} files were uploaded; ${done.deleted} of ${removes} were deleted. ${again}`,
+    () =>
+      `All ${writes} files were uploaded; ${done.deleted} of ${removes} were deleted. ${again}: it deletes the rest.`,
     async () => {
       await removeOld(work);
       if (change.purging && removes > 0) await writeOwed(store, change, unpurgedIn(journalOf(change)), options.permit);

@@ -216,25 +216,21 @@ describe("how far it came is told, and the next deploy ends it", () => {
   const forbidden = xml(403, "AccessDenied");
 
   test.each<[string, (request: S3Request) => boolean, RegExp]>([
-    [
-      "at the journal",
-      isNote("journal.json"),
-      /\nNothing was changed\. Run the deploy again: it goes on from there\.\n$/,
-    ],
+    ["at the journal", isNote("journal.json"), /\nNothing was changed\. Run the deploy again\.\n$/],
     [
       "at a file",
       ({ key, method }) => key.endsWith("/page/1.json") && method === "PUT",
-      /\n\d+ of \d+ files were uploaded, and nothing was deleted\. Run/,
+      /\n\d+ of \d+ files were uploaded, and nothing was deleted\. Run the deploy again: it uploads them all\.\n$/,
     ],
     [
       "at the manifest",
       isNote("manifest.json"),
-      /\nAll \d+ files were uploaded; the manifest was not replaced, and nothing was deleted\. Run/,
+      /\nAll \d+ files were uploaded; the manifest was not replaced, and nothing was deleted\. Run the deploy again: it uploads them all\.\n$/,
     ],
     [
       "at a deletion",
       (request) => isFile(request) && request.method === "DELETE",
-      /\nAll \d+ files were uploaded; 0 of 1 were deleted\. Run/,
+      /\nAll \d+ files were uploaded; 0 of 1 were deleted\. Run the deploy again: it deletes the rest\.\n$/,
     ],
     [
       "at the end of the journal",
@@ -255,6 +251,17 @@ describe("how far it came is told, and the next deploy ends it", () => {
     expect(notesOf(s3)).not.toContain("api/.precast/deploy.lock");
     await deployHere(s3, out(), { force: true });
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
+  });
+
+  test.each<[string, (request: S3Request) => boolean]>([
+    ["a file", ({ key, method }) => key.endsWith("/page/1.json") && method === "PUT"],
+    ["the manifest", isNote("manifest.json")],
+  ])("what was uploaded before %s was refused is uploaded once more, as it is told", async (_, meant) => {
+    s3.trouble = (request) => (meant(request) ? forbidden : undefined);
+    const [, files] = /(\d+) files were uploaded.* it uploads them all\.\n$/.exec(failed(await deploy())) ?? [];
+    s3.trouble = () => undefined;
+    const { written } = await place.json<{ written: number }>(`deploy ${TARGET}`, s3.env);
+    expect(written).toBe(Number(files));
   });
 
   test("a build that changes the tree meanwhile", async () => {
