@@ -10,7 +10,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     globalSetup: "test/support/global.ts",
     pool: "forks",
-    // What a file imports is there for the next: nothing in it keeps what a test did, and to load it anew takes a quarter of the time.
+    // What a file imports is there for the next one: nothing in it keeps what a test did.
     isolate: false,
     // As the program does in tests: see START in support/cli.ts.
     execArgv: ["--liftoff-only"],
