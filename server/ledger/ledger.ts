@@ -70,7 +70,7 @@ export async function openLedger(
       await pages.write(sums);
       failing = false;
     } catch (error) {
-      if (!failing) onError(error);
+      if (!failing) onError(describeRefusal(folder, error));
       failing = true;
     }
     sender.later();
@@ -114,4 +114,12 @@ export async function openLedger(
       resign(owner);
     },
   };
+}
+
+/** What a full disk says of itself names neither the disk nor what it means for those who ask. */
+function describeRefusal(folder: string, error: unknown): Error {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new Error(`${folder} takes no counts, and counted requests are 503 until it does: ${reason}`, {
+    cause: error,
+  });
 }
