@@ -1,7 +1,7 @@
 /** Builds whenever content has changed: what comes in a burst is built once, and what fails is tried again. */
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "../../shared/database/database.ts";
 import { type Bell, openBell } from "./bell.ts";
+import { pause } from "./pause.ts";
 
 export type Rebuilding = {
   readonly listen: Database["listen"];
@@ -45,8 +45,4 @@ async function waitForBurst(bell: Bell, stop: AbortSignal): Promise<boolean> {
   await bell.rung();
   for (let whiles = 0; bell.hush() && whiles < WHILES; whiles++) await pause(WHILE, stop);
   return !stop.aborted;
-}
-
-async function pause(milliseconds: number, stop: AbortSignal): Promise<void> {
-  await sleep(milliseconds, null, { signal: stop }).catch(() => {});
 }

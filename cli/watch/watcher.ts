@@ -1,11 +1,16 @@
 /** Keeps the tree up to date beside a server, in the same process. */
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
+import { isReadOnly } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import type { Context } from "../command.ts";
 import { databaseOptions } from "../database.ts";
 import { describeFailure } from "../failure.ts";
-import { watchTree } from "./watch.ts";
+import { pause } from "./pause.ts";
+import { type Watched, watchTree } from "./watch.ts";
+
+/** Milliseconds between two looks whether a standby was promoted. */
+const PROMOTION = 2_000;
 
 /** Gives what ends it. A watch that fails is told and leaves the server alone. */
 export function startWatcher(
@@ -15,12 +20,31 @@ export function startWatcher(
 ): () => Promise<void> {
   const stop = new AbortController();
   const watch = withBuilder(settings, database, (builder) =>
-    watchTree(context, builder, { settings: { ...settings, apps: null }, results: false }, stop.signal),
+    watchPrimary(context, builder, { ...settings, apps: null }, stop.signal),
   ).catch((error: unknown) => context.terminal.warn(`The tree is built no more. ${describeFailure(error)}`));
   return () => {
     stop.abort();
     return watch;
   };
+}
+
+/** Nobody can listen to a standby: a server that was started before its promotion builds from then on. */
+async function watchPrimary(
+  context: Context,
+  builder: Database,
+  settings: Watched["settings"],
+  stop: AbortSignal,
+): Promise<void> {
+  for (let told = false; !stop.aborted; told = true) {
+    try {
+      return await watchTree(context, builder, { settings, results: false }, stop);
+    } catch (error) {
+      if (!isReadOnly(error)) throw error;
+      if (!told)
+        context.terminal.warn(`The tree stays as it is until its database is a primary. ${describeFailure(error)}`);
+      await pause(PROMOTION, stop);
+    }
+  }
 }
 
 /** Builds have no time limit and take no connection from live queries. The embedded database has one for all. */

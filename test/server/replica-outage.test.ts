@@ -1,7 +1,18 @@
 /** What users see of replicas and their primary going away and coming back: nothing. */
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { holdPort, type Served } from "../support/cli.ts";
-import { asShop, caughtUp, FREE, openFollowing, rename, rowsOf, serve, TITLES, total } from "../support/following.ts";
+import {
+  asShop,
+  caughtUp,
+  FREE,
+  openFollowing,
+  rename,
+  renaming,
+  rowsOf,
+  serve,
+  TITLES,
+  total,
+} from "../support/following.ts";
 import { until } from "../support/until.ts";
 
 const following = openFollowing();
@@ -178,6 +189,22 @@ describe("several processes", () => {
     expectTurns(server.told());
     expect((await server.stop()).code).toBe(0);
   });
+});
+
+test("a server that watches a standby says that it builds nothing, and does when that is promoted", async () => {
+  const standby = await following.near.replicate();
+  onTestFinished(standby.remove);
+  const url = standby.url(new URL(following.urls.primary).pathname.slice(1));
+  const server = await following.place.serve("--watch", { DATABASE_URL: url });
+  await server.printed(/The tree stays as it is until its database is a primary\. The database may only be read/);
+  expect((await server.get(TITLES, asShop)).status).toBe(200);
+  await rowsOf(url, "SELECT pg_promote()");
+  await rowsOf(url, renaming("Promoted"));
+  const free = async () => (await server.get(FREE, asShop)).json.data[0].title;
+  await until("the tree to have it", async () => (await free()) === "Promoted");
+  expect((await server.stop()).code).toBe(0);
+  const told = server.output().stderr.split("until its database is a primary");
+  expect(told).toHaveLength(2);
 });
 
 // It follows nobody from then on, and so this is the last.

@@ -68,11 +68,12 @@ export async function caughtUp({ urls }: Following, url: string): Promise<void> 
 
 /** Renames the first post, on the primary. */
 export async function rename({ urls }: Following, title: string): Promise<void> {
-  await rowsOf(
-    urls.primary,
-    `UPDATE precast.entries SET data = data || '{"title": "${title}"}' WHERE id = '${idOf(1)}'
-     AND content_type_id = (SELECT id FROM precast.content_types WHERE slug = 'posts')`,
-  );
+  await rowsOf(urls.primary, renaming(title));
+}
+
+export function renaming(title: string): string {
+  return `UPDATE precast.entries SET data = data || '{"title": "${title}"}' WHERE id = '${idOf(1)}'
+    AND content_type_id = (SELECT id FROM precast.content_types WHERE slug = 'posts')`;
 }
 
 export async function total({ place }: Following): Promise<number> {
