@@ -1,6 +1,6 @@
 /** Does what is safe: runs the statements of what was found, and tells of each. */
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault, isCancelled, isInTheWay } from "../../shared/database/fault.ts";
+import { DatabaseFault, isCancelled, isInTheWay, isReadOnly } from "../../shared/database/fault.ts";
 import { formatSeconds } from "../terminal/format.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Found } from "./examination.ts";
@@ -8,7 +8,7 @@ import { canFix } from "./finding.ts";
 
 export type Treated = { readonly fixed: readonly Found[]; readonly left: readonly Found[] };
 
-/** What fails is told and left. Throws the fault of a database that is away. */
+/** What fails is told and left. Throws the fault of a database that is away, and the error of one that may only be read. */
 export async function treat(database: Database, found: readonly Found[], terminal: Terminal): Promise<Treated> {
   const fixed: Found[] = [];
   for (const one of found) {
@@ -25,6 +25,7 @@ async function runAll(database: Database, statements: readonly string[], termina
       await database.execute(statement);
     } catch (error) {
       if (error instanceof DatabaseFault && !isInTheWay(error) && !isCancelled(error)) throw error;
+      if (isReadOnly(error)) throw error;
       terminal.warn(`${statement}: failed, ${error instanceof Error ? error.message : String(error)}`);
       return false;
     }

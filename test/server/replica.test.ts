@@ -35,6 +35,24 @@ test.each([
   ]);
 });
 
+test("doctor --fix on a replica says which database it needs, and tries no more", async () => {
+  const { primary, near } = following.urls;
+  await rowsOf(primary, "CREATE TABLE precast.notes (body text); INSERT INTO precast.notes VALUES ('a'), ('a')");
+  for (const name of ["first", "second"]) {
+    const making = rowsOf(primary, `CREATE UNIQUE INDEX CONCURRENTLY ${name} ON precast.notes (body)`);
+    await expect(making).rejects.toThrow("could not create unique index");
+  }
+  await caughtUp(following, near);
+  const onReplica = { DATABASE_URL: near };
+  const { code, stdout } = await following.place.run("doctor", onReplica);
+  expect([code, stdout.match(/unfinished index/g)]).toEqual([2, ["unfinished index", "unfinished index"]]);
+  expect(await following.place.run("doctor --fix", onReplica)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^The database may only be read \(.+\)\. Use its primary .+\n$/),
+  });
+  await rowsOf(primary, "DROP TABLE precast.notes");
+});
+
 describe("a replica that is near enough", () => {
   test("answers what is live, and the primary takes the counts", async () => {
     const before = await total(following);
