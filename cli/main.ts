@@ -122,6 +122,8 @@ if (runsOn) {
   process.once("beforeExit", () => {
     if (unwritten === null) return;
     process.exitCode ||= FAILED;
-    process.stderr.write(`The output could not be written. ${describeFailure(unwritten)}\n`);
+    // Of a disk that is full while a command works it would be told that nothing was done.
+    const rest = "All else was done, unless an error above says otherwise";
+    process.stderr.write(`The output could not be written (${unwritten.message}). ${rest}.\n`);
   });
 }
