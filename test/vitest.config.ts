@@ -1,8 +1,13 @@
 /** How the tests run: see the "test" script of package.json. */
 
+import { tmpdir } from "node:os";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { closingLine } from "./support/closing-line.ts";
+import { folderInMemory } from "./support/memory.ts";
+
+// Who names a folder gets that one: on a real disk the tests pass as well.
+process.env.TMPDIR ??= folderInMemory() ?? tmpdir();
 
 export default defineConfig({
   test: {

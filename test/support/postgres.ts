@@ -148,7 +148,8 @@ function relocate(bin: string): string | undefined {
   const source = dirname(bin);
   const parts = ["bin", "lib", "share", LINKS].filter((part) => existsSync(join(source, part)));
   if (!parts.includes("lib") || !parts.includes("share")) return undefined;
-  const target = join(temporaryRoot(), `precast-test-postgres-${fingerprint(bin)}`);
+  // What is kept is kept on a disk.
+  const target = join(realpathSync("/tmp"), `precast-test-postgres-${fingerprint(bin)}`);
   if (!existsSync(target)) {
     const draft = mkdtempSync(`${target}-`);
     for (const part of parts)
