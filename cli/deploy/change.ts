@@ -8,21 +8,26 @@ import { tagsOf } from "../../shared/tags.ts";
 import { markOf } from "../build/file-mark.ts";
 import type { FileProgress } from "../build/meter.ts";
 import { describeFailure } from "../failure.ts";
+import { type Checkpoints, openCheckpoints, removeCheckpoints } from "./checkpoint.ts";
 import { JOURNAL, type Journal, unpurgedIn, writeJournal } from "./journal.ts";
 import { type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
 import { MANIFEST, writeManifest } from "./manifest.ts";
-import { isEmpty, type Plan, type PlannedFile } from "./plan.ts";
+import type { Plan, PlannedFile } from "./plan.ts";
 import { sideBySide } from "./side-by-side.ts";
 import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store/store.ts";
 import type { StoreContents, Wanted } from "./store-contents.ts";
 import { byFolder, isStatePath, ownerOf } from "./tree-file.ts";
 
-export type Change = {
+export type Change = Pick<Wanted, "cacheControl" | "cdnCacheControl"> & {
   readonly tree: LocalTree;
   readonly before: StoreContents;
   readonly plan: Plan;
   /** Of the manifest that will stand there. */
   readonly generation: number;
+  /** Tells it from every other. */
+  readonly deploy: string;
+  /** Whether anything of the store has to change: a plan may be empty, and what was uploaded not in the manifest yet. */
+  readonly changes: boolean;
   /** Whether a CDN is told of it. */
   readonly purging: boolean;
   /** What earlier deploys have left to be purged. */
@@ -34,6 +39,8 @@ export type Change = {
 export type ChangeOptions = Wanted & {
   readonly out: string;
   readonly concurrency: number;
+  /** After so many files it is noted that they are uploaded. */
+  readonly checkpoint?: number | undefined;
   /** Throws when nothing more may be sent. */
   readonly permit: () => void;
   readonly onProgress?: ((progress: FileProgress) => void) | undefined;
@@ -46,7 +53,11 @@ type Work = Change & {
   readonly store: Store;
   readonly options: ChangeOptions & Conditional;
   readonly done: { files: number; bytes: number; deleted: number };
+  readonly checkpoints: Checkpoints;
 };
+
+/** A thousandth more requests, and some seconds of work that may have to be done again. */
+const CHECKPOINT = 1_000;
 
 /** It failed; the message says how far it came. */
 export class DeployError extends Error {
@@ -56,20 +67,23 @@ export class DeployError extends Error {
   }
 }
 
-/** Throws DeployError. */
-export async function changeStore(store: Store, change: Change, options: ChangeOptions & Conditional): Promise<void> {
+/** Gives how many checkpoints it has left. Throws DeployError. */
+export async function changeStore(store: Store, change: Change, options: ChangeOptions & Conditional): Promise<number> {
   const done = { files: 0, bytes: 0, deleted: 0 };
-  const work: Work = { store, options, done, ...change };
-  const { plan } = change;
+  const { plan, deploy } = change;
+  const { checkpoint: every = CHECKPOINT, permit } = options;
+  const checkpoints = openCheckpoints(store, { deploy, every, permit });
+  const work: Work = { store, options, done, checkpoints, ...change };
   const [writes, removes] = [plan.writes.flat().length, plan.removes.flat().length];
   const again = "Run the deploy again";
   await inStage(`Nothing was changed. ${again}.`, () => beginJournal(work));
   await inStage(
-    () => `${done.files} of ${writes} files were uploaded, and nothing was deleted. ${again}: it uploads them all.`,
+    () => `${done.files} of ${writes} files were uploaded, and nothing was deleted. ${again}: ${restOf(work)}.`,
     () => upload(work),
   );
   await inStage(
-    `All ${writes} files were uploaded; the manifest was not replaced, and nothing was deleted. ${again}: it uploads them all.`,
+    () =>
+      `All ${writes} files were uploaded; the manifest was not replaced, and nothing was deleted. ${again}: ${restOf(work)}.`,
     () => replaceManifest(work),
   );
   await inStage(
@@ -77,24 +91,32 @@ export async function changeStore(store: Store, change: Change, options: ChangeO
       `All ${writes} files were uploaded; ${done.deleted} of ${removes} were deleted. ${again}: it deletes the rest.`,
     async () => {
       await removeOld(work);
-      if (change.purging && removes > 0) await writeOwed(store, change, unpurgedIn(journalOf(change)), options.permit);
+      if (change.purging && removes > 0) await writeOwed(store, work, unpurgedIn(journalOf(work)), options.permit);
     },
   );
+  return checkpoints.standing().notes;
+}
+
+function restOf({ checkpoints }: Work): string {
+  const { files } = checkpoints.standing();
+  return files === 0 ? "it uploads them all" : `${files} of them it need not upload again`;
 }
 
 /** The last of a deploy. Where it told no CDN, what one was to be told of before is left to the next. */
-export async function endJournal(store: Store, change: Change, permit: () => void): Promise<void> {
-  const { purging, purges, before, plan } = change;
+export async function endJournal(store: Store, change: Change, checkpoints: number, permit: () => void): Promise<void> {
+  const { purging, purges, before, changes } = change;
+  // Before the journal, without which nobody looks for them.
+  await removeCheckpoints(store, checkpoints, permit);
   if (purging || purges.length === 0) {
-    if (before.journal !== null || !isEmpty(plan)) await store.remove(JOURNAL, permit);
-  } else if (!isEmpty(plan)) {
+    if (before.journal !== null || changes) await store.remove(JOURNAL, permit);
+  } else if (changes) {
     await writeOwed(store, change, purges, permit);
   }
 }
 
 /** All is there and gone as it should be: a deploy that makes up for the purges has nothing to delete again. */
 async function writeOwed(store: Store, change: Change, purges: readonly string[], permit: () => void): Promise<void> {
-  const text = writeJournal({ ...journalOf(change), writes: [], removes: [], purges });
+  const text = writeJournal({ ...journalOf(change), writes: [], removes: [], uploaded: new Map(), purges });
   const bytes = new TextEncoder().encode(text);
   await store.put(JOURNAL, bytes, { headers: PRIVATE_HEADERS, sha256: markOf(bytes).sha256, permit });
 }
@@ -110,9 +132,14 @@ async function beginJournal(work: Work): Promise<void> {
   await replaceNote(work, JOURNAL, writeJournal(journalOf(work)), work.before.etags.journal);
 }
 
-function journalOf({ plan, generation, purging, purges, apps }: Change): Journal {
-  const writes = plan.writes.flat().map(({ path }) => path);
-  return { generation, writes, removes: plan.removes.flat(), purging, purges, apps };
+function journalOf({ plan, before, ...change }: Change): Journal {
+  const { generation, deploy, cacheControl, cdnCacheControl, purging, purges, apps } = change;
+  const [planned, removes] = [plan.writes.flat().map(({ path }) => path), plan.removes.flat()];
+  const touched = new Set([...planned, ...removes]);
+  // The manifest tells nothing of them before this deploy replaces it.
+  const uploaded = new Map([...before.uploaded].filter(([path]) => !touched.has(path)));
+  const writes = [...planned, ...uploaded.keys()];
+  return { generation, deploy, cacheControl, cdnCacheControl, writes, removes, uploaded, purging, purges, apps };
 }
 
 async function upload(work: Work): Promise<void> {
@@ -125,6 +152,7 @@ async function upload(work: Work): Promise<void> {
       done.files += 1;
       done.bytes += file.size;
       options.onProgress?.({ done: done.files, total, bytes: done.bytes });
+      await work.checkpoints.add(file.path, { sha256: file.sha256, size: file.size });
     });
   }
 }

@@ -1,7 +1,8 @@
 /**
  * Brings a store to what the tree is, while nobody else does: what is there is read, the difference is planned, refused or
- * carried out (change.ts), and a CDN is told. Interrupted anywhere, the next deploy knows from the journal what to look at again.
+ * carried out (change.ts), and a CDN is told. Interrupted anywhere, the next deploy knows from the journal what to look at again, and from checkpoints what it need not.
  */
+import { randomUUID } from "node:crypto";
 import { type Change, type ChangeOptions, changeStore, endJournal, inStage } from "./change.ts";
 import { owedIn, unpurgedIn } from "./journal.ts";
 import { type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
@@ -67,7 +68,7 @@ async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: De
   refuseAbsent(plan, tree, options, store);
   refuseDeletions(plan, options);
   options.onPlan?.(plan);
-  const changes = !isEmpty(plan);
+  const changes = !isEmpty(plan) || before.uploaded.size > 0;
   const generation = (before.manifest?.generation ?? 0) + (changes ? 1 : 0);
   const permit = () => {
     options.permit();
@@ -75,12 +76,14 @@ async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: De
   };
   const purging = options.purge !== undefined;
   const unpurged = unpurgedFor(plan, before, options);
-  const change: Change = { tree, before, plan, generation, purging, purges: unpurged, apps: knownApps(tree, before) };
+  const { cacheControl, cdnCacheControl } = options;
+  const what = { generation, deploy: randomUUID(), changes, cacheControl, cdnCacheControl };
+  const change: Change = { tree, before, plan, ...what, purging, purges: unpurged, apps: knownApps(tree, before) };
   const changed = changedFiles(plan, tree, before, unpurged, options);
-  if (changes) await changeStore(store, change, { ...options, permit, conditional: held.conditional });
+  const left = changes ? await changeStore(store, change, { ...options, permit, conditional: held.conditional }) : 0;
   const purges = await purge(changed, options);
   const standing = "All files are deployed; only the note of what was to be done is left. Run the deploy again.";
-  await inStage(standing, () => endJournal(store, change, permit));
+  await inStage(standing, () => endJournal(store, change, Math.max(left, before.checkpoints), permit));
   return { ...reportOf(plan, tree, changed), generation, conditional: held.conditional, purges };
 }
 

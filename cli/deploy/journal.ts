@@ -3,6 +3,8 @@
  * and no purge is owed, so that a deploy after one that died knows of which files the manifest tells nothing, and what was
  * not purged.
  */
+import type { FileMarks } from "../build/file-mark.ts";
+import { listMarks, type MarkList, readMarks } from "./mark-list.ts";
 import { STORE_FOLDER } from "./store/store.ts";
 import { isTreeFile } from "./tree-file.ts";
 
@@ -13,7 +15,14 @@ export const JOURNAL = `${STORE_FOLDER}/journal.json`;
 export type Journal = {
   /** That of the manifest with which the deploy ends. */
   readonly generation: number;
+  /** Tells it from every other. */
+  readonly deploy: string;
+  /** What its files are given. */
+  readonly cacheControl: string;
+  readonly cdnCacheControl: string;
   readonly writes: readonly string[];
+  /** Those of `writes` that are there already, from deploys before it that did not end, in the form that it wants. */
+  readonly uploaded: FileMarks;
   readonly removes: readonly string[];
   /** Whether a CDN is to be told of these. */
   readonly purging: boolean;
@@ -23,22 +32,31 @@ export type Journal = {
   readonly apps: readonly string[];
 };
 
-type Noted = Journal & { readonly format: number };
+type Noted = Omit<Journal, "cacheControl" | "cdnCacheControl" | "uploaded"> & {
+  readonly format: number;
+  readonly cache_control: string;
+  readonly cdn_cache_control: string;
+  readonly uploaded: MarkList;
+};
 
-export function writeJournal(journal: Journal): string {
-  return `${JSON.stringify({ format: FORMAT, ...journal })}\n`;
+export function writeJournal({ cacheControl, cdnCacheControl, uploaded, ...rest }: Journal): string {
+  const headers = { cache_control: cacheControl, cdn_cache_control: cdnCacheControl };
+  const noted: Noted = { format: FORMAT, ...rest, ...headers, uploaded: listMarks(uploaded) };
+  return `${JSON.stringify(noted)}\n`;
 }
 
 /** What an older one does not tell. To purge too much does no harm. */
-const OLDER = { purging: true, apps: [] };
+const OLDER = { purging: true, apps: [], deploy: "", cache_control: "", cdn_cache_control: "", uploaded: {} };
 
 /** Null for what is broken, has another format or names files that are none of a tree: what it names may be deleted. */
 export function readJournal(text: string): Journal | null {
   try {
-    const { format, ...journal }: Noted = { ...OLDER, ...(JSON.parse(text) as Omit<Noted, keyof typeof OLDER>) };
-    const paths = [journal.writes, journal.removes, journal.purges];
-    const isWhole = [...paths, journal.apps].every(Array.isArray) && paths.flat().every(isTreeFile);
-    return format === FORMAT && isWhole && Number.isInteger(journal.generation) ? journal : null;
+    const noted: Noted = { ...OLDER, ...(JSON.parse(text) as Omit<Noted, keyof typeof OLDER>) };
+    const { format, cache_control: cacheControl, cdn_cache_control: cdnCacheControl, uploaded, ...rest } = noted;
+    const paths = [rest.writes, rest.removes, rest.purges];
+    const isWhole = [...paths, rest.apps].every(Array.isArray) && paths.flat().every(isTreeFile);
+    if (format !== FORMAT || !isWhole || !Number.isInteger(rest.generation)) return null;
+    return { ...rest, cacheControl, cdnCacheControl, uploaded: readMarks(uploaded) };
   } catch {
     return null;
   }

@@ -2,9 +2,9 @@
  * What a store is known to hold: `.precast/manifest.json`, written when all of a deploy is there and before anything is
  * deleted. The same tree gives the same bytes, but for the number of the deploy.
  */
-import type { FileMark } from "../build/file-mark.ts";
+import type { FileMarks } from "../build/file-mark.ts";
+import { type MarkList, readMarks } from "./mark-list.ts";
 import { STORE_FOLDER } from "./store/store.ts";
-import { isTreeFile } from "./tree-file.ts";
 
 const FORMAT = 1;
 
@@ -19,7 +19,7 @@ export type Manifest = {
   /** Keys of the apps. */
   readonly apps: readonly string[];
   /** By path, sorted. */
-  readonly files: ReadonlyMap<string, FileMark>;
+  readonly files: FileMarks;
 };
 
 export function writeManifest({ generation, cacheControl, cdnCacheControl, apps, files }: Manifest): string {
@@ -34,7 +34,7 @@ type Parsed = {
   readonly cache_control: string;
   readonly cdn_cache_control: string;
   readonly apps: readonly string[];
-  readonly files: Readonly<Record<string, readonly [string, number]>>;
+  readonly files: MarkList;
 };
 
 /** Null for what is broken, has another format or names files that are none of a tree: what it names may be deleted. */
@@ -42,21 +42,14 @@ export function readManifest(text: string): Manifest | null {
   try {
     const { format, generation, cache_control, cdn_cache_control, apps, files } = JSON.parse(text) as Parsed;
     if (format !== FORMAT || !Number.isInteger(generation) || !Array.isArray(apps)) return null;
-    if (!Object.keys(files).every(isTreeFile)) return null;
-    const marks = Object.entries(files).map(([path, mark]) => [path, readMark(mark)] as const);
     return {
       generation,
       cacheControl: cache_control,
       cdnCacheControl: cdn_cache_control,
       apps,
-      files: new Map(marks),
+      files: readMarks(files),
     };
   } catch {
     return null;
   }
-}
-
-function readMark([sha256, size]: readonly [string, number]): FileMark {
-  if (!/^[0-9a-f]{64}$/.test(sha256) || !Number.isInteger(size)) throw new Error("no mark of a file");
-  return { sha256, size };
 }

@@ -1,5 +1,6 @@
 /** What a store holds: for sure by its manifest, and perhaps by the journal of a deploy that did not end. */
-import type { FileMark } from "../build/file-mark.ts";
+import type { FileMark, FileMarks } from "../build/file-mark.ts";
+import { readCheckpoints } from "./checkpoint.ts";
 import { doubtfulIn, JOURNAL, type Journal, readJournal } from "./journal.ts";
 import { MANIFEST, type Manifest, readManifest } from "./manifest.ts";
 import type { Store } from "./store/store.ts";
@@ -11,7 +12,11 @@ export type StoreContents = {
   /** Of what is there, whatever it is worth; null where nothing is. */
   readonly etags: { readonly manifest: string | null; readonly journal: string | null };
   /** What is there for sure. */
-  readonly known: ReadonlyMap<string, FileMark>;
+  readonly known: FileMarks;
+  /** Those of `known` that the manifest does not tell: a deploy that did not end has uploaded them. */
+  readonly uploaded: FileMarks;
+  /** How many notes of what was uploaded are there. */
+  readonly checkpoints: number;
   /** Paths that may be there, in any form. */
   readonly doubtful: ReadonlySet<string>;
   /** Paths that clients find there already, with whatever in them. */
@@ -41,16 +46,31 @@ export async function readContents(store: Store, wanted: Wanted): Promise<StoreC
     readNote(store, JOURNAL, readJournal, wanted.force),
   ]);
   const etags = { manifest: manifest.etag, journal: journal.etag };
-  const notes = { manifest: manifest.note, journal: journal.note, etags };
   const noted = manifest.note?.files ?? new Map<string, FileMark>();
-  const doubtful = new Set(journal.note === null ? [] : doubtfulIn(journal.note, manifest.note?.generation ?? 0));
+  const generation = manifest.note?.generation ?? 0;
+  const doubtful = new Set(journal.note === null ? [] : doubtfulIn(journal.note, generation));
+  const checkpoints =
+    journal.etag === null ? NO_CHECKPOINTS : await readCheckpoints(store, journal.note?.deploy ?? null);
+  const uploaded = uploadedBy(journal.note, checkpoints.files, generation, wanted);
+  const notes = { manifest: manifest.note, journal: journal.note, etags, uploaded, checkpoints: checkpoints.notes };
   if (manifest.note !== null && !wanted.force && hasHeaders(manifest.note, wanted)) {
-    return { ...notes, known: without(noted, doubtful), doubtful, found: new Set(noted.keys()) };
+    const known = new Map([...without(noted, doubtful), ...uploaded]);
+    return { ...notes, known, doubtful, found: new Set([...noted.keys(), ...uploaded.keys()]) };
   }
   // Without a manifest the store itself has to tell.
   const listed = manifest.note === null || wanted.force ? await listFiles(store) : [];
-  const found = new Set([...noted.keys(), ...listed]);
-  return { ...notes, known: new Map(), doubtful: new Set([...found, ...doubtful]), found };
+  const found = new Set([...noted.keys(), ...uploaded.keys(), ...listed]);
+  return { ...notes, known: uploaded, doubtful: new Set([...found, ...doubtful]), found };
+}
+
+const NO_CHECKPOINTS = { files: new Map<string, FileMark>(), notes: 0 };
+
+/** What a deploy that did not end has brought there, and those before it, as it is wanted now. */
+function uploadedBy(journal: Journal | null, since: FileMarks, generation: number, wanted: Wanted): FileMarks {
+  const isTold = journal === null || journal.generation <= generation;
+  if (isTold || wanted.force || !hasHeaders(journal, wanted)) return NO_CHECKPOINTS.files;
+  const writes = new Set(journal.writes);
+  return new Map([...journal.uploaded, ...since].filter(([path]) => writes.has(path)));
 }
 
 async function readNote<T>(
@@ -66,11 +86,11 @@ async function readNote<T>(
   return { note, etag: stored.etag };
 }
 
-function hasHeaders({ cacheControl, cdnCacheControl }: Manifest, wanted: Wanted): boolean {
+function hasHeaders({ cacheControl, cdnCacheControl }: Manifest | Journal, wanted: Wanted): boolean {
   return cacheControl === wanted.cacheControl && cdnCacheControl === wanted.cdnCacheControl;
 }
 
-function without(files: ReadonlyMap<string, FileMark>, doubtful: ReadonlySet<string>): Map<string, FileMark> {
+function without(files: FileMarks, doubtful: ReadonlySet<string>): Map<string, FileMark> {
   return new Map([...files].filter(([path]) => !doubtful.has(path)));
 }
 

@@ -233,7 +233,7 @@ export const LONG = "x".repeat(65);
 
 /** The ids of all types are the same. */
 export function idOf(number: number): string {
-  return `abcdef00-0000-4000-8000-00000000000${number}`;
+  return `abcdef00-0000-4000-8000-${String(number).padStart(12, "0")}`;
 }
 
 /** Two published types with entries and drafts, one that is empty, and one that is not published. */

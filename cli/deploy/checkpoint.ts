@@ -1,0 +1,84 @@
+/**
+ * What a deploy has uploaded so far: `.precast/checkpoints/0.json` and on, written on its way and removed at its end. The
+ * next deploy need not upload it again.
+ */
+import { type FileMark, markOf } from "../build/file-mark.ts";
+import { listMarks, type MarkList, readMarks } from "./mark-list.ts";
+import { PRIVATE_HEADERS, STORE_FOLDER, type Store } from "./store/store.ts";
+
+export type Checkpoints = {
+  /** Resolves when nothing is left to be noted for now. Throws what the store does. */
+  readonly add: (path: string, mark: FileMark) => Promise<void>;
+  /** How many files are noted, in how many notes. */
+  readonly standing: () => { readonly files: number; readonly notes: number };
+};
+
+export type CheckpointOptions = {
+  /** That of the journal. */
+  readonly deploy: string;
+  /** Files of a note. */
+  readonly every: number;
+  readonly permit: () => void;
+};
+
+type Note = { readonly deploy: string; readonly files: MarkList };
+
+function keyOf(number: number): string {
+  return `${STORE_FOLDER}/checkpoints/${number}.json`;
+}
+
+export function openCheckpoints(store: Store, { deploy, every, permit }: CheckpointOptions): Checkpoints {
+  let pending = new Map<string, FileMark>();
+  let notes = 0;
+  let files = 0;
+  // One is begun when the one before it is there: a note behind a gap would not be found.
+  let last = Promise.resolve();
+
+  async function write(marks: ReadonlyMap<string, FileMark>): Promise<void> {
+    const note: Note = { deploy, files: listMarks(marks) };
+    const bytes = new TextEncoder().encode(`${JSON.stringify(note)}\n`);
+    await store.put(keyOf(notes), bytes, { headers: PRIVATE_HEADERS, sha256: markOf(bytes).sha256, permit });
+    notes += 1;
+    files += marks.size;
+  }
+
+  return {
+    add: (path, mark) => {
+      pending.set(path, mark);
+      if (pending.size < every) return Promise.resolve();
+      const full = pending;
+      pending = new Map();
+      last = last.then(() => write(full));
+      return last;
+    },
+    standing: () => ({ files, notes }),
+  };
+}
+
+/** What this deploy has noted, and how many notes there are, whosever they are. */
+export async function readCheckpoints(
+  store: Store,
+  deploy: string | null,
+): Promise<{ readonly files: ReadonlyMap<string, FileMark>; readonly notes: number }> {
+  const files = new Map<string, FileMark>();
+  for (let notes = 0; ; notes++) {
+    const stored = await store.get(keyOf(notes));
+    if (stored === null) return { files, notes };
+    const note = readNote(stored.bytes.toString("utf8"));
+    if (note?.deploy === deploy) for (const [path, mark] of note.files) files.set(path, mark);
+  }
+}
+
+function readNote(text: string): { readonly deploy: string; readonly files: ReadonlyMap<string, FileMark> } | null {
+  try {
+    const { deploy, files } = JSON.parse(text) as Note;
+    return { deploy, files: readMarks(files) };
+  } catch {
+    return null;
+  }
+}
+
+/** From the last one on: those that are left are found again. */
+export async function removeCheckpoints(store: Store, notes: number, permit: () => void): Promise<void> {
+  for (let number = notes - 1; number >= 0; number--) await store.remove(keyOf(number), permit);
+}

@@ -1,0 +1,21 @@
+/** How the notes of a store tell which content its files have: JSON, by path a SHA-256 and a size. */
+import type { FileMark, FileMarks } from "../build/file-mark.ts";
+import { isTreeFile } from "./tree-file.ts";
+
+export type MarkList = Readonly<Record<string, readonly [sha256: string, size: number]>>;
+
+export function listMarks(marks: FileMarks): MarkList {
+  return Object.fromEntries([...marks].map(([path, { sha256, size }]) => [path, [sha256, size] as const]));
+}
+
+/** Throws for what is broken, and for names that are none of a tree: what a note names may be deleted. */
+export function readMarks(list: MarkList): Map<string, FileMark> {
+  return new Map(Object.entries(list).map(([path, mark]) => [path, readMark(path, mark)] as const));
+}
+
+function readMark(path: string, [sha256, size]: readonly [string, number]): FileMark {
+  if (!isTreeFile(path) || !/^[0-9a-f]{64}$/.test(sha256) || !Number.isInteger(size)) {
+    throw new Error("no mark of a file");
+  }
+  return { sha256, size };
+}

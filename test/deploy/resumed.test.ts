@@ -1,0 +1,175 @@
+/** A deploy after one that did not end: it uploads what is not there yet, and the store ends as exactly its tree. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Deployed, deployTree } from "../../cli/deploy/deploy.ts";
+import { openPlace, type Place, smallApp } from "../support/cli.ts";
+import { differencesOf, filesOf, notesOf, targetIn } from "../support/deployed.ts";
+import { type S3, type S3Request, startS3 } from "../support/s3.ts";
+import { openStore, type Store } from "../support/site.ts";
+
+const TARGET = "s3://content/api";
+/** More files than are noted at a time. */
+const MANY = 1_200;
+
+let store: Store;
+let place: Place;
+let s3: S3;
+const out = (tree: string, ...path: string[]) => join(place.folder, tree, ...path);
+
+beforeAll(async () => {
+  store = await openStore("postgres");
+  place = openPlace({ DATABASE_URL: store.url ?? "" });
+  s3 = await startS3({ page: 1_000 });
+  const trees: [name: string, apps: Record<string, string[]>][] = [
+    ["a", { shop: ["Ada", "Bob", "Cid"], going: [] }],
+    ["b", { shop: ["Ada", "Eve"], coming: ["Zoe"] }],
+    ["c", { shop: ["Bob"] }],
+    ["many", { shop: Array.from({ length: MANY }, (_, index) => `N${index}`) }],
+  ];
+  for (const [name, apps] of trees) {
+    await store.database.execute("DELETE FROM precast.apps");
+    for (const [key, names] of Object.entries(apps)) await place.take(smallApp(key, names));
+    await place.build(name);
+  }
+});
+afterAll(async () => {
+  await s3.close();
+  await place.close();
+  await store.close();
+});
+beforeEach(() => {
+  s3.objects.clear();
+  s3.requests.length = 0;
+  s3.trouble = () => undefined;
+});
+
+const HEADERS = ["max-age=60", "no-cache"].map((policy) => ({ cacheControl: policy, cdnCacheControl: policy }));
+type Headers = (typeof HEADERS)[number];
+
+type How = {
+  readonly dryRun?: boolean;
+  readonly checkpoint?: number;
+  readonly force?: boolean;
+  readonly trouble?: S3["trouble"];
+};
+
+/** A deploy in this process. One that fails leaves its lock, as one that is killed, and that is nobody's here. */
+async function attempt(tree: string, headers: Headers, { trouble, ...how }: How = {}): Promise<Deployed> {
+  s3.objects.delete("api/.precast/deploy.lock");
+  s3.requests.length = 0;
+  s3.trouble = trouble ?? (() => undefined);
+  const patience = { timeout: 30, retries: 0, now: () => new Date() };
+  const usual = { dryRun: false, force: false, maxDelete: 256, concurrency: 4, permit: () => {} };
+  const options = { ...usual, out: out(tree), ...headers, ...how };
+  return deployTree(targetIn(s3, out(tree), patience), options).finally(() => {
+    s3.trouble = () => undefined;
+  });
+}
+
+function expectExact(tree: string, { cacheControl }: Headers): void {
+  expect(differencesOf(filesOf(s3), out(tree))).toEqual([]);
+  const policies = [...filesOf(s3).keys()].map((path) => s3.objects.get(`api/${path}`)?.headers["cache-control"]);
+  expect([...new Set(policies)]).toEqual([cacheControl]);
+  const states = readdirSync(out(tree, ".precast")).filter((name) => /^s-.*\.json$/.test(name));
+  const notes = [...states, "manifest.json"].map((name) => `api/.precast/${name}`);
+  expect(notesOf(s3)).toEqual(notes.sort());
+}
+
+const isUpload = ({ method, key }: S3Request) => method === "PUT" && !key.includes("/.precast/");
+const isManifest = ({ method, key }: S3Request) => method === "PUT" && key.endsWith("/manifest.json");
+
+test("of more than 1,000 files those that were noted are not uploaded again, and the notes are gone at the end", async () => {
+  let seen = 0;
+  s3.trouble = (request) => (isUpload(request) && ++seen > 1_100 ? { status: 403 } : undefined);
+  const { code, stderr } = await place.run(`deploy ${TARGET} --out many --concurrency 1`, s3.env);
+  const told =
+    /\n1100 of (\d+) files were uploaded, and nothing was deleted\. Run the deploy again: 1000 of them it need not upload again\.\n$/;
+  expect([code, stderr]).toEqual([1, expect.stringMatching(told)]);
+  const all = Number(told.exec(stderr)?.[1]);
+  s3.trouble = () => undefined;
+  const next = await place.json(`deploy ${TARGET} --out many`, s3.env);
+  expect(next).toMatchObject({ written: all - 1_000, unchanged: 1_000, deleted: 0 });
+  expect(differencesOf(filesOf(s3), out("many"))).toEqual([]);
+  expect(notesOf(s3)).toEqual(["api/.precast/manifest.json", "api/.precast/s-shop.json"]);
+});
+
+describe("one that had uploaded all of it", () => {
+  const [usual, other] = HEADERS as [Headers, Headers];
+  const trouble: S3["trouble"] = (request) => (isManifest(request) ? { status: 403 } : undefined);
+  beforeEach(async () => {
+    await expect(attempt("a", usual, { checkpoint: 1, trouble })).rejects.toThrow(
+      /All (\d+) files were uploaded; the manifest was not replaced.* \1 of them it need not upload again\./,
+    );
+  });
+
+  test("replaces the manifest, and nothing else", async () => {
+    expect(await attempt("a", usual)).toMatchObject({ written: 0, deleted: 0, generation: 1 });
+    expectExact("a", usual);
+  });
+
+  test("uploads what the tree has changed meanwhile, and deletes what it has no more", async () => {
+    const { written, unchanged, deleted } = await attempt("b", usual);
+    expect([written, unchanged, deleted].every((count) => count > 0)).toBe(true);
+    expectExact("b", usual);
+  });
+
+  test("uploads all of it with other headers", async () => {
+    expect(await attempt("a", other)).toMatchObject({ unchanged: 0 });
+    expectExact("a", other);
+  });
+
+  test("uploads all of it with --force", async () => {
+    expect(await attempt("a", usual, { force: true })).toMatchObject({ unchanged: 0 });
+    expectExact("a", usual);
+  });
+});
+
+test("after two that did not end, what the first had uploaded is known", async () => {
+  const usual = HEADERS[0] as Headers;
+  await attempt("a", usual);
+  const trouble: S3["trouble"] = (request) => (isManifest(request) ? { status: 403 } : undefined);
+  for (const _ of [1, 2])
+    await expect(attempt("b", usual, { checkpoint: 1, trouble })).rejects.toThrow("Run the deploy");
+  const { written, unchanged } = await attempt("b", usual, { dryRun: true });
+  expect([written, unchanged > 0]).toEqual([0, true]);
+  await attempt("a", usual);
+  expectExact("a", usual);
+});
+
+const arbitraryTree = fc.constantFrom("a", "b", "c");
+const arbitraryHeaders = fc.nat(5).map((number) => HEADERS[number === 0 ? 1 : 0] as Headers);
+const arbitraryAttempt = fc.record({
+  tree: arbitraryTree,
+  headers: arbitraryHeaders,
+  checkpoint: fc.constantFrom(1, 2, 5),
+  force: fc.nat(9).map((number) => number === 0),
+  /** The request at which it ends, and whether that is done. */
+  last: fc.integer({ min: 6, max: 40 }),
+  done: fc.boolean(),
+});
+/** What stands there, deploys that do not end, and one that does. */
+const arbitraryHistory = fc.record({
+  before: fc.option(arbitraryTree),
+  attempts: fc.array(arbitraryAttempt, { minLength: 1, maxLength: 4 }),
+  tree: arbitraryTree,
+  headers: arbitraryHeaders,
+});
+
+test("whatever was begun, with whatever headers, and wherever it ended", async () => {
+  const property = fc.asyncProperty(arbitraryHistory, async ({ before, attempts, tree, headers }) => {
+    s3.objects.clear();
+    if (before !== null) await attempt(before, HEADERS[0] as Headers);
+    for (const { tree: begun, headers: wanted, last, done, ...how } of attempts) {
+      const trouble: S3["trouble"] = ({ number }) => {
+        if (number < last) return undefined;
+        return number === last && done ? "cut when done" : "cut";
+      };
+      await attempt(begun, wanted, { ...how, trouble }).catch(() => {});
+    }
+    await attempt(tree, headers);
+    expectExact(tree, headers);
+  });
+  await fc.assert(property, { numRuns: 100 });
+});
