@@ -56,7 +56,7 @@ type Work = Change & {
   readonly checkpoints: Checkpoints;
 };
 
-/** A thousandth more requests, and some seconds of work that may have to be done again. */
+/** Two requests more for a thousand, and some seconds of work that may have to be done again. */
 const CHECKPOINT = 1_000;
 
 /** It failed; the message says how far it came. */
