@@ -14,6 +14,7 @@ import { type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
 import { MANIFEST, writeManifest } from "./manifest.ts";
 import type { Plan, PlannedFile } from "./plan.ts";
 import { sideBySide } from "./side-by-side.ts";
+import { putNote } from "./store/note.ts";
 import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store/store.ts";
 import type { StoreContents, Wanted } from "./store-contents.ts";
 import { byFolder, isStatePath, ownerOf } from "./tree-file.ts";
@@ -91,7 +92,7 @@ export async function changeStore(store: Store, change: Change, options: ChangeO
       `All ${writes} files were uploaded; ${done.deleted} of ${removes} were deleted. ${again}: it deletes the rest.`,
     async () => {
       await removeOld(work);
-      if (change.purging && removes > 0) await writeOwed(store, work, unpurgedIn(journalOf(work)), options.permit);
+      if (change.purging && removes > 0) await writeOwed(store, change, unpurgedIn(journalOf(change)), options.permit);
     },
   );
   return checkpoints.standing().notes;
@@ -117,8 +118,7 @@ export async function endJournal(store: Store, change: Change, checkpoints: numb
 /** All is there and gone as it should be: a deploy that makes up for the purges has nothing to delete again. */
 async function writeOwed(store: Store, change: Change, purges: readonly string[], permit: () => void): Promise<void> {
   const text = writeJournal({ ...journalOf(change), writes: [], removes: [], uploaded: new Map(), purges });
-  const bytes = new TextEncoder().encode(text);
-  await store.put(JOURNAL, bytes, { headers: PRIVATE_HEADERS, sha256: markOf(bytes).sha256, permit });
+  await putNote(store, JOURNAL, text, { permit });
 }
 
 export async function inStage<T>(standing: string | (() => string), run: () => Promise<T>): Promise<T> {
@@ -194,16 +194,13 @@ async function replaceManifest(work: Work): Promise<void> {
 async function replaceNote(work: Work, key: string, text: string, etag: string | null): Promise<void> {
   const { store, options } = work;
   const condition = etag === null ? ({ kind: "absent" } as const) : ({ kind: "etag", etag } as const);
-  const bytes = new TextEncoder().encode(text);
-  const { kind } = await store.put(key, bytes, {
-    headers: PRIVATE_HEADERS,
-    sha256: markOf(bytes).sha256,
+  const { kind } = await putNote(store, key, text, {
     condition: options.conditional ? condition : undefined,
-    permit: work.options.permit,
+    permit: options.permit,
   });
   if (kind === "put") return;
   // The answer to a try that went well may have been lost.
-  if ((await store.get(key))?.bytes.equals(bytes)) return;
+  if ((await store.get(key))?.bytes.equals(Buffer.from(text))) return;
   throw new Error(`Another deploy has replaced ${key} in ${store.name} meanwhile.`);
 }
 

@@ -2,9 +2,10 @@
  * What a deploy has uploaded so far: `.precast/checkpoints/0.json` and on, written on its way and removed at its end. The
  * next deploy need not upload it again.
  */
-import { type FileMark, markOf } from "../build/file-mark.ts";
+import type { FileMark } from "../build/file-mark.ts";
 import { listMarks, type MarkList, readMarks } from "./mark-list.ts";
-import { PRIVATE_HEADERS, STORE_FOLDER, type Store } from "./store/store.ts";
+import { putNote } from "./store/note.ts";
+import { STORE_FOLDER, type Store } from "./store/store.ts";
 
 export type Checkpoints = {
   /** Resolves when nothing is left to be noted for now. Throws what the store does. */
@@ -36,8 +37,7 @@ export function openCheckpoints(store: Store, { deploy, every, permit }: Checkpo
 
   async function write(marks: ReadonlyMap<string, FileMark>): Promise<void> {
     const note: Note = { deploy, files: listMarks(marks) };
-    const bytes = new TextEncoder().encode(`${JSON.stringify(note)}\n`);
-    await store.put(keyOf(notes), bytes, { headers: PRIVATE_HEADERS, sha256: markOf(bytes).sha256, permit });
+    await putNote(store, keyOf(notes), `${JSON.stringify(note)}\n`, { permit });
     notes += 1;
     files += marks.size;
   }

@@ -1,6 +1,7 @@
 /**
  * Brings a store to what the tree is, while nobody else does: what is there is read, the difference is planned, refused or
- * carried out (change.ts), and a CDN is told. Interrupted anywhere, the next deploy knows from the journal what to look at again, and from checkpoints what it need not.
+ * carried out (change.ts), and a CDN is told. Interrupted anywhere, the next deploy knows from the journal what to look at
+ * again, and from checkpoints what it need not.
  */
 import { randomUUID } from "node:crypto";
 import { type Change, type ChangeOptions, changeStore, endJournal, inStage } from "./change.ts";

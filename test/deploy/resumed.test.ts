@@ -3,9 +3,9 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Deployed, deployTree } from "../../cli/deploy/deploy.ts";
+import type { Deployed } from "../../cli/deploy/deploy.ts";
 import { openPlace, type Place, smallApp } from "../support/cli.ts";
-import { differencesOf, filesOf, notesOf, targetIn } from "../support/deployed.ts";
+import { deployHere, differencesOf, filesOf, notesOf } from "../support/deployed.ts";
 import { type S3, type S3Request, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 
@@ -60,10 +60,7 @@ async function attempt(tree: string, headers: Headers, { trouble, ...how }: How 
   s3.objects.delete("api/.precast/deploy.lock");
   s3.requests.length = 0;
   s3.trouble = trouble ?? (() => undefined);
-  const patience = { timeout: 30, retries: 0, now: () => new Date() };
-  const usual = { dryRun: false, force: false, maxDelete: 256, concurrency: 4, permit: () => {} };
-  const options = { ...usual, out: out(tree), ...headers, ...how };
-  return deployTree(targetIn(s3, out(tree), patience), options).finally(() => {
+  return deployHere(s3, out(tree), { ...headers, ...how }, undefined, 0).finally(() => {
     s3.trouble = () => undefined;
   });
 }
@@ -78,7 +75,9 @@ function expectExact(tree: string, { cacheControl }: Headers): void {
 }
 
 const isUpload = ({ method, key }: S3Request) => method === "PUT" && !key.includes("/.precast/");
-const isManifest = ({ method, key }: S3Request) => method === "PUT" && key.endsWith("/manifest.json");
+/** Lets everything be done but the last. */
+const refusesManifest: S3["trouble"] = ({ method, key }) =>
+  method === "PUT" && key.endsWith("/manifest.json") ? { status: 403 } : undefined;
 
 test("of more than 1,000 files those that were noted are not uploaded again, and the notes are gone at the end", async () => {
   let seen = 0;
@@ -97,9 +96,8 @@ test("of more than 1,000 files those that were noted are not uploaded again, and
 
 describe("one that had uploaded all of it", () => {
   const [usual, other] = HEADERS as [Headers, Headers];
-  const trouble: S3["trouble"] = (request) => (isManifest(request) ? { status: 403 } : undefined);
   beforeEach(async () => {
-    await expect(attempt("a", usual, { checkpoint: 1, trouble })).rejects.toThrow(
+    await expect(attempt("a", usual, { checkpoint: 1, trouble: refusesManifest })).rejects.toThrow(
       /All (\d+) files were uploaded; the manifest was not replaced.* \1 of them it need not upload again\./,
     );
   });
@@ -129,9 +127,8 @@ describe("one that had uploaded all of it", () => {
 test("after two that did not end, what the first had uploaded is known", async () => {
   const usual = HEADERS[0] as Headers;
   await attempt("a", usual);
-  const trouble: S3["trouble"] = (request) => (isManifest(request) ? { status: 403 } : undefined);
   for (const _ of [1, 2])
-    await expect(attempt("b", usual, { checkpoint: 1, trouble })).rejects.toThrow("Run the deploy");
+    await expect(attempt("b", usual, { checkpoint: 1, trouble: refusesManifest })).rejects.toThrow("Run the deploy");
   const { written, unchanged } = await attempt("b", usual, { dryRun: true });
   expect([written, unchanged > 0]).toEqual([0, true]);
   await attempt("a", usual);

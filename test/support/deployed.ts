@@ -48,8 +48,9 @@ export function deployHere(
   out: string,
   options: Partial<DeployOptions> = {},
   now: () => Date = () => new Date(),
+  retries = 2,
 ): Promise<Deployed> {
-  return deployTree(targetIn(s3, out, { timeout: 30, retries: 2, now }), {
+  return deployTree(targetIn(s3, out, { timeout: 30, retries, now }), {
     ...{ out, dryRun: false, force: false, maxDelete: 256, concurrency: 4, permit: () => {} },
     ...{ cacheControl: "max-age=60", cdnCacheControl: "max-age=3600" },
     ...options,

@@ -6,7 +6,8 @@ import { hash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { isAlive, machineId } from "../../../shared/machine.ts";
 import { DeployLockedError, type Hold } from "./hold.ts";
-import { type Condition, PRIVATE_HEADERS, type PutOutcome, STORE_FOLDER, type Store, type Stored } from "./store.ts";
+import { putNote } from "./note.ts";
+import { type Condition, type PutOutcome, STORE_FOLDER, type Store, type Stored } from "./store.ts";
 
 export const LEASE = `${STORE_FOLDER}/deploy.lock`;
 
@@ -107,8 +108,7 @@ function writeOwner(
   condition: Condition | undefined,
   signal?: AbortSignal,
 ): Promise<PutOutcome> {
-  const bytes = new TextEncoder().encode(`${JSON.stringify(owner)}\n`);
-  return store.put(LEASE, bytes, { headers: PRIVATE_HEADERS, sha256: hash("sha256", bytes, "hex"), condition, signal });
+  return putNote(store, LEASE, `${JSON.stringify(owner)}\n`, { condition, signal });
 }
 
 function readOwner({ bytes }: Stored): Owner | null {

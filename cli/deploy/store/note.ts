@@ -1,0 +1,13 @@
+/** Writes what Precast keeps in a store for itself. */
+import { markOf } from "../../build/file-mark.ts";
+import { PRIVATE_HEADERS, type PutOptions, type PutOutcome, type Store } from "./store.ts";
+
+export function putNote(
+  store: Store,
+  key: string,
+  text: string,
+  options: Omit<PutOptions, "headers" | "sha256">,
+): Promise<PutOutcome> {
+  const bytes = new TextEncoder().encode(text);
+  return store.put(key, bytes, { headers: PRIVATE_HEADERS, sha256: markOf(bytes).sha256, ...options });
+}
