@@ -5,7 +5,7 @@
 import fc from "fast-check";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sql } from "../../shared/database/database.ts";
+import { type Session, sql } from "../../shared/database/database.ts";
 import { buildSite, ENGINES, openStore, type Store } from "../support/site.ts";
 
 const COUNTED =
@@ -93,6 +93,16 @@ const TYPES = `INSERT INTO precast.content_types (app_id, slug, filterable_field
     ('open', 'boolean', 2), ('size', 'number', 3), ('name', 'text', 4), ('tags', 'select', 5)) AS field(name, type, position)
   ON CONFLICT DO NOTHING`;
 
+/** What a connection has read, with some of what its transactions read before: PostgreSQL takes those over once a second. */
+async function countsRead(query: Session["query"]): Promise<number> {
+  const [[read] = []] = await query(
+    sql(
+      `SELECT (seq_tup_read + idx_tup_fetch)::text FROM pg_stat_xact_user_tables WHERE relid = 'precast.value_counts'::regclass`,
+    ),
+  );
+  return Number(read);
+}
+
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
 
@@ -154,7 +164,8 @@ describe.each(ENGINES)("on %s", (engine) => {
       await store.database.execute("UPDATE precast.content_types SET filterable_fields = '{kind,open}'");
       if (belief !== "")
         await store.database.execute(`UPDATE pg_class SET ${belief} WHERE oid = 'precast.value_counts'::regclass`);
-      const [read = "", ...kept] = await store.database.transaction("write", async ({ execute, query }) => {
+      const { read, kept } = await store.database.transaction("write", async ({ execute, query }) => {
+        const before = await countsRead(query);
         await execute(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
         SELECT ${typeOf("one")}, gen_random_uuid(), 'published', now(), jsonb_build_object('kind', 'k' || n)
         FROM generate_series(1, ${many}) AS n`);
@@ -162,18 +173,14 @@ describe.each(ENGINES)("on %s", (engine) => {
           const data = `jsonb_build_object('kind', 'new ${turn}')`;
           await execute(`UPDATE precast.entries SET data = ${data} WHERE data ->> 'kind' = 'k${turn}'`);
         }
-        const [row = []] = await query(
-          sql(
-            `SELECT (seq_tup_read + idx_tup_fetch)::text FROM pg_stat_xact_user_tables WHERE relid = 'precast.value_counts'::regclass`,
-          ),
-        );
+        const read = (await countsRead(query)) - before;
         const held = await query(
           sql("SELECT count(*)::text, sum(change)::text FROM precast.value_counts WHERE value IS NOT NULL"),
         );
-        return [row[0], ...(held[0] ?? [])];
+        return { read, kept: held[0] ?? [] };
       });
       // What is new is added up every hundred edits or so, and what was there is left alone.
-      expect(Number(read)).toBeLessThan(5 * many);
+      expect(read).toBeLessThan(5 * many);
       expect(Number(kept[0])).toBeLessThan(many + 250);
       expect(kept[1]).toBe(String(many));
       await agree();
