@@ -15,6 +15,12 @@ const folder = workerData as string;
 /** Names the folder in which a database is being made, until it has been opened once. */
 const begun = `${folder}.begun`;
 
+/**
+ * All of the buffers is written to when the database opens, for a command that needs none of it as well: 128 MB of memory, and a
+ * quarter of the time it takes. The system keeps the files in its own memory anyway.
+ */
+const START = [...PGlite.defaultStartParams, "-c", "shared_buffers=32MB"];
+
 type Opened = { readonly database: PGlite; readonly connection: Connection };
 
 const opening = open();
@@ -35,7 +41,7 @@ async function open(): Promise<Opened> {
   if (identityOf(folder) === textOf(begun)) rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   if (readdirSync(folder).length === 0) writeFileSync(begun, identityOf(folder) ?? "");
-  const database = await PGlite.create(folder, { extensions: { pg_trgm } });
+  const database = await PGlite.create(folder, { extensions: { pg_trgm }, startParams: START });
   rmSync(begun, { force: true });
   return { database, connection: await openConnection(database) };
 }
