@@ -1,4 +1,4 @@
-/** What a command is to do: for which apps, which days, how much of it. */
+/** Settings that choose what a command does: for which apps and days, and how much. */
 import { appKey, appKeys, day, flag, orNull, setting, whole } from "./setting.ts";
 
 export const CHOOSING = {

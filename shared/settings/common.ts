@@ -1,4 +1,4 @@
-/** What every command is told: where content, tree and media are, and how to print. */
+/** Settings of every command: where content, tree and media are, and how to print. */
 import { flag, folder, mediaAddress, orElse, orNull, postgresUrl, setting } from "./setting.ts";
 
 export const COMMON = {

@@ -1,4 +1,4 @@
-/** What a deploy is told: the store, its limits, who asks, and which CDN is to forget. */
+/** Settings of a deploy: the store, limits, credentials, and the CDN to purge. */
 import * as v from "valibot";
 import {
   flag,

@@ -1,9 +1,9 @@
-/** What the configuration of an edge is made of. */
+/** Settings of `precast edge`: the addresses in the configuration, and where to write it. */
 import * as v from "valibot";
 import { matching, optionalText, orNull, setting } from "./setting.ts";
 
 const NO_ORIGIN = "must be an address without a path, such as https://api.example.com";
-/** Requests go there with the path that they came with, so it has none of its own. */
+/** Must have no path of its own: requests are forwarded to the origin with theirs. */
 const originAddress = v.pipe(matching(/^https?:\/\/[a-zA-Z0-9.[\]:-]+\/?$/, NO_ORIGIN), v.url(NO_ORIGIN));
 
 const NO_TREE = "must be an address such as https://tree.example.com";

@@ -1,9 +1,9 @@
-/** What a server is told: where it listens, what it may use, what it says of caching. */
+/** Settings of a server: where it listens, what resources it may use, and how its answers may be cached. */
 import * as v from "valibot";
 import { DEFAULT_CACHE_POLICY } from "../answer.ts";
 import { flag, header, host, orElse, orNull, postgresUrl, setting, several, whole } from "./setting.ts";
 
-/** A password may hold a comma, and no blank. */
+/** Separated by blanks, not commas: a password in a URL may contain a comma, but no blank. */
 const postgresUrls = v.pipe(
   v.optional(several(/\s+/, postgresUrl)),
   v.transform((urls) => urls ?? []),

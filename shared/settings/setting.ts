@@ -1,13 +1,13 @@
-/** What a setting is, and how the values of settings are read: text in, a typed value or what would be right out. */
+/** Defines what a setting is, and the schemas that turn its text into a typed value or say which values are valid. */
 import * as v from "valibot";
 import { APP_KEY } from "../catalog.ts";
 import { isDate } from "../value.ts";
 
 export type Setting<T> = {
-  /** As commander spells flags: `--out <dir>`. Null for a secret: others of the machine can read a command line. */
+  /** In commander's syntax: `--out <dir>`. Null for a secret: other users of the machine can read command lines. */
   readonly flags: string | null;
   readonly env: string;
-  /** A second variable, for where the first is not set. */
+  /** A second variable, which is read when the first is not set. */
   readonly envToo?: string;
   readonly describes: string;
   readonly schema: v.GenericSchema<unknown, T>;
@@ -19,7 +19,7 @@ export const orNull = <T>(schema: v.GenericSchema<unknown, T>): v.GenericSchema<
     v.transform((value) => value ?? null),
   );
 
-/** The default is text, as it would be given. */
+/** `given` is the default, as the text that a user would give. */
 export const orElse = <T>(schema: v.GenericSchema<unknown, T>, given: string): v.GenericSchema<unknown, T> =>
   v.optional(schema, given);
 
@@ -32,12 +32,13 @@ export const setting = <T>(
   schema: v.GenericSchema<unknown, T>,
 ): Setting<T> => ({ flags, env, describes, schema });
 
-/** What proves who somebody is: in the environment alone, and never printed. */
+/** A credential: read from the environment only, and never printed. */
 export const secret = (env: string, describes: string): Setting<string | null> => ({
   flags: null,
   env,
   describes,
-  // A file that it comes from ends its line. What is no value of a header would be printed by what refuses it.
+  // Trimmed, because a secret that was read from a file often ends with a line break. Checked here, because the HTTP
+  // client's error for an invalid header value would contain the secret.
   schema: orNull(v.pipe(v.string(), v.trim(), v.regex(/^[\x20-\x7e]+$/, "must be one line of printable ASCII"))),
 });
 
@@ -46,7 +47,7 @@ export const flag = v.pipe(
   v.transform((value) => value === true || value === "true" || value === "1"),
 );
 
-/** `error` says what would be right: "must be …". */
+/** `error` says which values are valid: "must be …". */
 export const matching = (pattern: RegExp, error: string) => v.pipe(v.string(), v.regex(pattern, error));
 
 export const folder = matching(/./s, "must be the name of a folder");
@@ -56,7 +57,7 @@ export function whole(least: number, most: number) {
   return v.pipe(matching(/^\d+$/, error), v.transform(Number), v.minValue(least, error), v.maxValue(most, error));
 }
 
-/** Several by repeating the flag, or in one text with something between them. */
+/** Several values: from a repeated flag, or in one text, separated by what `between` matches. */
 export const several = (between: RegExp, one: v.GenericSchema<string, string>) =>
   v.pipe(
     v.union([
@@ -77,33 +78,33 @@ export const webAddress = v.pipe(
   v.string(),
   v.check(isAskable, "must be an address such as https://media.example.com:8443, without a name or password in it"),
 );
-/** Messages name it, and no name or password in it would be sent. `{…}` stands for what is asked. */
+/** Refuses a user name or password: messages print the address, and neither would be sent. `{…}` is a placeholder. */
 function isAskable(address: string): boolean {
   const filled = address.replaceAll("{path}", "/").replace(/\{\w+\}/g, "x");
   if (!/^https?:\/\/[^/\s]+\S*$/.test(filled) || !URL.canParse(filled)) return false;
   const { username, password } = new URL(filled);
   return username === "" && password === "";
 }
-/** The names of files are put behind it. */
+/** No `?` or `#`: file names are appended to it. */
 export const mediaAddress = matching(
   /^https?:\/\/[^/\s?#][^\s?#]*$/,
   "must be an address such as https://media.example.com, without ? and #",
 );
 export const optionalAddress = orNull(webAddress);
-/** Paths are put behind it. */
+/** Without trailing slashes: paths are appended to it. */
 export const optionalBase = orNull(
   v.pipe(
     webAddress,
     v.transform((address) => address.replace(/\/+$/, "")),
   ),
 );
-/** A name that somebody else has given, which stands in addresses. */
+/** A name or id that an outside service has given and that becomes part of URLs. */
 export const optionalName = (example: string) =>
   orNull(matching(/^[\w-]+$/, `must be a name such as ${example}, of letters, digits, '_' and '-'`));
 export const method = matching(/^[A-Z]+$/, "must be a method such as POST");
 export const header = matching(/^[\x20-\x7e]+$/, "must be the value of a header");
 
-/** Without a name of a host, after `@` as well, the address is that of a socket. */
+/** An address without a host, as in `user@/name`, means a Unix socket; URL.canParse would refuse it. */
 export const postgresUrl = v.pipe(
   matching(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://"),
   v.check(
