@@ -1,4 +1,4 @@
-/** Where in the tree the answer to a free request lies. Source: contract.md section 8. */
+/** Maps a free request to the file of the tree that holds its answer, and back. Source: contract.md section 8. */
 import { hash } from "node:crypto";
 import { type ContentType, findColumn } from "./catalog.ts";
 import type { FreeShape } from "./metering.ts";
@@ -15,8 +15,8 @@ export type Address =
   | { readonly kind: "entry"; readonly slug: string; readonly id: string };
 
 /**
- * The address of a free request that planning has accepted. Null when no file can hold the answer: an id that is no
- * UUID, or a value that nothing equals.
+ * The address of a free request that planning has accepted. Null when no file can hold the answer: the type is unknown,
+ * the id is not a UUID, or the filter's value equals nothing.
  */
 export function addressOf(request: ApiRequest, shape: FreeShape, type: ContentType | undefined): Address | null {
   const { route, asked } = request;
@@ -54,7 +54,7 @@ export function folderOf(appKey: string): string {
   return `${segment(appKey)}/v1`;
 }
 
-/** The file of an address, relative to the folder of its app. */
+/** The path of an address's file, relative to the folder of its app. */
 export function fileOf(address: Address): string {
   switch (address.kind) {
     case "catalog":
@@ -73,8 +73,9 @@ export function fileOf(address: Address): string {
 }
 
 /**
- * The address of a file of the tree. Null for any other file, and for a value that its name does not tell (`h-`). No request asks
- * for what has no text: an empty parameter counts as not sent.
+ * The address of a file, given by its path relative to the folder of its app. Null when no answer has that path, and
+ * for a hashed filter value (`h-`), which the name does not reveal. An empty value has no address: no request can ask
+ * for it, because an empty parameter counts as not sent.
  */
 export function addressOfFile(file: string): Address | null {
   if (file === "_schemas.json") return { kind: "catalog" };
@@ -99,7 +100,7 @@ function listAddress(slug: string, kind: string, name: string, value: string): A
     case "sort":
       return { kind, slug, sort: name };
     case "entry":
-      // `search` in this place of a path is another endpoint.
+      // Only a UUID: `/<type>/search` is another endpoint.
       return readUuid(name) === null ? null : { kind, slug, id: name };
     case "filter": {
       const text = unsegment(value);
@@ -110,7 +111,7 @@ function listAddress(slug: string, kind: string, name: string, value: string): A
   }
 }
 
-/** The request of an address, as path and query. */
+/** The request that the file of an address answers, as path and query. */
 export function requestOf(address: Address): string {
   switch (address.kind) {
     case "catalog":
@@ -128,14 +129,14 @@ export function requestOf(address: Address): string {
   }
 }
 
-/** Names a file by any string, so that no two strings share a name on any file system, folded or not. */
+/** Encodes any string as a file name. No two strings share one, even where file systems fold case or normalise. */
 export function segment(text: string): string {
   const bytes = Buffer.from(text, "utf8");
   if (bytes.length > 64) return `h-${hash("sha256", bytes, "hex")}`;
   return /^[a-z0-9_-]*$/.test(text) ? `s-${text}` : `x-${bytes.toString("hex")}`;
 }
 
-/** The text that a segment names; null for a hash. */
+/** Decodes a name that `segment` made; null for a hash. */
 export function textOf(name: string): string | null {
   return name.startsWith("h-") ? null : unsegment(name);
 }

@@ -1,4 +1,4 @@
-/** Makes answers: status, headers and body, and nothing else in Precast does. Source: contract.md sections 6 and 7. */
+/** Builds the status, headers and body of every answer; no other file does. Source: contract.md sections 6 and 7. */
 import { hash } from "node:crypto";
 import { errorBody } from "./body.ts";
 import { isCountedShape, type Metering } from "./metering.ts";
@@ -12,24 +12,23 @@ export type Answer = {
   readonly body: string | Buffer | null;
 };
 
-/** The content codings that the server makes (RFC 9110 section 8.4.1). */
+/** Content codings in which the server sends bodies (RFC 9110 section 8.4.1). */
 export type Coding = "br" | "gzip";
 
-/** A body and the validator of its bytes. */
+/** A body and the ETag of its bytes. Without `coding` the bytes are not compressed. */
 export type Body = { readonly bytes: string | Buffer; readonly etag: string; readonly coding?: Coding };
 
-/** The body of a text. */
 export function bodyOf(text: string): Body & { readonly bytes: Buffer } {
   const bytes = Buffer.from(text);
   return { bytes, etag: etagOf(bytes) };
 }
 
-/** What caches are told of free answers. */
+/** How caches may store free answers. */
 export type CachePolicy = {
-  /** How long they may be kept: the values of Cache-Control and of CDN-Cache-Control (RFC 9213). */
+  /** Values of the headers Cache-Control (`browsers`) and CDN-Cache-Control (`cdns`, RFC 9213). */
   readonly browsers: string;
   readonly cdns: string;
-  /** Whether they have the tags by which a CDN forgets them. */
+  /** Whether answers carry the header Cache-Tag, by which a CDN purges them. */
   readonly tagged: boolean;
 };
 
@@ -39,13 +38,13 @@ export const DEFAULT_CACHE_POLICY: CachePolicy = {
   tagged: false,
 };
 
-/** What is known of a request, once its app is. */
+/** What is known about a request once its app is known. */
 export type Circumstances = {
   readonly appKey: string;
-  /** The content type that was asked for, whether there is one or not; null for the catalog. */
+  /** Slug of the requested content type, whether or not that type exists; null for the catalog. */
   readonly type: string | null;
   readonly metering: Metering;
-  /** How a counted request could have been free. */
+  /** How this counted request could have been free; null when it could not, or is free. */
   readonly saving: Saving | null;
   readonly fromTree: boolean;
   readonly likes: readonly string[];
@@ -56,18 +55,18 @@ const CORS = {
   "Access-Control-Expose-Headers": "ETag, X-Request-Counted, X-Request-Warning, Cache-Status, Retry-After",
 };
 const COMMON = { Vary: "X-App-Key", ...CORS };
-/** Bodies come in several codings, all others of our answers in one. */
+/** Only the bodies of successful answers are compressed; all other answers have one coding. */
 const NEGOTIATED = { Vary: "X-App-Key, Accept-Encoding" };
 const JSON_TYPE = { "Content-Type": "application/json; charset=utf-8" };
 const MAX_WARNINGS = 10;
 const MAX_NAME = 63;
 
-/** A strong validator of a body's bytes (RFC 9110 section 8.8.3). */
+/** The strong ETag of a body's bytes (RFC 9110 section 8.8.3). */
 export function etagOf(bytes: string | Buffer): string {
   return `"${hash("sha256", bytes, "base64url").slice(0, 27)}"`;
 }
 
-/** The validator of the same body in a coding, which has other bytes (RFC 9110 section 8.8.3.3). */
+/** The ETag of the same body when compressed: other bytes need another ETag (RFC 9110 section 8.8.3.3). */
 export function codedEtag(etag: string, coding: Coding): string {
   return `${etag.slice(0, -1)}-${coding}"`;
 }
@@ -83,7 +82,7 @@ export function preflightAnswer(): Answer {
   return { status: 204, headers, body: null };
 }
 
-/** 200 with the body, or 304 when `ifNoneMatch` names it. */
+/** 200 with the body, or 304 when `ifNoneMatch` matches its ETag. */
 export function bodyAnswer(
   { bytes, etag, coding }: Body,
   circumstances: Circumstances,
@@ -102,7 +101,7 @@ export function bodyAnswer(
   return { status: 200, headers: { ...headers, ...JSON_TYPE, ...coded }, body: bytes };
 }
 
-/** `circumstances` is null where the app is not known. What may be kept is tagged as CachePolicy says. */
+/** `circumstances` is null when the app is unknown. `tagged` is as in CachePolicy: only cacheable refusals get tags. */
 export function refusalAnswer(refusal: Refusal, circumstances: Circumstances | null, tagged = false): Answer {
   const status = statusOf(refusal);
   const seconds = retryAfter(refusal);
@@ -127,7 +126,7 @@ function circumstanceHeaders({ metering, fromTree, likes }: Circumstances): Reco
   };
 }
 
-/** RFC 9211. */
+/** Value of the header Cache-Status (RFC 9211). */
 function cacheStatus({ shape }: Metering, fromTree: boolean): string {
   if (isCountedShape(shape)) return "precast; fwd=bypass";
   return fromTree ? "precast; hit" : "precast; fwd=miss";
@@ -153,7 +152,7 @@ function warning(likes: readonly string[]): string {
     .join("; ");
 }
 
-/** A field comes from the URL: what a header may not hold is encoded, and what is longer than any field's name is cut. */
+/** Makes a field from the URL safe for a header: encodes it, and cuts it to the longest length of a field name. */
 function headerSafe(field: string): string {
   const encoded = encodeURIComponent(field);
   return encoded.length <= MAX_NAME ? encoded : `${encoded.slice(0, MAX_NAME).replace(/%.?$/, "")}...`;

@@ -1,10 +1,11 @@
-/** Reads apps out of the database: each with its published content types in catalog order. */
+/** Reads apps from the database, each with its published content types in catalog order. */
 import { type App, type ContentType, compareTypes, type Field } from "./catalog.ts";
 import { type Session, sql } from "./database/database.ts";
 
-/** The media address of apps that set none. */
+/** Base URL of media for apps that set none. */
 export type AppDefaults = { readonly mediaBaseUrl: string };
 
+/** Null when no app has this key. */
 export async function readApp(
   session: Pick<Session, "query">,
   key: string,
@@ -13,7 +14,7 @@ export async function readApp(
   return (await selectApps(session, "WHERE app.key = $1", [key], defaults))[0] ?? null;
 }
 
-/** All apps, by key in byte order. */
+/** All apps, sorted by key in byte order. */
 export function readApps(session: Session, defaults: AppDefaults): Promise<App[]> {
   return selectApps(session, "", [], defaults);
 }
@@ -44,7 +45,7 @@ function appOf({ key, name, media_base_url, types }: StoredApp, { mediaBaseUrl }
   return { key, name, media_base_url: media_base_url ?? mediaBaseUrl, types: types.map(typeOf).sort(compareTypes) };
 }
 
-/** Leaves the numbers of rows behind: a tree and a database that was restored must speak of the same things. */
+/** Drops row ids: they may differ in a restored database, and a tree must describe its app independently of them. */
 function typeOf(stored: ContentType): ContentType {
   const { slug, name, description, icon, position, default_sort, per_page } = stored;
   const { summary_fields, filterable_fields, sortable_fields, fields } = stored;

@@ -2,10 +2,10 @@
 import { type App, type ContentType, searchableFields } from "./catalog.ts";
 import type { Refusal } from "./refusal.ts";
 
-/** How a page stands in its list. `page` is any whole number, `total` counts entries. */
+/** Position of a page in its list. `page` is any whole number from 1; `total` is the list's number of entries. */
 export type PageMeta = { readonly page: bigint; readonly perPage: number; readonly total: number };
 
-/** `entryCounts` by slug; a type that is not in it has none. */
+/** `entryCounts` holds the number of published entries by type slug; a type that is absent has 0. */
 export function catalogBody(app: App, entryCounts: ReadonlyMap<string, number>): string {
   const items = app.types.map((type) => ({
     ...head(type),
@@ -39,7 +39,7 @@ function lists(type: ContentType) {
   };
 }
 
-/** `items` are JSON texts. `query` is the search term of a search, echoed. */
+/** `items` are JSON texts. `query` is the search term, which `meta` echoes; undefined when it is not a search. */
 export function listBody(items: readonly string[], meta: PageMeta, query?: string): string {
   return `{"data":[${items.join(",")}],"meta":${metaText(meta, query)}}`;
 }
@@ -63,7 +63,7 @@ export function errorBody({ code, message, parameter }: Refusal): string {
 
 const [OPENING, CLOSING] = Buffer.from("{}");
 
-/** Whether a body begins and ends as every body does: a power failure leaves files that are empty, cut or full of zeros. */
+/** Whether a body begins and ends like every body: a power failure can leave files empty, cut or full of zeros. */
 export function isWholeBody(bytes: Buffer): boolean {
   return bytes.at(0) === OPENING && bytes.at(-1) === CLOSING;
 }

@@ -1,5 +1,5 @@
 /**
- * The words of the product: apps, content types and fields, and the questions that every other file asks about them.
+ * Defines apps, content types and fields, their limits, and the questions that other files ask about them.
  * Source: contract.md section 2.
  */
 
@@ -20,7 +20,7 @@ export type FieldType = (typeof FIELD_TYPES)[number];
 export const TIMESTAMPS = ["published_at", "created_at", "updated_at"] as const;
 export type Timestamp = (typeof TIMESTAMPS)[number];
 
-/** A declared field of a content type. `target` is the slug of the related content type, for `relation` alone. */
+/** A declared field of a content type. `target` is the slug of the related type, for `relation` only, else null. */
 export type Field = {
   readonly name: string;
   readonly type: FieldType;
@@ -36,17 +36,20 @@ export type ContentType = {
   readonly name: string;
   readonly description: string;
   readonly icon: string;
+  /** Null places the type behind all types that have a position. */
   readonly position: number | null;
-  /** As `sort` spells it, with or without the `-`. */
+  /** In the syntax of the parameter `sort`, with or without `-`. Null means newest first. */
   readonly default_sort: string | null;
+  /** Null means DEFAULT_PER_PAGE. */
   readonly per_page: number | null;
+  /** Names of the fields that search items show. Null means the default of contract.md section 2. */
   readonly summary_fields: readonly string[] | null;
   readonly filterable_fields: readonly string[];
   readonly sortable_fields: readonly string[];
   readonly fields: readonly Field[];
 };
 
-/** An app as consumers see it: its published content types in catalog order, nothing of what is unpublished. */
+/** An app as clients see it: with its published content types only, in catalog order. */
 export type App = {
   readonly key: string;
   readonly name: string;
@@ -111,7 +114,7 @@ export function searchableFields(type: ContentType): readonly Field[] {
   return type.fields.filter((field) => field.searchable);
 }
 
-/** What search items show between `id` and `published_at`, in the type's order (section 2). */
+/** The fields that search items show between `id` and `published_at`, in the type's order (contract.md section 2). */
 export function summaryFields(type: ContentType): readonly Field[] {
   const names = type.summary_fields ?? usualSummary(type);
   return type.fields.filter((field) => names.includes(field.name));

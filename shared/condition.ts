@@ -1,6 +1,6 @@
 /**
- * Plans filters: what an entry must meet, with the values in canonical spelling, or why the filters are refused. Source:
- * contract.md sections 3 and 4.
+ * Plans filters: turns them into conditions that entries must meet, or says why they are refused. Source: contract.md
+ * sections 3 and 4.
  */
 import { type Column, type ContentType, findColumn, isFilterable } from "./catalog.ts";
 import { equalOperand, expectedOperand, orderOperand } from "./operand.ts";
@@ -12,7 +12,7 @@ const MATCHES = ["contains", "starts_with"] as const;
 export const OPERATORS = ["eq", "neq", ...ORDERS, ...MATCHES, "in", "nin"] as const;
 type Operator = (typeof OPERATORS)[number];
 
-/** What an entry must meet, with values in canonical spelling. */
+/** A condition that entries must meet. Values of `equals` and `order` are in canonical spelling. */
 export type Condition =
   | { readonly kind: "equals"; readonly column: Column; readonly values: readonly string[]; readonly negated: boolean }
   | {
@@ -28,7 +28,7 @@ export type Condition =
       readonly text: string;
     };
 
-/** Of several faults, the kind that comes first in the contract is told, and of that kind the first in the URL. */
+/** Of several faults, reports the kind that the contract lists first, and within it the first fault in the URL. */
 export function planConditions(type: ContentType, filters: readonly Filter[]): readonly Condition[] | Refusal {
   const fields = new Set(filters.map((filter) => filter.field ?? filter.parameter));
   if (fields.size > MAX_FILTERS) return tooManyFilters(fields.size);

@@ -1,6 +1,6 @@
 /**
- * The settings of Precast: each is a flag and an environment variable, described once. Reading them gives typed values,
- * or all problems at once.
+ * Collects the settings of Precast, each with its flag and environment variable (secrets have no flag), and reads them
+ * into typed values, or reports all problems at once.
  */
 import * as v from "valibot";
 import { CHOOSING } from "./settings/choosing.ts";
@@ -31,8 +31,8 @@ export const COMMON = Object.keys(EVERYWHERE) as CommonName[];
 export type CommonName = keyof typeof EVERYWHERE;
 
 /**
- * `flags` by the attribute names that commander makes of the flags. A flag goes before its environment variable, an empty
- * variable counts as not set. Throws ConfigError with all problems.
+ * `flags` has the attribute names that commander derives from the flags. A flag takes precedence over its environment
+ * variable; an empty variable counts as not set. Throws ConfigError with all problems.
  */
 export function readSettings<N extends SettingName>(
   names: readonly N[],
@@ -56,7 +56,7 @@ export function readSettings<N extends SettingName>(
   return values as Settings<N>;
 }
 
-/** What is right in itself and does not go together. Values that are wrong are not there. */
+/** Problems of values that are valid but contradict each other. Invalid values are missing from the argument. */
 function conflictsOf({ databaseUrl, readDatabaseUrl }: Partial<Settings<SettingName>>): readonly string[] {
   if (databaseUrl !== null || !readDatabaseUrl?.length) return [];
   return [`${flagOf("readDatabaseUrl")} needs --database-url: the embedded database has no replicas`];
@@ -71,7 +71,7 @@ function flagOf(name: SettingName): string {
   return flags?.split(" ")[0] ?? env;
 }
 
-/** `--data-dir <dir>` is `dataDir`. */
+/** The attribute that commander derives from a flag: `dataDir` from `--data-dir <dir>`. */
 function attributeOf(name: SettingName): string {
   return flagOf(name)
     .slice(2)

@@ -1,21 +1,24 @@
-/** A row of the database that is an entry, and its values as answers show them: JSON texts. Source: contract.md section 2. */
+/** Reads an entry from a database row and renders its values as JSON texts. Source: contract.md section 2. */
 import type { Column, Field } from "./catalog.ts";
 import type { Row } from "./database/database.ts";
 import { byName, compact, elementsOf, pickMembers } from "./raw.ts";
 import { isDate } from "./value.ts";
 
-/** What sql/column.ts's entryColumns selects: values by field as text of jsonb objects, timestamps as answers spell them. */
+/**
+ * An entry as entryColumns (sql/column.ts) selects it. `data` and `rich` (rich text only) are texts of jsonb objects
+ * that hold values by field name. Timestamps are spelled as in answers.
+ */
 export type EntryRow = {
   readonly id: string;
   readonly data: string;
-  /** Null where the query left it out. */
+  /** Null when the query did not select it. */
   readonly rich: string | null;
   readonly published_at: string;
   readonly created_at: string;
   readonly updated_at: string;
 };
 
-/** Reads the columns of an entry that begin at `offset`; null where an outer join found none. */
+/** Reads an entry from the columns that begin at `offset`; null when an outer join found no entry. */
 export function readEntryRow(row: Row, offset: number): EntryRow | null {
   const [id, data, rich = null] = [row[offset], row[offset + 1], row[offset + 2]];
   const [published_at, created_at, updated_at] = [row[offset + 3], row[offset + 4], row[offset + 5]];
@@ -23,7 +26,7 @@ export function readEntryRow(row: Row, offset: number): EntryRow | null {
   return { id, data, rich, published_at, created_at, updated_at };
 }
 
-/** The values of columns as an answer shows them, as JSON texts in the order of the columns. */
+/** The values that an answer shows for `columns`, in their order, as JSON texts. */
 export function columnValues(columns: readonly Column[], row: EntryRow): string[] {
   const { data, rich } = layoutOf(columns);
   const values = columns.map((column) => (column.type === "timestamp" ? `"${row[column.name]}"` : "null"));
@@ -32,11 +35,11 @@ export function columnValues(columns: readonly Column[], row: EntryRow): string[
   return values;
 }
 
-/** The names of columns in the order in which an object has them as its members, and the places of the columns. */
+/** Names of columns in the order in which jsonb stores object members, and for each its index in `columns`. */
 type Placed = { readonly names: readonly string[]; readonly places: readonly number[] };
 type Layout = { readonly data: Placed; readonly rich: Placed };
 
-/** Most entries of a type are asked for the same columns, again and again. */
+/** Layouts by list of columns: most requests to a type show the same columns. */
 const layouts = new WeakMap<readonly Column[], Layout>();
 
 function layoutOf(columns: readonly Column[]): Layout {
@@ -63,21 +66,21 @@ function fill(values: string[], columns: readonly Column[], { names, places }: P
   }
 }
 
-/** A value as it is stored; null where it does not fit the field any more. */
+/** The stored value as JSON text; `null` when it no longer fits the field, whose type may have changed. */
 function renderValue(field: Field, raw: string): string {
   if (field.multiple) return renderValues(field, raw);
   if (field.type === "json") return compact(raw);
   return fits(field, raw) ? raw : "null";
 }
 
-/** Text, select, media and relation are what can be `multiple`: no element that fits has a blank between tokens. */
+/** Only text, select, media and relation can be `multiple`. Their elements are strings, so none has to be compacted. */
 function renderValues(field: Field, raw: string): string {
   if (!raw.startsWith("[")) return "null";
   const elements = elementsOf(raw.slice(1, -1), "jsonb");
   return elements.every((element) => fits(field, element)) ? `[${elements.join(",")}]` : "null";
 }
 
-/** As they are stored. */
+/** JSON texts of stored values: a UUID, and a datetime from its hour on. */
 const UUID = /^"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"$/;
 const TIME = /^([01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}\+00:00"$/;
 

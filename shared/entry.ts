@@ -1,16 +1,16 @@
-/** Renders an entry, a list item or a search item: JSON text. Source: contract.md section 2. */
+/** Renders an entry, a list item or a search item as JSON text. Source: contract.md section 2. */
 import type { App } from "./catalog.ts";
 import { columnValues, type EntryRow } from "./entry-row.ts";
 import type { Shown } from "./shown.ts";
 
-/** Values that stand in for a field's own, where it has one, by field name, as JSON text: related entries. */
+/** Related entries as JSON text, by the relation field whose value they replace. A null value stays null. */
 export type Populated = ReadonlyMap<string, string>;
 
 const NOTHING: Populated = new Map();
 
 /**
- * An entry as JSON text, with the keys of `shown` in the type's order. Joined and not added up: a build keeps many items,
- * and a text that was added up keeps its pieces.
+ * An entry as JSON text, with the keys of `shown` in the type's order. Uses `join` instead of `+`: a build keeps many
+ * items in memory, and a string made with `+` keeps its parts alive.
  */
 export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = NOTHING): string {
   const values = columnValues(shown.fields, row);
@@ -25,7 +25,7 @@ export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = N
   return parts.join("");
 }
 
-/** The address of a media value: `{media_base_url}/<APP_KEY>/cms/media/<file name>`. */
+/** URLs of a media value as JSON text: `{media_base_url}/<APP_KEY>/cms/media/<file name>`, an array or `null`. */
 function mediaUrl(app: App, value: string): string {
   const names = JSON.parse(value) as string | string[] | null;
   const base = `${app.media_base_url.replace(/\/+$/, "")}/${app.key}/cms/media/`;

@@ -1,10 +1,10 @@
 /**
- * The facets of an entry: the values by which filters find it, in canonical spelling. Read from the entry as an answer
- * shows it, so an entry of the database and one of the tree are read alike. Source: contract.md section 8.
+ * Determines the facets of an entry: the values by which equality filters find it, in canonical spelling. They are read
+ * from the entry as answers show it, so the database and the tree give the same facets. Source: contract.md section 8.
  */
 import type { Column } from "./catalog.ts";
 
-/** `raw` is the value's JSON text in an answer. What no filter can ask for (no value, an empty text) is no facet. */
+/** `raw` is the value's JSON text in an answer. No value and an empty text have no facet: no filter can name them. */
 export function facetsOf(column: Column, raw: string | undefined): string[] {
   if (raw === undefined || raw === "null") return [];
   if (column.multiple) return [...new Set((JSON.parse(raw) as unknown[]).filter(isText))];
@@ -13,7 +13,7 @@ export function facetsOf(column: Column, raw: string | undefined): string[] {
   return [JSON.parse(raw)].filter(isText);
 }
 
-/** A number as filters and files spell it, however many digits it was stored with. */
+/** The canonical spelling of a number, as in filters and file names; `text` may have more digits than a double. */
 export function spellNumber(text: string): string {
   return String(Number(text));
 }

@@ -1,4 +1,4 @@
-/** Finds entries and those that they name, as many as are asked for in the same way, with one query. */
+/** Finds several entries that are requested in the same way, together with their related entries, with one query. */
 import { entryBody } from "./body.ts";
 import { type App, findType } from "./catalog.ts";
 import type { Row, Session } from "./database/database.ts";
@@ -9,13 +9,13 @@ import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
 import { shownOfEntry } from "./shown.ts";
 import { entriesQuery } from "./sql/query.ts";
 
-/** The text of an answer, and the edition of what is in it (editionQuery); null where it has none. */
+/** The text of an answer, and the edition of the content in it (editionQuery), null when the answer has none. */
 export type Found = { readonly text: string; readonly edition: string | null };
 
-/** What stands in the columns of entriesQuery. */
+/** Indexes of the columns of entriesQuery. ENTRY is the first column of the entry. */
 const [PLACE, FIELD, ENTRY, EDITION] = [0, 1, 2, 8];
 
-/** In the order of the plans; all have the type and the relations of the first, and are of one moment. */
+/** Results in the order of `plans`, all from one snapshot. All plans must have the type and `populate` of the first. */
 export async function findEntries(
   session: Pick<Session, "query">,
   app: App,
@@ -39,7 +39,7 @@ function entryOf(app: App, plan: EntryPlan, rows: readonly Row[], edition: strin
   return { text: entryBody(renderEntry(app, plan.shown, found, populatedOf(app, plan, rows))), edition };
 }
 
-/** What stands for the UUIDs of the relations that are to be populated. */
+/** The related entries that replace the UUIDs of the fields in `plan.populate`. */
 function populatedOf(app: App, plan: EntryPlan, rows: readonly Row[]): Populated {
   const populated = new Map<string, string>();
   for (const field of plan.populate) {

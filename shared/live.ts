@@ -1,4 +1,4 @@
-/** Answers a plan from the database: rows become a body, or the refusal that the content itself gives. */
+/** Answers a plan from the database: turns rows into a body, or into a refusal when type or entry does not exist. */
 import { type Body, bodyOf } from "./answer.ts";
 import { catalogBody, listBody, schemaBody } from "./body.ts";
 import type { App } from "./catalog.ts";
@@ -14,7 +14,7 @@ import { entriesQuery, entryCountsQuery, slotsQuery, typesOf } from "./sql/query
 import { searchQuery } from "./sql/search-query.ts";
 import { NO_SLOTS, readSlots, remember, type SlotBook, type Slots } from "./sql/slots.ts";
 
-/** The query that answers a plan; null for one that needs none. */
+/** The query that answers a plan; null for a schema, which needs none. */
 export function queryOf(app: App, plan: Plan, slots: Slots): Query | null {
   switch (plan.kind) {
     case "catalog":
@@ -34,7 +34,7 @@ function pageQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
 }
 
 type Written = { readonly app: App; readonly slots: Slots; readonly query: Query };
-/** A plan that is answered again has its query still. */
+/** The query last made for each plan: a plan that is answered again reuses it. */
 const written = new WeakMap<Plan, Written>();
 
 function writtenQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
@@ -45,7 +45,7 @@ function writtenQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Quer
   return query;
 }
 
-/** The slugs of the types whose entries are in an answer. Null where that is told in other ways. */
+/** The slugs of the types whose entries are in an answer. Null for catalog and schema, which have no edition. */
 export function typesIn(plan: Plan): readonly string[] | null {
   switch (plan.kind) {
     case "catalog":
@@ -59,9 +59,10 @@ export function typesIn(plan: Plan): readonly string[] | null {
   }
 }
 
-/** The answer as it was at one moment, with the edition of what is in it at that moment (editionQuery); null where it has none. */
+/** An answer, and the edition of its content in the same snapshot (editionQuery), null when the answer has none. */
 export type Answered = { readonly body: Body; readonly edition: string | null };
 
+/** Throws DatabaseFault, also when the slots of the type change faster than they can be read. */
 export async function answerLive(
   session: Pick<Session, "query">,
   app: App,
@@ -71,7 +72,7 @@ export async function answerLive(
   return answeredOf(await find(session, app, plan, book));
 }
 
-/** Answers plans that ask for entries in the same way (EntriesAsked), in their order, as they were at one moment. */
+/** Answers plans with the same type and `populate` (EntriesAsked), in their order, all from one snapshot. */
 export async function answerEntries(
   session: Pick<Session, "query">,
   app: App,
@@ -98,7 +99,10 @@ async function find(session: Pick<Session, "query">, app: App, plan: Plan, book:
   }
 }
 
-/** Asked with the slots that were last known. No row says that they are others by now, or that the type is gone. */
+/**
+ * Queries with the slots that were last known. A result without rows means that the slots have changed, the type is
+ * gone or it is no longer small: then reads the slots again. Returns no rows only when the type is gone.
+ */
 async function queryPage(
   session: Pick<Session, "query">,
   app: App,
@@ -118,7 +122,7 @@ async function queryPage(
 
 const MOST_TURNS = 5;
 
-/** Null for a type that is gone. */
+/** Null when the type no longer exists or is unpublished. */
 async function readCurrentSlots(
   session: Pick<Session, "query">,
   app: App,
@@ -128,7 +132,7 @@ async function readCurrentSlots(
   return readSlots(row);
 }
 
-/** The slots that a plan's query means at this moment. */
+/** The type's slots at this moment, for a list or search; NO_SLOTS for other plans and for a missing type. */
 export async function currentSlots(session: Pick<Session, "query">, app: App, plan: Plan): Promise<Slots> {
   if (plan.kind !== "list" && plan.kind !== "search") return NO_SLOTS;
   return (await readCurrentSlots(session, app, plan)) ?? NO_SLOTS;

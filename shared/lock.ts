@@ -1,6 +1,7 @@
 /**
- * A lock on a folder, held by one live process. A dead holder's lock is no obstacle. Of this machine's processes it is known who
- * lives; those of another one, or of another container, live as long as they renew what they hold.
+ * Locks a folder for one live process, by a file. A lock whose holder is dead can be taken over. The operating system
+ * tells which processes of this machine are alive; a holder on another machine or in another container counts as alive
+ * as long as it renews its lock.
  */
 import { randomUUID } from "node:crypto";
 import {
@@ -30,7 +31,7 @@ export class LockedError extends Error {
   }
 }
 
-/** Who was stopped for so long that it counted as dead finds the lock gone, or somebody else's. */
+/** This process was suspended for so long that it counted as dead: its lock is gone, or another process has it. */
 export class LockLostError extends Error {
   readonly path: string;
 
@@ -42,25 +43,26 @@ export class LockLostError extends Error {
 }
 
 export type Lock = {
-  /** Looks at the disk, which costs little: to be asked before what only the holder may do. */
+  /** Reads the lock file, which is cheap. Ask before every action that only the holder may take. */
   readonly isHeld: () => boolean;
-  /** Throws LockLostError where it is not held any more. */
+  /** Throws LockLostError when the lock is no longer held. */
   readonly check: () => void;
   readonly release: () => void;
 };
 
-/** `machine` is null where it is this one. */
+/** `machine` is null for a process of this machine and container. */
 type Holder = { readonly pid: number; readonly machine: string | null };
 
-/** Milliseconds between two renewals, and without one after which a holder elsewhere counts as dead. */
+/** Milliseconds between renewals, and milliseconds without one after which a holder elsewhere counts as dead. */
 const RENEWAL = 2_000;
 const EXPIRY = 10_000;
 
-/** What this process holds: a lock with our number that is not in here is left from a process that had it before us. */
+/** Paths of the locks that this process holds. Any other lock with its pid was left by an earlier process. */
 const held = new Set<string>();
 
 /**
- * Takes the lock. Throws LockedError when another live process holds it. `onDead` is called when a dead process held it.
+ * Takes the lock. Throws LockedError when a live process holds it, this one included. `onDead` is called after the lock
+ * file of a dead process was removed.
  */
 export function takeLock(path: string, onDead: () => void = () => {}): Lock {
   mkdirSync(dirname(path), { recursive: true });
@@ -75,7 +77,7 @@ export function takeLock(path: string, onDead: () => void = () => {}): Lock {
   }
 }
 
-/** False where there is a lock. It appears with the name of its holder in it, wherever a file can have two names. */
+/** False when the lock file exists. Uses a hard link where possible: then the file never appears without content. */
 function make(path: string, own: string): boolean {
   const draft = besides(path);
   try {
@@ -92,12 +94,12 @@ function make(path: string, own: string): boolean {
   }
 }
 
-/** The name of a draft is another each time: who tells a fault once has to know it again. */
+/** Replaces the draft's random name in the error: callers that report a fault only once compare its message. */
 function inTermsOf(path: string, draft: string, error: Error): Error {
   return Object.assign(error, { path, message: error.message.replaceAll(draft, path) });
 }
 
-/** What file systems without hard links say. */
+/** Error codes of file systems without hard links. */
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
 
 function makeInPlace(path: string, own: string): boolean {
@@ -110,7 +112,7 @@ function makeInPlace(path: string, own: string): boolean {
   }
 }
 
-/** The live process that holds the lock, in words; null where none does. */
+/** Describes the live process that holds the lock; null when none does. */
 export function holderOf(path: string): string | null {
   const holder = readHolder(readLock(path));
   return holder !== null && lives(path, holder) ? nameOf(holder) : null;
@@ -131,7 +133,7 @@ function hold(path: string, own: string): Lock {
   return { isHeld, check, release };
 }
 
-/** What cannot be read just now is not lost. */
+/** A lock file that cannot be read at the moment counts as still held. */
 function isStill(path: string, own: string): boolean {
   try {
     return readFileSync(path, "utf8") === own;
@@ -140,7 +142,7 @@ function isStill(path: string, own: string): boolean {
   }
 }
 
-/** Writes what stands there already: the clock of the disk tells how long ago that was. */
+/** Writes the same text again, which sets the modification time by the clock of the file system. */
 function renew(path: string, own: string): void {
   if (readText(path) !== own) return;
   try {
@@ -151,7 +153,7 @@ function renew(path: string, own: string): void {
       closeSync(file);
     }
   } catch {
-    // A disk that takes nothing now may take the next.
+    // The next renewal may succeed.
   }
 }
 
@@ -160,14 +162,14 @@ function lives(path: string, { pid, machine }: Holder): boolean {
   return pid === process.pid ? held.has(path) : isAlive(pid) && !isOlder(path, pid);
 }
 
-/** A process that began after the lock was written last has the number of the dead one whose lock it is. */
+/** Whether the process started after the lock's last renewal: then it only reuses the pid of the dead holder. */
 function isOlder(path: string, pid: number): boolean {
   const age = ageOf(pid);
   if (age === null) return false;
   try {
     return silenceOf(path) > age + EXPIRY;
   } catch {
-    // A disk that may only be read tells no time.
+    // The clock of a read-only file system cannot be read: that takes writing a file.
     return false;
   }
 }
@@ -176,13 +178,13 @@ function isRenewed(path: string): boolean {
   return silenceOf(path) < EXPIRY;
 }
 
-/** Milliseconds since it was renewed. */
+/** Milliseconds since the last renewal; infinity when the lock file does not exist. */
 function silenceOf(path: string): number {
   const renewed = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
   return renewed === undefined ? Number.POSITIVE_INFINITY : clockOf(path) - renewed;
 }
 
-/** The time of the disk, in milliseconds. */
+/** Milliseconds since 1970 by the clock of the file system, which may be on another machine. */
 function clockOf(path: string): number {
   const file = besides(path);
   writeFileSync(file, "");
@@ -191,12 +193,12 @@ function clockOf(path: string): number {
   return mtimeMs;
 }
 
-/** A name that nobody else has: process numbers are the same in many containers. */
+/** A unique name beside `path`. Not by pid: processes in different containers can have the same one. */
 function besides(path: string): string {
   return `${path}.${randomUUID()}`;
 }
 
-/** Removes a dead holder's lock, but not one that another process has taken since it was looked at. */
+/** Removes a dead holder's lock file. Puts it back when another process has taken the lock since `text` was read. */
 function bury(path: string, text: string | null): void {
   const grave = besides(path);
   try {
@@ -208,7 +210,7 @@ function bury(path: string, text: string | null): void {
   rmSync(grave, { force: true });
 }
 
-/** Null where there is none. One that may not be read, as that of another user, may be held: it is left alone. */
+/** Null when there is no lock file. Throws when it cannot be read, as that of another user: it may be held. */
 function readLock(path: string): string | null {
   try {
     return readFileSync(path, "utf8");

@@ -1,8 +1,8 @@
-/** What tells the processes that this one can see from those of other machines, containers and times. */
+/** Identifies this machine and container, and tells whether a process here is alive and how old it is. */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
-/** On Linux the boot of the kernel and the space of process numbers; elsewhere the host's name must do. */
+/** Equal for all processes that share pids: on Linux the kernel's boot id and PID namespace, else the host name. */
 export function machineId(): string {
   try {
     return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${readlinkSync("/proc/self/ns/pid")}`;
@@ -11,7 +11,7 @@ export function machineId(): string {
   }
 }
 
-/** Whether a process of this machine lives, whoever owns it. */
+/** Whether a process of this machine is alive, whichever user owns it. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -21,12 +21,12 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** Ticks of /proc/<pid>/stat in a second: Linux tells programs of no other number. */
+/** Clock ticks per second in /proc/<pid>/stat (USER_HZ, which is 100 on Linux). */
 const TICKS = 100;
 
 /**
- * Milliseconds since a process of this machine began; null where that is not told, as anywhere but on Linux. Reckoned from our own age:
- * how long the machine runs, some containers tell of themselves.
+ * Milliseconds since a process of this machine started; null when that is unknown, as on every system but Linux.
+ * Computed from the age of this process, not from the machine's uptime: some containers report their own uptime.
  */
 export function ageOf(pid: number): number | null {
   try {
@@ -37,9 +37,9 @@ export function ageOf(pid: number): number | null {
   }
 }
 
-/** When a process began, in ticks. */
+/** When a process started, in clock ticks since the machine booted. */
 function startOf(pid: number): number {
-  // The name of a program, in parentheses, may hold anything.
+  // The program name, in parentheses, may itself contain spaces and parentheses.
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\)/s, "").trim().split(" ");
   return Number(stat[19]);
 }

@@ -1,4 +1,4 @@
-/** Which shape a request has, and whether that shape is counted: a pure function of URL and type. Source: contract.md section 5. */
+/** Decides the shape of a request, and whether it is counted, by URL and type alone. Source: contract.md section 5. */
 import { type ContentType, isFilterable, isTimestamp } from "./catalog.ts";
 import type { ApiRequest, Asked, Filter } from "./request.ts";
 import { readSort } from "./sort.ts";
@@ -10,18 +10,18 @@ export type Shape = FreeShape | CountedShape;
 export type Metering = {
   readonly shape: Shape;
   readonly counted: boolean;
-  /** The rule that decides, as a sentence. */
+  /** The rule that applies, as a sentence for `precast explain`. */
   readonly rule: string;
 };
 
 const COUNTED: readonly Shape[] = ["list", "populate", "search"];
 
-/** What was not given for want of a ledger is not counted, whatever its shape. */
+/** Decides by shape alone. A request that the ledger cannot record is refused and uncounted, whatever its shape. */
 export function isCountedShape(shape: Shape): boolean {
   return COUNTED.includes(shape);
 }
 
-/** `type` is undefined when the app has no such published type: it then has no filterable and no sortable field. */
+/** `type` is undefined when the app has no such published type, which then has no filterable and no sortable field. */
 export function meter(request: ApiRequest, type: ContentType | undefined): Metering {
   const { shape, rule } = classify(request, type);
   return { shape, counted: isCountedShape(shape), rule };

@@ -1,14 +1,14 @@
 /**
- * What a value in a URL is for a column: its canonical spelling, in which filters compare and the tree names files.
- * Source: contract.md section 4.
+ * Converts a value from a URL to its canonical spelling for a column. Filters compare this spelling, and the tree names
+ * files by it. Source: contract.md section 4.
  */
 import type { Column } from "./catalog.ts";
 import { formatDay, formatInstant, readBoolean, readDay, readInstant, readNumber, readUuid } from "./value.ts";
 
-/** What an entry's time begins with: the years 0001 to 9999. */
+/** Matches the times that an entry can have: years 0001 to 9999. */
 const A_TIME = /^(?!0000)\d/;
 
-/** The canonical spelling for equality; null for a value that equals nothing. */
+/** The canonical spelling for equality; null when no entry can equal the value. */
 export function equalOperand(column: Column, text: string): string | null {
   switch (column.type) {
     case "number":
@@ -20,17 +20,17 @@ export function equalOperand(column: Column, text: string): string | null {
     case "text":
     case "select":
     case "media":
-      // PostgreSQL holds no U+0000, so nothing equals a text that has one.
+      // PostgreSQL cannot store U+0000, so no stored text equals one that contains it.
       return text.includes("\0") ? null : text;
     default: {
       const time = timeOperand(column, text);
-      // Before and behind all others stands no value, but what a text may have said before its field became a day.
+      // No stored time equals one out of range (`-`, `~`), but a text stored before the field became a date might.
       return time !== null && A_TIME.test(time) ? time : null;
     }
   }
 }
 
-/** The canonical spelling for `gt`, `gte`, `lt`, `lte`; null for a value that cannot be compared with this column. */
+/** The canonical spelling for `gt`, `gte`, `lt` and `lte`; null when the value cannot be compared with this column. */
 export function orderOperand(column: Column, text: string): string | null {
   switch (column.type) {
     case "boolean":
@@ -46,7 +46,7 @@ export function orderOperand(column: Column, text: string): string | null {
   }
 }
 
-/** What a comparison wants, in words. */
+/** A sentence for clients that says which values `gt`, `gte`, `lt` and `lte` accept for this column. */
 export function expectedOperand(column: Column): string {
   switch (column.type) {
     case "boolean":

@@ -1,6 +1,6 @@
 /**
- * Plans a request: what it means for a content type, or why it is refused. Meaning alone; neither database nor tree is
- * known here. The checks come in the order of contract.md section 3.
+ * Plans a request: decides what it means for a content type, or why it is refused, without database or tree. The checks
+ * run in the order of contract.md section 3.
  */
 import { type ContentType, DEFAULT_PER_PAGE, defaultPerPage, type Field, MAX_PER_PAGE } from "./catalog.ts";
 import { type Condition, isConditions, planConditions } from "./condition.ts";
@@ -38,7 +38,7 @@ export type SearchPlan = Pages & {
   readonly kind: "search";
   readonly type: ContentType;
   readonly conditions: readonly Condition[];
-  /** Null for relevance. */
+  /** Null means order of relevance. */
   readonly sort: Sort | null;
   readonly shown: Shown;
   readonly query: string;
@@ -51,7 +51,7 @@ export type EntryPlan = {
   readonly id: string;
   readonly shown: Shown;
   readonly populate: readonly Field[];
-  /** Refuses the parameters, once the entry is found: an entry that is not there is told first. */
+  /** Why the parameters are refused, or null. Applies only when the entry exists: a missing entry takes precedence. */
   readonly refusal: Refusal | null;
 };
 
@@ -115,7 +115,7 @@ function planSearch(type: ContentType, asked: Asked): SearchPlan | Refusal {
   return { ...pages, kind: "search", type, conditions, sort, shown, query, words: readWords(query) };
 }
 
-/** The words of a search term: runs of letters, marks and digits (section 4). What differs in its case alone is one word. */
+/** Runs of letters, marks and digits (contract.md section 4). Words that differ only in case count as one. */
 function readWords(query: string): string[] {
   const words = query.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
   return [...new Map(words.map((word) => [word.toLowerCase(), word])).values()];

@@ -1,13 +1,13 @@
 /**
- * Cuts the text of a JSON object into the texts of its members, so that an answer is put together without parsing and
- * writing each value again, and numbers keep every digit. Reads two spellings alone: PostgreSQL's jsonb, with one blank
- * behind each colon and comma, and that of answers, without.
+ * Cuts the text of a JSON object into the texts of its members, so that answers are built without parsing and
+ * serialising each value, and numbers keep every digit. Reads two formats only: PostgreSQL's jsonb, with one space
+ * after each colon and comma, and that of answers, without spaces.
  */
 
-/** How long a colon or a comma is, with the blank behind it. */
+/** Length of a colon or comma with the space after it. */
 const STEP = { jsonb: 2, answer: 1 } as const;
 
-/** As `charCodeAt` gives them: to take characters out of a text as texts costs several times as much. */
+/** Codes as `charCodeAt` returns them: reading single characters as strings costs several times as much. */
 const [QUOTE, COMMA, BACKSLASH, BLANK] = codesOf('",\\ ');
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = codesOf("{}[]");
 
@@ -15,7 +15,7 @@ function codesOf(characters: string): number[] {
   return Array.from(characters, (character) => character.charCodeAt(0));
 }
 
-/** The raw text of each member's value by its name, in an answer. Names with escapes in them are no field's and are left out. */
+/** The raw text of each member's value by name, in an object of an answer. Escapes in names are not decoded. */
 export function membersOf(object: string): Map<string, string> {
   const members = new Map<string, string>();
   let at = 1;
@@ -29,14 +29,14 @@ export function membersOf(object: string): Map<string, string> {
   return members;
 }
 
-/** Orders names as jsonb keeps the members of an object: shorter ones first. Of names without escapes, in ASCII. */
+/** The order in which jsonb stores members: shorter names first, then by bytes. For ASCII names without escapes. */
 export function byName(one: string, other: string): number {
   return one.length - other.length || (one < other ? -1 : 1);
 }
 
 /**
- * The raw texts of some members of a jsonb object; undefined for what it lacks. `names` are in the order of byName, so that one
- * way through the object passes all of them, and no other member is taken out of it.
+ * The raw texts of the named members of a jsonb object, in the order of `names`; undefined for a member that it lacks.
+ * `names` must be in the order of byName: then one pass finds all of them, and no other value is copied.
  */
 export function pickMembers(object: string, names: readonly string[]): (string | undefined)[] {
   const picked: (string | undefined)[] = [];
@@ -58,12 +58,12 @@ export function pickMembers(object: string, names: readonly string[]): (string |
   return picked;
 }
 
-/** Can nothing that stands behind this member be the one of that name? An escape makes a name look longer than it is. */
+/** Whether `member` sorts after `name`, so no later member can be `name`. False for a name with an escape. */
 function isBehind(member: string, name: string): boolean {
   return byName(member, name) > 0 && !member.includes("\\");
 }
 
-/** The raw texts of an array's elements. `inner` is what stands between the brackets. */
+/** The raw texts of an array's elements. `inner` is the text between the brackets. */
 export function elementsOf(inner: string, spelling: keyof typeof STEP): string[] {
   const elements: string[] = [];
   for (let at = 0; at < inner.length; ) {
@@ -74,13 +74,13 @@ export function elementsOf(inner: string, spelling: keyof typeof STEP): string[]
   return elements;
 }
 
-/** The same value without the blanks that jsonb writes between tokens. */
+/** The value without the spaces that jsonb writes between tokens. */
 export function compact(value: string): string {
   let compacted = "";
   let from = 0;
   for (let at = 0; at < value.length; at++) {
     const code = value.charCodeAt(at);
-    // A string may be as long as an entry, which is longer than a pattern can look.
+    // Not a regular expression: a string may be longer than one can match.
     if (code === QUOTE) at = stringEnd(value, at) - 1;
     else if (code === BLANK) {
       compacted += value.slice(from, at);
@@ -99,7 +99,7 @@ function valueEnd(text: string, start: number): number {
   return end;
 }
 
-/** One behind the closing quote of the string that opens at `start`. */
+/** Index after the closing quote of the string that opens at `start`. */
 function stringEnd(text: string, start: number): number {
   let quote = text.indexOf('"', start + 1);
   while (isEscaped(text, quote)) quote = text.indexOf('"', quote + 1);

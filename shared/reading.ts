@@ -1,4 +1,4 @@
-/** Reads what a request means to an app: all that can be known before its answer is. */
+/** Determines what a request means to an app: everything that is known before its answer is. */
 import { type App, findType } from "./catalog.ts";
 import { type Metering, meter } from "./metering.ts";
 import { type Plan, planRequest } from "./plan.ts";
@@ -11,7 +11,7 @@ export type Reading = {
   readonly request: ApiRequest;
   readonly metering: Metering;
   readonly plan: Plan | Refusal;
-  /** How a counted request could have been free. */
+  /** How a counted request could have been free; null when it could not, or is free. */
   readonly saving: Saving | null;
 };
 

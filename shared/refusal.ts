@@ -1,4 +1,4 @@
-/** Every way to be refused: code, status and message. A refusal is a value, never thrown. Source: contract.md section 6. */
+/** Defines all refusals: code, status, message. A refusal is returned, never thrown. Source: contract.md section 6. */
 import { APP_KEY, type ContentType, MAX_PER_PAGE, TIMESTAMPS } from "./catalog.ts";
 
 const STATUS = {
@@ -34,13 +34,13 @@ export type Refusal = {
   readonly kind: "refusal";
   readonly code: RefusalCode;
   readonly message: string;
-  /** The parameter that is to blame, as a client would write it: `filter[colour]`. */
+  /** The parameter that is to blame, as a client would write it: `filter[colour]`. Null when none is. */
   readonly parameter: string | null;
 };
 
-/** Bytes of a request target; what a URL of an SDK needs is a tenth of it. */
+/** Largest request target in bytes. URLs of the SDKs need a tenth of it. */
 export const MAX_TARGET = 16_384;
-/** Bytes of all header lines together, and how many there may be: as much as common proxies let through. */
+/** Largest size of all header lines together, in bytes, and their largest number: what common proxies accept. */
 export const MAX_HEADERS_SIZE = 16_384;
 export const MAX_HEADERS = 100;
 export const MAX_FILTERS = 10;
@@ -57,12 +57,12 @@ export function statusOf(refusal: Refusal): number {
   return STATUS[refusal.code];
 }
 
-/** Whether it says nothing of the request, and another time it is answered. */
+/** Whether the cause is the server, not the request, so that the same request may succeed later. */
 export function isPassing(refusal: Refusal): boolean {
   return statusOf(refusal) >= 500;
 }
 
-/** Seconds after which to try again, for what passes by itself. */
+/** Value of Retry-After in seconds; null for a refusal that has none. */
 export function retryAfter(refusal: Refusal): number | null {
   return refusal.code === "OVERLOADED" || refusal.code === "DATABASE_UNAVAILABLE" ? 1 : null;
 }
@@ -71,7 +71,7 @@ function refuse(code: RefusalCode, message: string, parameter: string | null = n
   return { kind: "refusal", code, message, parameter };
 }
 
-/** What came is no HTTP that this server understands. `fault` says what of it, as a sentence. */
+/** The client did not send HTTP that this server understands. `fault` says what is wrong, as a sentence. */
 export const badRequest = (fault: string) =>
   refuse("BAD_REQUEST", `${fault} Send one HTTP/1.1 request after the other, as RFC 9112 has them.`);
 

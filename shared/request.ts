@@ -1,6 +1,6 @@
 /**
- * Reads a request: method, raw target and app key become an ApiRequest or a refusal. Syntax alone; whether a type, a
- * field or a value exists is not known here. Source: contract.md section 3.
+ * Parses a request: method, raw target and app key become an ApiRequest or a refusal. Checks the syntax only, not
+ * whether a type, field or value exists. Source: contract.md section 3.
  */
 import { methodNotAllowed, missingAppKey, type Refusal, routeNotFound } from "./refusal.ts";
 
@@ -11,9 +11,9 @@ export type Route =
   | { readonly kind: "search"; readonly slug: string }
   | { readonly kind: "entry"; readonly slug: string; readonly id: string };
 
-/** A filter as asked. `field` is null where the name of the parameter is no filter's. */
+/** A filter as sent. `field` is null when the name of the parameter is malformed, as in `filter[]=x`. */
 export type Filter = {
-  /** As a client would write it: `filter[title]`, `filter[year][gte]`. */
+  /** Name of the parameter, as a client would write it: `filter[title]`, `filter[year][gte]`. */
   readonly parameter: string;
   readonly field: string | null;
   readonly operator: string;
@@ -23,7 +23,7 @@ export type Filter = {
 const SCALARS = ["sort", "page", "per_page", "fields", "populate", "q"] as const;
 type Scalar = (typeof SCALARS)[number];
 
-/** The parameters that the endpoint defines and that were sent with a value; a repeated one with its last. */
+/** The parameters that the endpoint defines and that were sent with a value. Of a repeated one, the last value. */
 export type Asked = { readonly filters: readonly Filter[] } & { readonly [name in Scalar]?: string };
 
 export type ApiRequest = {
@@ -31,13 +31,13 @@ export type ApiRequest = {
   readonly appKey: string;
   readonly route: Route;
   readonly asked: Asked;
-  /** The fields whose `like` was dropped. */
+  /** The fields whose filter with the operator `like` was dropped. */
   readonly likes: readonly string[];
 };
 
 export type RawRequest = { readonly method: string; readonly target: string; readonly appKey: string | undefined };
 
-/** Both ask for the same. */
+/** HEAD is read and counted as GET. */
 export const METHODS: readonly string[] = ["GET", "HEAD"];
 const DEFINED: Record<Route["kind"], readonly string[]> = {
   catalog: [],
@@ -57,7 +57,7 @@ export function readRequest(raw: RawRequest): ApiRequest | { readonly kind: "pre
   return { kind: "request", appKey: raw.appKey, route, ...readQuery(query, DEFINED[route.kind]) };
 }
 
-/** The path and the query of a request target, which may also be absolute (RFC 9112 section 3.2.2). */
+/** Splits a request target, which may also be in absolute form (RFC 9112 section 3.2.2). */
 function splitTarget(target: string): { path: string; query: string } {
   const origin = target.replace(/^https?:\/\/[^/?]*/i, "");
   const mark = origin.indexOf("?");
@@ -103,7 +103,7 @@ function readQuery(query: string, defined: readonly string[]): { asked: Asked; l
   return { asked: { ...Object.fromEntries(scalars), filters: [...filters.values()] }, likes: [...likes] };
 }
 
-/** `filter[f]=v` and `filter[f][eq]=v` are one parameter. What follows the field in brackets is its operator. */
+/** `filter[f]=v` and `filter[f][eq]=v` are one parameter. Malformed brackets make the operator unknown. */
 function readFilter(name: string, value: string): Filter {
   const match = /^filter\[([^\]]+)\](?:\[(.*))?$/s.exec(name);
   if (match === null) return { parameter: name, field: null, operator: "eq", value };

@@ -1,6 +1,6 @@
 /**
- * The pipeline joined: a raw request becomes an answer, from the tree where the shape is free and the app has one, from
- * the database otherwise.
+ * Joins the pipeline from a raw request to its answer. The answer comes from the tree when the shape is free and the
+ * app has a tree, otherwise from the database.
  */
 import { type Address, addressOf } from "./address.ts";
 import {
@@ -32,22 +32,23 @@ import {
 } from "./refusal.ts";
 import { type ApiRequest, type RawRequest, readRequest } from "./request.ts";
 
-/** Is what was read still what the tree has? */
+/** Whether what was read from the tree is still what the tree holds. */
 export type Current = () => boolean;
 
-/** A file of the tree. */
+/** The body that a file of the tree holds. */
 export type TreeBody = Body & { readonly bytes: Buffer; readonly isCurrent: Current };
 
 /** An app's part of the tree. It knows the app as it was when the tree was built. */
 export type AppTree = {
   readonly app: App;
   readonly isCurrent: Current;
-  /** The same, looked at now: `isCurrent` may be some moments behind a build. */
+  /** As `isCurrent`, but always checks the disk: `isCurrent` may lag behind a build for a moment. */
   readonly isStill: Current;
+  /** Null when the tree has no such file. */
   readonly read: (address: Address) => Promise<TreeBody | null>;
 };
 
-/** The client has gone away, and nobody waits for the answer. */
+/** The client has disconnected, so nobody waits for the answer. */
 export class ClientGone extends Error {
   constructor() {
     super("the client has gone away");
@@ -56,21 +57,23 @@ export class ClientGone extends Error {
 }
 
 /**
- * Where answers come from. `answer` and `findApp` ask the database and may throw a DatabaseFault, or ClientGone when the
- * signal says so.
+ * Where answers come from. `answer` and `findApp` query the database. They may throw a DatabaseFault, or ClientGone
+ * when the signal `gone` is aborted.
  */
 export type Sources = {
+  /** Null when the app has no tree. */
   readonly findTree: (appKey: string) => Promise<AppTree | null>;
+  /** Null when no app has this key. */
   readonly findApp: (appKey: string, gone: AbortSignal) => Promise<App | null>;
   /** `since` is as in Asking. */
   readonly answer: (app: App, plan: Plan, gone: AbortSignal, since?: number) => Promise<Body | Refusal>;
-  /** What was read before, where that is remembered. */
+  /** Absent when readings are not remembered. */
   readonly readings?: Readings;
-  /** Is told what went wrong behind a 500. */
+  /** Called with the error that causes a 500. */
   readonly onError: (error: unknown) => void;
 };
 
-/** Readings of requests that came before. One is of use as long as its app is what it was: the same object. */
+/** Remembers the readings of earlier requests. A reading is valid only as long as its app is the same object. */
 export type Readings = {
   readonly find: (raw: RawRequest) => Reading | null;
   readonly keep: (raw: RawRequest, reading: Reading) => void;
@@ -78,7 +81,7 @@ export type Readings = {
 
 export type Response =
   | { readonly kind: "preflight" }
-  /** `circumstances` is null where the app is not known: such requests are never counted. */
+  /** `circumstances` is null when the app is unknown: such requests are never counted. */
   | { readonly kind: "refused"; readonly refusal: Refusal; readonly circumstances: Circumstances | null }
   | Found;
 
@@ -86,20 +89,21 @@ export type Found = {
   readonly kind: "found";
   readonly body: Body;
   readonly circumstances: Circumstances;
-  /** As long as this is so, the same target finds the same. Null where that is not known. */
+  /** While this returns true, the same target has the same answer. Null when that cannot be checked. */
   readonly isCurrent: Current | null;
 };
 
 /**
- * `gone` gives the signal that the client has gone away; it is called when the database is needed. `since` is when the request
- * came, by performance.now(), where its answer may take so long and no longer.
+ * `gone` returns a signal that aborts when the client disconnects; it is called only when the database is needed.
+ * `since` is the performance.now() at which the request arrived: the time limit of a live query runs from there, or
+ * else from its start.
  */
 export type Asking = RawRequest & { readonly gone?: () => AbortSignal; readonly since?: number };
 
-/** How often a request begins anew because the tree has become another meanwhile. */
+/** How often a request starts over because a build has replaced the tree meanwhile. */
 const ANEW = 3;
 
-/** Throws ClientGone when nobody waits for the answer any more. */
+/** Throws ClientGone when the client has disconnected. */
 export function respond(raw: Asking, sources: Sources): Promise<Response> {
   return respondFrom(raw, sources, ANEW);
 }
@@ -121,7 +125,7 @@ async function respondFrom(raw: Asking, sources: Sources, anew: number): Promise
     : await answerPlan(reading, plan, tree, { sources, gone, since, isLast: anew === 0 });
   if (result === null) return respondFrom(raw, sources, anew - 1);
   const { outcome, fromTree, isCurrent } = result;
-  // A crowd that is turned away must not take the room of those who are not.
+  // Readings of requests that the server turns away would displace those of requests that it answers.
   if (reading !== before && tree !== null && !("kind" in outcome && isPassing(outcome)))
     sources.readings?.keep(raw, reading);
   const { route, likes } = request;
@@ -132,7 +136,7 @@ async function respondFrom(raw: Asking, sources: Sources, anew: number): Promise
     : { kind: "found", body: outcome, circumstances, isCurrent };
 }
 
-/** The response as it goes over the wire. */
+/** The HTTP answer that carries the response. */
 export function answerOf(response: Response, policy: CachePolicy, ifNoneMatch: string | undefined): Answer {
   switch (response.kind) {
     case "preflight":
@@ -157,7 +161,7 @@ async function findApp(key: string, sources: Sources, gone: () => AbortSignal): 
   return app === null ? unknownAppKey(key) : { app, tree: null };
 }
 
-/** What surrounds the answering of a plan. */
+/** What answerPlan needs besides the plan. `isLast` forbids another start. */
 type Circle = {
   readonly sources: Sources;
   readonly gone: () => AbortSignal;
@@ -165,7 +169,7 @@ type Circle = {
   readonly isLast: boolean;
 };
 
-/** Null when the tree is another by now, unless this is the last time. */
+/** Null when a build has replaced the tree meanwhile, unless `isLast`: the request has to start over. */
 async function answerPlan(
   { app, request, metering }: Reading,
   plan: Plan,
@@ -174,7 +178,7 @@ async function answerPlan(
 ): Promise<Result | null> {
   if (!metering.counted && tree !== null) {
     const outcome = await guarded(sources, () => answerFromTree(request, tree, plan, metering.shape as FreeShape));
-    // A file may be missing because a build has just taken it away; the app is another by then.
+    // A build may just have deleted the file: then it has already replaced the app's state, which isStill notices.
     if (!isFile(outcome) && !isLast && !tree.isStill()) return null;
     if (outcome !== null) return { fromTree: true, outcome, isCurrent: currentOf(tree, outcome) };
   }
@@ -182,7 +186,7 @@ async function answerPlan(
   return { fromTree: false, isCurrent: null, outcome };
 }
 
-/** Only what is a file as it stands can be looked at again. */
+/** Only an answer that is the body of one file can be checked for changes. Null for all others. */
 function currentOf(tree: AppTree, outcome: Body | TreeBody | Refusal): Current | null {
   return isFile(outcome) ? () => tree.isCurrent() && outcome.isCurrent() : null;
 }
@@ -192,8 +196,8 @@ function isFile(outcome: Body | TreeBody | Refusal | null): outcome is TreeBody 
 }
 
 /**
- * Null when the tree lacks a file that every tree has: it is being built for the first time. And for a file that a power
- * failure has emptied or cut.
+ * Null when the tree lacks a file that every complete tree has, or when a power failure has left a file empty or cut:
+ * the database then answers.
  */
 async function answerFromTree(
   request: ApiRequest,
@@ -214,17 +218,17 @@ async function answerFromTree(
   return empty(plan.page, per_page, total);
 }
 
-/** A page behind the last, or a filter that nothing matches: no file holds it, and none is needed. */
+/** The answer to a page behind the last, or to a filter that nothing matches. The tree needs no file for it. */
 function empty(page: bigint, perPage: number, total: number): Body {
   return bodyOf(listBody([], { page, perPage, total }));
 }
 
-/** Both of one file: a build replaces it before the app is another. */
+/** Reads both from one file, and not `per_page` from the app: a build replaces the file before the app's state. */
 function metaOf({ bytes }: Body): { readonly per_page: number; readonly total: number } {
   return (JSON.parse(bytes.toString()) as { meta: { per_page: number; total: number } }).meta;
 }
 
-/** What an effect may throw, as a refusal. */
+/** Turns what `effect` throws into a refusal, except ClientGone. */
 async function guarded<T>(sources: Sources, effect: () => Promise<T>): Promise<T | Refusal> {
   try {
     return await effect();

@@ -1,6 +1,6 @@
 /**
- * Finds counted requests that could have been free: what they say beyond a free one changes nothing in the answer.
- * Source: contract.md sections 3 to 5.
+ * Finds counted requests that could have been free, because a free request has the same answer. Source: contract.md
+ * sections 3 to 5.
  */
 import { type Column, type ContentType, defaultPerPage, findColumn } from "./catalog.ts";
 import { meter } from "./metering.ts";
@@ -23,16 +23,16 @@ export type SavingKind =
 
 export type Saving = {
   readonly kinds: readonly SavingKind[];
-  /** What it is about, as the query spells it: `per_page=20&page=1`. No value of a client's is in it. */
+  /** What makes the request counted, in query syntax: `per_page=20&page=1`. Contains no free text of clients. */
   readonly text: string;
-  /** The request that is free and has the same answer. */
+  /** The free request that has the same answer. */
   readonly request: ApiRequest;
 };
 
-/** One thing that the request may say otherwise, or not at all. */
+/** One change of the parameters that does not change the answer. `take` applies it. */
 type Step = { readonly kind: SavingKind; readonly text: string; readonly take: (asked: Asked) => Asked };
 
-/** Null for what is free, and for what is worth its price. */
+/** Null for a free request, and for a counted one that no free request can replace. */
 export function savingOf(request: ApiRequest, type: ContentType | undefined): Saving | null {
   if (type === undefined || !meter(request, type).counted) return null;
   const steps = stepsOf(request, type);
@@ -103,7 +103,7 @@ function namesNoRelation({ populate = "" }: Asked, type: ContentType): boolean {
   return !type.fields.some((field) => field.type === "relation" && names.includes(field.name));
 }
 
-/** Filters of one field alone can be free, so the others are of no interest. */
+/** Only a single equality can be free, so only one filter, or two on the same field, can be replaced by it. */
 function filterSteps(filters: readonly Filter[], type: ContentType): Step[] {
   const [first, second, ...more] = filters;
   const column = first?.field == null ? undefined : findColumn(type, first.field);
@@ -127,13 +127,13 @@ function equality({ name }: Column, value: string): Filter {
   return { parameter: `filter[${name}]`, field: name, operator: "eq", value };
 }
 
-/** The one value that a filter wants; null where it wants something else. */
+/** The one value that a filter accepts; null when it accepts several or is not `eq` or `in`. */
 function equalTo(column: Column, { operator, value }: Filter): string | null {
   if (operator === "eq") return value;
   return operator === "in" ? oneValue(column, value) : null;
 }
 
-/** The one value of a list; of a list with nothing that could be equal any part, for that finds as little. */
+/** The one value in a list; null when there are several. If no part can match, returns any: it finds nothing either. */
 function oneValue(column: Column, list: string): string | null {
   const parts = list.split(",").filter((part) => part !== "");
   const known = parts.filter((part) => equalOperand(column, part) !== null);
@@ -141,7 +141,7 @@ function oneValue(column: Column, list: string): string | null {
   return operands.size > 1 ? null : (known[0] ?? parts[0] ?? null);
 }
 
-/** From a value to itself. Text is left out: it is compared as a number and is equal as text. */
+/** Whether the range is `gte` and `lte` one value. Not for text: ranges compare it as a number, equality as text. */
 function isClosedRange(column: Column, one: Filter, other: Filter): boolean {
   if (!["number", "date", "datetime", "timestamp"].includes(column.type)) return false;
   if ([one.operator, other.operator].sort().join() !== "gte,lte") return false;

@@ -1,4 +1,4 @@
-/** Which properties of an entry an answer shows. `id` is always shown. Source: contract.md section 2. */
+/** Determines which properties of an entry an answer shows. `id` is always shown. Source: contract.md section 2. */
 import { type ContentType, type Field, isTimestamp, summaryFields, TIMESTAMPS, type Timestamp } from "./catalog.ts";
 
 export type Shown = { readonly fields: readonly Field[]; readonly timestamps: readonly Timestamp[] };
@@ -10,7 +10,7 @@ export function shownOfEntry(type: ContentType): Shown {
 
 const lists = new WeakMap<ContentType, Shown>();
 
-/** A list item: everything but rich text. The same object for the same type: what is made for it is kept with it. */
+/** A list item: everything but rich text. Always the same object for a type, so that caches can be keyed by it. */
 export function shownOfList(type: ContentType): Shown {
   const known = lists.get(type);
   if (known !== undefined) return known;
@@ -19,12 +19,12 @@ export function shownOfList(type: ContentType): Shown {
   return shown;
 }
 
-/** A search item: the summary and when it was published. */
+/** A search item: the summary fields and `published_at`. */
 export function shownOfSearch(type: ContentType): Shown {
   return { fields: summaryFields(type), timestamps: ["published_at"] };
 }
 
-/** What `fields` names, in the type's order. Names that are unknown are dropped. */
+/** The properties that the parameter `fields` names, in the type's order. Unknown names are dropped. */
 export function shownOfNames(type: ContentType, names: readonly string[]): Shown {
   return {
     fields: type.fields.filter((field) => names.includes(field.name)),

@@ -1,4 +1,4 @@
-/** What `sort` names: one column and a direction. Source: spec.md section 4.7. */
+/** Reads the parameter `sort`: one column and a direction. Source: spec.md section 4.7. */
 import { type Column, type ContentType, findColumn, isSortable } from "./catalog.ts";
 import { MAX_SORT } from "./refusal.ts";
 import { lengthOf } from "./value.ts";
@@ -7,13 +7,13 @@ export type Sort = { readonly column: Column; readonly descending: boolean };
 
 const NEWEST: Sort = { column: { name: "published_at", type: "timestamp", multiple: false }, descending: true };
 
-/** Reads a `sort` that a request sent; null when it may not be sorted so. */
+/** Reads the `sort` of a request; null when it is too long or names no sortable field. */
 export function readSort(type: ContentType, text: string): Sort | null {
   if (lengthOf(text) > MAX_SORT || !isSortable(type, fieldOf(text))) return null;
   return sortBy(type, text);
 }
 
-/** The order of a list that asks for none: the type's own, else newest first. */
+/** The order of a list without `sort`: the type's default, else newest first. */
 export function defaultSort(type: ContentType): Sort {
   return (type.default_sort === null ? null : sortBy(type, type.default_sort)) ?? NEWEST;
 }

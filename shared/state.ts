@@ -1,5 +1,6 @@
 /**
- * What a build leaves beside the tree for the server and for the next build: one file an app, `.precast/<segment>.json`.
+ * Defines what a build stores beside the tree for the server and the next build: a state file for each app,
+ * `.precast/<segment>.json`, and the names of the other files.
  */
 import { segment } from "./address.ts";
 import type { App } from "./catalog.ts";
@@ -7,16 +8,17 @@ import type { App } from "./catalog.ts";
 const FORMAT = 3;
 
 export type TreeState = {
-  /** The Precast that built the tree: another may render other bytes. */
+  /** Version of Precast that built the tree. Another version may render other bytes. */
   readonly version: string;
-  /** When the build read the database, ISO 8601 in UTC. */
+  /** Time at which the build read the database, ISO 8601 in UTC. */
   readonly built_at: string;
-  /** Which database it was, and how that sorts: what cli/build/source.ts reads. */
+  /** Identifies the database and the version of its collation; cli/build/source.ts reads it. */
   readonly source: string;
-  /** What the build saw of the database: the text of a `pg_snapshot`. */
+  /** The snapshot in which the build read the database: the text of a `pg_snapshot`. */
   readonly snapshot: string;
-  /** UUIDs of the tree, the same for all its apps, and of this build of it: what the database knows it by. */
+  /** UUID of the tree, the same for all its apps. */
   readonly tree: string;
+  /** UUID of the build. The database stores it too: one that lacks it may lack content that the build read. */
   readonly mark: string;
   readonly files: number;
   /** Published entries. */
@@ -29,13 +31,13 @@ export type TreeState = {
 
 export const STATE_FOLDER = ".precast";
 
-/** Held, relative to the tree, by the build that is writing it. */
+/** Lock file of the process that is writing the tree, relative to the tree. */
 export const BUILD_LOCK = `${STATE_FOLDER}/build.lock`;
 
-/** What the last build changed; there is a new one when all else of a build is in place. */
+/** Lists what the last build changed. A build replaces it last, so a new one means that the build has ended. */
 export const CHANGES_FILE = "changes.json";
 
-/** The files of the tree that are not here but where it was deployed; there is none where the tree is whole. */
+/** Lists the files that exist only where the tree was deployed. Absent when the local tree is complete. */
 export const ELSEWHERE_FILE = "elsewhere.json";
 
 /** The state file of an app, relative to the tree. */
@@ -43,12 +45,12 @@ export function stateFileOf(appKey: string): string {
   return `${STATE_FOLDER}/${segment(appKey)}.json`;
 }
 
-/** Whether a name in the state folder is that of an app's state file. */
+/** Whether a file name in the state folder is that of an app's state file. */
 export function isStateFile(name: string): boolean {
   return /^[shx]-.*\.json$/.test(name);
 }
 
-/** The folder of the app whose state a file is, relative to the tree. */
+/** The top folder of an app, relative to the tree, by the name of its state file. */
 export function folderOfState(name: string): string {
   return name.slice(0, -".json".length);
 }
@@ -57,7 +59,7 @@ export function writeState(state: TreeState): string {
   return `${JSON.stringify({ format: FORMAT, ...state }, null, 2)}\n`;
 }
 
-/** Null for what another format wrote, or what is broken: the app is built anew. */
+/** Null when the text is broken or has another format: the app is then built in full. */
 export function readState(text: string): TreeState | null {
   try {
     const { format, ...state } = JSON.parse(text) as TreeState & { format: number };

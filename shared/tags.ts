@@ -1,17 +1,17 @@
-/** The tags by which a CDN forgets answers. On files in a store and on answers they are the same. */
+/** Defines the tags by which a CDN purges answers. Deployed files and the server's answers have the same tags. */
 import { TYPE_SLUG } from "./catalog.ts";
 
-/** That of all answers of the app, then the narrowest. `type` is null for the catalog. None for what can be no type. */
+/** The tag of all answers of the app, then ownTag. `type` is null for the catalog. Empty for what cannot be a slug. */
 export function tagsOf(app: string, type: string | null): readonly string[] {
   return type === null || TYPE_SLUG.test(type) ? [app, ownTag(app, type)] : [];
 }
 
-/** The narrowest tag that an answer has. The catalog has one of its own: it changes more often than all the rest. */
+/** The narrowest tag of an answer: its type's. The catalog has a tag of its own, because it changes most often. */
 export function ownTag(app: string, type: string | null): string {
   return `${app}/${type ?? "_schemas"}`;
 }
 
-/** As `Cache-Tag` and the metadata of files spell them. */
+/** The tags in the syntax of the header Cache-Tag and of the metadata of deployed files. */
 export function tagList(tags: readonly string[]): string {
   return tags.join(",");
 }

@@ -1,18 +1,18 @@
 /**
- * Reads paths of the tree as requests: a CDN that asks a bucket first, and this server when the bucket has no such file,
- * asks both for the same path. The path says what is meant, so that no query can have one file cached as another; but a
- * hash says nothing, and there the query must say what was hashed. Source: contract.md section 8.
+ * Translates paths of the tree to requests, for a CDN that asks a bucket first and this server, with the same path,
+ * when the bucket lacks the file. The path decides what is answered, so that no query string can make the CDN cache one
+ * file as another. Only a hash hides its value: the query must then contain it. Source: contract.md section 8.
  */
 import { addressOfFile, requestOf, segment } from "./address.ts";
 import { readRequest } from "./request.ts";
 
-/** Nothing that has a meaning of its own in a path or a query. */
+/** Allows no character that has a special meaning in a path or a query. */
 const TREE_PATH = /^\/([shx]-[a-z0-9_-]+)\/v1\/([a-z0-9_/-]+\.json)(?:\?(.*))?$/s;
 const HASHED = /^([a-z0-9_-]+)\/filter\/([a-z0-9_]+)\/(h-[0-9a-f]{64})\.json$/;
 
 /**
- * `/s-atlas/v1/cities/page/2.json` is `/api/v1/cities?page=2`, for who sends the key of that folder. Every other target
- * stays as it is, and what is a path of the tree then leads nowhere.
+ * Translates `/s-atlas/v1/cities/page/2.json` to `/api/v1/cities?page=2` if `appKey` is the key of that folder. Returns
+ * every other target unchanged; a path of the tree then matches no route.
  */
 export function targetOfTreePath(target: string, appKey: string | undefined): string {
   const [, folder, file = "", query = ""] = TREE_PATH.exec(target) ?? [];
@@ -23,7 +23,7 @@ export function targetOfTreePath(target: string, appKey: string | undefined): st
   return address === null ? target : requestOf(address);
 }
 
-/** The query says what was hashed, and nothing else that it says counts. */
+/** Takes the value that was hashed from the query, and ignores everything else in the query. */
 function hashedTarget(
   target: string,
   query: string,

@@ -1,23 +1,23 @@
 /**
- * How the text of a value is read: numbers, instants, days, booleans and UUIDs, by one parser of ours. What cannot be
- * read is null. Source: contract.md sections 3 and 4.
+ * Parses the texts of values: numbers, instants, days, booleans and UUIDs. A text that cannot be read gives null. No
+ * other code parses them: SQL never casts text from users. Source: contract.md sections 3 and 4.
  */
 
 const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
 const DIGITS = /^\d+$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DAY = /^(\d{4})-(\d{2})-(\d{2})$/;
-/** Every month has it. */
+/** Days 1 to 28 exist in every month, so they need no calendar. */
 const PLAIN_DAY = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])$/;
 const INSTANT =
   /^(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d+))?)?(?:Z|([+\- ])([01]\d|2[0-3]):([0-5]\d))?$/;
 
-/** A double; beyond its range an infinity, which is larger than all. */
+/** A double; a number beyond its range becomes an infinity. */
 export function readNumber(text: string): number | null {
   return NUMBER.test(text) ? Number(text) : null;
 }
 
-/** A whole number of any size, as digits without leading zeros. */
+/** A whole number of any size, written in digits alone. Leading zeros are dropped. */
 export function readWhole(text: string): bigint | null {
   return DIGITS.test(text) ? BigInt(text) : null;
 }
@@ -28,14 +28,14 @@ export function readBoolean(text: string): boolean | null {
   return null;
 }
 
-/** A UUID of any case, in lower case. */
+/** A UUID in any case, returned in lower case. */
 export function readUuid(text: string): string | null {
   return UUID.test(text) ? text.toLowerCase() : null;
 }
 
 /**
- * Milliseconds since 1970. Without an offset it is UTC, a date alone is its midnight, and a blank before the offset is
- * the `+` that form decoding took. Finer than a millisecond is cut off, as in storage.
+ * Milliseconds since 1970. A text without an offset is UTC, a date alone is its midnight in UTC, and a space before the
+ * offset is the `+` that form decoding replaced. Fractions of a millisecond are cut off, as in storage.
  */
 export function readInstant(text: string): number | null {
   const midnight = readMidnight(text);
@@ -50,13 +50,13 @@ export function readInstant(text: string): number | null {
   return start + minutes * 60_000 + Number(second) * 1_000 + Number(fraction.padEnd(3, "0").slice(0, 3));
 }
 
-/** The day of a date, or the UTC day of an instant, as milliseconds of its midnight. */
+/** The day of a date, or the UTC day of an instant: milliseconds since 1970 at its midnight. */
 export function readDay(text: string): number | null {
   const instant = readInstant(text);
   return instant === null ? null : Math.floor(instant / 86_400_000) * 86_400_000;
 }
 
-/** Is it a day that exists, as `YYYY-MM-DD`, in a year that PostgreSQL and every answer can spell? There is no year 0. */
+/** Whether the text is an existing day, `YYYY-MM-DD`, of the years 0001 to 9999: PostgreSQL has no year 0. */
 export function isDate(text: string): boolean {
   return text >= "0001" && (PLAIN_DAY.test(text) || readMidnight(text) !== null);
 }
@@ -70,29 +70,29 @@ function readMidnight(text: string): number | null {
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? date.getTime() : null;
 }
 
-/** `2026-01-20T15:30:00.000+00:00`. Text that sorts as time does, in every year. */
+/** `2026-01-20T15:30:00.000+00:00`. These texts sort like the instants, whatever the year. */
 export function formatInstant(milliseconds: number): string {
   return beyondYears(milliseconds) ?? new Date(milliseconds).toISOString().replace("Z", "+00:00");
 }
 
-/** `2026-01-20`. Text that sorts as time does, in every year. */
+/** `2026-01-20`. These texts sort like the days, whatever the year. */
 export function formatDay(milliseconds: number): string {
   return beyondYears(milliseconds) ?? new Date(milliseconds).toISOString().slice(0, 10);
 }
 
-/** An offset can lead out of the four-digit years: what stands for such an instant sorts before or behind all others. */
+/** The spelling of an instant that an offset moved out of the years 0 to 9999: sorts before or after all. Else null. */
 function beyondYears(milliseconds: number): string | null {
   const year = new Date(milliseconds).getUTCFullYear();
   if (year < 0) return "-";
   return year > 9999 ? "~" : null;
 }
 
-/** Names that a comma separates, blanks around them trimmed. */
+/** Splits a comma-separated list of names and trims blanks around them. */
 export function readNames(text: string): string[] {
   return text.split(",").map((name) => name.trim());
 }
 
-/** The length of a text in code points (contract section 3). */
+/** The length of a text in code points (contract.md section 3). */
 export function lengthOf(text: string): number {
   let length = 0;
   for (const _ of text) length++;

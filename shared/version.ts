@@ -1,2 +1,2 @@
-/** The version of Precast. Its own constant, so that no program has to find its package file. */
+/** The version of Precast. A constant, so that no code has to locate package.json at run time. */
 export const VERSION = "0.1.0";
