@@ -1,6 +1,6 @@
 /**
- * Carries a plan out, in an order in which no link leads nowhere: what is about to be done is noted, files are uploaded, the
- * manifest is replaced, and what is gone is deleted. Where it fails it says how far it came.
+ * Carries out a plan, in an order in which no link ever leads to a missing file: writes the journal, uploads files,
+ * replaces the manifest, and deletes old files. If a step fails, the error says how far the deploy got.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,31 +23,34 @@ export type Change = Pick<Wanted, "cacheControl" | "cdnCacheControl"> & {
   readonly tree: LocalTree;
   readonly before: StoreContents;
   readonly plan: Plan;
-  /** Of the manifest that will stand there. */
+  /** Generation number of the manifest that the store has after this deploy. */
   readonly generation: number;
-  /** Tells it from every other. */
+  /** Unique id of this deploy. Its journal and its checkpoints contain it. */
   readonly deploy: string;
-  /** Whether anything of the store has to change: a plan may be empty, and what was uploaded not in the manifest yet. */
+  /**
+   * Whether the store has to change at all. This can be true for an empty plan: the manifest may lack files that an
+   * interrupted deploy uploaded.
+   */
   readonly changes: boolean;
-  /** Whether a CDN is told of it. */
+  /** Whether this deploy purges a CDN. */
   readonly purging: boolean;
-  /** What earlier deploys have left to be purged. */
+  /** Paths that earlier deploys left to be purged. */
   readonly purges: readonly string[];
-  /** Keys of the apps of all this. */
+  /** Keys of all apps that the paths in this change may belong to. */
   readonly apps: readonly string[];
 };
 
 export type ChangeOptions = Wanted & {
   readonly out: string;
   readonly concurrency: number;
-  /** After so many files it is noted that they are uploaded. */
+  /** Number of uploaded files after which a checkpoint is written. */
   readonly checkpoint?: number | undefined;
-  /** Throws when nothing more may be sent. */
+  /** Called before each try of a write. Throws when nothing more may be sent: on a stop signal or a lost lock. */
   readonly permit: () => void;
   readonly onProgress?: ((progress: FileProgress) => void) | undefined;
 };
 
-/** Whether the store honours conditions. */
+/** Whether the store honours conditional writes (`If-Match`, `If-None-Match`). */
 type Conditional = { readonly conditional: boolean };
 
 type Work = Change & {
@@ -57,10 +60,10 @@ type Work = Change & {
   readonly checkpoints: Checkpoints;
 };
 
-/** Two requests more for a thousand, and some seconds of work that may have to be done again. */
+/** A checkpoint costs two requests (write, delete). An interruption loses the uploads since the last one: seconds. */
 const CHECKPOINT = 1_000;
 
-/** It failed; the message says how far it came. */
+/** A deploy failed. The message says why, and how far the deploy got. */
 export class DeployError extends Error {
   constructor(cause: unknown, standing: string) {
     super(`${describeFailure(cause)}\n${standing}`, { cause });
@@ -68,7 +71,7 @@ export class DeployError extends Error {
   }
 }
 
-/** Gives how many checkpoints it has left. Throws DeployError. */
+/** Returns the number of checkpoint files that this deploy has written. Throws DeployError. */
 export async function changeStore(store: Store, change: Change, options: ChangeOptions & Conditional): Promise<number> {
   const done = { files: 0, bytes: 0, deleted: 0 };
   const { plan, deploy } = change;
@@ -103,10 +106,13 @@ function restOf({ checkpoints }: Work): string {
   return files === 0 ? "it uploads them all" : `${files} of them it need not upload again`;
 }
 
-/** The last of a deploy. Where it told no CDN, what one was to be told of before is left to the next. */
+/**
+ * The last step of a deploy: removes checkpoints and journal. A deploy that does not purge leaves a journal if earlier
+ * deploys owe a purge: the next deploy that purges makes up for it.
+ */
 export async function endJournal(store: Store, change: Change, checkpoints: number, permit: () => void): Promise<void> {
   const { purging, purges, before, changes } = change;
-  // Before the journal, without which nobody looks for them.
+  // Checkpoints go first: without a journal, no deploy looks for them.
   await removeCheckpoints(store, checkpoints, permit);
   if (purging || purges.length === 0) {
     if (before.journal !== null || changes) await store.remove(JOURNAL, permit);
@@ -115,7 +121,7 @@ export async function endJournal(store: Store, change: Change, checkpoints: numb
   }
 }
 
-/** All is there and gone as it should be: a deploy that makes up for the purges has nothing to delete again. */
+/** Replaces the journal with one that lists nothing but paths to purge: all uploads and deletions are done. */
 async function writeOwed(store: Store, change: Change, purges: readonly string[], permit: () => void): Promise<void> {
   const text = writeJournal({ ...journalOf(change), writes: [], removes: [], uploaded: new Map(), purges });
   await putNote(store, JOURNAL, text, { permit });
@@ -127,7 +133,7 @@ export async function inStage<T>(standing: string | (() => string), run: () => P
   });
 }
 
-/** From here on the manifest is not believed about these files. */
+/** Writes the journal. From here on, a later deploy does not trust the manifest for the files in it. */
 async function beginJournal(work: Work): Promise<void> {
   await replaceNote(work, JOURNAL, writeJournal(journalOf(work)), work.before.etags.journal);
 }
@@ -136,7 +142,7 @@ function journalOf({ plan, before, ...change }: Change): Journal {
   const { generation, deploy, cacheControl, cdnCacheControl, purging, purges, apps } = change;
   const [planned, removes] = [plan.writes.flat().map(({ path }) => path), plan.removes.flat()];
   const touched = new Set([...planned, ...removes]);
-  // The manifest tells nothing of them before this deploy replaces it.
+  // Uploads of interrupted deploys that still count: the manifest lists them only once this deploy has replaced it.
   const uploaded = new Map([...before.uploaded].filter(([path]) => !touched.has(path)));
   const writes = [...planned, ...uploaded.keys()];
   return { generation, deploy, cacheControl, cdnCacheControl, writes, removes, uploaded, purging, purges, apps };
@@ -171,7 +177,7 @@ async function uploadFile(work: Work, { path, sha256 }: PlannedFile, headers: Fi
   await work.store.put(path, bytes, { headers, sha256, permit: work.options.permit });
 }
 
-/** What is uploaded is the tree that was looked at, and no mixture of two. */
+/** Throws UnfinishedTreeError when the file is not the scanned one any more: a deploy must not mix two builds. */
 function readPlanned(out: string, path: string, sha256: string): Uint8Array<ArrayBuffer> {
   try {
     const bytes = readFileSync(join(out, path));
@@ -190,7 +196,7 @@ async function replaceManifest(work: Work): Promise<void> {
   await replaceNote(work, MANIFEST, text, before.etags.manifest);
 }
 
-/** `etag` is that of what was read before; null where nothing was. */
+/** `etag` is that of the version that this deploy has read, null if there was none. Throws if it was replaced since. */
 async function replaceNote(work: Work, key: string, text: string, etag: string | null): Promise<void> {
   const { store, options } = work;
   const condition = etag === null ? ({ kind: "absent" } as const) : ({ kind: "etag", etag } as const);
@@ -199,7 +205,7 @@ async function replaceNote(work: Work, key: string, text: string, etag: string |
     permit: options.permit,
   });
   if (kind === "put") return;
-  // The answer to a try that went well may have been lost.
+  // An earlier try may have succeeded although its response was lost.
   if ((await store.get(key))?.bytes.equals(Buffer.from(text))) return;
   throw new Error(`Another deploy has replaced ${key} in ${store.name} meanwhile.`);
 }

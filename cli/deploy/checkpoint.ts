@@ -1,6 +1,6 @@
 /**
- * What a deploy has uploaded so far: `.precast/checkpoints/0.json` and on, written on its way and removed at its end. The
- * next deploy need not upload it again.
+ * Records which files a deploy has uploaded so far: `.precast/checkpoints/0.json`, `1.json` and so on, written during
+ * the deploy and removed at its end. After an interruption, the next deploy does not upload these files again.
  */
 import type { FileMark } from "../build/file-mark.ts";
 import { listMarks, type MarkList, readMarks } from "./mark-list.ts";
@@ -8,16 +8,16 @@ import { putNote } from "./store/note.ts";
 import { STORE_FOLDER, type Store } from "./store/store.ts";
 
 export type Checkpoints = {
-  /** Resolves when nothing is left to be noted for now. Throws what the store does. */
+  /** Records an uploaded file. If it fills a checkpoint, resolves once that is written. Throws what the store does. */
   readonly add: (path: string, mark: FileMark) => Promise<void>;
-  /** How many files are noted, in how many notes. */
+  /** Number of recorded files (`files`) and of checkpoint files written (`notes`). */
   readonly standing: () => { readonly files: number; readonly notes: number };
 };
 
 export type CheckpointOptions = {
-  /** That of the journal. */
+  /** Unique id of the deploy, as in its journal. */
   readonly deploy: string;
-  /** Files of a note. */
+  /** Number of uploaded files per checkpoint. */
   readonly every: number;
   readonly permit: () => void;
 };
@@ -32,7 +32,7 @@ export function openCheckpoints(store: Store, { deploy, every, permit }: Checkpo
   let pending = new Map<string, FileMark>();
   let notes = 0;
   let files = 0;
-  // One is begun when the one before it is there: a note behind a gap would not be found.
+  // Checkpoints are written one after another: readers stop at the first missing number.
   let last = Promise.resolve();
 
   async function write(marks: ReadonlyMap<string, FileMark>): Promise<void> {
@@ -55,7 +55,7 @@ export function openCheckpoints(store: Store, { deploy, every, permit }: Checkpo
   };
 }
 
-/** What this deploy has noted, and how many notes there are, whosever they are. */
+/** Returns the files that the given deploy has recorded, and the number of checkpoint files of all deploys. */
 export async function readCheckpoints(
   store: Store,
   deploy: string | null,
@@ -78,7 +78,7 @@ function readNote(text: string): { readonly deploy: string; readonly files: Read
   }
 }
 
-/** From the last one on: those that are left are found again. */
+/** Removes from the last to the first, so that after an interruption the rest has no gap and is found again. */
 export async function removeCheckpoints(store: Store, notes: number, permit: () => void): Promise<void> {
   for (let number = notes - 1; number >= 0; number--) await store.remove(keyOf(number), permit);
 }

@@ -1,7 +1,7 @@
 /**
- * Brings a store to what the tree is, while nobody else does: what is there is read, the difference is planned, refused or
- * carried out (change.ts), and a CDN is told. Interrupted anywhere, the next deploy knows from the journal what to look at
- * again, and from checkpoints what it need not.
+ * Makes a store equal to the local tree, while holding the store's lock: reads the store's contents, plans the
+ * difference, refuses it or carries it out (change.ts), and purges a CDN. After an interruption, the next deploy learns
+ * from the journal which files are uncertain, and from the checkpoints which of them are uploaded already.
  */
 import { randomUUID } from "node:crypto";
 import { type Change, type ChangeOptions, changeStore, endJournal, inStage } from "./change.ts";
@@ -16,31 +16,37 @@ import { byFolder, describeTreeFile, isStatePath, type TreeFile } from "./tree-f
 
 export type DeployOptions = ChangeOptions & {
   readonly dryRun: boolean;
-  /** More files than this are not deleted, unless forced. */
+  /** The deploy is refused when it would delete more files than this, unless `force` is set. */
   readonly maxDelete: number;
   readonly onPlan?: ((plan: Plan) => void) | undefined;
-  /** Has a CDN forget; left out where there is none. What it was not told of is told to the next deploy's. */
+  /**
+   * Purges these files from the CDN and returns the number of requests. Absent when no CDN is configured. If it fails,
+   * the next deploy that purges makes up for it.
+   */
   readonly purge?: ((changed: readonly TreeFile[]) => Promise<number>) | undefined;
 };
 
 export type Deployed = {
-  /** Of the store's manifest. */
+  /** Generation number of the manifest that the store now has. */
   readonly generation: number;
   readonly written: number;
   readonly unchanged: number;
   readonly deleted: number;
-  /** That were uploaded. */
+  /** Number of bytes uploaded; in a dry run, of bytes that would be. */
   readonly bytes: number;
-  /** False where two deploys at once are not kept apart; null in a dry run, which does not try. */
+  /** Whether the store honours conditional writes; if not, simultaneous deploys may interleave. Null in a dry run. */
   readonly conditional: boolean | null;
-  /** Requests that it took to have a CDN forget; null where none was told. */
+  /** Number of purge requests; null when no CDN is configured, and in a dry run. */
   readonly purges: number | null;
-  /** What clients may see to have changed. */
+  /** Changed files that clients can see: of this deploy and, if it purges, those that earlier deploys did not purge. */
   readonly changed: readonly TreeFile[];
   readonly tree: LocalTree;
 };
 
-/** Throws UnfinishedTreeError, DeployLockedError, UnreadableStoreError, RemoteFault or DeployError. */
+/**
+ * Throws UnfinishedTreeError, DeployLockedError, UnreadableStoreError, TooManyDeletionsError, RemoteFault or
+ * DeployError.
+ */
 export async function deployTree({ store, hold }: Target, options: DeployOptions): Promise<Deployed> {
   const tree = scanTree(options.out);
   if (options.dryRun) return look(store, tree, options);
@@ -48,7 +54,7 @@ export async function deployTree({ store, hold }: Target, options: DeployOptions
   try {
     return await deployHeld(store, held, tree, options);
   } finally {
-    // A lock that can't be given back ends by itself.
+    // A lock that cannot be released expires by itself.
     await held.release().catch(() => {});
   }
 }
@@ -96,7 +102,7 @@ export class TooManyDeletionsError extends Error {
   }
 }
 
-/** What is not here can't be uploaded. */
+/** Throws UnfinishedTreeError when the plan uploads files that the local tree lacks (after `build --state`). */
 function refuseAbsent({ writes }: Plan, { elsewhere }: LocalTree, { out }: DeployOptions, store: Store): void {
   const count = writes.flat().filter(({ path }) => elsewhere.has(path)).length;
   if (count === 0) return;
@@ -104,7 +110,7 @@ function refuseAbsent({ writes }: Plan, { elsewhere }: LocalTree, { out }: Deplo
   throw new UnfinishedTreeError(`${what}: nothing was changed. Run \`precast build --full\`, then deploy.`);
 }
 
-/** Why so many deletions are refused; null where they are not. */
+/** The error that refuses so many deletions; null when they are allowed. */
 export function deletionsRefusal(
   count: number,
   { force, maxDelete }: Pick<DeployOptions, "force" | "maxDelete">,
@@ -124,7 +130,7 @@ async function purge(changed: readonly TreeFile[], { purge: forget }: DeployOpti
   return inStage(standing, () => forget(changed));
 }
 
-/** What clients may see: of this deploy, and where it purges of those before it that did not. */
+/** Computes `Deployed.changed`. State files are left out, because clients do not see them. */
 function changedFiles(
   plan: Plan,
   tree: LocalTree,
@@ -137,7 +143,7 @@ function changedFiles(
   return paths.map((path) => describeTreeFile(out, path, apps));
 }
 
-/** Those too that are gone since a deploy that could not tell a CDN of it. */
+/** Includes apps that earlier deploys have removed: a CDN may still have to be purged of them. */
 function knownApps(tree: LocalTree, { manifest, journal }: StoreContents): string[] {
   return [...new Set([...(manifest?.apps ?? []), ...(journal?.apps ?? []), ...tree.apps])];
 }
@@ -146,7 +152,10 @@ function touchedBy({ writes, removes }: Plan): string[] {
   return [...writes.flat().map(({ path }) => path), ...removes.flat()];
 }
 
-/** What earlier deploys have changed and no CDN was told of: without what this one touches, where it tells one of that. */
+/**
+ * Paths that earlier deploys changed and did not purge. If this deploy purges: all of them, except those that it
+ * touches and so purges anyway. If not: those whose purge is owed, which the journal has to keep.
+ */
 function unpurgedFor(plan: Plan, { journal }: StoreContents, { purge }: DeployOptions): readonly string[] {
   if (journal === null) return [];
   if (purge === undefined) return owedIn(journal);

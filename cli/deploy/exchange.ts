@@ -1,6 +1,6 @@
 /**
- * Sends a request and reads its whole answer, and sends it again when what went wrong may pass: after pauses that double,
- * or as long as `Retry-After` asks for (RFC 9110 section 10.2.3).
+ * Sends a request and reads the whole response. Retries transient faults with exponential backoff, or after the pause
+ * that `Retry-After` asks for (RFC 9110 section 10.2.3).
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { isUntrusted } from "../failure.ts";
@@ -15,28 +15,28 @@ export type Outgoing = {
 
 export type Sent = { readonly status: number; readonly headers: Headers; readonly body: Buffer };
 
-/** What an answer means: what was asked for, or a fault, which may pass. */
+/** What a response means: the result that was asked for, or a fault. `passing` says whether a retry may succeed. */
 export type Verdict<T> = { readonly done: T } | { readonly fault: RemoteFault; readonly passing: boolean };
 
 export type Patience = {
-  /** Seconds that a request may take. */
+  /** Seconds that one try may take, plus an allowance for large bodies. */
   readonly timeout: number;
-  /** How often it is sent again. */
+  /** Maximum number of retries after the first try. */
   readonly retries: number;
   readonly now: () => Date;
-  /** Called before each try; what it throws ends the tries. */
+  /** Called before each try. When it throws, there are no more tries. */
   readonly permit?: () => void;
 };
 
 /** Milliseconds. */
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 20_000;
-/** A large body may take longer: bytes a second that any line has. */
+/** Bytes per second that any connection reaches: the time limit grows with the size of the body accordingly. */
 const SLOWEST = 64_000;
 
 /**
- * `make` is called for each try, as signatures tell the time. `host` is for people. The signal ends the tries, and the one that
- * is on its way. Throws RemoteFault.
+ * `make` is called for each try, because a signature contains the time. `host` is for error messages. `signal` aborts
+ * the current try and all further ones. Throws RemoteFault, or AbortError after `signal`.
  */
 export async function exchange<T>(
   make: () => Outgoing | Promise<Outgoing>,
@@ -54,7 +54,7 @@ export async function exchange<T>(
   }
 }
 
-/** `after` is a `Retry-After`. */
+/** `after` is the value of the `Retry-After` header. */
 type Outcome<T> = Verdict<T> & { readonly after?: string | null };
 
 async function attempt<T>(
@@ -90,7 +90,7 @@ type Limit = {
   readonly clear: () => void;
 };
 
-/** Ends what goes on for so many seconds, and for those that are added once more is known of it. */
+/** Aborts `signal` after so many seconds. `add` extends the limit, once the size of the response is known. */
 function openLimit(seconds: number): Limit {
   const ended = new AbortController();
   const begun = performance.now();
@@ -108,7 +108,7 @@ function silence(host: string, timeout: number): string {
   return `${host} did not answer within ${timeout} seconds. Try again later, or give it longer with --timeout.`;
 }
 
-/** These stay so, as a certificate does. */
+/** Codes of errors that a retry does not cure. */
 const LASTING = /^(ENOTFOUND|ERR_INVALID|ERR_TLS)/;
 
 function connectionFault(error: unknown, host: string): { fault: RemoteFault; passing: boolean } {
@@ -124,7 +124,7 @@ function untrusted(host: string, code: string): string {
   return `The certificate of ${host} is not trusted (${code}). ${advice}; NODE_EXTRA_CA_CERTS names the file of an authority of your own.`;
 }
 
-/** `fetch` gives the 407 of a proxy as an error without a word. */
+/** `fetch` reports a proxy's 407 as an error without code and message. */
 function unreached(host: string, { code, message }: NodeJS.ErrnoException): string {
   const why = code ?? (message || "perhaps a proxy that wants to know who asks");
   return `${host} can't be reached (${why}). Check the address, and that it runs.`;
@@ -132,7 +132,10 @@ function unreached(host: string, { code, message }: NodeJS.ErrnoException): stri
 
 const LONGEST_WAIT = 60_000;
 
-/** Milliseconds: after so many tries that failed, and what the other side asks for (seconds or a date). */
+/**
+ * Milliseconds to wait before the next try. `tries` is 0 after the first failed one. `retryAfter` is in seconds or a
+ * date; it can lengthen the pause, up to a minute.
+ */
 export function pauseBefore(tries: number, retryAfter: string | null, now: Date): number {
   const growing = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** tries);
   if (retryAfter === null) return growing;
@@ -140,7 +143,7 @@ export function pauseBefore(tries: number, retryAfter: string | null, now: Date)
   return Number.isNaN(asked) ? growing : Math.max(growing, Math.min(LONGEST_WAIT, asked));
 }
 
-/** Statuses behind which another try may be well. */
+/** Whether a retry may succeed after a response with this status. */
 export function isPassing(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || (status >= 500 && status !== 501);
 }

@@ -1,23 +1,23 @@
-/** Every way in which a store or a CDN fails a deploy. The message says what it is and what to do. */
+/** Lists the ways in which a store or a CDN can fail a deploy. The message says what failed and what to do. */
 
 export type FaultKind =
   /** The bucket, folder, zone or service is not there. */
   | "missing"
-  /** The credentials are wrong, or may not do this. */
+  /** The credentials are wrong, expired or lack a permission. */
   | "denied"
   /** The bucket is in another region or at another address. */
   | "elsewhere"
-  /** Its clock and ours tell different times. */
+  /** The local clock and that of the store differ too much. */
   | "clock"
-  /** Nobody takes the connection, or it breaks. */
+  /** The connection cannot be made (name, address, certificate), or it breaks. */
   | "unreachable"
-  /** No answer in time. */
+  /** There was no answer in time, or not the expected one. */
   | "silent"
-  /** It asks for fewer requests, or fails, and does not recover. */
+  /** The service throttles requests or fails, and retries do not help. */
   | "busy"
-  /** What answers does not speak the protocol. */
+  /** The response does not follow the protocol: perhaps a proxy or another server sent it. */
   | "garbled"
-  /** Everything else that it says no to. */
+  /** The service refused the request for any other reason. */
   | "refused";
 
 export class RemoteFault extends Error {

@@ -1,7 +1,7 @@
 /**
- * What a deploy is about to do: `.precast/journal.json`, written before it touches anything and removed when all is done
- * and no purge is owed, so that a deploy after one that died knows of which files the manifest tells nothing, and what was
- * not purged.
+ * Records what a deploy is about to do: `.precast/journal.json`, written before the deploy touches anything and removed
+ * when everything is done and no purge is owed. If a deploy dies, its journal tells the next one for which files not to
+ * trust the manifest, and what was not purged.
  */
 import type { FileMarks } from "../build/file-mark.ts";
 import { listMarks, type MarkList, readMarks } from "./mark-list.ts";
@@ -13,22 +13,22 @@ const FORMAT = 1;
 export const JOURNAL = `${STORE_FOLDER}/journal.json`;
 
 export type Journal = {
-  /** That of the manifest with which the deploy ends. */
+  /** Generation number of the manifest that the deploy writes. */
   readonly generation: number;
-  /** Tells it from every other. */
+  /** Unique id of the deploy; empty in journals of older versions. */
   readonly deploy: string;
-  /** What its files are given. */
+  /** Headers that the deploy gives its files. */
   readonly cacheControl: string;
   readonly cdnCacheControl: string;
   readonly writes: readonly string[];
-  /** Those of `writes` that are there already, from deploys before it that did not end, in the form that it wants. */
+  /** Those of `writes` that earlier, interrupted deploys uploaded already, with the content and headers wanted now. */
   readonly uploaded: FileMarks;
   readonly removes: readonly string[];
-  /** Whether a CDN is to be told of these. */
+  /** Whether the deploy purges a CDN: then a purge of `writes` and `removes` is owed. */
   readonly purging: boolean;
-  /** What earlier deploys changed and did not purge. */
+  /** Paths that earlier deploys changed and did not purge. */
   readonly purges: readonly string[];
-  /** Keys of the apps of all these: the next manifest may know some of them no more. */
+  /** Keys of the apps that all these paths belong to. The next manifest may lack some of them. */
   readonly apps: readonly string[];
 };
 
@@ -45,10 +45,10 @@ export function writeJournal({ cacheControl, cdnCacheControl, uploaded, ...rest 
   return `${JSON.stringify(noted)}\n`;
 }
 
-/** What an older one does not tell. To purge too much does no harm. */
+/** Defaults for what journals of older versions lack. `purging` is true because purging too much does no harm. */
 const OLDER = { purging: true, apps: [], deploy: "", cache_control: "", cdn_cache_control: "", uploaded: {} };
 
-/** Null for what is broken, has another format or names files that are none of a tree: what it names may be deleted. */
+/** Null if broken, of another format, or with a path that is no tree file: a deploy may delete the paths in it. */
 export function readJournal(text: string): Journal | null {
   try {
     const noted: Noted = { ...OLDER, ...(JSON.parse(text) as Omit<Noted, keyof typeof OLDER>) };
@@ -62,17 +62,17 @@ export function readJournal(text: string): Journal | null {
   }
 }
 
-/** The paths that may be there or not, in any form, when the manifest has this generation. */
+/** Paths that may exist or not, with any content, when the manifest has this generation. */
 export function doubtfulIn(journal: Journal, generation: number): readonly string[] {
   return journal.generation > generation ? [...journal.writes, ...journal.removes] : journal.removes;
 }
 
-/** What a CDN may still have of before. */
+/** Paths of which a CDN may still have an old version. */
 export function unpurgedIn({ writes, removes, purges }: Journal): readonly string[] {
   return [...new Set([...writes, ...removes, ...purges])];
 }
 
-/** What of it a CDN was to be told: a deploy that tells none must keep the note of that. */
+/** Paths whose purge is owed. A deploy that does not purge must keep them in the journal. */
 export function owedIn(journal: Journal): readonly string[] {
   return journal.purging ? unpurgedIn(journal) : journal.purges;
 }

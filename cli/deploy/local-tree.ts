@@ -1,4 +1,4 @@
-/** The tree that is deployed: finished, whole, and each file by its SHA-256. */
+/** Scans the tree to deploy: checks that it is finished and complete, and computes the SHA-256 of each file. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { folderOf, segment } from "../../shared/address.ts";
@@ -13,15 +13,15 @@ import { READY } from "../build/stage/publish.ts";
 import { isTreeFile } from "./tree-file.ts";
 
 export type LocalTree = {
-  /** By path relative to the tree, sorted; the states of the apps among them. */
+  /** By path relative to the tree, sorted. Includes the state files of the apps, and the files in `elsewhere`. */
   readonly files: ReadonlyMap<string, FileMark>;
   /** Keys of the apps, sorted. */
   readonly apps: readonly string[];
-  /** Paths of files that are not here, but where the tree was deployed. */
+  /** Paths of files that this tree lacks, because they exist only where it was deployed. */
   readonly elsewhere: ReadonlySet<string>;
 };
 
-/** There is nothing here that could be deployed. */
+/** The local tree cannot be deployed: it is missing, unfinished or not as it was built. */
 export class UnfinishedTreeError extends Error {
   constructor(message: string) {
     super(message);
@@ -97,7 +97,7 @@ function readStates(out: string): TreeState[] {
   return known;
 }
 
-/** It may be the tree of nobody's wish: of the wrong database, or of a folder that was never built. */
+/** An empty tree is probably a mistake: built from the wrong database, or a folder that was never built. */
 function empty(out: string): UnfinishedTreeError {
   const remedy = "if the last app was deleted, delete its files at the target yourself";
   return new UnfinishedTreeError(

@@ -1,6 +1,6 @@
 /**
- * What a store is known to hold: `.precast/manifest.json`, written when all of a deploy is there and before anything is
- * deleted. The same tree gives the same bytes, but for the number of the deploy.
+ * Lists the files that a store is known to hold: `.precast/manifest.json`, written after all uploads of a deploy and
+ * before its deletions. The same tree gives the same bytes, except for the generation number.
  */
 import type { FileMarks } from "../build/file-mark.ts";
 import { type MarkList, readMarks } from "./mark-list.ts";
@@ -11,14 +11,14 @@ const FORMAT = 1;
 export const MANIFEST = `${STORE_FOLDER}/manifest.json`;
 
 export type Manifest = {
-  /** Counts the deploys that changed something. */
+  /** Counts the deploys that have changed the store. */
   readonly generation: number;
-  /** What the files were given: others mean that all are written anew. */
+  /** Headers of the files. A deploy with other values uploads all files again. */
   readonly cacheControl: string;
   readonly cdnCacheControl: string;
   /** Keys of the apps. */
   readonly apps: readonly string[];
-  /** By path, sorted. */
+  /** Sorted by path. */
   readonly files: FileMarks;
 };
 
@@ -37,7 +37,7 @@ type Parsed = {
   readonly files: MarkList;
 };
 
-/** Null for what is broken, has another format or names files that are none of a tree: what it names may be deleted. */
+/** Null if broken, of another format, or with a path that is no tree file: a deploy may delete the paths in it. */
 export function readManifest(text: string): Manifest | null {
   try {
     const { format, generation, cache_control, cdn_cache_control, apps, files } = JSON.parse(text) as Parsed;

@@ -1,4 +1,4 @@
-/** How the notes of a store tell which content its files have: JSON, by path a SHA-256 and a size. */
+/** Reads and writes the JSON in which manifest, journal and checkpoints list files: a SHA-256 and a size by path. */
 import type { FileMark, FileMarks } from "../build/file-mark.ts";
 import { isTreeFile } from "./tree-file.ts";
 
@@ -8,7 +8,7 @@ export function listMarks(marks: FileMarks): MarkList {
   return Object.fromEntries([...marks].map(([path, { sha256, size }]) => [path, [sha256, size] as const]));
 }
 
-/** Throws for what is broken, and for names that are none of a tree: what a note names may be deleted. */
+/** Throws for a broken list, and for a path that is no tree file: a deploy may delete the paths in it. */
 export function readMarks(list: MarkList): Map<string, FileMark> {
   return new Map(Object.entries(list).map(([path, mark]) => [path, readMark(path, mark)] as const));
 }

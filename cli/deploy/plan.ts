@@ -1,4 +1,4 @@
-/** What to upload and what to delete, and in which order: a reader never follows a link into nothing. */
+/** Plans what to upload and delete, and in which order: a client must never follow a link to a missing file. */
 import type { FileMark } from "../build/file-mark.ts";
 import type { StoreContents } from "./store-contents.ts";
 import { isStatePath } from "./tree-file.ts";
@@ -6,7 +6,7 @@ import { isStatePath } from "./tree-file.ts";
 export type PlannedFile = FileMark & { readonly path: string; readonly isNew: boolean };
 
 export type Plan = {
-  /** Each step begins when the one before it is done. */
+  /** Steps: each begins when the one before it is done. The same holds for `removes`. */
   readonly writes: readonly (readonly PlannedFile[])[];
   readonly removes: readonly (readonly string[])[];
   readonly unchanged: number;
@@ -32,7 +32,10 @@ export function isEmpty({ writes, removes }: Plan): boolean {
   return writes.length === 0 && removes.length === 0;
 }
 
-/** As a build does it: new pages come before those that tell the last one, and the first page of a type is one of those. */
+/**
+ * The order of a build. New pages come before the lists whose `last_page` leads to them; the first page of a type is
+ * one of those lists, even if it is new.
+ */
 const WRITES = ["entry", "new list", "list", "schema", "catalog", "state"] as const;
 const REMOVES = ["state", "catalog", "schema", "first page", "list", "entry"] as const;
 

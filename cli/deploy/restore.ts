@@ -1,6 +1,7 @@
 /**
- * Begins a tree from where it was deployed, for a build that has none here: the states of its apps are fetched, and of the
- * files those that the build asks for, each compared with the manifest. With them the build is incremental.
+ * Restores a tree from where it was deployed, for a build without a local one: fetches the state files of the apps, and
+ * of the other files only those that the build asks for. Each is checked against the manifest. With them the build is
+ * incremental.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -20,16 +21,19 @@ import { isStatePath } from "./tree-file.ts";
 export type RestoreOptions = {
   readonly out: string;
   readonly concurrency: number;
-  /** Null for a state from which a build can go on, else why not. */
+  /** Returns null for a state from which a build can continue, otherwise the reason why it cannot. */
   readonly problemOf: (state: TreeState) => string | null;
 };
 
-/** A tree to go on from, or why there is none. */
+/** A restored tree with the number of files that were deployed for it, or the reason why there is none. */
 export type Restored =
   | { readonly kind: "begun"; readonly elsewhere: Elsewhere; readonly files: number }
   | { readonly kind: "nothing"; readonly reason: string };
 
-/** Throws RemoteFault when the store can't be read. What it has and can't be used is a reason. */
+/**
+ * Returns a reason if the store has nothing that a build can use. Throws RemoteFault when the store cannot be read, and
+ * LockedError while another build is running.
+ */
 export async function restoreTree(store: Store, options: RestoreOptions): Promise<Restored> {
   const { out } = options;
   if (builtApps(out).length > 0 && readElsewhere(out)?.size === 0) return nothing("the tree is here");
@@ -66,21 +70,21 @@ async function beginTree(
   putAsideBegun(out);
   forget(out, tops);
   writeElsewhere(out, new Map(parts));
-  // With its state an app that goes is found, and one whose files do not come is built in full.
+  // Its state file lets the build find an app that the database has deleted. An app without its files is built in full.
   for (const { path, content } of usable) writeInto(out, path, content);
   const elsewhere = openElsewhere(out, fetchFrom(store, concurrency));
   await elsewhere.bring(usable.flatMap(({ state }) => firstFiles(state)));
   return { kind: "begun", elsewhere, files: parts.length };
 }
 
-/** What is left of a tree that was begun before. */
+/** Removes what an earlier build or restore has left in `out`. */
 function forget(out: string, tops: ReadonlySet<string>): void {
   const begun = builtApps(out);
   for (const key of begun) rmSync(join(out, stateFileOf(key)), { force: true });
   for (const top of [...tops, ...begun.map(segment)]) rmSync(join(out, top), { recursive: true, force: true });
 }
 
-/** By these a build sees that a tree is there. */
+/** The files by which a build checks that the tree of an app is present. */
 function firstFiles({ app }: TreeState): string[] {
   const pages = app.types.map(({ slug }) => ({ kind: "page", slug, page: 1n }) as const);
   return [{ kind: "catalog" } as const, ...pages].map((address) => `${folderOf(app.key)}/${fileOf(address)}`);

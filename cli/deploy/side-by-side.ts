@@ -1,6 +1,6 @@
-/** Does a job for each of many things, so many at a time. */
+/** Runs a job for each of many items, a limited number at a time. */
 
-/** After a failure none is begun, those that run are awaited, and the first failure is thrown. */
+/** After a failure, no further job begins; the running ones are awaited, and the first failure is thrown. */
 export async function sideBySide<T>(all: Iterable<T>, atOnce: number, job: (one: T) => Promise<void>): Promise<void> {
   const rest = all[Symbol.iterator]();
   const failures: unknown[] = [];

@@ -1,4 +1,4 @@
-/** Signs requests to Amazon and to what speaks like it (AWS Signature Version 4). */
+/** Signs requests to Amazon's APIs and compatible ones (AWS Signature Version 4). */
 import { AwsV4Signer } from "aws4fetch";
 import { ConfigError, type Settings } from "../../shared/config.ts";
 import type { Outgoing } from "./exchange.ts";
@@ -6,14 +6,14 @@ import type { Outgoing } from "./exchange.ts";
 export type Credentials = {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of credentials that are lent. */
+  /** Null for permanent credentials: only temporary ones have a session token. */
   readonly sessionToken: string | null;
 };
 
 export const CREDENTIAL_SETTINGS = ["accessKeyId", "secretAccessKey", "sessionToken"] as const;
 type CredentialSettings = Settings<(typeof CREDENTIAL_SETTINGS)[number]>;
 
-/** What to say of those that are not there. */
+/** Error messages for missing credentials; empty when none are missing. */
 export function missingCredentials({ accessKeyId, secretAccessKey }: CredentialSettings): string[] {
   return [
     ...(accessKeyId === null ? ["AWS_ACCESS_KEY_ID is missing in the environment: the store needs credentials."] : []),
@@ -35,7 +35,7 @@ export function openSigner(
   scope: { readonly service: string; readonly region: string },
 ): Signer {
   const keys = { accessKeyId, secretAccessKey, ...(sessionToken === null ? {} : { sessionToken }) };
-  /** Of derived keys, one a day. */
+  /** Derived signing keys, one a day. */
   const cache = new Map<string, ArrayBuffer>();
   return async ({ method, url, headers, body }, now) => {
     const datetime = now.toISOString().replace(/[:-]|\.\d{3}/g, "");

@@ -1,4 +1,4 @@
-/** What a store holds: for sure by its manifest, and perhaps by the journal of a deploy that did not end. */
+/** Reads what a store holds: for certain by its manifest, and perhaps by the journal of an interrupted deploy. */
 import type { FileMark, FileMarks } from "../build/file-mark.ts";
 import { readCheckpoints } from "./checkpoint.ts";
 import { doubtfulIn, JOURNAL, type Journal, readJournal } from "./journal.ts";
@@ -9,28 +9,28 @@ import { isTreeFile } from "./tree-file.ts";
 export type StoreContents = {
   readonly manifest: Manifest | null;
   readonly journal: Journal | null;
-  /** Of what is there, whatever it is worth; null where nothing is. */
+  /** ETags of the two files, even if they cannot be used; null for a file that does not exist. */
   readonly etags: { readonly manifest: string | null; readonly journal: string | null };
-  /** What is there for sure. */
+  /** Files that certainly exist with this content and the wanted headers. */
   readonly known: FileMarks;
-  /** Those of `known` that the manifest does not tell: a deploy that did not end has uploaded them. */
+  /** Those of `known` that the manifest does not list: interrupted deploys have uploaded them. */
   readonly uploaded: FileMarks;
-  /** How many notes of what was uploaded are there. */
+  /** Number of checkpoint files in the store. */
   readonly checkpoints: number;
-  /** Paths that may be there, in any form. */
+  /** Paths that may exist, with any content and headers. */
   readonly doubtful: ReadonlySet<string>;
-  /** Paths that clients find there already, with whatever in them. */
+  /** Paths at which clients find a file already, whatever its content. */
   readonly found: ReadonlySet<string>;
 };
 
 export type Wanted = {
   readonly cacheControl: string;
   readonly cdnCacheControl: string;
-  /** Trusts nothing that was noted. */
+  /** Uploads every file again, whatever manifest, journal and checkpoints say. */
   readonly force: boolean;
 };
 
-/** The notes of the store can't be used. */
+/** The manifest or the journal in the store cannot be read. */
 export class UnreadableStoreError extends Error {
   constructor(store: Store, key: string) {
     const advice = "--force uploads every file anew and writes it again.";
@@ -39,7 +39,7 @@ export class UnreadableStoreError extends Error {
   }
 }
 
-/** Throws UnreadableStoreError, unless forced. */
+/** Throws UnreadableStoreError, unless `force` is set. */
 export async function readContents(store: Store, wanted: Wanted): Promise<StoreContents> {
   const [manifest, journal] = await Promise.all([
     readNote(store, MANIFEST, readManifest, wanted.force),
@@ -57,7 +57,7 @@ export async function readContents(store: Store, wanted: Wanted): Promise<StoreC
     const known = new Map([...without(noted, doubtful), ...uploaded]);
     return { ...notes, known, doubtful, found: new Set([...noted.keys(), ...uploaded.keys()]) };
   }
-  // Without a manifest the store itself has to tell.
+  // Without a manifest that is trusted, the store has to list its files.
   const listed = manifest.note === null || wanted.force ? await listFiles(store) : [];
   const found = new Set([...noted.keys(), ...uploaded.keys(), ...listed]);
   return { ...notes, known: uploaded, doubtful: new Set([...found, ...doubtful]), found };
@@ -65,7 +65,7 @@ export async function readContents(store: Store, wanted: Wanted): Promise<StoreC
 
 const NO_CHECKPOINTS = { files: new Map<string, FileMark>(), notes: 0 };
 
-/** What a deploy that did not end has brought there, and those before it, as it is wanted now. */
+/** Files that interrupted deploys have uploaded with the wanted headers, and that the manifest does not list yet. */
 function uploadedBy(journal: Journal | null, since: FileMarks, generation: number, wanted: Wanted): FileMarks {
   const isTold = journal === null || journal.generation <= generation;
   if (isTold || wanted.force || !hasHeaders(journal, wanted)) return NO_CHECKPOINTS.files;
@@ -94,7 +94,7 @@ function without(files: FileMarks, doubtful: ReadonlySet<string>): Map<string, F
   return new Map([...files].filter(([path]) => !doubtful.has(path)));
 }
 
-/** What others keep in the same place is left alone. */
+/** Lists tree files only: files of others in the same place are left alone. */
 async function listFiles(store: Store): Promise<string[]> {
   const files: string[] = [];
   for await (const key of store.list()) if (isTreeFile(key)) files.push(key);

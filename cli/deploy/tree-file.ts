@@ -1,30 +1,30 @@
-/** What a path of a tree names: which app, type and request its file is for. */
+/** Tells from the path of a tree file which app, content type and request the file is for. */
 import { join } from "node:path";
 import { requestOf, segment } from "../../shared/address.ts";
 import { isStateFile, STATE_FOLDER } from "../../shared/state.ts";
 import { addressIn } from "../build/update/built.ts";
 
 export type TreeFile = {
-  /** Null where only a hash of the key is known. */
+  /** Key of the app; null when the folder belongs to none of the known apps. */
   readonly app: string | null;
   /** Null for the catalog. */
   readonly type: string | null;
-  /** Path and query; null where only a hash of the value is known. */
+  /** Path and query; null when the name has only a hash of the filter value and the file does not show the value. */
   readonly request: string | null;
   readonly path: string;
 };
 
-/** Other files of a folder are none of ours, nor are those that a path with dots leads to. */
+/** Whether a path is named like a file of a tree. A path with dot segments is not. */
 export function isTreeFile(path: string): boolean {
   return (/^[shx]-[a-z0-9_-]*\/v1\/.+\.json$/.test(path) || isStatePath(path)) && !/\/\.\.?\//.test(path);
 }
 
-/** What the next build needs to know of this one. Not for clients. */
+/** Whether a path is the state file of an app, which the next build reads. It is not for clients. */
 export function isStatePath(path: string): boolean {
   return path.startsWith(`${STATE_FOLDER}/`) && isStateFile(path.slice(STATE_FOLDER.length + 1));
 }
 
-/** Keys of apps by the folders that they have. */
+/** Keys of the apps by the name of their folder. */
 export function byFolder(apps: Iterable<string>): ReadonlyMap<string, string> {
   return new Map([...apps].map((key) => [segment(key), key]));
 }
@@ -34,7 +34,7 @@ export function ownerOf(path: string, apps: ReadonlyMap<string, string>): Pick<T
   return { app: apps.get(top) ?? null, type: typeOf(file) };
 }
 
-/** `out` is where the file lies if it still does. */
+/** `out` is the folder of the local tree. The file is read there, if it exists, when its name has only a hash. */
 export function describeTreeFile(out: string, path: string, apps: ReadonlyMap<string, string>): TreeFile {
   const { top, version, file } = partsOf(path);
   const address = addressIn(join(out, top, version), file);

@@ -1,4 +1,4 @@
-/** Waits until clients see what was deployed: through the CDN, with the keys of the apps. */
+/** Waits until clients see what was deployed: polls the public address, through the CDN, with the keys of the apps. */
 import { setTimeout as pause } from "node:timers/promises";
 import { folderOf } from "../../shared/address.ts";
 import { markOf } from "../build/file-mark.ts";
@@ -7,10 +7,11 @@ import type { LocalTree } from "./local-tree.ts";
 import { byFolder, describeTreeFile, type TreeFile } from "./tree-file.ts";
 
 export type VisibleOptions = {
-  /** With `{path}` (path and query of the API) or `{file}`, or what stands before the path. */
+  /** URL with `{path}` (path and query of the request) or `{file}` (path in the tree); else `{path}` is appended. */
   readonly address: string;
-  /** Seconds. */
+  /** Seconds to wait for all files. */
   readonly limit: number;
+  /** Seconds that one request may take. */
   readonly timeout: number;
   readonly now: () => Date;
   readonly out: string;
@@ -22,7 +23,7 @@ export type VisibleOptions = {
 const FIRST_PAUSE = 250;
 const LONGEST_PAUSE = 5_000;
 
-/** Throws RemoteFault when the time is over. */
+/** Throws RemoteFault when a file is not visible after `limit` seconds. */
 export async function waitVisible(
   tree: LocalTree,
   changed: readonly TreeFile[],
@@ -44,7 +45,7 @@ export async function waitVisible(
   }
 }
 
-/** The catalog of each app, and of each one file more that has changed. */
+/** Files to check: the catalog of each app and, if there is one, another changed file of that app. */
 function probes(tree: LocalTree, changed: readonly TreeFile[], out: string): TreeFile[] {
   const apps = byFolder(tree.apps);
   return tree.apps.flatMap((app) => {
@@ -60,7 +61,7 @@ function isThere(tree: LocalTree, { path, request }: TreeFile): boolean {
 
 const SEEN = "seen";
 
-/** What it shows instead, in words. */
+/** Returns SEEN if the response is the deployed file, otherwise words that say what it is instead. */
 async function look(
   file: TreeFile,
   sha256: string,
