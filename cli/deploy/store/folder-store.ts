@@ -1,4 +1,4 @@
-/** A folder: of a web server, or one that something else carries on. Files appear whole, and unchanged ones keep their time. */
+/** Stores a tree in a folder, such as that of a web server. Files appear complete; unchanged ones keep their mtime. */
 import { hash } from "node:crypto";
 import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { breathe } from "../../build/stage/breath.ts";
 import { filesIn, makeNewer, moveInto, readOrNull, removeFrom, sizeOf } from "../../build/stage/folder.ts";
 import { type Condition, STORE_FOLDER, type Store } from "./store.ts";
 
-/** Files on their way to their names: on the same file system. */
+/** Folder of files that are being written: inside the target, so that a rename stays on one file system. */
 const PARTS = `${STORE_FOLDER}/part`;
 
 export function openFolderStore(folder: string, now: () => Date): Store {
@@ -23,7 +23,7 @@ export function openFolderStore(folder: string, now: () => Date): Store {
     name: `file://${folder}`,
     get,
     put: async (key, bytes, { condition, permit }) => {
-      // Else no signal to stop would be heard, and the lock not be renewed.
+      // Otherwise the process would notice no stop signal and not renew the lock.
       await breathe();
       permit?.();
       if (condition !== undefined && !isMet(condition, readOrNull(join(folder, key)))) return { kind: "unmet" };
@@ -46,7 +46,7 @@ export function openFolderStore(folder: string, now: () => Date): Store {
   };
 }
 
-/** Removes what a deploy that died has left half written. */
+/** Removes the partly written files that a dead deploy has left. */
 export function clearParts(folder: string): void {
   rmSync(join(folder, PARTS), { recursive: true, force: true });
 }

@@ -1,9 +1,9 @@
-/** One deploy at a time: what a deploy has while it may write. */
+/** The hold of a deploy on a store: only one deploy at a time has it and may write. */
 
 export type Hold = {
   /** Throws DeployLockedError when another deploy may have taken over. */
   readonly check: () => void;
-  /** False where the store knows no conditions: then two deploys at the same moment are not kept apart. */
+  /** False when the store ignores conditional writes: then two deploys that begin simultaneously are not kept apart. */
   readonly conditional: boolean;
   readonly release: () => Promise<void>;
 };

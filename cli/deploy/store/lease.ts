@@ -1,6 +1,7 @@
 /**
- * Keeps two deploys to one bucket apart: an object that names its owner, is written when there is none, renewed while the
- * deploy goes on, and taken over when its owner has died. How old it is tells the store: clocks may differ.
+ * Keeps two deploys to one bucket apart with a lease: an object that names its owner. A deploy creates it if there is
+ * none, renews it while it runs, and takes it over when its owner is dead. Its age is by the store's clock, because the
+ * clocks of machines may differ.
  */
 import { hash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
@@ -17,7 +18,7 @@ type Owner = {
   readonly machine: string;
   readonly pid: number;
   readonly since: string;
-  /** Seconds without a renewal after which it counts as dead. */
+  /** Seconds without a renewal after which the owner counts as dead. */
   readonly expires_after: number;
 };
 
@@ -30,7 +31,7 @@ export type LeaseOptions = {
 const EXPIRY = 120;
 const MANY_TRIES = 5;
 
-/** Throws DeployLockedError when another deploy has it. */
+/** Throws DeployLockedError when another deploy holds the lease. */
 export async function takeLease(store: Store, { now, timeout }: LeaseOptions): Promise<Hold> {
   const expiry = Math.max(EXPIRY, 4 * timeout);
   const place = { host: hostname(), machine: hash("sha256", machineId(), "hex"), pid: process.pid };
@@ -47,7 +48,7 @@ export async function takeLease(store: Store, { now, timeout }: LeaseOptions): P
     const outcome = await writeOwner(store, owner, condition, ended.signal);
     if (outcome.kind === "put") etag = outcome.etag;
     else {
-      // A renewal whose answer was lost may have changed the ETag.
+      // An earlier renewal whose response was lost may have changed the ETag.
       const now = await store.get(LEASE);
       if (now === null || readOwner(now)?.id !== owner.id) lost = true;
       else etag = now.etag;
@@ -58,7 +59,7 @@ export async function takeLease(store: Store, { now, timeout }: LeaseOptions): P
   timer.unref();
 
   const unrenewed = () => (now().getTime() - renewed) / 1_000;
-  // A request that begins in time ends before anybody else may begin.
+  // A request that begins in time ends before the lease expires, unless the size of its body lengthens its timeout.
   const isOver = () => unrenewed() + timeout > expiry;
   const check = () => {
     if (lost) throw new DeployLockedError(`Another deploy may have taken over ${store.name}.`);
@@ -67,7 +68,7 @@ export async function takeLease(store: Store, { now, timeout }: LeaseOptions): P
   const release = async () => {
     clearInterval(timer);
     ended.abort();
-    // A store that does not answer would be asked for minutes, and the lock ends by itself.
+    // The store does not seem to answer: the retries would take minutes, and the lease expires by itself.
     if (isOver()) return;
     const stored = await store.get(LEASE);
     if (stored !== null && readOwner(stored)?.id === owner.id) await store.remove(LEASE);
@@ -75,7 +76,7 @@ export async function takeLease(store: Store, { now, timeout }: LeaseOptions): P
   return { check, conditional, release };
 }
 
-/** Gives the ETag of the object that is ours now. */
+/** Writes the lease and returns its ETag. Throws DeployLockedError when another deploy holds it. */
 async function acquire(store: Store, owner: Owner): Promise<string> {
   for (let tries = 0; tries < MANY_TRIES; tries++) {
     const stored = await store.get(LEASE);
@@ -95,7 +96,7 @@ async function acquireUnconditionally(store: Store, owner: Owner): Promise<strin
   return stored.etag;
 }
 
-/** Asks for what must be refused: that there is nothing yet, and that what is there has another ETag. */
+/** Tries two writes that must be refused: on condition that there is no lease, and with an ETag that is not its own. */
 async function honoursConditions(store: Store, owner: Owner): Promise<boolean> {
   const absent = await writeOwner(store, owner, { kind: "absent" });
   const other = await writeOwner(store, owner, { kind: "etag", etag: '"00000000000000000000000000000000"' });
@@ -119,7 +120,7 @@ function readOwner({ bytes }: Stored): Owner | null {
   }
 }
 
-/** One that nobody can read is as old as any. */
+/** Whether the owner is dead. A lease that cannot be read expires like any other. */
 function isDead(stored: Stored): boolean {
   const owner = readOwner(stored);
   if (owner?.machine === hash("sha256", machineId(), "hex") && !isAlive(owner.pid)) return true;

@@ -1,4 +1,4 @@
-/** Writes what Precast keeps in a store for itself. */
+/** Writes notes: files that Precast keeps in a store for itself (manifest, journal, checkpoints, lease). */
 import { markOf } from "../../build/file-mark.ts";
 import { PRIVATE_HEADERS, type PutOptions, type PutOutcome, type Store } from "./store.ts";
 

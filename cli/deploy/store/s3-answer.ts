@@ -1,13 +1,14 @@
-/** Reads what S3 answers: XML lists, and errors as what they mean. Source: Amazon S3 API Reference. */
+/** Reads the responses of S3: XML lists, and errors, which become faults. Source: Amazon S3 API Reference. */
 import { isPassing, type Sent } from "../exchange.ts";
 import { RemoteFault } from "../fault.ts";
 
+/** `passing` says whether a retry may succeed. */
 export type S3Fault = { readonly fault: RemoteFault; readonly passing: boolean };
 
-/** What the messages name. */
+/** Where a request was sent, for error messages. */
 export type Bucket = { readonly bucket: string; readonly host: string; readonly region: string };
 
-/** An answer that is none of those that were hoped for. */
+/** The fault that an unexpected response stands for. */
 export function faultOf(sent: Sent, where: Bucket): S3Fault {
   const text = sent.body.toString("utf8", 0, 4_096);
   const code = textIn(text, "Code");
@@ -70,14 +71,14 @@ function told(status: number, code: string | null): string {
   return code === null ? String(status) : `${status} ${code}`;
 }
 
-/** A portal, a proxy or a web server answers, or the answer broke off. */
+/** The fault for a response that is truncated, or comes from a captive portal, a proxy or a web server. */
 export function garbled({ status, headers }: Sent, { host }: Pick<Bucket, "host">): S3Fault {
   const type = headers.get("content-type")?.split(";")[0] ?? "no content type";
   const message = `${host} does not answer as S3 does (${status}, ${type}). Check --endpoint, and what stands between.`;
   return { fault: new RemoteFault("garbled", message), passing: true };
 }
 
-/** Whether a body is an error in spite of its status. */
+/** Whether a body is an error document or a web page, whatever the status. */
 export function isError(body: Buffer): boolean {
   return /^\s*(<\?xml[^>]*>)?\s*<(Error|!doctype|html)\b/i.test(body.toString("utf8", 0, 512));
 }
@@ -88,7 +89,7 @@ export type ListPage = {
   readonly next: string | null;
 };
 
-/** Keys are percent-encoded where the list says so (`encoding-type=url`). Null for what is no whole list. */
+/** Decodes the keys if the list says that they are percent-encoded (`encoding-type=url`). Null if no complete list. */
 export function readList(body: Buffer): ListPage | null {
   const text = body.toString("utf8").trim();
   if (!/^(<\?xml[^>]*>)?\s*<ListBucketResult\b/.test(text) || !text.endsWith("</ListBucketResult>")) return null;

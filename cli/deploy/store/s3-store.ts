@@ -1,4 +1,4 @@
-/** A bucket of Amazon S3 or of what speaks like it. Source: Amazon S3 API Reference. */
+/** Stores a tree in a bucket of Amazon S3 or a compatible store. Source: Amazon S3 API Reference. */
 import { isIP } from "node:net";
 import { tagList } from "../../../shared/tags.ts";
 import { exchange, type Outgoing, type Patience, type Sent, type Verdict } from "../exchange.ts";
@@ -8,9 +8,9 @@ import type { Condition, FileHeaders, PutOptions, PutOutcome, Store } from "./st
 
 export type S3Options = {
   readonly bucket: string;
-  /** Without slashes at its ends; may be empty. */
+  /** Without a leading or trailing slash; may be empty. */
   readonly prefix: string;
-  /** Null for Amazon's. */
+  /** Null for Amazon's own endpoint of the region. */
   readonly endpoint: string | null;
   readonly region: string;
   readonly pathStyle: boolean;
@@ -89,7 +89,10 @@ function baseOf({ bucket, endpoint, region, pathStyle }: S3Options): URL {
   return url;
 }
 
-/** An address in numbers takes no name before it, a name with dots has no certificate, and hosts have no capitals. */
+/**
+ * Whether the bucket can be part of the host name. It cannot before an IP address or `localhost`, with characters that
+ * host names do not have (capitals, `_`), and over HTTPS with dots, for which there is no certificate.
+ */
 function canName({ hostname, protocol }: URL, bucket: string): boolean {
   const isNumeric = isIP(hostname) !== 0 || hostname.startsWith("[");
   const isHost = /^[a-z0-9.-]+$/.test(bucket) && (protocol === "http:" || !bucket.includes("."));
@@ -99,7 +102,7 @@ function canName({ hostname, protocol }: URL, bucket: string): boolean {
 function urlOf(base: URL, key: string, query: Readonly<Record<string, string>>): URL {
   const url = new URL(base);
   url.pathname = `${url.pathname.replace(/\/$/, "")}/${key.split("/").map(encodeURIComponent).join("/")}`;
-  // Signed is what the parser makes of it; a blank must not become a plus.
+  // Not by URLSearchParams, which turns a space into a plus: the signature covers the query as it stands in the URL.
   url.search = Object.entries(query)
     .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
     .join("&");
@@ -119,11 +122,11 @@ function headersOf({ cacheControl, cdnCacheControl, tags }: FileHeaders, sha256:
 function conditionHeaders(condition: Condition | undefined): Record<string, string> {
   if (condition === undefined) return {};
   if (condition.kind === "absent") return { "if-none-match": "*" };
-  // A proxy that compresses makes ETags weak, and a weak one matches nothing (RFC 9110 section 13.1.1).
+  // A proxy that compresses makes ETags weak, and a weak ETag never satisfies If-Match (RFC 9110 section 13.1.1).
   return { "if-match": condition.etag.replace(/^W\//, "") };
 }
 
-/** By the store's own word: a web page comes from something before it, which knows nothing of keys. */
+/** Whether the store itself says that a key does not exist. A web page with 404 comes from something in front of it. */
 function isMissing({ status, body }: Sent): boolean {
   if (status !== 404) return false;
   return body.length === 0 || (body.includes("<Code>") && !body.includes("<Code>NoSuchBucket<"));
@@ -146,7 +149,7 @@ function judgePut(sent: Sent, where: Bucket, condition: Condition | undefined): 
   return etag === null || isError(sent.body) ? faultOrGarbled(sent, where) : { done: { kind: "put", etag } };
 }
 
-/** A condition on the ETag of what is gone meanwhile is a 404. */
+/** The answer to `If-Match` is 404 if the object was deleted meanwhile. */
 function isUnmet({ status, body }: Sent): boolean {
   return status === 412 || (status === 404 && body.includes("<Code>NoSuchKey<"));
 }
@@ -157,14 +160,14 @@ function judgeRemove(sent: Sent, where: Bucket): Verdict<null> | null {
   return sent.body.length > 0 ? faultOrGarbled(sent, where) : { done: null };
 }
 
-/** `token` is what this page was asked with: where the next is asked with the same, the list never ends. */
+/** `token` is the continuation token of this page. If the next page has the same, the list would never end. */
 function judgeList(sent: Sent, where: Bucket, token: string): Verdict<NonNullable<ReturnType<typeof readList>>> | null {
   if (sent.status !== 200) return null;
   const page = readList(sent.body);
   return page === null || page.next === token ? faultOrGarbled(sent, where) : { done: page };
 }
 
-/** A 200 that is not what it says: an error document of S3's own, or something else's. */
+/** The fault for a 200 with the wrong content: an error document of S3, or the response of some other server. */
 function faultOrGarbled(sent: Sent, where: Bucket): { fault: ReturnType<typeof garbled>["fault"]; passing: boolean } {
   return sent.body.includes("<Error>") ? faultOf({ ...sent, status: 500 }, where) : garbled(sent, where);
 }

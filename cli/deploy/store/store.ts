@@ -1,21 +1,21 @@
-/** A place that takes a tree: what every kind of it can do. Keys are paths with `/`, relative to where the tree lies. */
+/** Defines a store: the place that a tree is deployed to. Keys are paths with `/`, relative to the root of the tree. */
 import { STATE_FOLDER } from "../../../shared/state.ts";
 
 export type Stored = {
   readonly bytes: Buffer;
   readonly etag: string;
-  /** Seconds since it was written, by the store's own clock; null where it does not tell. */
+  /** Seconds since the last write, by the clock of a bucket, or of this machine for a folder; null if unknown. */
   readonly age: number | null;
 };
 
-/** How clients and caches are to take a file; a store that keeps bytes alone keeps none of it. */
+/** Headers for clients and caches of a file. A store that keeps only bytes, such as a folder, ignores them. */
 export type FileHeaders = {
   readonly cacheControl: string;
   readonly cdnCacheControl: string | null;
   readonly tags: readonly string[];
 };
 
-/** Written only when there is nothing yet, or what has this ETag. */
+/** Writes only if nothing has the key yet (`absent`), or if the stored file has this ETag. */
 export type Condition = { readonly kind: "absent" } | { readonly kind: "etag"; readonly etag: string };
 
 export type PutOptions = {
@@ -23,27 +23,27 @@ export type PutOptions = {
   /** Lower-case hex. */
   readonly sha256: string;
   readonly condition?: Condition | undefined;
-  /** Called before each try; what it throws ends the tries. */
+  /** Called before each try. When it throws, there are no more tries. */
   readonly permit?: (() => void) | undefined;
-  /** Ends the tries, and the one that is on its way. */
+  /** Aborts the current try and all further ones. */
   readonly signal?: AbortSignal | undefined;
 };
 
-/** `unmet`: the condition does not hold. `unsupported`: the store knows no conditions. Without a condition it is neither. */
+/** `unmet`: the condition does not hold. `unsupported`: the store has no conditional writes. Only with a condition. */
 export type PutOutcome = { readonly kind: "put"; readonly etag: string } | { readonly kind: "unmet" | "unsupported" };
 
 export type Store = {
-  /** For people. */
+  /** For messages. */
   readonly name: string;
-  /** Null where there is nothing. */
+  /** Null when nothing has this key. */
   readonly get: (key: string) => Promise<Stored | null>;
   readonly put: (key: string, bytes: Uint8Array<ArrayBuffer>, options: PutOptions) => Promise<PutOutcome>;
-  /** Every key, in no order. */
+  /** All keys, in no particular order. */
   readonly list: () => AsyncIterable<string>;
-  /** One that is not there is removed already. */
+  /** Succeeds as well when nothing has this key. */
   readonly remove: (key: string, permit?: () => void) => Promise<void>;
 };
 
-/** What Precast keeps in the store for itself. */
+/** Folder of what Precast keeps in the store for itself. */
 export const STORE_FOLDER = STATE_FOLDER;
 export const PRIVATE_HEADERS: FileHeaders = { cacheControl: "no-store", cdnCacheControl: null, tags: [] };

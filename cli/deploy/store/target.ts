@@ -1,4 +1,4 @@
-/** The target of a deploy, as it is written: `s3://bucket/prefix` or `file:///folder`. */
+/** Opens the target of a deploy, which is written `s3://bucket/prefix` or `file:///folder`. */
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ import { LEASE, takeLease } from "./lease.ts";
 import { openS3Store } from "./s3-store.ts";
 import type { Store } from "./store.ts";
 
-/** The settings by which stores are reached. */
+/** The settings that opening a store needs. */
 export const STORE_SETTINGS = [
   "concurrency",
   "endpoint",
@@ -30,7 +30,7 @@ export type Target = {
   readonly hold: () => Promise<Hold>;
 };
 
-/** Throws ConfigError for what can't be a target. */
+/** Throws ConfigError for an invalid target or missing credentials. */
 export function openTarget(text: string, settings: StoreSettings, patience: Patience): Target {
   if (/^\w+:\/\/[^/]*@/.test(text)) {
     throw new ConfigError(["A target has no name or password in it: give s3://bucket/prefix or file:///folder."]);
@@ -81,7 +81,7 @@ function folderIn(text: string, out: string): string {
   return folder;
 }
 
-/** What of a path exists, without links. */
+/** The absolute path with all symbolic links resolved, as far as it exists. */
 function realOf(path: string): string {
   const whole = resolve(path);
   return existsSync(whole) || dirname(whole) === whole
