@@ -1,18 +1,18 @@
-/** Calls the API of a CDN, and reads its refusals. */
+/** Calls the API of a CDN and turns its refusals into faults. */
 import { exchange, isPassing, type Outgoing, type Patience, type Sent, type Verdict } from "../exchange.ts";
 import { RemoteFault } from "../fault.ts";
 
 export type Api = {
-  /** For people. */
+  /** For messages. */
   readonly name: string;
-  /** What to check when it denies access. */
+  /** What the user should check when the API denies access. */
   readonly proof: string;
-  /** What to check when it knows nothing of what is named. */
+  /** What the user should check when the API answers 404. */
   readonly place: string;
   readonly patience: Patience;
 };
 
-/** Resolves when `isDone` takes the answer. Throws RemoteFault. */
+/** Resolves when `isDone` accepts the response. Throws RemoteFault. */
 export async function callApi(
   api: Api,
   make: () => Outgoing | Promise<Outgoing>,
@@ -36,14 +36,14 @@ function refusalOf(sent: Sent, { name, proof, place }: Api): Verdict<null> {
   return fault("refused", `${name} refused the purge (${told}).`);
 }
 
-/** What an answer in JSON or XML says of itself, in short. */
+/** The error message in a JSON or XML response, after a colon; empty if there is none. */
 function whyIn(text: string): string {
   const why =
     /"(?:message|msg|detail)"\s*:\s*"([^"]{1,200})"/.exec(text)?.[1] ?? /<Message>([^<]{1,200})</.exec(text)?.[1];
   return why === undefined ? "" : `: ${why}`;
 }
 
-/** Whether an answer in JSON fulfils what is asked of it. */
+/** Whether a body is a JSON object or array for which `holds` is true. */
 export function isJson(body: Buffer, holds: (value: Readonly<Record<string, unknown>>) => boolean): boolean {
   try {
     const value: unknown = JSON.parse(body.toString("utf8"));

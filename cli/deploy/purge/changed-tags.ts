@@ -1,4 +1,7 @@
-/** The narrowest tags of what has changed: an answer that no file holds goes with its type's. */
+/**
+ * Lists the narrowest tags of the changed files. Answers that no file holds, such as a page after the last, have the
+ * tag of their type, so purging it purges them too.
+ */
 import { ownTag } from "../../../shared/tags.ts";
 import type { TreeFile } from "../tree-file.ts";
 

@@ -3,12 +3,12 @@ import type { TreeFile } from "../tree-file.ts";
 import { type Api, callApi, chunksOf, isJson } from "./api.ts";
 import { changedTags } from "./changed-tags.ts";
 
-/** Tags of one request. */
+/** Maximum number of tags per request. */
 const MOST = 100;
 
 export type CloudflareOptions = { readonly endpoint: string | null; readonly zone: string; readonly token: string };
 
-/** Gives the number of requests. */
+/** Returns the number of requests. */
 export async function purgeCloudflare(
   changed: readonly TreeFile[],
   { endpoint, zone, token }: CloudflareOptions,

@@ -1,12 +1,12 @@
-/** Invalidates what CloudFront caches, by path. Source: Amazon CloudFront API Reference, CreateInvalidation. */
+/** Purges CloudFront's cache by path. Source: Amazon CloudFront API Reference, CreateInvalidation. */
 import { type Credentials, openSigner } from "../sign.ts";
 import type { TreeFile } from "../tree-file.ts";
 import { type Api, callApi } from "./api.ts";
 
-/** Paths, and among them those that end in a wildcard, that may be under way at once. */
+/** CloudFront's limits for invalidations in progress: all paths, and those of them that end in a wildcard. */
 const MOST = 3_000;
 const MOST_WILDCARDS = 15;
-/** Paths cost money beyond a thousand a month: more files of a type than this are one wildcard. */
+/** More changed files of a type than this become one wildcard: paths cost money beyond 1,000 a month. */
 const FEW = 20;
 
 export type CloudfrontOptions = {
@@ -15,7 +15,7 @@ export type CloudfrontOptions = {
   readonly credentials: Credentials;
 };
 
-/** Gives the number of requests. */
+/** Returns the number of requests. */
 export async function purgeCloudfront(
   changed: readonly TreeFile[],
   { endpoint, distribution, credentials }: CloudfrontOptions,
@@ -24,7 +24,7 @@ export async function purgeCloudfront(
   const base = endpoint ?? "https://cloudfront.amazonaws.com";
   const url = new URL(`${base}/2020-05-31/distribution/${encodeURIComponent(distribution)}/invalidation`);
   const sign = openSigner(credentials, { service: "cloudfront", region: "us-east-1" });
-  // The same in all tries of this purge, and in no other.
+  // The caller reference: the same in all tries of this purge, different in every other purge.
   const body = batchXml(invalidationPaths(changed), `precast-${patience.now().toISOString()}-${process.pid}`);
   const request = { method: "POST", url, headers: { "content-type": "application/xml" }, body };
   const place = "--cloudfront-distribution";
@@ -38,7 +38,8 @@ export async function purgeCloudfront(
 }
 
 /**
- * The files, as a function at the edge asks for them, and every spelling of the requests that are for them. Sorted.
+ * Paths to invalidate, sorted: the files, which the edge function requests by their path in the tree, and wildcards
+ * that cover every spelling of the API requests for them. `/*` alone when there are too many.
  */
 export function invalidationPaths(changed: readonly TreeFile[]): string[] {
   const byType = new Map<string, string[]>();
@@ -50,7 +51,7 @@ export function invalidationPaths(changed: readonly TreeFile[]): string[] {
   return paths.length > MOST || wildcards.length > MOST_WILDCARDS ? ["/*"] : paths;
 }
 
-/** Of the files of a type, and of the schemas of an app: `/s-atlas/v1/cities/*`. */
+/** The path that covers all files of a type, or catalog and schemas of an app: `/s-atlas/v1/cities*`. */
 function wildcardOf(path: string): string {
   const [app, version, first = ""] = path.split("/");
   return `/${app}/${version}/${first.replace(/\.json$/, "")}*`;

@@ -3,12 +3,12 @@ import type { TreeFile } from "../tree-file.ts";
 import { type Api, callApi, chunksOf, isJson } from "./api.ts";
 import { changedTags } from "./changed-tags.ts";
 
-/** Keys of one request. */
+/** Maximum number of surrogate keys per request. */
 const MOST = 256;
 
 export type FastlyOptions = { readonly endpoint: string | null; readonly service: string; readonly token: string };
 
-/** Gives the number of requests. */
+/** Returns the number of requests. */
 export async function purgeFastly(
   changed: readonly TreeFile[],
   { endpoint, service, token }: FastlyOptions,

@@ -1,4 +1,4 @@
-/** Has a CDN forget what has changed, in the sizes that it takes. */
+/** Chooses from the settings how a CDN is purged of what has changed. */
 import { ConfigError, type Settings } from "../../../shared/config.ts";
 import type { Patience } from "../exchange.ts";
 import { type CREDENTIAL_SETTINGS, credentialsIn, missingCredentials } from "../sign.ts";
@@ -23,10 +23,10 @@ export type PurgeSettings = Settings<
   (typeof PURGE_SETTINGS)[number] | (typeof CREDENTIAL_SETTINGS)[number] | "concurrency"
 >;
 
-/** Gives the number of requests that it took. Throws RemoteFault. */
+/** Returns the number of requests. Throws RemoteFault. */
 export type Purge = (changed: readonly TreeFile[]) => Promise<number>;
 
-/** Null where no CDN is to be told. Throws ConfigError, before anything is deployed. */
+/** Null when no CDN is configured. Throws ConfigError for missing or invalid settings; sends nothing itself. */
 export function openPurge(settings: PurgeSettings, patience: Patience): Purge | null {
   switch (settings.purge) {
     case null:

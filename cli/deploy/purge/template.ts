@@ -1,17 +1,17 @@
-/** Calls an address for each request whose answer has changed: what Varnish, nginx and many CDNs take. */
+/** Purges by calling a URL for each request whose answer has changed, as Varnish, nginx and many CDNs allow. */
 import { sideBySide } from "../side-by-side.ts";
 import type { TreeFile } from "../tree-file.ts";
 import { type Api, callApi } from "./api.ts";
 
 export type TemplateOptions = {
-  /** With `{path}` (path and query), `{url}` (the same as the value of a parameter) and `{key}` (the app's). */
+  /** URL with `{path}` (path and query), `{url}` (the same, encoded as a parameter value) and `{key}` (the app key). */
   readonly template: string;
   readonly method: string;
   readonly header: readonly [name: string, value: string] | null;
   readonly concurrency: number;
 };
 
-/** Gives the number of requests. One that the cache does not have is purged. */
+/** Returns the number of requests. Files without a known request are skipped. 404 (not in the cache) is a success. */
 export async function purgeByTemplate(
   changed: readonly TreeFile[],
   { template, method, header, concurrency }: TemplateOptions,
