@@ -1,4 +1,4 @@
-/** What the configuration of an edge is made from: the apps it knows, and where tree and origin are. */
+/** Reads what the configuration of an edge is made from: the apps, the tree, the origin and the cache policy. */
 import { resolve } from "node:path";
 import { folderOf } from "../../shared/address.ts";
 import type { CachePolicy } from "../../shared/answer.ts";
@@ -7,30 +7,31 @@ import { builtApps } from "../build/selection.ts";
 
 export type Edge = {
   readonly apps: readonly EdgeApp[];
-  /** Where `precast serve` is: scheme and host. */
+  /** The address of `precast serve`; only scheme, host and port are used. */
   readonly origin: URL;
-  /** The folder of the tree as it was named, and its absolute path. */
+  /** The folder of the tree: `folder` as given with `--out`, `out` as an absolute path. */
   readonly folder: string;
   readonly out: string;
-  /** Where a static host serves the tree; null where nobody said. */
+  /** URL at which a static host serves the tree; null when not given. */
   readonly treeUrl: string | null;
   readonly policy: CachePolicy;
 };
 
-/** `folder` is the app's in the tree, without the version. */
+/** `folder` is the name of the app's folder in the tree, without the version. */
 export type EdgeApp = { readonly key: string; readonly folder: string };
 
-/** `name` is a path below the folder that they are written into. */
+/** A file of a configuration. `name` is its path relative to the folder of `--write`. */
 export type EdgeFile = { readonly name: string; readonly text: string };
 
 export const EDGE_SETTINGS = ["apps", "origin", "treeUrl", "cacheControl", "cdnCacheControl", "cacheTags"] as const;
 
-/** Of an edge on the machine of `precast serve`, which listens there unless told otherwise. */
+/** Default origin of an edge on the same machine: where `precast serve` listens by default. */
 const BESIDE = "http://127.0.0.1:3000";
 
 /**
- * `far` is an edge on machines of its own. Throws where nobody has said how it reaches the origin, where it is to send
- * tags and can't, and where no app is known: an edge without one would send all to the origin.
+ * `far` and `tags` are those of the target (target.ts). Throws Error when a far edge has no origin, when `--cache-tags`
+ * is set for an edge that cannot send tags, and when no app is known: an edge without apps would send every request to
+ * the origin.
  */
 export function readEdge(
   settings: Settings<(typeof EDGE_SETTINGS)[number] | "out">,

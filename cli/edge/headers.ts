@@ -1,4 +1,4 @@
-/** The headers that an edge gives in the server's place: exactly those of the server's own answers. Source: contract.md section 7. */
+/** Computes the headers of what an edge answers itself: exactly those of the server. Source: contract.md section 7. */
 import { bodyAnswer, type CachePolicy, preflightAnswer, refusalAnswer } from "../../shared/answer.ts";
 import { DATABASE_UNAVAILABLE, methodNotAllowed, type Refusal } from "../../shared/refusal.ts";
 
@@ -6,7 +6,10 @@ export type Headers = Readonly<Record<string, string>>;
 
 export type Said = { readonly headers: Headers; readonly body: string };
 
-/** Those of every file of the tree: no validator, no tags. An edge has each body in one coding, until it compresses it itself. */
+/**
+ * Headers of every file of the tree, without ETag and cache tags. `Vary` lacks `Accept-Encoding`, because an edge has
+ * each body in one coding; hosts that compress add it themselves.
+ */
 export function fileHeaders(policy: CachePolicy): Headers {
   const metering = { shape: "page", counted: false, rule: "" } as const;
   const circumstances = { appKey: "", type: null, metering, saving: null, fromTree: true, likes: [] };
@@ -20,17 +23,17 @@ export function fileHeaders(policy: CachePolicy): Headers {
   return { ...headers, Vary };
 }
 
-/** Those of the answer to OPTIONS: it is 204, for anybody. */
+/** Headers of the answer to OPTIONS, which is 204 with or without an app key. */
 export function preflightHeaders(): Headers {
   return preflightAnswer().headers;
 }
 
-/** What is said when the server is away, as the server says it when the database is. */
+/** Headers and body of the 503 while the server is down: what the server sends while the database is down. */
 export function awayAnswer(): Said {
   return saidOf(DATABASE_UNAVAILABLE);
 }
 
-/** What is said to a PURGE of who may not: the server has no such method either. */
+/** Headers and body of the 405 to a PURGE from a client that may not purge: what the server sends to any PURGE. */
 export function noPurgeAnswer(): Said {
   return saidOf(methodNotAllowed("PURGE"));
 }
@@ -40,12 +43,12 @@ function saidOf(refusal: Refusal): Said {
   return { headers, body: String(body) };
 }
 
-/** Without the type of the body, for hosts that give that in a word of their own. */
+/** The headers without Content-Type, for hosts that set it with a directive of its own. */
 export function withoutType(headers: Headers): [name: string, value: string][] {
   return Object.entries(headers).filter(([name]) => name !== "Content-Type");
 }
 
-/** The seconds of a directive of Cache-Control, for hosts that want the number. Zero where it is not there. */
+/** Seconds of a Cache-Control directive, for hosts that need the number. Zero when the policy has no such directive. */
 export function secondsOf(policy: string, directive: string): number {
   return Number(new RegExp(`(?:^|[\\s,])${directive}=(\\d+)`).exec(policy)?.[1] ?? 0);
 }

@@ -1,9 +1,10 @@
 /**
- * The requests that a pattern alone can map, for hosts without a language: what is spelled in the way that every SDK
- * spells it, and named by itself. The patterns are for PCRE and RE2, and match the target as it was sent: nothing is decoded.
+ * Maps requests to files by regular expressions, for hosts without a scripting language. They recognise the spellings
+ * that SDKs use, and filter values that stand in file names unchanged. They are for PCRE and RE2, and match the request
+ * target as it was sent: nothing is decoded.
  */
 
-/** `file` is below the folder of the app, `$1` and so on what the pattern has captured. */
+/** `target` has no anchors. `file` is relative to the app's folder; `$1` and so on are the captures of `target`. */
 export type Pattern = { readonly target: string; readonly file: string };
 
 const SLUG = "[a-z0-9][a-z0-9_-]{0,63}";
@@ -14,10 +15,10 @@ const CLOSE = "(?:\\]|%5[Dd])";
 const LIST = `/(${SLUG})/?`;
 const FILTER = `${LIST}\\?filter${OPEN}(${FIELD})${CLOSE}(?:${OPEN}eq${CLOSE})?=`;
 
-/** A filter up to its value. Captures slug and field. */
+/** The pattern of a filter request, up to its value. Captures slug and field. */
 export const FILTERED = `/api/v1${FILTER}`;
 
-/** No target meets two of them. */
+/** No target matches two of them. */
 export const PATTERNS: readonly Pattern[] = [
   { target: "/_schemas/?", file: "_schemas.json" },
   { target: `/_schemas/(${SLUG})/?`, file: "_schemas/$1.json" },

@@ -1,4 +1,4 @@
-/** Puts the scripts of edges together: what is known of the site, what a host wants, and the mapping core as it is. */
+/** Assembles the scripts of edges: variables with values of the site, the part of the host, and the mapping core. */
 import { readFileSync } from "node:fs";
 import { refusalAnswer } from "../../shared/answer.ts";
 import { DATABASE_UNAVAILABLE, routeNotFound } from "../../shared/refusal.ts";
@@ -17,7 +17,7 @@ export type Host =
   | "site"
   | "web";
 
-/** A comment of these lines, one variable for each value, the parts in their order. */
+/** Writes `head` as a comment, a variable for each of `values`, and then `parts`. */
 export function writeScript(
   head: readonly string[],
   values: Readonly<Record<string, unknown>>,
@@ -28,12 +28,12 @@ export function writeScript(
   return `${[comment.join("\n"), variables.join("\n"), ...parts].join("\n\n")}\n`;
 }
 
-/** The folders of the apps by key, as the core reads them. */
+/** The folder of each app by its key, as the core expects them. */
 export function foldersOf({ apps }: Edge): Record<string, string> {
   return Object.fromEntries(apps.map(({ key, folder }) => [key, folder]));
 }
 
-/** What the script for hosts with Request and Response is told. */
+/** The variables of the script for hosts with Request and Response (hosts/web.js). */
 export function webValues(edge: Edge): Record<string, unknown> {
   return {
     APPS: foldersOf(edge),
@@ -45,12 +45,12 @@ export function webValues(edge: Edge): Record<string, unknown> {
   };
 }
 
-/** The mapping core with all that it calls. */
+/** The mapping core with the SHA-256 that it calls. */
 export function readCore(): string {
   return `${readText("core.js")}\n\n${readText("sha256.js")}`;
 }
 
-/** For hosts that count bytes. */
+/** The script without its block comments, for hosts that limit its size. */
 export function withoutComments(text: string): string {
   return text.replace(/^\/\*\*[\s\S]*?\*\/\n+/gm, "");
 }

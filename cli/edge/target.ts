@@ -1,4 +1,4 @@
-/** The hosts that an edge can be made for. */
+/** Lists the hosts that `precast edge` writes configurations for. */
 import type { Edge, EdgeFile } from "./edge.ts";
 import { caddyFiles } from "./targets/caddy.ts";
 import { cloudflareFiles } from "./targets/cloudflare.ts";
@@ -12,11 +12,11 @@ import { vercelFiles } from "./targets/vercel.ts";
 export type Target = {
   readonly name: string;
   readonly describes: string;
-  /** Whether it runs on machines of its own, and is told where the origin is. */
+  /** Whether `--origin` is required, because the edge runs on other machines and connects to that address. */
   readonly far: boolean;
-  /** Whether its answers can have tags. */
+  /** Whether the edge can send cache tags; no if absent. */
   readonly tags?: boolean;
-  /** The first file is the one that says how to put all in place. */
+  /** The first file contains the installation steps. Throws Error when the edge cannot be written for this host. */
   readonly files: (edge: Edge) => EdgeFile[];
 };
 
@@ -73,14 +73,14 @@ export const TARGETS: readonly Target[] = [
   },
 ];
 
-/** Throws where there is no such target. */
+/** Throws Error for an unknown name. */
 export function findTarget(name: string): Target {
   const target = TARGETS.find((candidate) => candidate.name === name);
   if (target === undefined) throw new Error(`There is no target '${name}'. Targets:\n${describeTargets()}`);
   return target;
 }
 
-/** One line each. */
+/** One line per target. */
 export function describeTargets(): string {
   const width = Math.max(...TARGETS.map(({ name }) => name.length));
   return TARGETS.map(({ name, describes }) => `  ${name.padEnd(width)}  ${describes}`).join("\n");

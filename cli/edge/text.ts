@@ -1,11 +1,11 @@
-/** Puts configurations together. */
+/** Assembles the text of configurations. */
 
-/** Lines as a comment of hosts where `#` begins one. */
+/** The lines as a comment, for hosts where `#` begins one. */
 export function comment(lines: readonly string[]): string {
   return lines.map((line) => `# ${line}`.trimEnd()).join("\n");
 }
 
-/** Parts with an empty line between them. */
+/** The parts, with an empty line between them. */
 export function sections(parts: readonly string[]): string {
   return `${parts.join("\n\n")}\n`;
 }

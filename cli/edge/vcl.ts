@@ -1,8 +1,8 @@
-/** What the VCL of Varnish and that of Fastly have in common. */
+/** Writes the VCL that Varnish and Fastly have in common. */
 import type { EdgeApp } from "./edge.ts";
 import type { Headers } from "./headers.ts";
 
-/** Sets the folder of the app whose key was sent. VCL compares strings as they are, case and all. */
+/** The subroutine `precast_app`: it sets the folder of the app whose key was sent. VCL compares case-sensitively. */
 export function appRules(apps: readonly EdgeApp[]): string {
   const rules = apps.map(
     ({ key, folder }) => `if (req.http.X-App-Key == "${key}") {\n    set req.http.X-Precast-App = "${folder}";\n  }`,
@@ -14,12 +14,12 @@ sub precast_app {
 }`;
 }
 
-/** The path of the tree at its static host, with the slash at its end. */
+/** The path of the tree on its static host, with a trailing slash. */
 export function rootOf({ pathname }: URL): string {
   return `${pathname.replace(/\/+$/, "")}/`;
 }
 
-/** In the long strings of VCL nothing is escaped. */
+/** Statements that set the headers. They use the long strings of VCL, in which nothing is escaped. */
 export function setHeaders(object: "resp" | "obj" | "beresp", headers: Headers): string {
   return Object.entries(headers)
     .map(([name, value]) => `    set ${object}.http.${name} = {"${value}"};`)
