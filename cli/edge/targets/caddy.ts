@@ -1,4 +1,4 @@
-/** Caddy: literal names by patterns, the rest from the origin. */
+/** Writes a Caddyfile: patterns map requests to files with literal names, the origin answers the rest. */
 import type { Edge, EdgeFile } from "../edge.ts";
 import { awayAnswer, fileHeaders, type Headers, preflightHeaders } from "../headers.ts";
 import { PATTERNS } from "../pattern.ts";
@@ -89,7 +89,7 @@ ${setHeaders(away.headers)}
 }`;
 }
 
-/** `file` looks for the files of a pattern, and for what has a placeholder's name in its place: it would find none. */
+/** Throws Error for a path that Caddy's `file` reads as a glob pattern or a placeholder: it would find no file. */
 function refusePattern(out: string): void {
   const [sign] = /[*?[\]{}\\]/.exec(out) ?? [];
   if (sign !== undefined) throw new Error(`Caddy takes the ${sign} in ${out} for a pattern: give --out without.`);
@@ -106,7 +106,7 @@ function setHeaders(headers: Headers): string {
     .join("\n");
 }
 
-/** Braces of JSON are no placeholders, as long as nothing has such a name. */
+/** A text in backticks. Caddy leaves the braces of JSON alone: it replaces only placeholders that it knows. */
 function raw(text: string): string {
   return `\`${text}\``;
 }

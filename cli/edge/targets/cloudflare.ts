@@ -1,4 +1,4 @@
-/** Cloudflare: a Worker with the core, whose files are static assets or objects in R2. */
+/** Writes a Cloudflare Worker with the mapping core. The files are static assets or objects in R2. */
 import type { Edge, EdgeFile } from "../edge.ts";
 import { readCore, readHost, webValues, writeScript } from "../script.ts";
 

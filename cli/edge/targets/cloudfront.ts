@@ -1,4 +1,4 @@
-/** CloudFront: a function that names the object in S3, one that gives it its headers, and how to set up the rest. */
+/** Writes two CloudFront functions and how to install them: one names the object in S3, the other sets its headers. */
 import { type Answer, refusalAnswer } from "../../../shared/answer.ts";
 import { routeNotFound } from "../../../shared/refusal.ts";
 import type { Edge, EdgeFile } from "../edge.ts";
@@ -6,7 +6,7 @@ import { fileHeaders, type Headers, preflightHeaders } from "../headers.ts";
 import { foldersOf, readCore, readHost, withoutComments, writeScript } from "../script.ts";
 import { sections } from "../text.ts";
 
-/** Bytes of a function, by CloudFront's quotas. */
+/** Maximum size of a function in bytes (CloudFront's quotas). */
 const MAX_FUNCTION = 10_240;
 
 export function cloudfrontFiles(edge: Edge): EdgeFile[] {
@@ -19,7 +19,7 @@ export function cloudfrontFiles(edge: Edge): EdgeFile[] {
   ];
 }
 
-/** `folders` is null for a function that knows no keys: it looks into the folder of whatever key is sent. */
+/** `folders` is null for a function that knows no app keys: it uses the folder of whatever key is sent. */
 function requestFunction(folders: Readonly<Record<string, string>> | null): string {
   const values = {
     APPS: folders,
@@ -44,7 +44,7 @@ function responseOf({ status, headers, body }: Answer): object {
   };
 }
 
-/** As CloudFront functions have headers. */
+/** The headers in the form that CloudFront functions have. */
 function headersOf(headers: Headers): Record<string, { value: string }> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), { value }]));
 }

@@ -1,10 +1,10 @@
-/** How Fastly names files: by patterns, and filter values that need no decoding by its functions for hex and hashes. */
+/** Writes how Fastly names files: by patterns, and by its hex and hash functions for values that need no decoding. */
 import { FILTERED, PATTERNS } from "../pattern.ts";
 
-/** What means itself in a query, but for `%` and `+`. */
+/** A character that stands for itself in a query value. */
 const VALUE = "[A-Za-z0-9_.~!*'(),:;@/?$=-]";
 
-/** The subroutine `precast_file`: it sets the file of a target as it was sent, below the folder of its app. */
+/** The subroutine `precast_file`: it maps a target, as it was sent, to a file relative to the folder of the app. */
 export const FILES = `# The file of a target as it was sent, below the folder of its app.
 sub precast_file {
   ${PATTERNS.map(({ target, file }) => fileRule(target, file)).join(" else ")} else if (req.url ~ {"^${FILTERED}(${VALUE}{1,64})$"}) {

@@ -1,4 +1,4 @@
-/** Fastly: VCL that names literal values, values that need no decoding and their hashes; files come from a static host. */
+/** Writes VCL for Fastly. It names files itself, unless a value needs decoding; the files come from a static host. */
 import type { Edge, EdgeFile } from "../edge.ts";
 import { fileHeaders, preflightHeaders, secondsOf } from "../headers.ts";
 import { comment, sections } from "../text.ts";
@@ -11,7 +11,7 @@ export function fastlyFiles(edge: Edge): EdgeFile[] {
   return [{ name: "precast.vcl", text: sections(parts) }];
 }
 
-/** Throws where nobody has said where the files are. */
+/** Throws Error without `--tree-url`. */
 function treeOf({ treeUrl }: Edge): URL {
   if (treeUrl === null)
     throw new Error("Fastly has no files itself. Say where a static host serves the tree: --tree-url URL.");

@@ -1,4 +1,4 @@
-/** Netlify: an edge function with the core, beside the tree as a site. */
+/** Writes a Netlify edge function with the mapping core. The tree is the site beside it. */
 import type { Edge, EdgeFile } from "../edge.ts";
 import { readCore, readHost, webValues, writeScript } from "../script.ts";
 

@@ -1,4 +1,4 @@
-/** nginx: plain, which maps literal names by patterns, and with njs, which maps everything by the core. */
+/** Writes nginx configurations: a plain one, which maps literal names by patterns, and one with njs and the core. */
 import type { Edge, EdgeFile } from "../edge.ts";
 import { awayAnswer, fileHeaders, type Headers, preflightHeaders, withoutType } from "../headers.ts";
 import { PATTERNS } from "../pattern.ts";
@@ -58,7 +58,7 @@ const NJS_HEAD = [
 
 const SCRIPT_HEAD = ["Names the file of the tree for precast.conf. Made by `precast edge nginx-njs`."];
 
-/** The keys are patterns, for nginx ignores case where a key is plain: `shop` would be served what is `Shop`'s. */
+/** App keys are patterns, because nginx ignores the case of plain keys: `shop` would get the files of `Shop`. */
 function maps({ apps }: Edge): string {
   const known = apps.map(({ key, folder }) => `  "~^${key}$" "${folder}";`);
   const files = PATTERNS.map(({ target, file }) => `  "~^${target}$" "${file}";`);
@@ -135,7 +135,7 @@ ${addHeaders(away.headers, "    ", " always")}
 }`;
 }
 
-/** `always` is of what is no success. */
+/** `always` is nginx's parameter, after a space, that adds headers to error responses too. */
 function addHeaders(headers: Headers, indent: string, always = ""): string {
   return withoutType(headers)
     .map(([name, value]) => `${indent}add_header ${name} ${quoted(value)}${always};`)
@@ -144,7 +144,7 @@ function addHeaders(headers: Headers, indent: string, always = ""): string {
 
 const WITHOUT = "give --out, --cache-control and --cdn-cache-control without.";
 
-/** In quotes nginx still reads variables, and has no way to write a dollar. */
+/** Throws Error for a text with `$`: nginx expands variables in quotes too, and cannot escape a dollar. */
 function quoted(text: string): string {
   if (text.includes("$")) throw new Error(`nginx takes the $ in ${text} for a variable: ${WITHOUT}`);
   return `"${text.replace(/["\\]/g, "\\$&")}"`;

@@ -1,4 +1,4 @@
-/** How Varnish names files: by patterns, and what is left of filter values by the hex of its blob module. */
+/** Writes how Varnish names files: by patterns, and other filter values by the hex functions of its blob module. */
 import { FILTERED, PATTERNS } from "../pattern.ts";
 
 const VALUE = "((?:(?![&#%])[!-~]|%[0-9A-Fa-f]{2}){1,64})";
@@ -17,7 +17,7 @@ const UTF8 = [
 ].join("|");
 const LITERAL = "2d|3[0-9]|5f|6[1-9a-f]|7[0-9a]";
 
-/** The subroutine `precast_file`: it sets the file of a target as it was sent, below the folder of its app. */
+/** The subroutine `precast_file`: it maps a target, as it was sent, to a file relative to the folder of the app. */
 export const FILES = `# The file of a target as it was sent, below the folder of its app.
 sub precast_file {
   ${PATTERNS.map(({ target, file }) => fileRule(target, file)).join(" else ")} else if (req.url ~ "^${FILTERED}${VALUE}$") {

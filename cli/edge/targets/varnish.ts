@@ -1,4 +1,4 @@
-/** Varnish: literal names by patterns, names of hex by its blob module; files come from a static host, for it has none. */
+/** Writes VCL for Varnish. It names files itself, unless the name is a hash; the files come from a static host. */
 import type { Edge, EdgeFile } from "../edge.ts";
 import { awayAnswer, fileHeaders, noPurgeAnswer, preflightHeaders, secondsOf } from "../headers.ts";
 import { comment, sections } from "../text.ts";
@@ -20,7 +20,7 @@ export function varnishFiles(edge: Edge): EdgeFile[] {
   return [{ name: "precast.vcl", text: sections(parts) }];
 }
 
-/** Throws where Varnish could not get at the tree, or not at the origin. */
+/** Throws Error without `--tree-url`, and when that or the origin is not http. */
 function treeOf({ treeUrl, origin }: Edge): URL {
   if (treeUrl === null)
     throw new Error("Varnish has no files itself. Say where a static host serves the tree: --tree-url URL.");
@@ -231,7 +231,7 @@ ${setHeaders("resp", refused.headers)}
 }`;
 }
 
-/** A long string of VCL ends at the first `"}`: what ends so itself is put together. */
+/** A long string of VCL ends at the first `"}`, so the closing braces of a text become a string of their own. */
 function longString(text: string): string {
   const braces = /\}*$/.exec(text)?.[0] ?? "";
   return `{"${text.slice(0, text.length - braces.length)}"} + "${braces}"`;

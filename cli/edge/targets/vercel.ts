@@ -1,4 +1,4 @@
-/** Vercel: a middleware with the core, beside the tree as static files. */
+/** Writes a Vercel middleware with the mapping core. The tree is deployed beside it as static files. */
 import type { Edge, EdgeFile } from "../edge.ts";
 import { readCore, readHost, webValues, writeScript } from "../script.ts";
 
