@@ -1,5 +1,5 @@
 -- The tables that a CMS writes: apps, their content types, the types' fields, and entries.
--- Names and rules: contract.md section 2. What a row may not be, the constraints here refuse.
+-- Names and rules: contract.md section 2. The constraints here enforce the rules that concern a single row.
 
 CREATE TABLE precast.apps (
   id             integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -41,8 +41,8 @@ CREATE TABLE precast.fields (
   PRIMARY KEY (content_type_id, name)
 );
 
--- One row an entry. `data` holds what lists, filters and sorts read, by field name; `rich` holds the rich text, which
--- they never read. Rich text that is written to `data` is moved. `changed_in` is kept by triggers.
+-- One row per entry. `data` holds the values that lists, filters and sorts read, by field name; `rich` holds the rich
+-- text, which they never read. Triggers move rich text from `data` to `rich` and maintain `changed_in`.
 CREATE TABLE precast.entries (
   content_type_id integer NOT NULL REFERENCES precast.content_types ON DELETE CASCADE,
   id              uuid NOT NULL,
@@ -55,25 +55,26 @@ CREATE TABLE precast.entries (
   changed_in      xid8 NOT NULL DEFAULT pg_current_xact_id(),
   PRIMARY KEY (content_type_id, id),
   CHECK (status = 'draft' OR published_at IS NOT NULL),
-  -- Answers spell years with four digits.
+  -- Answers write years with four digits.
   CONSTRAINT timestamps_are_in_the_years_0001_to_9999_of_utc CHECK (
     least(published_at, created_at, updated_at) >= '0001-01-01T00:00Z'
     AND greatest(published_at, created_at, updated_at) < '9999-12-31T24:00Z')
 );
 
--- Keeps `data` in the row and sends rich text out of it: a list that reads 10,000 rows must not unpack 10,000 bodies.
+-- Keeps `data` in the row and moves rich text out to the TOAST table: a list that reads 10,000 rows must not decompress
+-- 10,000 bodies.
 ALTER TABLE precast.entries SET (toast_tuple_target = 128);
 ALTER TABLE precast.entries ALTER COLUMN data SET STORAGE MAIN;
 
 CREATE INDEX entries_by_publication ON precast.entries (content_type_id, published_at DESC, id)
   WHERE status = 'published';
 
--- Equality filters, whatever the type and the field: `data @> '{"name": "Oslo"}'`.
+-- Serves equality filters on any field of any content type: `data @> '{"name": "Oslo"}'`.
 CREATE INDEX entries_by_value ON precast.entries USING gin (data jsonb_path_ops)
   WHERE status = 'published';
 
--- Lists are sorted and filtered by when entries were made and edited as well: what has changed since a moment is what
--- clients that keep a copy ask.
+-- Lists are also sorted and filtered by creation and edit time: clients that keep a copy ask for what has changed since
+-- a given time.
 CREATE INDEX entries_by_creation ON precast.entries (content_type_id, created_at DESC, published_at DESC, id)
   WHERE status = 'published';
 CREATE INDEX entries_by_edit ON precast.entries (content_type_id, updated_at DESC, published_at DESC, id)

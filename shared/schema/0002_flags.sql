@@ -1,5 +1,5 @@
--- What one statement of ours tells the triggers of those that follow in its transaction. A flag that was never raised in a session
--- reads as NULL there, and as lowered here.
+-- Flags: transaction-local settings by which Precast's own statements tell triggers that fire later in the transaction
+-- how to act. The setting of a flag that was never raised in the session is NULL; `is_raised` treats it as lowered.
 
 CREATE FUNCTION precast.raise_flag(flag text) RETURNS void LANGUAGE sql AS $$
   SELECT set_config('precast.' || flag, 'on', true)
@@ -9,7 +9,8 @@ CREATE FUNCTION precast.lower_flag(flag text) RETURNS void LANGUAGE sql AS $$
   SELECT set_config('precast.' || flag, 'off', true)
 $$;
 
--- Inlined, in conditions of triggers as well: a write must not pay for a call.
+-- PostgreSQL inlines this function, also in WHEN conditions of triggers, so that a write does not pay for a function
+-- call.
 CREATE FUNCTION precast.is_raised(flag text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT coalesce(current_setting('precast.' || flag, true) = 'on', false)
 $$;

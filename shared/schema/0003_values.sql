@@ -1,7 +1,7 @@
--- How stored values are read and written: what fits a field, its canonical form, and the numbers and instants in it.
--- Every function is total: what it cannot read is NULL, never an error.
+-- Reads and checks stored values: whether a value fits its field, its canonical form, and the numbers and instants that
+-- texts contain. A function that cannot read a value returns NULL or false and never raises an error.
 
--- A jsonb number as a double; beyond a double's range it is an infinity or zero.
+-- A jsonb number as a double: an infinity or zero beyond the range of a double, NULL for anything that is not a number.
 CREATE FUNCTION precast.double(value jsonb) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE
     WHEN jsonb_typeof(value) IS DISTINCT FROM 'number' THEN NULL
@@ -11,8 +11,9 @@ CREATE FUNCTION precast.double(value jsonb) RETURNS float8 LANGUAGE sql IMMUTABL
   END
 $$;
 
--- A text that spells a number (`-?digits[.digits][e±digits]`) as a double. What a double cannot hold is known by its first digits
--- and their place, and never cast: to catch the error would take a subtransaction, which a parallel plan may not begin.
+-- A text that spells a number (`-?digits[.digits][e±digits]`) as a double, NULL for any other text. Numbers beyond the
+-- range of a double are recognised by their leading digits and magnitude and are never cast: catching the error of a
+-- cast needs a subtransaction, which a parallel plan may not start.
 CREATE FUNCTION precast.double(value text) RETURNS float8 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
 DECLARE
   parts  text[];
@@ -24,10 +25,11 @@ BEGIN
   ELSIF length(value) < 300 AND strpos(value, 'e') = 0 THEN
     RETURN value::float8;
   END IF;
-  -- Of the whole part, the fraction and the exponent; of an exponent beyond all digits its beginning is enough.
+  -- The integer part, the fraction, the exponent's sign and its digits. Of a longer exponent 15 digits are enough: no
+  -- text has enough digits to compensate for it.
   parts := regexp_match(value, '^-?0*([0-9]*)(?:\.([0-9]+))?(?:e\+?(-?)0*([0-9]{0,15})[0-9]*)?$');
   digits := ltrim(concat(parts[1], parts[2]), '0');
-  -- The number is 0.digits times ten to the power of its place.
+  -- The number is 0.digits times ten to the power of `place`.
   place := concat(parts[3], coalesce(nullif(parts[4], ''), '0'))::numeric + length(parts[1])
     - CASE parts[1] WHEN '' THEN coalesce(length(parts[2]), 0) - length(digits) ELSE 0 END;
   RETURN CASE
@@ -51,14 +53,16 @@ CREATE FUNCTION precast.is_day(value text) RETURNS boolean LANGUAGE sql IMMUTABL
   ELSE false END
 $$;
 
--- An instant as every answer spells it. NULL outside of the years 1 to 9999, which have no such spelling.
+-- An instant in the format of all answers (UTC, three digits, `+00:00`). NULL outside of the years 1 to 9999, which
+-- this format cannot express.
 CREATE FUNCTION precast.utc(instant timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT CASE WHEN instant >= '0001-01-01T00:00Z' AND instant < '9999-12-31T24:00Z' THEN
     to_char(instant AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')
   END
 $$;
 
--- An instant with an offset or Z in canonical form: UTC, three digits. NULL when it is none.
+-- Converts a text that spells an instant with an offset or Z to the canonical form. NULL if the text is not such an
+-- instant.
 CREATE FUNCTION precast.instant(value text) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT CASE
     WHEN value ~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9](\.[0-9]+)?)?(Z|[+-](0[0-9]|1[0-5]):[0-5][0-9])$'
@@ -67,18 +71,18 @@ CREATE FUNCTION precast.instant(value text) RETURNS text LANGUAGE sql STABLE PAR
   END
 $$;
 
--- Is this an instant in its canonical form? Inlined.
+-- Whether a text is an instant in canonical form. Inlined by PostgreSQL.
 CREATE FUNCTION precast.is_instant(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE WHEN value ~ 'T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\.[0-9]{3}\+00:00$' AND length(value) = 29
     THEN precast.is_day(left(value, 10)) ELSE false END
 $$;
 
--- Is this a UUID in its canonical form? Inlined.
+-- Whether a text is a UUID in canonical form (lower case). Inlined by PostgreSQL.
 CREATE FUNCTION precast.is_uuid(value text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT value ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
 $$;
 
--- Does a single value fit a field's type? No value and JSON null fit all.
+-- Whether a single value fits a field's type. A missing value (NULL) and JSON null fit every type.
 CREATE FUNCTION precast.fits(type text, value jsonb) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT CASE coalesce(jsonb_typeof(value), 'null')
     WHEN 'null' THEN true
@@ -94,7 +98,8 @@ CREATE FUNCTION precast.fits(type text, value jsonb) RETURNS boolean LANGUAGE sq
   END
 $$;
 
--- Does an array fit a `multiple` field? JSON null does. Apart from `fits`, which is inlined as long as it has no subquery.
+-- Whether a value fits a `multiple` field: an array, JSON null or a missing value (NULL). Separate from `fits`, because
+-- PostgreSQL inlines `fits` only while it contains no subquery.
 CREATE FUNCTION precast.fits_many(type text, value jsonb) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT CASE coalesce(jsonb_typeof(value), 'null')
     WHEN 'null' THEN true
@@ -105,7 +110,8 @@ CREATE FUNCTION precast.fits_many(type text, value jsonb) RETURNS boolean LANGUA
   END
 $$;
 
--- The one spelling in which a value that fits is stored. What does not fit stays as it is.
+-- The canonical spelling of a value that fits its field; any other value is returned unchanged. Call it only for values
+-- that `needs_canonical` selects: it does not handle JSON null in a number or datetime field.
 CREATE FUNCTION precast.canonical(type text, multiple boolean, value jsonb) RETURNS jsonb LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT CASE
     WHEN NOT CASE WHEN multiple THEN precast.fits_many(type, value) ELSE precast.fits(type, value) END THEN value
@@ -116,7 +122,7 @@ CREATE FUNCTION precast.canonical(type text, multiple boolean, value jsonb) RETU
   END
 $$;
 
--- May a value have another spelling than its canonical one?
+-- Whether a value may be spelled differently from its canonical form.
 CREATE FUNCTION precast.needs_canonical(type text, value jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE type
     WHEN 'number' THEN jsonb_typeof(value) = 'number' AND value::text LIKE '%.%0'
@@ -126,8 +132,9 @@ CREATE FUNCTION precast.needs_canonical(type text, value jsonb) RETURNS boolean 
   END
 $$;
 
--- Is a stored value, in its canonical spelling, an array of what a `multiple` field holds? One that holds anything else is there
--- because the field has changed its type, and reads as no value. Strict: else arrays in the array were looked into. Inlined.
+-- Whether a stored value, in canonical spelling, is an array whose elements all fit a `multiple` field. Other arrays
+-- exist only because the field has changed its type; they read as no value. The paths are strict because a lax filter
+-- would also test the elements of nested arrays. Inlined by PostgreSQL.
 CREATE FUNCTION precast.holds_elements(type text, value jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT jsonb_typeof(value) = 'array' AND NOT value @? CASE type
     WHEN 'relation' THEN
@@ -136,7 +143,7 @@ CREATE FUNCTION precast.holds_elements(type text, value jsonb) RETURNS boolean L
   END
 $$;
 
--- The elements of a `multiple` field.
+-- The elements of a `multiple` field's value; none if the value does not fit the field.
 CREATE FUNCTION precast.elements(type text, value jsonb) RETURNS SETOF text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT element
   FROM jsonb_array_elements_text(CASE WHEN precast.holds_elements(type, value) THEN value ELSE '[]' END) AS element

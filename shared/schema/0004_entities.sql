@@ -1,5 +1,5 @@
--- The named character references of HTML (WHATWG HTML, section 13.5), as a browser knows them: with their semicolon, and
--- those that old pages write without one.
+-- The named character references of HTML (WHATWG HTML, section 13.5): all names with a semicolon, and the legacy names
+-- also without one.
 
 CREATE TABLE precast.html_entities (name text COLLATE "C" PRIMARY KEY, characters text NOT NULL);
 

@@ -1,10 +1,11 @@
--- The text that an HTML fragment shows: comments, scripts, styles and inline tags vanish, block tags and br become a blank,
--- references are decoded once (contract.md section 4). HTML is read from left to right, each piece of markup for what it is where
--- it stands: a comment in an attribute is none, nor is a tag in a script. The functions are PL/pgSQL where a text goes through
--- several steps: SQL functions are inlined and do each step again.
+-- Extracts the visible text of an HTML fragment: comments, scripts, styles and inline tags are removed, block tags and
+-- br become a space, and character references are decoded once (contract.md section 4). HTML is read from left to
+-- right, and each piece of markup is interpreted in its context: `<!--` inside an attribute value starts no comment,
+-- and a tag inside a script is not a tag. Functions that process a text in several steps are PL/pgSQL: PostgreSQL would
+-- inline SQL functions and repeat a step for each use of its result.
 
--- The character that a numeric reference stands for, by WHATWG HTML: windows-1252 for the C1 range, U+FFFD for what is
--- no character.
+-- The character of a numeric reference by WHATWG HTML: windows-1252 for the C1 range, U+FFFD for code points that are
+-- not characters (0, surrogates, above U+10FFFF).
 CREATE FUNCTION precast.character_of(code integer) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE
     WHEN code BETWEEN 128 AND 159 THEN
@@ -15,7 +16,7 @@ CREATE FUNCTION precast.character_of(code integer) RETURNS text LANGUAGE sql IMM
   END
 $$;
 
--- Decodes one character reference. One that HTML does not know stays as it is written.
+-- Decodes one character reference, which begins with `&`. Returns an unknown named reference unchanged.
 CREATE FUNCTION precast.character_reference(reference text) RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 DECLARE
   decoded text;
@@ -31,7 +32,7 @@ BEGIN
   IF FOUND THEN
     RETURN decoded;
   END IF;
-  -- Old names end without a semicolon, wherever they like: `&copy2` is a sign and a digit.
+  -- Legacy names need no semicolon and may be followed by anything: `&copy2` is a copyright sign and a digit.
   SELECT characters || substr(reference, 2 + length(name)) INTO decoded
   FROM generate_series(2, 6) AS size JOIN precast.html_entities ON name = substr(reference, 2, size) COLLATE "C"
   ORDER BY size DESC
@@ -40,8 +41,9 @@ BEGIN
 END
 $$;
 
--- Decodes every character reference once. Nearly all are among the named ones, and found there in a fourth of the time that a call
--- takes. A text may come with any collation: by another than the index's, all names would be looked through.
+-- Decodes every character reference once. Nearly all references are in the table of names, where looking them up takes
+-- a quarter of the time of a call to `character_reference`. The text may have any collation; without COLLATE "C" the
+-- index of names could not be used.
 CREATE FUNCTION precast.decode_references(html text) RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 BEGIN
   IF strpos(html, '&') = 0 THEN
@@ -60,8 +62,8 @@ BEGIN
 END
 $$;
 
--- Does a tag begin or end a block? `tag` begins with `<`. Inlined. Here as below letters are those of ASCII, whatever language the
--- database has: in some an `I` is no capital `i`.
+-- Whether a tag starts or ends a block. `tag` begins with `<`. Inlined by PostgreSQL. Here and below, COLLATE "C"
+-- restricts case folding to ASCII whatever the locale of the database: in Turkish, `I` is not the capital of `i`.
 CREATE FUNCTION precast.is_block(tag text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT lower(substring(tag FROM '^</?([^ \t\n\f\r/>]+)') COLLATE "C") IN (
     'address', 'article', 'aside', 'blockquote', 'body', 'br', 'caption', 'center', 'col', 'colgroup', 'dd', 'details',
@@ -71,7 +73,8 @@ CREATE FUNCTION precast.is_block(tag text) RETURNS boolean LANGUAGE sql IMMUTABL
     'tfoot', 'th', 'thead', 'title', 'tr', 'ul', 'xmp')
 $$;
 
--- What a piece of HTML shows that ends in a tag, or in nothing but the `ending` that it was cut at.
+-- The visible text of one piece of HTML that was split at `>`. `ending` is that `>`, or empty for the last piece: it
+-- closes the tag in which the piece ends and is visible if the piece contains no tag.
 CREATE FUNCTION precast.text_before_tag(piece text, ending text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 DECLARE
   tag text := substring(piece FROM '<(?:/?[A-Za-z]|[!?]).*$');
@@ -84,13 +87,14 @@ BEGIN
 END
 $$;
 
--- The text of any HTML: one piece of markup after the other, with the text before it. PostgreSQL takes the longest of several
--- alternatives. A comment ends as WHATWG HTML has it, and `</` before anything but a letter begins one. Quotes count behind `=`
--- alone. A script that begins a comment and another script within ends where that one does, and its own end is yet to come.
+-- Extracts the text of any HTML: each match is one piece of markup and the text before it. In PostgreSQL the longest
+-- alternative matches, not the first. Comments end where WHATWG HTML ends them, and `</` followed by neither a letter
+-- nor `>` starts a bogus comment. Quotes delimit attribute values only after `=`. If a script contains `<!--` and then
+-- `<script`, the next `</script>` ends the inner script, and the outer one continues.
 CREATE FUNCTION precast.odd_html_text(html text) RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 DECLARE
   attributes text := '(?:[^>=]|=[ \t\n\f\r]*(?:"[^"]*(?:"|$)|''[^'']*(?:''|$)|(?![ \t\n\f\r"''])))*';
-  -- A name ends at a blank, a slash or the end of the tag: what stands in it is no attribute.
+  -- A tag name ends at whitespace, a slash or the end of the tag; `=` and quotes in the name do not form an attribute.
   tag        text := '</?[a-z][^ \t\n\f\r/>]*(?=[ \t\n\f\r/>]|$)' || attributes || '(?:>|$)';
   comment    text := '<!--(?:-?>|(?!-?>)(?:-?[^-]|--+(?:[^->!]|!(?!>)))*(?:--+!?>|-*!?$))';
   bogus      text := '<(?:!(?!--)|\?|/(?![a-z>]))[^>]*(?:>|$)|</>';
@@ -112,7 +116,7 @@ BEGIN
 END
 $$;
 
--- The text of HTML, most of which is plain: what is not is left to `odd_html_text`, which takes longer.
+-- Extracts the text of HTML. Most HTML is simple and handled here; the rest goes to `odd_html_text`, which is slower.
 CREATE FUNCTION precast.html_text(html text) RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 DECLARE
   shown  text COLLATE "C" := html;
@@ -121,18 +125,19 @@ BEGIN
   IF strpos(html, '<') = 0 THEN
     RETURN precast.decode_references(html);
   END IF;
-  -- Most comments are where nothing but text could be. One leaves markup, so that what stood around it makes no tag.
+  -- Most comments stand between tags, in text. Each is replaced by `<!>` and not removed, so that the characters around
+  -- it cannot form a tag.
   IF strpos(html, '<!--') > 0 AND shown !~* '<(?:script|style)|<[a-z/!?][^>]*<!--|<!---?>|--!>' THEN
     shown := regexp_replace(html, '<!--.*?(?:-->|$)', '<!>', 'g');
   END IF;
-  -- What follows reads text that is cut at each `>`: no quoted value may hold one, and no tag may cut a reference or begin in
-  -- another.
+  -- The code below splits the text at every `>`. That is correct only if no quoted value contains `>`, no tag
+  -- interrupts a character reference, and no tag starts inside another.
   IF shown ~* '<(?:!(?!>)|script|style|/[^a-z]|[^>]*<)'
     OR strpos(shown, '=') > 0 AND shown ~ '=\s*(?:"[^">]*(?:>|$)|''[^''>]*(?:>|$))'
     OR strpos(shown, '&') > 0 AND shown ~ '&#?[A-Za-z0-9]*<' THEN
     RETURN precast.odd_html_text(html COLLATE "C");
   END IF;
-  -- Most tags are these, and no others are left in most texts.
+  -- These are the most frequent tags; most texts contain no others.
   shown := replace(replace(replace(replace(replace(replace(shown,
     '<p>', ' '), '</p>', ' '), '<br>', ' '), '<li>', ' '), '</li>', ' '), '</a>', '');
   shown := replace(replace(replace(replace(shown, '<strong>', ''), '</strong>', ''), '<em>', ''), '</em>', '');

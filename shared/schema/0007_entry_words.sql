@@ -1,7 +1,7 @@
--- The words that search looks through (contract.md section 4), out of an entry's plain and its rich text, in a table of their own,
--- as one that reads nothing else would have them: in the row and uncompressed as far as a page takes them, and under an index of
--- their own. One row a published entry, kept by triggers, which do as little as a write needs, and run as the owner of the table: a
--- CMS needs no rights on it.
+-- The words that search reads (contract.md section 4), extracted from an entry's plain and rich text. They have a table
+-- and an index of their own, so that a search reads nothing else, and are stored uncompressed, in the row if they fit
+-- in a page. One row per published entry. Triggers maintain the table: each does only the work that a write requires,
+-- and runs as the table's owner, so that a CMS needs no rights on it.
 CREATE TABLE precast.entry_words (
   content_type_id integer NOT NULL,
   id              uuid NOT NULL,
@@ -12,7 +12,7 @@ CREATE TABLE precast.entry_words (
 
 ALTER TABLE precast.entry_words ALTER words SET STORAGE EXTERNAL;
 
--- The texts of an entry that search looks through, as the shape of its type says how to read them.
+-- The searchable texts of an entry, joined. `searched` lists the fields and how to read each of them (0009_shapes.sql).
 CREATE FUNCTION precast.searched_text(searched jsonb, data jsonb, rich jsonb) RETURNS text
 LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 DECLARE
@@ -40,8 +40,8 @@ BEGIN
 END
 $$;
 
--- The words of all entries that a statement has inserted. By then a trigger of somebody else's may have edited them, and the words
--- are there, or have hidden or deleted them.
+-- Writes the words of all entries that a statement has inserted. Before it runs, a trigger of the CMS may have edited
+-- an inserted entry (its words are in the table then), or unpublished or deleted it (its words must be removed then).
 CREATE FUNCTION precast.write_words() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
@@ -59,7 +59,8 @@ BEGIN
 END
 $$;
 
--- An entry without words is one whose statement is not over: they are yet to be written, and must not be.
+-- Deletes the words of an entry. If it has none, the statement that inserted it has not finished and is still to write
+-- them: the flag makes `write_words` remove them again.
 CREATE FUNCTION precast.forget_words() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
@@ -71,8 +72,9 @@ BEGIN
 END
 $$;
 
--- An edit of what no search looks through has no words to read, unless the entry had none so far under its id. By then a trigger of
--- somebody else's may have edited, hidden or deleted the entry: it counts as it is.
+-- Computes the words anew only if a searchable field has changed, if the entry had no words under this type and id, or
+-- if a change of fields rewrites it. Reads the entry from the table and not from NEW: a trigger of the CMS may have
+-- edited, unpublished or deleted it since.
 CREATE FUNCTION precast.change_words() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE

@@ -1,6 +1,6 @@
--- Slots: columns of the entries table that all types share, each filled with one field of the entry's type, so that
--- filters and sorts find in a large type what a table made for it alone would have indexes for. Nothing is made for a
--- tenant: a type is a map from slots to fields, and an entry stands in the indexes of the slots that it fills.
+-- Slots: columns of precast.entries that all types share. A slot holds one field of the entry's type, so that filters
+-- and sorts of a large type use indexes as if the type had a table of its own. No database object is created per
+-- tenant: each type has a map from slots to fields, and an entry is in the index of each slot that it fills.
 
 ALTER TABLE precast.entries
   ADD COLUMN t1 text COLLATE "und-x-icu",
@@ -19,7 +19,8 @@ ALTER TABLE precast.entries
   ADD COLUMN n5 float8,
   ADD COLUMN n6 float8;
 
--- Texts stay in the row, as `data` does: each test of many rows would fetch them one by one.
+-- Texts are stored in the row, as `data` is: a condition that is tested on many rows would otherwise fetch each text
+-- from the TOAST table.
 ALTER TABLE precast.entries
   ALTER COLUMN t1 SET STORAGE MAIN,
   ALTER COLUMN t2 SET STORAGE MAIN,
@@ -31,20 +32,23 @@ ALTER TABLE precast.entries
   ALTER COLUMN t8 SET STORAGE MAIN,
   ALTER COLUMN texts SET STORAGE MAIN;
 
--- The fields that fill the slots, with their types: {"t1": ["title", "text"], "n1": ["price", "number"]}. Under "long" the
--- fields that have a value which no index holds. Slots m1 to m4 are no columns: they are for `multiple` fields whose elements are
--- counted (0016_value_counts.sql). Kept by triggers; whoever reads slots must know the map of the same moment.
--- A table of its own, so that whoever writes entries waits for a change of the map, and for no other of the type.
+-- `map` says which field fills which slot, with its type: {"t1": ["title", "text"], "n1": ["price", "number"]}. The key
+-- "long" lists the fields that lost their slot because a value is too long for an index. Slots m1 to m4 are not
+-- columns: they are for `multiple` fields whose elements are counted (0016_value_counts.sql). Triggers maintain the
+-- map; a query that reads slots must check that the map in its snapshot is the one that it was written for. The table
+-- is separate from content_types, so that writers of entries wait only for changes of their type's slots and shape
+-- (0009_shapes.sql).
 CREATE TABLE precast.slots (
   content_type_id integer PRIMARY KEY REFERENCES precast.content_types ON DELETE CASCADE,
   map             jsonb NOT NULL DEFAULT '{}',
-  -- Those that are counted in pairs: of the map at the last count.
+  -- The slots whose values are counted in pairs (0016_value_counts.sql).
   paired          text[] NOT NULL DEFAULT '{}',
   made_in         xid8 NOT NULL DEFAULT pg_current_xact_id()
 );
 
--- What follows from a change of fields and lists must follow for all entries. One snapshot for the whole transaction lacks those that
--- were committed since it was taken, and nothing tells whether there are any; of a type that is new there are none.
+-- Raises feature_not_supported if fields or lists of an existing type change at REPEATABLE READ or SERIALIZABLE. Such a
+-- change must be applied to all entries, but a snapshot of the whole transaction lacks entries that were committed
+-- after it was taken, and nothing tells whether there are any. A type that this transaction has created has none.
 CREATE FUNCTION precast.refuse_old_snapshot(type_id integer) RETURNS void LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
@@ -58,13 +62,14 @@ BEGIN
 END
 $$;
 
--- A field's value as it compares, null where it does not fit its field. `field` is a name and a type, or null. Inlined.
+-- A field's value in the form in which slots compare it; null if it does not fit its field or is longer than 2,000
+-- bytes. `field` is [name, type] from the map, or null for an unused slot. Inlined by PostgreSQL.
 CREATE FUNCTION precast.text_slot(data jsonb, field jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE WHEN jsonb_typeof(data -> (field ->> 0)) = 'string' THEN CASE field ->> 1
     WHEN 'date' THEN CASE WHEN precast.is_day(data ->> (field ->> 0)) THEN data ->> (field ->> 0) END
     WHEN 'datetime' THEN CASE WHEN precast.is_instant(data ->> (field ->> 0)) THEN data ->> (field ->> 0) END
     WHEN 'relation' THEN CASE WHEN precast.is_uuid(data ->> (field ->> 0)) THEN data ->> (field ->> 0) END
-    -- An index takes a third of a page at most.
+    -- A row of a B-tree index takes at most a third of a page, about 2,700 bytes.
     ELSE CASE WHEN octet_length(data ->> (field ->> 0)) <= 2000 THEN data ->> (field ->> 0) END
   END END
 $$;
@@ -76,14 +81,16 @@ CREATE FUNCTION precast.number_slot(data jsonb, field jsonb) RETURNS float8 LANG
   END
 $$;
 
--- What the texts of slots say in lower case, each a line that begins with the number of its slot: so that one index finds parts
--- and beginnings of texts. Ends of lines within a text become returns.
+-- One line of the column `texts`, which holds the texts of all slots in lower case, so that one index finds substrings
+-- and prefixes in all of them. A line begins with the number of its slot. Newlines in the text become carriage returns.
+-- Empty for types of fields other than text, select and media.
 CREATE FUNCTION precast.line_of(slot text, value text, field jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE WHEN field ->> 1 IN ('text', 'select', 'media') THEN E'\n' || slot || replace(value, E'\n', E'\r') ELSE '' END
 $$;
 
--- A field that holds more than an index does has no slot from then on. All texts stand in one together: the longest give way. Tells
--- whether any did.
+-- Takes the slots from fields whose texts in `data` are too long for an index: each text over 2,000 bytes, and, as
+-- every index holds the texts of all slots, the longest ones if all together exceed 2,400 bytes. The key "long" of the
+-- map lists these fields from then on: they get no slot while it does. Returns whether a field lost its slot.
 CREATE FUNCTION precast.give_up_long_slots(type_id integer, data jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   too_long text[] := ARRAY(
@@ -97,7 +104,7 @@ BEGIN
   IF too_long = '{}' THEN
     RETURN false;
   END IF;
-  -- No other slot is counted in pairs in place of these: nobody has counted it.
+  -- No other slots take their places in `paired`, because the pairs of those have not been counted.
   UPDATE precast.slots
   SET paired = ARRAY(SELECT slot FROM unnest(paired) WITH ORDINALITY AS counted(slot, place)
       WHERE slot <> ALL (too_long) ORDER BY place),
@@ -108,7 +115,8 @@ BEGIN
 END
 $$;
 
--- The fields that lists are filtered and sorted by, with the slots that each may fill: those that sort come first.
+-- The fields by which lists of a type can be filtered or sorted, with the slots that each may fill; sortable fields
+-- first.
 CREATE FUNCTION precast.wanted_slots(type_id integer) RETURNS TABLE (field text, type text, candidates text[])
 LANGUAGE sql STABLE AS $$
   SELECT field.name, field.type, CASE WHEN field.multiple THEN ARRAY['m1', 'm2', 'm3', 'm4']
@@ -125,7 +133,8 @@ LANGUAGE sql STABLE AS $$
   ORDER BY sorts DESC NULLS LAST, field.position, field.name
 $$;
 
--- Gives the fields their slots, fills them, and counts what they hold. A field that has one keeps it.
+-- Assigns slots to the fields of a type, fills them in all entries, and recounts their values. A field that has a slot
+-- keeps it.
 CREATE FUNCTION precast.assign_slots(type_id integer) RETURNS void LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
@@ -158,11 +167,12 @@ BEGIN
   END IF;
   PERFORM precast.refuse_old_snapshot(type_id);
   UPDATE precast.slots SET map = after, paired = precast.paired_slots(after) WHERE content_type_id = type_id;
-  -- Nothing that an answer shows has changed: no build need look at these entries.
+  -- The UPDATE makes the trigger zz_keep_slots fill all slots. The flag leaves `changed_in` as it is: no answer
+  -- changes, so builds need not look at these entries.
   PERFORM precast.raise_flag('filling');
   UPDATE precast.entries SET t1 = NULL WHERE content_type_id = type_id;
   PERFORM precast.lower_flag('filling');
-  -- Whoever wrote these entries meanwhile is done: the fill has waited for them.
+  -- The UPDATE has waited for all transactions that were writing these entries, so the recount sees what they wrote.
   PERFORM precast.recount_in_time(type_id);
 END
 $$;
@@ -185,10 +195,11 @@ CREATE TRIGGER assign_slots_anew AFTER UPDATE ON precast.content_types
     IS DISTINCT FROM (NEW.filterable_fields, NEW.sortable_fields, NEW.default_sort))
   EXECUTE FUNCTION precast.assign_slots_of_type();
 
--- They hold the values of all slots: what several filters and a sort ask for together is found and counted in one of them,
--- without a look at the entries. The values of the other slots stand behind the key and not beside it: a filter on one of them is
--- tested on the tuple of the index as it lies there, and what does not pass is never taken out of it. No tuple is longer for it,
--- and the id before them decides every order. Numbers stand first: they are read past texts of any length otherwise.
+-- Each index holds the values of all slots, so that one index-only scan finds and counts what several filters and a
+-- sort select together. The other slots are trailing key columns and not INCLUDE columns: PostgreSQL tests a condition
+-- on a key column in place and copies only matching tuples out of the index. Index tuples do not become longer by that,
+-- and the id before those columns already makes the order unique. Numbers come before texts, because a column behind
+-- texts of variable length is slower to read.
 CREATE INDEX entries_by_t1 ON precast.entries
   (content_type_id, t1, published_at DESC, id, n1, n2, n3, n4, n5, n6, t2, t3, t4, t5, t6, t7, t8)
   WHERE status = 'published' AND t1 IS NOT NULL;

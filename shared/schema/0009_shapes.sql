@@ -1,8 +1,9 @@
--- Shapes: what a writer of entries has to know of its type's fields, made ready where it looks for their slots. Whoever writes
--- many entries of a type would otherwise ask the table of fields again for each of them, twice.
+-- Shapes: what the triggers on entries need to know about a type's fields, precomputed in the row of precast.slots that
+-- they read anyway. Otherwise they would query precast.fields twice for each written entry.
 
--- `plain` is true of values that all fit their fields and are spelled as they are stored; of `numbers` it does not see whether they
--- end in zeros. `rich` has what is kept apart, and `searched` what search looks through, each with how it is read:
+-- `plain` is a predicate on an entry's values: it is true only if all of them fit their fields and are in canonical
+-- spelling. It cannot see trailing zeros of numbers: `numbers` names the number fields, which are checked for those
+-- separately. `rich` names the rich-text fields. `searched` lists the searchable fields, each with how to read it:
 -- [["title", "text"], ["body", "rich_text"], ["tags", "many"]].
 ALTER TABLE precast.slots
   ADD plain    jsonpath NOT NULL DEFAULT 'true',
@@ -10,12 +11,13 @@ ALTER TABLE precast.slots
   ADD rich     text[] NOT NULL DEFAULT '{}',
   ADD searched jsonb NOT NULL DEFAULT '[]';
 
--- When is a field's value plain, as far as one look tells? Null where every value is.
+-- The part of `plain` for one field, or null if every value of the field is plain. May be false for a canonical value
+-- that is unusual, such as a day from 29 to 31 or a very large number: `canonical_values` then looks more closely.
 CREATE FUNCTION precast.plain_path(name text, type text, multiple boolean) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT format('(%s || !exists(%s) || %2$s.type() == "null")', replace(test, '@@', path), path)
   FROM (SELECT format('$."%s"', name)) AS field(path), LATERAL (
     SELECT CASE
-      -- The type of an element is asked before its spelling: a pattern looks into an array within the array.
+      -- Tests the types of the elements before their spelling, because like_regex also looks into nested arrays.
       WHEN multiple THEN '@@.type() == "array" && !exists(@@[*].type() ? (@ != "string"))'
         || CASE type WHEN 'relation' THEN ' && !exists(@@[*] ? (!(@ like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")))' ELSE '' END
       ELSE CASE type
@@ -33,11 +35,13 @@ CREATE FUNCTION precast.plain_path(name text, type text, multiple boolean) RETUR
   WHERE test IS NOT NULL
 $$;
 
--- Waits for those who are writing entries of these types, and has others wait: each entry is kept by the fields before or by
--- those after, and whoever keeps entries anew because of the change finds them all.
+-- Recomputes the shapes of some types from their fields. Waits for transactions that are inserting entries of these
+-- types, and makes later ones wait for this transaction: each entry is written either by the old fields or by the new
+-- ones, and a caller that then rewrites entries finds all that were written by the old ones.
 CREATE FUNCTION precast.draw_shapes(type_ids integer[]) RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
-  -- A statement of its own: the next one sees the fields that others have committed while this one waited.
+  -- Locks in a statement of its own, so that the next statement sees fields that others committed while this one
+  -- waited.
   SELECT FROM precast.slots WHERE content_type_id = ANY (type_ids) ORDER BY content_type_id FOR UPDATE;
   UPDATE precast.slots SET (plain, numbers, rich, searched) = (
     SELECT coalesce(string_agg(precast.plain_path(name, type, multiple), ' && ' ORDER BY position, name), 'true')::jsonpath,

@@ -1,13 +1,14 @@
--- What the database keeps of an entry by itself, whoever writes it: canonical values, rich text apart, filled slots, and the
--- transaction that changed it.
+-- Completes every written entry by triggers, whoever writes it: brings values into canonical spelling, moves rich text
+-- to `rich`, fills the slots, and records the transaction in `changed_in`.
 
--- What was written, in canonical spelling; refuses what does not fit, unless it was there before.
+-- Returns `written` with its values in canonical spelling. Raises check_violation for a value that does not fit its
+-- field, unless the entry had the same value `before`, or `refreshing` is true.
 CREATE FUNCTION precast.canonical_values(type_id integer, id uuid, written jsonb, before jsonb, refreshing boolean) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   misfit record;
 BEGIN
-  -- A field that changes its type must not fail on entries that were right before.
+  -- A change of a field's type must not fail because of entries that were valid before it.
   IF NOT refreshing THEN
     SELECT field.* INTO misfit
     FROM precast.fields AS field CROSS JOIN LATERAL (SELECT written -> field.name) AS stored(value)
@@ -28,10 +29,12 @@ BEGIN
 END
 $$;
 
--- Sorts what was written into `data` and `rich` in canonical spelling, refuses what does not fit, and fills the slots; or fills
--- them alone. Rich text that an edit leaves alone stays where it is. A change of the fields must find every entry: one that is new
--- locks the shape until it is there for all, and one that was there is locked itself by now, so that such a change waits for it, or
--- has been waited for. The shape is read in one statement, and what follows are expressions, which cost a tenth of one.
+-- Distributes the written values to `data` and `rich` in canonical spelling, refuses values that do not fit, and fills
+-- the slots. With a trigger argument it only fills the slots. Rich text that an edit does not name stays in `rich`. A
+-- change of fields must reach every entry. A new entry therefore locks the shape until its transaction ends. An
+-- existing entry needs no such lock: the edit has locked its row, so the change of fields waits for the edit, or the
+-- edit has waited for the change. One statement reads the shape; the rest are expressions, each of which costs a tenth
+-- of a statement.
 CREATE FUNCTION precast.keep_entry() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
@@ -39,7 +42,8 @@ DECLARE
   refreshing boolean := precast.is_raised('refreshing');
   is_new     boolean := TG_OP = 'INSERT' OR NEW.content_type_id IS DISTINCT FROM OLD.content_type_id;
   same_rich  boolean := whole AND NOT refreshing AND NOT is_new AND NEW.rich = OLD.rich;
-  -- Put together anew in either case: what is read from the table may be compressed, and tells nothing of its size.
+  -- `||` makes a new value in either case: one that was read from the table may be compressed, and pg_column_size would
+  -- return its compressed size.
   written    jsonb := CASE WHEN whole AND NOT same_rich THEN NEW.rich ELSE '{}' END || NEW.data;
   kept       jsonb := CASE WHEN same_rich THEN NEW.rich ELSE '{}' END;
   this       text := concat_ws(' ', pg_trigger_depth(), NEW.content_type_id, NEW.id);
@@ -56,30 +60,34 @@ BEGIN
     END IF;
   END IF;
   IF is_new THEN
-    -- The type before its shape, as who deletes it locks them.
+    -- Locks the type before its shape, in the same order as a deletion of the type, to avoid a deadlock.
     SELECT map, plain, numbers, slots.rich INTO shape
     FROM precast.content_types AS type JOIN precast.slots ON slots.content_type_id = type.id
     WHERE type.id = NEW.content_type_id FOR KEY SHARE OF type FOR SHARE OF slots;
   ELSIF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') THEN
-    -- Its snapshot may have another shape than there is by now: that the lock fails tells.
+    -- The snapshot may show an outdated shape. The lock then fails with a serialization error.
     SELECT map, plain, numbers, rich INTO shape
     FROM precast.slots WHERE content_type_id = NEW.content_type_id FOR SHARE;
   ELSE
-    -- With a lock that such a change has, it and the edit would wait for each other.
+    -- Takes no lock: a change of fields locks the shape and then waits for the entry, which this edit has locked, so
+    -- the two would deadlock.
     SELECT map, plain, numbers, rich INTO shape
     FROM precast.slots WHERE content_type_id = NEW.content_type_id;
   END IF;
   IF NOT FOUND THEN
     RETURN NEW;
   END IF;
-  -- Other fields may have slots than had some before the lock.
+  -- Called again, because other fields may have been given slots before the lock was taken.
   IF is_long THEN
     IF precast.give_up_long_slots(NEW.content_type_id, written) THEN
       SELECT map, plain, numbers, rich INTO shape FROM precast.slots WHERE content_type_id = NEW.content_type_id;
     END IF;
   END IF;
-  -- Of an entry that is there nothing is inserted: where it is updated instead, `excluded` must have all that was written. An import
-  -- compares it with what is stored. The lock has the entry stay.
+  -- If the entry exists, leaves NEW as it was written: nothing is inserted, and ON CONFLICT DO UPDATE must find all
+  -- written values in `excluded`, rich text included. The lock keeps the entry from being deleted meanwhile. An import
+  -- needs `excluded` in stored form, because it compares that with the stored row. If the entry does not exist,
+  -- the setting `precast.apart` remembers that rich text is moved out of `data`: should another transaction insert the
+  -- entry first, an update instead of this insert would lose that text, and is refused below.
   IF TG_OP = 'INSERT' AND written ?| shape.rich AND NOT precast.is_raised('importing') THEN
     PERFORM FROM precast.entries AS e WHERE e.content_type_id = NEW.content_type_id AND e.id = NEW.id FOR KEY SHARE;
     IF FOUND THEN
@@ -136,13 +144,14 @@ BEGIN
 END
 $$;
 
--- Triggers fire in the order of their names: these come behind those that others put on the table, and keep what those have left.
+-- Triggers fire in the order of their names: the prefix `zz_` makes these fire after triggers that a CMS puts on the
+-- table, so that they process what those have changed.
 CREATE TRIGGER zz_keep_entry BEFORE INSERT OR UPDATE OF content_type_id, data, rich ON precast.entries
   FOR EACH ROW EXECUTE FUNCTION precast.keep_entry();
 CREATE TRIGGER zz_keep_slots BEFORE UPDATE OF texts, t1, t2, t3, t4, t5, t6, t7, t8, n1, n2, n3, n4, n5, n6 ON precast.entries
   FOR EACH ROW EXECUTE FUNCTION precast.keep_entry('slots');
 
--- Nothing that an answer shows has changed where slots are filled.
+-- Leaves `changed_in` as it is while slots are being filled, because that changes no answer.
 CREATE FUNCTION precast.stamp_entry() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'INSERT' OR NOT precast.is_raised('filling') THEN

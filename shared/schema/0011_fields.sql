@@ -1,8 +1,9 @@
--- All that follows from fields that were added, changed or removed: the shape, the entries that it keeps, the slots. Whoever changes
--- a label waits for nobody.
+-- Applies added, changed and removed fields to the shape of their type, its entries and its slots. A change that
+-- affects none of these, such as a new label, waits for no other transaction.
 
--- Keeps anew the entries of some types: all of them, or those that hold any of these fields, in `data` or, of the fields that were rich
--- text, in `rich`, where the others are kept as they would be.
+-- Updates the shapes of some types and rewrites their entries through the triggers: all entries if `names` is null,
+-- else those that hold one of the fields `names` in `data`, or one of `in_rich` (the fields that were rich text) in
+-- `rich`. Rewriting the others would change nothing. Then assigns the slots.
 CREATE FUNCTION precast.refresh_entries(type_ids integer[], names text[] DEFAULT NULL, in_rich text[] DEFAULT '{}')
 RETURNS void LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
@@ -12,12 +13,13 @@ BEGIN
   END IF;
   PERFORM precast.refuse_old_snapshot(type_id) FROM unnest(type_ids) AS type_id;
   PERFORM precast.draw_shapes(type_ids);
-  -- Whoever edits one of them may be giving it such a field, and has read the shape as it was: waits for all who do. To write all of
-  -- them does so itself.
+  -- A concurrent edit may be adding one of these fields to an entry by the old shape: this waits for all such edits. If
+  -- all entries are rewritten, the UPDATE itself waits for them.
   PERFORM count(*) FROM (
     SELECT FROM precast.entries WHERE names IS NOT NULL AND content_type_id = ANY (type_ids) FOR NO KEY UPDATE) AS locked;
   PERFORM precast.raise_flag('refreshing');
-  -- Rich text can be long, and reading it is most of the cost: only where one of the fields was rich text.
+  -- Rich text can be long, and reading it is most of the cost: `rich` is tested only if one of the fields was rich
+  -- text.
   UPDATE precast.entries SET data = data
   WHERE content_type_id = ANY (type_ids)
     AND (names IS NULL OR data ?| names OR CASE WHEN in_rich <> '{}' THEN rich ?| in_rich ELSE false END);
@@ -26,7 +28,8 @@ BEGIN
 END
 $$;
 
--- The order of fields is that of the words in what search looks through.
+-- A new position matters only for searchable fields: their words stand in precast.entry_words in the order of the
+-- fields.
 CREATE FUNCTION precast.field_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM precast.refresh_entries(

@@ -1,5 +1,5 @@
--- A type's lists may name its own fields alone, and of those only what can be filtered, sorted or shown. Looked at when
--- the transaction commits, so that a type and its fields can be written in any order.
+-- Checks a type's lists: they may name only timestamp columns and the type's own fields that can be filtered, sorted or
+-- shown, respectively. The check runs at commit, so that a type and its fields can be written in any order.
 
 CREATE FUNCTION precast.refuse_bad_lists(type_id integer) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -52,7 +52,8 @@ BEGIN
 END
 $$;
 
--- No trigger on TRUNCATE can wait for the end of the transaction. One on the types can, and looks at them then.
+-- A trigger on TRUNCATE cannot be deferred to the end of the transaction. This one updates all types instead, so that
+-- the deferred trigger `check_type` checks them.
 CREATE FUNCTION precast.check_types_later() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN

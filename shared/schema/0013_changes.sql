@@ -1,11 +1,13 @@
--- What an incremental build asks: what has changed since a snapshot. Every change carries the transaction that made it,
--- and a snapshot says exactly which transactions it saw, however late the others committed.
+-- Records changes for incremental builds, which ask what has changed since a snapshot. Every change carries the id of
+-- the transaction that made it, and a snapshot tells exactly which transactions it saw, however late the others
+-- committed.
 
--- The transaction since which a type's entries are its own: it was made, took its slug, or lost all its entries then.
+-- The last transaction that created the type, changed its slug, app or app key, truncated the entries, or ran
+-- keep_anew. A build compares the type as a whole if the snapshot of the build before it did not see this transaction.
 ALTER TABLE precast.content_types ADD COLUMN begun_in xid8 NOT NULL DEFAULT pg_current_xact_id();
 
--- Entries that a type has no more: deleted, moved to another type, or given another id. One row an id, the last time
--- counts; an entry that comes back under its id leaves the row behind.
+-- Entries that a type no longer has: deleted, moved to another type, or given another id. One row per id, with the last
+-- transaction that removed it. The row stays when an entry with that id is added again.
 CREATE TABLE precast.removals (
   content_type_id integer NOT NULL REFERENCES precast.content_types ON DELETE CASCADE,
   id              uuid NOT NULL,
@@ -27,7 +29,8 @@ CREATE TRIGGER stamp_type BEFORE UPDATE ON precast.content_types
   FOR EACH ROW WHEN ((OLD.id, OLD.app_id, OLD.slug) IS DISTINCT FROM (NEW.id, NEW.app_id, NEW.slug))
   EXECUTE FUNCTION precast.stamp_type();
 
--- What writes into other tables than the one that was written runs as their owner: a CMS needs no rights on them.
+-- Here as elsewhere, a trigger function that writes into other tables runs as their owner, so that a CMS needs no
+-- rights on those tables.
 CREATE FUNCTION precast.stamp_types_of_app() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
@@ -50,7 +53,8 @@ $$;
 CREATE TRIGGER stamp_all_types AFTER TRUNCATE ON precast.entries
   FOR EACH STATEMENT EXECUTE FUNCTION precast.stamp_all_types();
 
--- A type that is deleted takes its entries and their removals with it: for those there is nothing to keep.
+-- Records a removal, except when the type itself is being deleted: its rows in precast.removals are then deleted as
+-- well.
 CREATE FUNCTION precast.keep_removal() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
@@ -67,17 +71,18 @@ CREATE TRIGGER keep_move AFTER UPDATE ON precast.entries
   FOR EACH ROW WHEN ((OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id))
   EXECUTE FUNCTION precast.keep_removal();
 
--- The marks that builds have left, by the tree that they built, the last first. What a build has seen is in the database for as long
--- as its mark is: a database that was put back from a copy, or has lost what came last, lacks the marks of builds that have seen
--- more, and gives the numbers of transactions that they saw to others.
+-- The marks of builds, newest first, by the tree that they built. As long as the database has a build's mark, it has
+-- everything that this build saw. A database that was restored from a backup, or has lost its last commits, lacks the
+-- marks of builds that saw more, and assigns the transaction ids that they saw to other transactions.
 CREATE TABLE precast.trees (
   tree     uuid PRIMARY KEY,
   marks    uuid[] NOT NULL,
   built_at timestamptz NOT NULL DEFAULT now()
 );
 
--- Keeps a mark, those that parts of the tree are of, and as many more as copies of the tree may be behind. Of a tree that no build
--- has changed for so long nothing is known any more: it is built in full.
+-- Adds a mark to a tree. Of the older marks it keeps those in `held`, which belong to builds that parts of the tree
+-- come from, and fills up to 100 with the newest others, because copies of the tree may be that many builds behind.
+-- Deletes trees that got no mark for 90 days: they are then built in full.
 CREATE FUNCTION precast.keep_mark(tree_id uuid, new_mark uuid, held uuid[]) RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   DELETE FROM precast.trees WHERE built_at < now() - interval '90 days';

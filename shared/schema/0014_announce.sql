@@ -1,7 +1,7 @@
--- Announces on the channel `precast` that content has changed, so that `precast watch` builds at once. PostgreSQL delivers
--- an announcement when its transaction commits, after its rows can be seen, and once however many statements it had:
--- equal announcements of a transaction are one. It carries nothing: what has changed, the build asks the rows.
--- A transaction that announces cannot be prepared for a two-phase commit.
+-- Notifies the channel `precast` that content has changed, so that `precast watch` builds at once. PostgreSQL delivers
+-- a notification after its transaction has committed and its rows are visible, and only once per transaction, because
+-- it merges equal notifications. The payload is empty: the build reads from the rows what has changed. A transaction
+-- that has sent a notification cannot be prepared for two-phase commit.
 
 CREATE FUNCTION precast.announce() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

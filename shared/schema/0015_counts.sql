@@ -1,14 +1,17 @@
--- How many published entries each type has, for totals and the catalog to read and not to count; and marks, which tell whether
--- they are still those that an answer was made of. Kept as changes that add up: whoever writes adds a row of its own and waits for
--- nobody, and what a reader sees adds up to the entries that it sees. Each statement that touches entries adds a mark beside its
--- count, also where the count stays: the sum of the marks that a reader sees is the same only while it sees the same entries.
+-- Counts the published entries of each type, so that totals and the catalog need not count them, and keeps marks, which
+-- tell whether the entries are still those from which an answer was made. Both are stored as changes to be summed: each
+-- writer inserts rows of its own and waits for nobody, and the sum of the rows that a reader sees matches the entries
+-- that it sees. Each statement that writes entries adds a mark with its change, even if the change is 0: the sum of the
+-- marks (the edition of the type) stays the same only while the entries do.
 
--- By chance, so that databases that go on apart (a restored one, a replica that was promoted) never come to the same sum.
+-- A random number from 1 to 2^48, so that databases that diverge (a restored one, a promoted replica) do not arrive at
+-- the same sum.
 CREATE FUNCTION precast.new_mark() RETURNS numeric LANGUAGE sql VOLATILE AS $$
   SELECT ('x' || right(gen_random_uuid()::text, 12))::bit(48)::bigint::numeric + 1
 $$;
 
--- No foreign key: TRUNCATE of the types would empty this table too, and what empties the entries cannot do so again.
+-- No foreign key to content_types: TRUNCATE content_types CASCADE would then include this table, and the trigger
+-- `count_none` on entries could not truncate it a second time.
 CREATE TABLE precast.entry_counts (
   content_type_id integer NOT NULL,
   change          bigint NOT NULL,
@@ -17,10 +20,12 @@ CREATE TABLE precast.entry_counts (
 
 CREATE INDEX entry_counts_by_type ON precast.entry_counts (content_type_id) INCLUDE (change);
 
--- Rows are few and come and go: old ones must not pile up.
+-- The table has few rows, which are replaced often: autovacuum has to run after a fixed number of dead rows, or they
+-- would pile up.
 ALTER TABLE precast.entry_counts SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
--- Adds up what others have committed and nobody else adds up at this moment.
+-- Folds the rows of a type: replaces them by one row with their sums. Skips rows that another transaction is folding at
+-- the moment.
 CREATE FUNCTION precast.fold_counts(type_id integer) RETURNS void LANGUAGE sql AS $$
   WITH folded AS (
     DELETE FROM precast.entry_counts WHERE ctid = ANY (ARRAY(
@@ -30,20 +35,22 @@ CREATE FUNCTION precast.fold_counts(type_id integer) RETURNS void LANGUAGE sql A
   SELECT type_id, sum(change), sum(mark) FROM folded HAVING count(*) > 0
 $$;
 
--- A type that is deleted takes its entries with it: for those there is nothing to count.
+-- Adds the change `changes[i]` to the count of the type `type_ids[i]`. Leaves out types that are being deleted, because
+-- their counts are deleted with them.
 CREATE FUNCTION precast.add_counts(type_ids integer[], changes bigint[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   many    CONSTANT integer := 100;
   crowded integer;
 BEGIN
-  -- A statement that touched no entry.
+  -- The statement wrote no entry: array_agg returns null for no rows.
   IF type_ids IS NULL THEN
     RETURN;
   END IF;
   INSERT INTO precast.entry_counts (content_type_id, change)
   SELECT added.type_id, added.change FROM unnest(type_ids, changes) AS added(type_id, change)
   JOIN precast.content_types AS type ON type.id = added.type_id;
-  -- A transaction that sees one snapshot throughout would fail on what others have added up since.
+  -- At REPEATABLE READ or SERIALIZABLE, folding would fail on rows that others have folded since the snapshot was
+  -- taken.
   IF current_setting('transaction_isolation') = 'read committed' THEN
     FOR crowded IN
       SELECT type_id FROM unnest(type_ids) AS type_id
@@ -57,7 +64,7 @@ BEGIN
 END
 $$;
 
--- A statement that only draws or edits changes no count, and adds a mark all the same.
+-- A statement that writes only drafts has a change of 0, and adds a mark all the same.
 CREATE FUNCTION precast.count_entries() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
@@ -86,7 +93,7 @@ $$;
 CREATE FUNCTION precast.count_none() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
-  -- Even those rows that this transaction's snapshot may not see.
+  -- TRUNCATE and not DELETE, because the snapshot of this transaction may lack some rows.
   TRUNCATE precast.entry_counts, precast.value_counts;
   INSERT INTO precast.entry_counts (content_type_id, change) SELECT id, 0 FROM precast.content_types;
   RETURN NULL;

@@ -1,10 +1,11 @@
--- How many published entries have a value in each slot; of fields that have few values, how many have which, and which two; of
--- `multiple` ones, how many have which element: totals and the ends of long lists are then known without counting. Kept as the
--- counts of types are: changes that add up.
+-- Counts the published entries that have a value in each slot, and by value: each value of selects, booleans and
+-- relations, each pair of values of the slots in `paired`, and each element of `multiple` fields. Totals are then known
+-- without counting, and pages near the end of long lists can be read from the end. Stored as changes to be summed, like
+-- the counts of types (0015_counts.sql).
 
--- `value` is as text, and null for the fields that are not counted by value. `fresh` is what was added since it was added up last:
--- adding up touches that, and of the rest only the same values, so that a field with as many values as entries costs its writers
--- no more than one with few.
+-- `value` is the value as text, or null for fields that are not counted by value. `fresh` marks rows that were added
+-- since the last fold. A fold reads only these and the other rows of the same values, so that a field with as many
+-- values as entries costs its writers no more than one with few values.
 CREATE TABLE precast.value_counts (
   content_type_id integer NOT NULL,
   slot            text COLLATE "C" NOT NULL,
@@ -18,7 +19,8 @@ CREATE INDEX value_counts_fresh ON precast.value_counts (content_type_id) WHERE 
 
 ALTER TABLE precast.value_counts SET (autovacuum_vacuum_scale_factor = 0.2, autovacuum_vacuum_threshold = 1000);
 
--- An entry's value in a slot. Inlined: its columns are read, and never the entry as a whole, with all that is long in it.
+-- An entry's value in a slot, as text. Inlined by PostgreSQL, so that only the columns of slots are read and not the
+-- whole entry with its long values.
 CREATE FUNCTION precast.slot_value(entry precast.entries, slot text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE slot WHEN 't1' THEN entry.t1 WHEN 't2' THEN entry.t2 WHEN 't3' THEN entry.t3 WHEN 't4' THEN entry.t4
     WHEN 't5' THEN entry.t5 WHEN 't6' THEN entry.t6 WHEN 't7' THEN entry.t7 WHEN 't8' THEN entry.t8
@@ -26,8 +28,9 @@ CREATE FUNCTION precast.slot_value(entry precast.entries, slot text) RETURNS tex
     WHEN 'n4' THEN entry.n4::text WHEN 'n5' THEN entry.n5::text WHEN 'n6' THEN entry.n6::text END
 $$;
 
--- The values that an entry has in the slots of a map, and its elements, each once. What is too long for the index of the counts is
--- not among those. Inlined: the map is then taken apart once for all entries.
+-- The slots of a map in which an entry has a value, with the value if the field is counted by value, and each distinct
+-- element of its `multiple` fields. Elements over 500 bytes are left out: they are too long for the index of the
+-- counts. Inlined by PostgreSQL, so that the map is expanded once for all entries.
 CREATE FUNCTION precast.counted_values(entry precast.entries, map jsonb) RETURNS TABLE (slot text, value text)
 LANGUAGE sql STABLE AS $$
   SELECT held.slot, CASE WHEN held.field ->> 1 IN ('select', 'boolean', 'relation') THEN precast.slot_value(entry, held.slot) END
@@ -40,26 +43,27 @@ LANGUAGE sql STABLE AS $$
   WHERE held.slot LIKE 'm_' AND octet_length(element) <= 500
 $$;
 
--- The slots of a map that are counted in pairs, for lists with two filters: five at most, which makes ten pairs, for each is a row
--- more to write where its values change.
+-- The slots of a map whose values are counted in pairs, for lists with two filters. At most five, which makes ten
+-- pairs, because each pair is one more row to write when one of its values changes.
 CREATE FUNCTION precast.paired_slots(map jsonb) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT ARRAY(
     SELECT held.slot FROM jsonb_each(map) AS held(slot, field)
     WHERE held.slot ~ '^[tn]' AND field ->> 1 IN ('select', 'boolean') ORDER BY held.slot COLLATE "C" LIMIT 5)
 $$;
 
--- Inlined, as slot_value.
+-- An entry's values in the slots that are counted in pairs. Inlined by PostgreSQL, like `slot_value`.
 CREATE FUNCTION precast.paired_values(entry precast.entries, slots text[]) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT ARRAY[precast.slot_value(entry, slots[1]), precast.slot_value(entry, slots[2]), precast.slot_value(entry, slots[3]),
     precast.slot_value(entry, slots[4]), precast.slot_value(entry, slots[5])]
 $$;
 
--- The first of two values says how long it is: no others read the same.
+-- Joins two values into one text. The length of the first value in front makes the text unambiguous.
 CREATE FUNCTION precast.pair_of(one text, other text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT octet_length(one)::text || ' ' || one || other
 $$;
 
--- The pairs of what is held in some slots. What is too long for the index of the counts is in none.
+-- All pairs of the values that an entry has in some slots; `held[i]` is the value in `slots[i]`. Values over 500 bytes,
+-- which are too long for the index of the counts, are in no pair.
 CREATE FUNCTION precast.counted_pairs(slots text[], held text[]) RETURNS TABLE (slot text, value text)
 LANGUAGE sql STABLE AS $$
   SELECT slots[one] || ' ' || slots[other], precast.pair_of(held[one], held[other])
@@ -67,8 +71,9 @@ LANGUAGE sql STABLE AS $$
   WHERE octet_length(held[one]) <= 500 AND octet_length(held[other]) <= 500
 $$;
 
--- Of the pairs, here as below: many entries have the same values in all of the slots, and are counted together first. To compile
--- the plan would take as long as to run it.
+-- Counts the values of a type from scratch. For the pairs, here as below, entries with the same values in all paired
+-- slots are counted together first, because there are many of them. JIT is off: compiling the plan would take as long
+-- as running it.
 CREATE FUNCTION precast.recount_values(type_id integer) RETURNS void LANGUAGE sql SET jit = off AS $$
   DELETE FROM precast.value_counts WHERE content_type_id = type_id;
   INSERT INTO precast.value_counts (content_type_id, slot, value, change, fresh)
@@ -88,8 +93,10 @@ CREATE FUNCTION precast.recount_values(type_id integer) RETURNS void LANGUAGE sq
   GROUP BY counted.slot, counted.value
 $$;
 
--- Statements that write entries tell when they begin and end, for one may change the lists of a type as well, in a part of its own or
--- by a trigger of somebody else's: what it writes is counted at its end, and must not be counted before.
+-- The number of statements in this transaction that are writing entries: each of them records its begin and its end.
+-- Such a statement may also change the lists of a type, in a CTE or by a trigger of the CMS, which requires a recount.
+-- The recount waits for the end of all such statements, because the entries that they write are counted at their end
+-- and would otherwise be counted twice.
 CREATE FUNCTION precast.statements_writing() RETURNS integer LANGUAGE sql STABLE AS $$
   SELECT coalesce(nullif(current_setting('precast.writing', true), ''), '0')::integer
 $$;
@@ -127,15 +134,17 @@ $$;
 CREATE TRIGGER statement_begins BEFORE INSERT OR UPDATE OR DELETE ON precast.entries
   FOR EACH STATEMENT EXECUTE FUNCTION precast.statement_begins();
 
--- Adds up what others have committed and nobody else adds up at this moment: a value may have several rows for a while. What it costs
--- must not depend on how large the planner believes the table to be: after a VACUUM while all of it was not committed yet, empty.
+-- Folds the fresh rows of a type into one row per value. Skips rows that another transaction is folding at the moment,
+-- so that a value may have several rows for a while. Sequential scans are off: after a VACUUM that found only
+-- uncommitted rows, the planner takes the table for empty, and would scan all of it for each value.
 CREATE FUNCTION precast.fold_values(type_id integer) RETURNS void LANGUAGE sql SET enable_seqscan = off AS $$
   WITH fresh AS (
     DELETE FROM precast.value_counts WHERE ctid = ANY (ARRAY(
       SELECT ctid FROM precast.value_counts WHERE content_type_id = type_id AND fresh FOR UPDATE SKIP LOCKED))
     RETURNING slot, value, change),
   touched AS (SELECT DISTINCT slot, value FROM fresh),
-  -- LATERAL: each is looked up by all that the index has. A join may read all values of the type for each.
+  -- LATERAL, so that each value is looked up by all columns of the index. A plain join may read all values of the type
+  -- for each of them.
   settled AS (
     DELETE FROM precast.value_counts WHERE ctid = ANY (ARRAY(
       SELECT kept.place FROM touched CROSS JOIN LATERAL (
@@ -143,7 +152,7 @@ CREATE FUNCTION precast.fold_values(type_id integer) RETURNS void LANGUAGE sql S
         WHERE same.content_type_id = type_id AND same.slot = touched.slot AND same.value = touched.value AND NOT same.fresh
         FOR UPDATE SKIP LOCKED) AS kept))
     RETURNING slot, value, change),
-  -- Apart: an index finds what is equal, and NULL, and not what IS NOT DISTINCT FROM another.
+  -- NULL is handled apart, because an index serves `=` and IS NULL but not IS NOT DISTINCT FROM.
   settled_without_value AS (
     DELETE FROM precast.value_counts WHERE ctid = ANY (ARRAY(
       SELECT kept.ctid FROM precast.value_counts AS kept
@@ -162,7 +171,7 @@ DECLARE
   sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
   INSERT INTO precast.value_counts (content_type_id, slot, value, change)
-  -- A type that is deleted takes its entries with it: for those there is nothing to count.
+  -- The join leaves out types that are being deleted, because their counts are deleted with them.
   SELECT type.id, counted.slot, counted.value, sign * count(*)
   FROM written AS e
   JOIN precast.content_types AS type ON type.id = e.content_type_id
@@ -189,7 +198,7 @@ $$;
 CREATE FUNCTION precast.count_changed_values() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET jit = off AS $$
 BEGIN
-  -- Whoever fills slots anew counts anew what they hold.
+  -- `assign_slots` recounts the values after it has filled the slots.
   IF precast.is_raised('filling') THEN
     PERFORM precast.statement_ends();
     RETURN NULL;
@@ -235,7 +244,8 @@ CREATE TRIGGER count_removed_values AFTER DELETE ON precast.entries
 CREATE TRIGGER count_changed_values AFTER UPDATE ON precast.entries
   REFERENCING OLD TABLE AS old_entries NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION precast.count_changed_values();
 
--- Adds up what many statements have added, for those that cannot do so themselves: they see one snapshot throughout.
+-- Folds the counts of types that have more than 20 rows in precast.entry_counts. Builds call it for writers at
+-- REPEATABLE READ or SERIALIZABLE, which cannot fold (`add_counts`).
 CREATE FUNCTION precast.fold_crowded() RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   SELECT precast.fold_counts(content_type_id), precast.fold_values(content_type_id)

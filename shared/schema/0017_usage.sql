@@ -1,7 +1,8 @@
 -- The ledger of counted requests: sums by app, day (UTC), shape, status and saving. An app's rows outlive the app.
 
--- `saving` is what the requests could have left out to be free, as a query spells it: 'per_page=20' where that is the type's
--- default, 'per_page=20&page=1', 'fields'. Empty where they were worth their price.
+-- `saving` lists the query parameters that the requests could have left out to be free with the same answer:
+-- 'per_page=20' (if that is the type's default), 'per_page=20&page=1', 'fields'. Empty if they could not have been
+-- free.
 CREATE TABLE precast.usage (
   app_key text COLLATE "C" NOT NULL,
   day     date NOT NULL,
@@ -12,8 +13,9 @@ CREATE TABLE precast.usage (
   PRIMARY KEY (app_key, day, shape, status, saving)
 );
 
--- The batches that `usage` already holds: a batch that comes again changes nothing. `removed_at` is since when a batch's journal is
--- known to be removed: nobody sends it again, and in time its id can be forgotten.
+-- The ids of the batches that `usage` already includes: a batch that is sent again changes nothing. `removed_at` is the
+-- time at which a server reported that it had removed the batch's journal: no server will send the batch again, and
+-- after some time its row is deleted.
 CREATE TABLE precast.usage_batches (
   id          uuid PRIMARY KEY,
   received_at timestamptz NOT NULL DEFAULT now(),

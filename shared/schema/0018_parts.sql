@@ -1,6 +1,7 @@
--- Indexes for parts of texts: of the words that search looks through, and of the texts in slots. They need an extension that
--- every PostgreSQL brings and that the owner of a database may create. Without it the answers are the same, and large types
--- slower. Of texts alone: beside a large type a small one is found by its key, and a type in the index is read for every search.
+-- Creates trigram indexes that find substrings of the words of search and of the texts in slots. They need the
+-- extension pg_trgm, which comes with PostgreSQL and which the owner of a database may create. Without it the answers
+-- are the same, but slower for large types. The indexes contain only texts and not the type: every search would read
+-- the index entry of its type as well, and entries of small types are found by the primary key anyway.
 DO $$
 DECLARE
   operators text;
@@ -19,7 +20,8 @@ EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported
 END
 $$;
 
--- Has the indexes of words and texts take in what was left to be taken in together. Each search reads through that until then.
+-- Merges the pending lists of all GIN indexes of the schema into the indexes. Until then, each search reads the whole
+-- pending list.
 CREATE FUNCTION precast.take_in_pending() RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   SELECT gin_clean_pending_list(index.oid) FROM pg_class AS index JOIN pg_am AS method ON method.oid = index.relam

@@ -1,8 +1,9 @@
--- Logical replication: content that it brings to a copy has changed there, in transactions of the copy, which alone its builds can
--- place. Everything that triggers keep beside the content is brought as it stands: what would keep it again stays still.
+-- Adapts triggers to logical replication: on the copy, replicated content counts as changed in transactions of the
+-- copy, because builds of the copy can compare only those with their snapshots. The other data that triggers maintain
+-- is replicated as it is, so the triggers that maintain it do not fire for replicated rows.
 
--- Rows that come and go, and have no key: they can be told apart all the same. Without this, who writes entries would fail as soon
--- as something takes all tables of the database.
+-- These tables have no key, and rows are deleted from them. Without a replica identity, those deletions, and with them
+-- writes of entries, would fail as soon as a publication includes all tables of the database.
 ALTER TABLE precast.entry_counts REPLICA IDENTITY FULL;
 ALTER TABLE precast.value_counts REPLICA IDENTITY FULL;
 
@@ -19,13 +20,16 @@ BEGIN
 END
 $$;
 
--- The original's removals are kept here already, where its entries were deleted; and it is the original that its trees are known to.
+-- Ignores replicated rows of these tables: the copy records removals itself when replicated deletions of entries
+-- arrive, and the marks in precast.trees are valid for the original database only. pg_trigger_depth() is 0 for
+-- replicated removals, but not for those that the copy's own triggers write.
 CREATE TRIGGER leave_row BEFORE INSERT OR UPDATE ON precast.removals
   FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION precast.leave_row();
 CREATE TRIGGER leave_row BEFORE INSERT OR UPDATE OR DELETE ON precast.trees
   FOR EACH ROW EXECUTE FUNCTION precast.leave_row();
 
--- When the original's type has begun says nothing here. Runs before stamp_type, by its name.
+-- Replaces `begun_in`, which is a transaction id of the original database, by the copy's own. Fires before
+-- `stamp_type`, because triggers fire in the order of their names.
 CREATE FUNCTION precast.stamp_brought_type() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.begun_in := CASE TG_OP WHEN 'INSERT' THEN pg_current_xact_id() ELSE OLD.begun_in END;
@@ -36,7 +40,7 @@ $$;
 CREATE TRIGGER stamp_brought_type BEFORE INSERT OR UPDATE ON precast.content_types
   FOR EACH ROW WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION precast.stamp_brought_type();
 
--- Rows are brought one by one, without a statement.
+-- Replicated inserts, updates and deletions are applied row by row and fire no statement triggers.
 CREATE TRIGGER announce_brought AFTER INSERT OR UPDATE OR DELETE ON precast.apps
   FOR EACH ROW EXECUTE FUNCTION precast.announce();
 CREATE TRIGGER announce_brought AFTER INSERT OR UPDATE OR DELETE ON precast.content_types

@@ -1,5 +1,6 @@
--- Keeps anew all that triggers keep beside the content, for whoever has written while they were off: with DISABLE TRIGGER, with
--- `session_replication_role = replica`, or from a dump of the data alone. Writers wait meanwhile. For the owner of the tables.
+-- Rebuilds everything that triggers maintain, after writes while the triggers were off: with DISABLE TRIGGER, with
+-- `session_replication_role = replica`, or by a restore of a data-only dump. Writers wait meanwhile. Must be run by the
+-- owner of the tables.
 CREATE FUNCTION precast.keep_anew() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   types integer[];
@@ -17,7 +18,8 @@ BEGIN
   INSERT INTO precast.entry_counts (content_type_id, change)
   SELECT type_id, (SELECT count(*) FROM precast.entries WHERE content_type_id = type_id AND status = 'published')
   FROM unnest(types) AS type_id;
-  -- What was deleted, moved or renamed meanwhile nobody knows any more: builds compare all of each type with the tree.
+  -- Nothing has recorded what was deleted, moved or renamed meanwhile, so builds must compare each type as a whole with
+  -- the tree.
   UPDATE precast.content_types SET begun_in = pg_current_xact_id();
 END
 $$;

@@ -1,9 +1,12 @@
-/** The orders in which indexes hold texts. A library of the operating system has them, and another version of it may have others. */
+/**
+ * Finds collations whose version has changed since the indexes were built. Collations come from a library of the
+ * operating system, such as ICU, and another version of it may order texts differently.
+ */
 import { type Session, sql } from "../database/database.ts";
 
-/** Of this one the server has another version now than the indexes were made with. */
+/** A collation whose version on the server is no longer the one with which the indexes were built. */
 export type ChangedCollation = {
-  /** As SQL names it. */
+  /** Schema-qualified name, quoted as an SQL identifier. */
   readonly name: string;
   readonly before: string;
   readonly now: string;
@@ -11,7 +14,7 @@ export type ChangedCollation = {
 
 export async function changedCollations(session: Pick<Session, "query">): Promise<ChangedCollation[]> {
   const rows = await session.query(
-    // One after the other: to ask for the version of every order that there is takes long.
+    // MATERIALIZED selects the used collations first: asking for the actual version of every collation is slow.
     sql(`WITH used AS MATERIALIZED (
   SELECT * FROM pg_collation WHERE oid IN (
     SELECT unnest(indcollation) FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid

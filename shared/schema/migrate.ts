@@ -1,9 +1,9 @@
-/** Makes or upgrades the schema `precast` from the numbered files beside this one, under an advisory lock. */
+/** Creates or upgrades the schema `precast` from the numbered files in this folder, under an advisory lock. */
 import { readdirSync, readFileSync } from "node:fs";
 import { type Database, type Session, sql } from "../database/database.ts";
 
 const FOLDER = new URL("./", import.meta.url);
-/** Any number that other programs are unlikely to lock. */
+/** Key of the advisory lock: an arbitrary number that other programs are unlikely to use. */
 const LOCK = 7_232_278;
 
 export type SchemaState = {
@@ -11,7 +11,7 @@ export type SchemaState = {
   readonly unknown: readonly string[];
 };
 
-/** The names of the files that this version knows, in order. */
+/** Names of the migration files of this version, in the order in which they are applied. */
 export function knownMigrations(): string[] {
   return readdirSync(FOLDER)
     .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
@@ -22,7 +22,7 @@ export function readMigration(name: string): string {
   return readFileSync(new URL(name, FOLDER), "utf8");
 }
 
-/** What is missing, and what a newer version has applied. */
+/** `missing` migrations are still to be applied; `unknown` ones were applied by another version of Precast. */
 export async function schemaState(session: Session): Promise<SchemaState> {
   const known = knownMigrations();
   const applied = await appliedMigrations(session);
@@ -39,12 +39,12 @@ async function appliedMigrations(session: Session): Promise<string[]> {
   return rows.map((row) => row[0] as string);
 }
 
-/** Applies what is missing, all or nothing, and gives the names of what it applied. */
+/** Applies the missing migrations in one transaction and returns their names. */
 export async function migrate(database: Database): Promise<readonly string[]> {
   return database.transaction("write", async (session) => {
     await session.query(sql(`SELECT pg_advisory_xact_lock(${LOCK})::text`));
     const [[schema] = []] = await session.query(sql("SELECT to_regnamespace('precast')::text"));
-    // Where there is one, it takes no right to make any.
+    // If the schema exists, the role needs no right to create schemas.
     if (schema === null) await session.execute("CREATE SCHEMA precast");
     await session.execute(
       "CREATE TABLE IF NOT EXISTS precast.migrations (name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())",

@@ -1,23 +1,23 @@
-/** The triggers that the numbered files make: the statements that make each, and when it fires. */
+/** Reads from the migration files which triggers they create, by which statements, and when each trigger fires. */
 import { knownMigrations, readMigration } from "./migrate.ts";
 
-/** As `pg_trigger.tgenabled` has it: O for what is written here, R for what replication brings, A for both. */
+/** A value of `pg_trigger.tgenabled`: O fires for ordinary writes, R for replicated rows, A for both. */
 export type Firing = "O" | "R" | "A";
 
 export type Trigger = {
   /** `table.trigger`. */
   readonly name: string;
   readonly fires: Firing;
-  /** Has it fire so, where it is there. */
+  /** The statement that makes an existing trigger fire as `fires` says. */
   readonly enable: string;
-  /** Makes it where it is not; it fires for what is written here then. */
+  /** The statement that creates a missing trigger, which then fires as `O`. */
   readonly create: string;
 };
 
 const CREATED = /^CREATE (?:CONSTRAINT )?TRIGGER (\w+) [^;]*? ON precast\.(\w+)\b[^;]*;/gm;
 const ENABLED = /^ALTER TABLE precast\.(\w+) ENABLE (ALWAYS|REPLICA) TRIGGER (\w+);/gm;
 
-/** In the order of the files. */
+/** All triggers, in the order in which the files create them. */
 export function schemaTriggers(): readonly Trigger[] {
   const text = knownMigrations().map(readMigration).join("\n");
   const enabled = new Map(
