@@ -1,6 +1,6 @@
 /**
- * A bundle folder (bundle.md): finds its files, reads them and checks them. Definitions are read whole, entries a batch at
- * a time. Whatever is wrong is added to the problems, and reading goes on.
+ * Finds, reads and checks the files of a bundle folder (bundle.md). Reads definitions whole, and entries in batches.
+ * Adds every fault to the problems and goes on reading.
  */
 import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,11 +12,11 @@ import { addProblem, type Problems } from "./problem.ts";
 
 export type Bundle = {
   readonly folder: string;
-  /** Null when `app.json` is missing or wrong. */
+  /** Null when `app.json` is missing or invalid. */
   readonly app: BundleApp | null;
-  /** By slug, without those that are wrong. */
+  /** In the order of their file names, without the invalid ones. */
   readonly types: readonly BundleType[];
-  /** The slugs of the types that have a file of entries. */
+  /** Slugs for which the bundle has a file of entries. */
   readonly filled: ReadonlySet<string>;
 };
 
@@ -36,7 +36,10 @@ const NOT_TO_PRUNE =
 const BATCH_LINES = 1_000;
 const BATCH_LENGTH = 1_000_000;
 
-/** Reads all but the entries. `prune` says that what the bundle lacks is deleted. Throws when there is no such folder. */
+/**
+ * Reads everything but the entries. With `prune`, which deletes what the bundle lacks, a missing folder of content
+ * types is a problem. Throws an Error when `folder` is not a folder.
+ */
 export async function readBundle(folder: string, prune: boolean, problems: Problems): Promise<Bundle> {
   if (!(await isFolder(folder)))
     throw new Error(`There is no folder ${folder}. Name the folder of a bundle, which holds ${APP}.`);
@@ -62,10 +65,7 @@ export async function readBundle(folder: string, prune: boolean, problems: Probl
   return { folder, app, types, filled };
 }
 
-/**
- * The entries of one type, a batch at a time, without those that are wrong. `seen` is filled with the ids that were read
- * and the lines they stand on.
- */
+/** Yields the valid entries of one type in batches. Adds to `seen` their ids and the numbers of their lines. */
 export async function* readEntries(
   { folder, filled }: Bundle,
   type: BundleType,
@@ -128,7 +128,10 @@ async function* linesOf(folder: string, file: string, problems: Problems): Async
   }
 }
 
-/** What else lies in a bundle's folder is nobody's business, but a part of it by another name would be left out in silence. */
+/**
+ * Refuses names that are nearly those of a bundle's parts: the import would skip such a part silently. Any other name
+ * is allowed in a bundle's folder.
+ */
 function refuseMisspelt(names: readonly string[], problems: Problems): void {
   for (const name of names) {
     const meant = PARTS.find((part) => folded(part) === folded(name));
@@ -137,7 +140,7 @@ function refuseMisspelt(names: readonly string[], problems: Problems): void {
   }
 }
 
-/** A name without what is easily confused: case, what stands between words, and the plural. */
+/** Removes from a name what is easily confused: case, word separators and plural endings. */
 function folded(name: string): string {
   return name
     .toLowerCase()
@@ -147,8 +150,8 @@ function folded(name: string): string {
 }
 
 /**
- * The files of a folder by their names without the ending, null when there is no such folder. A file of another kind is a
- * problem, for it would be left out in silence, and so is one whose name no content type can have.
+ * File names in a folder without their ending; null when the folder is missing. A file with another ending is a
+ * problem, because the import would skip it silently. So is a name that is not a valid slug.
  */
 async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): Promise<string[] | null> {
   const files = await listFolder(folder, kind.folder, problems);
@@ -162,7 +165,7 @@ async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): 
   return files.filter((file) => file.endsWith(kind.ending)).map(nameOf);
 }
 
-/** What lies in a folder, in byte order; null when it is missing. Hidden files belong to the operating system. */
+/** Sorted names in a folder; null when it is missing. Leaves out hidden files, which operating systems create. */
 async function listFolder(folder: string, place: string, problems: Problems): Promise<string[] | null> {
   const names = await readdir(join(folder, place)).catch(async (error: unknown) => {
     const { isMissing, fault } = await whyUnread(error, join(folder, place));
@@ -179,7 +182,10 @@ function fileOf({ folder, ending }: typeof TYPES, slug: string): string {
 
 type Unread = { readonly isMissing: boolean; readonly fault: string };
 
-/** A link to a disk that is not mounted is not missing: what it stands for must not be taken for gone, and be pruned. */
+/**
+ * Says why a path cannot be read. A dangling symbolic link, to a disk that is not mounted for example, does not count
+ * as missing: otherwise --prune would delete the content that it stands for.
+ */
 async function whyUnread(error: unknown, path: string): Promise<Unread> {
   const code = codeOf(error);
   if (code !== "ENOENT") return { isMissing: false, fault: MISPLACED[code] ?? `cannot be read (${code})` };

@@ -1,9 +1,12 @@
-/** Writes an app, its content types and their fields: creates, updates and, when asked, deletes the rows of the bundle. */
+/**
+ * Writes the rows of an app, its content types and their fields. Creates and updates the rows that the bundle defines
+ * and, with --prune, deletes those that it lacks.
+ */
 import { type Query, type Row, type Session, sql } from "../../shared/database/database.ts";
 import type { BundleApp, BundleType } from "./definition.ts";
 import { type Changes, deletions } from "./report.ts";
 
-/** Two fields of which one has the name of the other's address. */
+/** `field` has the name of the `<media>_url` companion of the media field `media`. Both belong to the type `slug`. */
 export type Clash = { readonly slug: string; readonly field: string; readonly media: string };
 
 const APP_COLUMNS = ["name", "media_base_url"];
@@ -29,7 +32,7 @@ const FIELD_COLUMNS = {
   target: "text",
 };
 
-/** Writes the app and gives its row's id. */
+/** Inserts or updates the app and returns the id of its row. */
 export async function writeApp(session: Session, { key, name, media_base_url }: BundleApp): Promise<string> {
   await session.query(
     sql(
@@ -42,10 +45,13 @@ export async function writeApp(session: Session, { key, name, media_base_url }: 
   return row?.[0] as string;
 }
 
-/** `isNew` says that this transaction has made the type, and that it has no entries: nobody else can write any by then. */
+/**
+ * `isNew` is true when this transaction created the type and it has no entries. Other transactions cannot add entries
+ * to it before this one commits.
+ */
 export type TypeRow = { readonly id: string; readonly isNew: boolean };
 
-/** The content types of an app by their slugs. */
+/** Rows of an app's content types by slug. `app` is the id of the app's row. */
 export async function readTypeRows(session: Session, app: string): Promise<ReadonlyMap<string, TypeRow>> {
   const rows = await session.query(
     sql(
@@ -76,7 +82,7 @@ export async function writeTypes(session: Session, app: string, types: readonly 
   return changesOf(rows, types.length);
 }
 
-/** Writes the fields in the order of the bundle. Fields that the bundle lacks come behind them, in the order they had. */
+/** Writes the fields in the order of the bundle. Fields that the bundle lacks follow them, in their previous order. */
 export async function writeFields(session: Session, app: string, types: readonly BundleType[]): Promise<Changes> {
   const columns = Object.keys(FIELD_COLUMNS);
   const wanted = types.flatMap(({ slug, fields }) => fields.map((field, position) => ({ slug, position, ...field })));
@@ -115,7 +121,7 @@ function moveLeftovers(app: string, types: readonly BundleType[]): Query {
   );
 }
 
-/** A field that the bundle lacks and the database keeps can clash with a field of the bundle. */
+/** Finds clashes between the fields of the bundle and those that it lacks and the database keeps. */
 export async function findClashes(session: Session, app: string): Promise<Clash[]> {
   const rows = await session.query(
     sql(
@@ -134,8 +140,8 @@ export async function findClashes(session: Session, app: string): Promise<Clash[
 export type Pruned = { readonly types: Changes; readonly fields: Changes; readonly entries: Changes };
 
 /**
- * Deletes the app's fields and types that the bundle lacks, and the entries of those types. Entries go first, for the
- * database keeps the entries of a type anew when it loses a field.
+ * Deletes the app's fields and types that the bundle lacks, and the entries of those types. Deletes the entries first,
+ * because a trigger rewrites the entries of a type that loses a field.
  */
 export async function pruneDefinitions(session: Session, app: string, types: readonly BundleType[]): Promise<Pruned> {
   const remove = async (table: string, condition: string) => {
@@ -169,14 +175,14 @@ function declared(columns: Record<string, string>): string {
     .join(", ");
 }
 
-/** The end of an upsert that touches no row which is already as it should be. */
+/** The DO UPDATE clause of an upsert. It leaves rows alone that already have the wanted values. */
 function updateOf(table: string, columns: readonly string[]): string {
   const stored = columns.map((column) => `${table}.${column}`).join(", ");
   const wanted = columns.map((column) => `excluded.${column}`).join(", ");
   return `UPDATE SET (${columns.join(", ")}) = ROW(${wanted}) WHERE (${stored}) IS DISTINCT FROM (${wanted})`;
 }
 
-/** Counts what was created and what was updated. The table is seen here as it was before the statement. */
+/** Counts created and updated rows. `old` is the table before the statement: all parts of it read one snapshot. */
 function tally(table: string, key: string): string {
   return `SELECT count(*) FILTER (WHERE old.${key.split(",")[0]} IS NULL)::text,
       count(old.${key.split(",")[0]})::text

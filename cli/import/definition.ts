@@ -1,4 +1,4 @@
-/** `app.json` and the files of content types: what they define, and the shape that they must have. */
+/** Reads `app.json` and the files of content types, and checks their shape: their keys and the types of values. */
 import * as v from "valibot";
 import { APP_KEY, type ContentType, FIELD_NAME, FIELD_TYPES, MAX_PER_PAGE, TYPE_SLUG } from "../../shared/catalog.ts";
 import { quote } from "./problem.ts";
@@ -10,14 +10,17 @@ import { unstorableIn } from "./text.ts";
 export type BundleApp = { readonly key: string; readonly name: string; readonly media_base_url: string | null };
 export type BundleType = ContentType & { readonly published: boolean };
 
-/** What a file defines, or all that is wrong with it. The line is that on which the file stops being JSON. */
+/**
+ * The value that a file defines, or all faults of the file. `line` is the line on which the file stops being JSON, and
+ * null for other faults.
+ */
 export type Definition<T> =
   | { readonly value: T }
   | { readonly faults: readonly string[]; readonly line: number | null };
 
 export const A_SLUG = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit";
 
-// Each schema is told, as its message, what would be right: "must be …".
+// The message of each schema says what would be right: it continues the words "must be".
 const text = v.string("a string");
 const flag = v.boolean("true or false");
 const names = v.array(v.string("the name of a field"), "an array of field names");
@@ -61,7 +64,7 @@ export function readApp(json: string): Definition<BundleApp> {
   return define(json, appShape, (value) => othersIn(value, APP));
 }
 
-/** `name` is what the file is called: `posts` for `content_types/posts.json`. */
+/** `name` is the file's name without its ending: `posts` for `content_types/posts.json`. */
 export function readType(json: string, name: string): Definition<BundleType> {
   return define(json, typeShape, (value) => [
     ...othersIn(value, TYPE),
@@ -72,7 +75,7 @@ export function readType(json: string, name: string): Definition<BundleType> {
 
 type Entries = Readonly<Record<string, v.GenericSchema>>;
 
-/** `more` tells what is wrong beside the shape. */
+/** `more` returns the faults that the shape does not cover. */
 function define<T>(
   json: string,
   shape: v.GenericSchema<unknown, T>,
@@ -82,7 +85,7 @@ function define<T>(
   try {
     value = JSON.parse(json);
   } catch (error) {
-    // The message can quote some lines of the text.
+    // The message can quote several lines of the file, and a fault must be one line.
     const why = (error as Error).message.replace(/\s+/g, " ");
     return { faults: [`is not valid JSON: ${why}`], line: faultyLine(json) };
   }
@@ -147,7 +150,7 @@ function subjectOf(place: string): string {
   return place === "" ? "" : `${quote(place)} `;
 }
 
-/** `fields[0].name` */
+/** Formats a path as `fields[0].name`. */
 function placeOf(path: readonly { readonly key: unknown }[]): string {
   return path
     .map(({ key }) => (typeof key === "number" ? `[${key}]` : `.${key}`))

@@ -9,7 +9,7 @@ const COLUMNS = ["status", "data", "rich", "published_at", "created_at", "update
 const stored = COLUMNS.map((column) => `entries.${column}`).join(", ");
 const wanted = COLUMNS.map((column) => `excluded.${column}`).join(", ");
 
-/** The database takes id, status and data out of the line as it was written. */
+/** The database reads id, status and data from the line of the bundle (see `Entry.text`). */
 const INSERT = `
     INSERT INTO precast.entries (content_type_id, id, ${COLUMNS.join(", ")})
     SELECT $1::integer, (line ->> 'id')::uuid, line ->> 'status', line -> 'data', '{}',
@@ -17,16 +17,17 @@ const INSERT = `
     FROM unnest($2::text[]::jsonb[], $3::text[], $4::text[], $5::text[])
       AS batch (line, published_at, created_at, updated_at)`;
 
-/** Into a type without entries: to look for those that are there already would take a twentieth of the time. */
+/** For a type without entries: leaves out the check for conflicts, which takes a twentieth of the time. */
 const ADD = `
   WITH written AS (${INSERT}
     RETURNING 1)
   SELECT count(*)::text, '0' FROM written`;
 
 /**
- * Where the entry is there already, the table's triggers have by then sorted and spelled `excluded` as they did the stored row, so
- * that equal entries compare as equal. The last SELECT sees the table as it was before. It looks each entry up by itself: a join
- * would read the whole table for each batch as long as the database does not know how large it is.
+ * On a conflict, the table's triggers have already brought `excluded` into the form of the stored row (canonical
+ * values, rich text moved to `rich`), so that equal entries compare as equal. The last SELECT sees the table as it was
+ * before the statement. Its subquery looks up one entry at a time: as long as the database does not know the size of
+ * the table, a join would read the whole table for each batch.
  */
 const WRITE = `
   WITH written AS (${INSERT}
@@ -43,7 +44,7 @@ const DELETE = `
     DELETE FROM precast.entries WHERE content_type_id = $1::integer AND id = ANY ($2::text[]::uuid[]) RETURNING 1)
   SELECT count(*)::text FROM deleted`;
 
-/** Writes entries, each in place of the one with its id. */
+/** Inserts entries. Each replaces the stored entry with its id. */
 export async function writeEntries(session: Session, type: TypeRow, entries: readonly Entry[]): Promise<Changes> {
   const column = (of: (entry: Entry) => string) => entries.map(of);
   const [row] = await session.query(
@@ -59,7 +60,7 @@ export async function writeEntries(session: Session, type: TypeRow, entries: rea
   return { created, updated, unchanged: entries.length - created - updated, deleted: 0 };
 }
 
-/** Deletes the entries of a type but those with the ids that were seen. */
+/** Deletes the entries of a type whose ids are not in `seen`. */
 export async function pruneEntries(
   session: Session,
   { id: type }: TypeRow,

@@ -1,4 +1,4 @@
-/** One line of an entries file: what it must hold, and what the import needs to know of it. */
+/** Reads and checks one line of an entries file. */
 import type { Field } from "../../shared/catalog.ts";
 import { canonicalInstant } from "./instant.ts";
 import { quote } from "./problem.ts";
@@ -6,8 +6,9 @@ import { unstorableIn } from "./text.ts";
 import { A_UUID, AN_INSTANT, isUuid, misfitOf } from "./value.ts";
 
 /**
- * An entry to import. Its data stays in `text`, the line as it was written: only the database reads a number such as
- * 9007199254740993 exactly. The timestamps are canonical, the id is in lower case.
+ * An entry to import. `text` is the unchanged line and holds the data: the database reads a number such as
+ * 9007199254740993 exactly, JSON.parse does not. The timestamps are canonical (instant.ts), the id is in lower case.
+ * `published_at` is null for a draft without that timestamp.
  */
 export type Entry = {
   readonly text: string;
@@ -17,7 +18,7 @@ export type Entry = {
   readonly updated_at: string;
 };
 
-/** A line that is right, or all that is wrong with it. */
+/** A valid entry, or all faults of its line. */
 export type Reading = { readonly entry: Entry } | { readonly faults: readonly string[] };
 
 /** Fields by name, prepared once for all lines of a file. */
@@ -34,7 +35,7 @@ export function readEntry(text: string, fields: FieldMap): Reading {
     return { faults: [`is not valid JSON: ${(error as Error).message}`] };
   }
   if (!isObject(value)) return { faults: [`must be a JSON object, not ${quote(value)}`] };
-  // A Map, for a line may have keys such as `__proto__` and may lack a field such as `constructor`.
+  // A Map, because an object inherits keys such as `__proto__` and `constructor` even when the line lacks them.
   const line = new Map(Object.entries(value));
   const faults = [...lineFaults(line), ...dataFaults(line.get("data"), fields), ...storageFaults(text)];
   return faults.length > 0 ? { faults } : { entry: entryOf(text, line) };

@@ -1,4 +1,4 @@
-/** Reads the lines of a file a chunk at a time, at memory that does not grow with the file. */
+/** Reads the lines of a file in chunks. Memory use does not grow with the size of the file. */
 import { isUtf8 } from "node:buffer";
 import { createReadStream } from "node:fs";
 
@@ -9,7 +9,7 @@ const MAX_LINE = 64 << 20;
 const NEWLINE = 0x0a;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** All lines but blank ones, as many at a time as a chunk of the file ends. */
+/** Yields the lines that are not blank, numbered from 1, in arrays of those that end in one chunk of the file. */
 export async function* readLines(path: string): AsyncGenerator<Line[]> {
   let number = 0;
   let open: Buffer[] = [];
@@ -27,7 +27,7 @@ export async function* readLines(path: string): AsyncGenerator<Line[]> {
       lines.push(close(chunk.subarray(start, end)));
       start = end + 1;
     }
-    // Of a line that is too long already, the rest is counted and not kept.
+    // The rest of a line that is already too long is counted, but not kept.
     if (length <= MAX_LINE) open.push(chunk.subarray(start));
     length += chunk.length - start;
     yield lines.filter(isFilled);
@@ -35,7 +35,7 @@ export async function* readLines(path: string): AsyncGenerator<Line[]> {
   yield [close(Buffer.alloc(0))].filter(isFilled);
 }
 
-/** The text of a whole file, or why there is none. */
+/** Decodes a file as UTF-8 without its byte order mark, or says why that fails. */
 export function decodeText(bytes: Buffer): { readonly text: string } | { readonly fault: string } {
   const content = bytes.subarray(0, BOM.length).equals(BOM) ? bytes.subarray(BOM.length) : bytes;
   return isUtf8(content) ? { text: content.toString("utf8") } : { fault: "is not valid UTF-8" };

@@ -1,9 +1,9 @@
-/** What is wrong with a bundle: the problems that an import collects, and the error that ends it. */
+/** Defines the problems of a bundle that an import collects, and the error that reports them. */
 
-/** `file` is relative to the bundle; `line` is null where it is the whole file. */
+/** `file` is relative to the bundle. `line` counts from 1, and is null for a problem of the whole file. */
 export type Problem = { readonly file: string; readonly line: number | null; readonly message: string };
 
-/** The first problems, and how many there are in all: a bundle can be wrong on every line of a million. */
+/** Lists the first problems and counts all: a bundle may have a problem on each of a million lines. */
 export type Problems = { readonly listed: Problem[]; count: number };
 
 const MAX_LISTED = 100;
@@ -23,7 +23,7 @@ export function describeProblem({ file, line, message }: Problem): string {
   return `${file}${line === null ? "" : `:${line}`}: ${message}`;
 }
 
-/** A value of the bundle as a message quotes it: on one line, and not all of a long one. */
+/** Formats a value of the bundle for a message: on one line, and shortened when it is long. */
 export function quote(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return "an array";
@@ -33,10 +33,10 @@ export function quote(value: unknown): string {
   return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…"`;
 }
 
-/** The bundle is not as it must be, and nothing of it is imported. */
+/** Thrown for an invalid bundle. Nothing of the bundle is imported. */
 export class ImportProblems extends Error {
   readonly problems: readonly Problem[];
-  /** How many there are beyond `problems`. */
+  /** Number of problems that `problems` does not list. */
   readonly more: number;
 
   constructor({ listed, count }: Problems) {

@@ -1,4 +1,4 @@
-/** What an import did, or would do. */
+/** Counts the rows that an import changes, or would change in a dry run. */
 
 export type Changes = {
   readonly created: number;
@@ -7,7 +7,7 @@ export type Changes = {
   readonly deleted: number;
 };
 
-/** What the database has beyond the bundle and keeps is in none of the numbers. */
+/** No number includes the rows that the bundle lacks and the database keeps. */
 export type ImportReport = {
   readonly app: string;
   readonly types: Changes;

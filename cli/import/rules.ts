@@ -1,6 +1,6 @@
 /**
- * The rules of contract.md section 2 on the file of a content type, each as far as what it needs can be read: that a shape
- * is wrong is told by `definition.ts`, and nothing follows from it here.
+ * Checks the file of a content type against the rules of contract.md section 2. `definition.ts` reports values of the
+ * wrong shape; a rule that needs such a value is skipped, so that one mistake is not reported twice.
  */
 import {
   canFilter,
@@ -17,7 +17,10 @@ import {
 } from "../../shared/catalog.ts";
 import { quote } from "./problem.ts";
 
-/** A field as far as it can be read. A name or a type that cannot is null; a name that breaks its rule is still a name. */
+/**
+ * A field as far as it can be read. `name` is null when it is no string, `type` when it is no field type. A name that
+ * breaks the rule for names is kept.
+ */
 type FieldDraft = Pick<Field, "searchable" | "multiple"> & {
   readonly name: string | null;
   readonly type: FieldType | null;
@@ -30,7 +33,7 @@ const OWN = "the fields of this type";
 const FILTERABLE = `${OWN} but rich_text and json, and ${TIMESTAMPS.join(", ")}`;
 const SORTABLE = `${OWN} but rich_text, json, relation and multiple ones, and ${TIMESTAMPS.join(", ")}`;
 
-/** `name` is what the file is called: `posts` for `content_types/posts.json`. */
+/** `name` is the file's name without its ending: `posts` for `content_types/posts.json`. */
 export function ruleFaults(value: unknown, name: string): string[] {
   const type = keysOf(value);
   const fields = listOf(type.fields).map(draftOf);
@@ -91,7 +94,7 @@ function broken(rules: readonly (readonly [isBroken: boolean, fault: string])[])
 }
 
 function listFaults(type: Json, fields: readonly FieldDraft[]): string[] {
-  // One whose name cannot be read can be any that a list names.
+  // A field whose name cannot be read may be any unknown one in a list, so those are not reported.
   const areKnown = Array.isArray(type.fields) && fields.every(({ name }) => name !== null);
   const isOwn = (name: string, rule: (field: Pick<Field, "type" | "multiple">) => boolean) => {
     const field = fields.find((one) => one.name === name);
@@ -119,7 +122,7 @@ function namesFaults(key: string, type: Json, allows: (name: string) => boolean,
   ]);
 }
 
-/** Of what is no object: none. */
+/** Reads a value as an object. A value that is no object has no keys. */
 function keysOf(value: unknown): Json {
   return Object(value) as Json;
 }

@@ -1,12 +1,15 @@
 /**
- * What is left to do for the database after many entries were written: without it, the embedded one would plan as if there were
- * none of them, and look through the last of them for each search.
+ * Updates the statistics and merges the pending lists of the indexes after an import of many entries. Otherwise the
+ * embedded database would plan queries as if the entries did not exist, and each search would scan the pending lists.
  */
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { TAKE_IN } from "./intake.ts";
 
-/** What was imported is there. Where others keep the tables busy, or the database goes away, PostgreSQL will do so by itself. */
+/**
+ * Ignores a DatabaseFault, such as a lock timeout or a lost connection: the import is committed already, and the
+ * autovacuum of PostgreSQL does the same work later.
+ */
 export async function settle(database: Database): Promise<void> {
   await database
     .transaction("write", (session) => session.execute(`${TAKE_IN}; ANALYZE precast.entries, precast.entry_words`))

@@ -1,9 +1,15 @@
-/** The line on which a text stops being JSON. Of what JSON.parse says, which line it is depends on the fault and on the version. */
+/**
+ * Finds the line on which a text stops being JSON. The error of JSON.parse does not always name the position: that
+ * depends on the fault and on the version of Node.js.
+ */
 
-/** What may come after a line that is right so far: nothing, a value, or what is left of a key and its value. */
+/**
+ * One of these, followed by the closing brackets, completes lines that are valid so far: nothing, a value, the rest of
+ * a pair after its key, or a whole pair.
+ */
 const CONTINUATIONS = ["", " 0", " :0", ' "":0'];
 
-/** Of a text that JSON.parse refuses. One that ends too early stops on its last line. */
+/** Number of that line, from 1, in a text that JSON.parse refuses. It is the last line when the text ends too early. */
 export function faultyLine(json: string): number {
   const lines = json.split(/\r\n?|\n/);
   let right = 0;
@@ -16,7 +22,7 @@ export function faultyLine(json: string): number {
   return wrong;
 }
 
-/** Whether there is a JSON text that begins with these lines. No token goes from one line to the next. */
+/** Whether some JSON text begins with these lines. They end between two tokens, because no JSON token spans lines. */
 function canGoOn(lines: string): boolean {
   const closing = closingOf(lines);
   return CONTINUATIONS.some((more) => isJson(lines + more + closing));

@@ -1,11 +1,11 @@
 /**
- * Whether the database can hold what a line spells. JSON.parse is no judge of that: it rounds numbers, and of a key that
- * comes twice it shows the last value alone, while the database reads every one.
+ * Finds what PostgreSQL cannot store in a JSON text. Reads its tokens, because JSON.parse rounds numbers and keeps only
+ * the last value of a repeated key, whereas the database reads every value.
  */
 
-/** U+0000, or half of a surrogate pair. With the flag `u` whole pairs are one character. */
+/** U+0000, or half of a surrogate pair. With the flag `u`, a whole pair is one character and does not match. */
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
-/** In text that was UTF-8 and is JSON, such characters can only be written as escapes. */
+/** JSON text that was valid UTF-8 can contain such characters only as escapes. */
 const SUSPECT_ESCAPE = /\\u(?:0000|d[89a-f])/i;
 const SUSPECT_EXPONENT = /e[+-]?\d{4}/i;
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
@@ -13,21 +13,21 @@ const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
 /** The limits of PostgreSQL's `numeric`. */
 const MAX_WHOLE_DIGITS = 131_072;
 const MAX_DECIMALS = 16_383;
-/** Of a value. PostgreSQL bears more, but the embedded database breaks down at some 5,000. */
+/** Nesting levels of a field's value. PostgreSQL allows more, but the embedded database fails at about 5,000. */
 const MAX_DEPTH = 1_000;
-/** The line itself and its `data`. */
+/** Nesting levels around a field's value: the line's object and its `data`. */
 const AROUND = 2;
-/** A shorter line without such an escape or exponent can break no limit. */
+/** Characters. A line of this length or less, without such an escape or exponent, cannot break any limit. */
 const MAX_HARMLESS = 2 * MAX_DEPTH;
 
 const BAD_TEXT = "must not hold U+0000 or half of a surrogate pair (\\ud800 to \\udfff on its own)";
 const BAD_NUMBER = `must not hold a number of more than ${MAX_WHOLE_DIGITS} digits or ${MAX_DECIMALS} decimals`;
 const BAD_DEPTH = `must not be nested more than ${MAX_DEPTH} levels deep`;
 
-/** `field` is null where it is not the value of a field. */
+/** `field` is the field of `data` whose value has the fault; null for a fault in another place. */
 export type Unstorable = { readonly field: string | null; readonly fault: string };
 
-/** What a line of an entries file, which is a valid JSON object, holds that cannot be stored. */
+/** Finds what cannot be stored in a valid JSON text: a line of an entries file, or a definition file. */
 export function unstorableIn(line: string): Unstorable[] {
   if (line.length <= MAX_HARMLESS && !SUSPECT_ESCAPE.test(line) && !SUSPECT_EXPONENT.test(line)) return [];
   const found = new Map<string, Unstorable>();
@@ -50,11 +50,11 @@ function faultOf(token: string, depth: number): string | null {
   return tooLong ? BAD_NUMBER : null;
 }
 
-/** Each token of a line, with the field of `data` in whose value it stands. */
+/** Yields each token with its nesting depth and the field of `data` to whose value it belongs, or null. */
 function* placedTokens(line: string): Generator<{ token: string; depth: number; field: string | null }> {
   let depth = 0;
   let last = "";
-  // The keys that are being read: of the line, and of the object that it leads to.
+  // `key` is the current key of the line, `field` the current key of the object under it.
   let key: string | null = null;
   let field: string | null = null;
   for (const token of tokens(line)) {
@@ -68,7 +68,7 @@ function* placedTokens(line: string): Generator<{ token: string; depth: number; 
   }
 }
 
-/** The tokens of a valid JSON text, without its blanks. */
+/** Yields the tokens of a valid JSON text, without whitespace. */
 function* tokens(json: string): Generator<string> {
   const plain = /\s*([-+.\w]+|[^"\w\s])?/y;
   for (let at = 0; at < json.length; ) {

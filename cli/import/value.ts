@@ -1,4 +1,4 @@
-/** What a value must be to stand in a field. Whether the database can hold what it spells is for `text.ts` to say. */
+/** Checks whether a value fits its field. Whether the database can store its text is checked by `text.ts`. */
 import type { Field, FieldType } from "../../shared/catalog.ts";
 import { isDate, readUuid } from "../../shared/value.ts";
 import { canonicalInstant } from "./instant.ts";
@@ -25,7 +25,7 @@ export function isUuid(value: unknown): value is string {
   return typeof value === "string" && readUuid(value) !== null;
 }
 
-/** What is wrong with a field's value, null when nothing is. `undefined` is a field that the entry does not name. */
+/** Says what is wrong with a field's value; null when it fits. `undefined` means that the entry lacks the field. */
 export function misfitOf(field: Field, value: unknown): string | null {
   if (value === undefined || value === null) {
     return field.required ? `is required: it must be ${expectation(field)}, not ${quote(value)}` : null;

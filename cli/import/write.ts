@@ -1,6 +1,6 @@
 /**
- * Imports a bundle in one transaction, all or nothing. The whole bundle is checked before the database is touched, and
- * checked again as it is written, for files can change in between.
+ * Imports a bundle in one transaction, all or nothing. Checks the whole bundle before it touches the database, and
+ * checks the entries again as it writes them, because their files can change in between.
  */
 import { type Database, type Session, sql } from "../../shared/database/database.ts";
 import { type Bundle, readBundle, readEntries } from "./bundle.ts";
@@ -24,17 +24,17 @@ import { settle } from "./settling.ts";
 export type ImportOptions = {
   /** Deletes what the app has and the bundle lacks. */
   readonly prune: boolean;
-  /** Does everything and takes it back. */
+  /** Writes everything, then rolls it back. */
   readonly dryRun: boolean;
-  /** Called as entries are written. */
+  /** Called after each batch of entries. `total` is the number of entries in the bundle. */
   readonly onProgress?: (progress: { readonly done: number; readonly total: number }) => void;
 };
 
-/** Any number that other programs are unlikely to lock. */
+/** First key of the advisory lock of an app's import: any number that other programs are unlikely to use. */
 const LOCK = 7_232_279;
 const NOTHING_PRUNED: Pruned = { types: NO_CHANGES, fields: NO_CHANGES, entries: NO_CHANGES };
 
-/** Throws ImportProblems when the bundle is not as it must be; then nothing of it is imported. */
+/** Throws ImportProblems when the bundle is invalid; nothing of it is imported then. */
 export async function importBundle(database: Database, folder: string, options: ImportOptions): Promise<ImportReport> {
   const checked = await check(folder, options.prune);
   const intake = openIntake(database);
@@ -43,7 +43,7 @@ export async function importBundle(database: Database, folder: string, options: 
       await session.query(sql(`SELECT pg_advisory_xact_lock(${LOCK}, hashtext($1))::text`, [checked.app.key]));
       await session.execute(`SAVEPOINT before_import; ${LET_WAIT}; SELECT precast.raise_flag('importing')`);
       const report = await write(session, checked, intake, options);
-      // What the database looks at when a transaction commits it must look at in a dry run as well.
+      // Checks the deferred constraints now: a dry run must report them too, and rolls back before they are checked.
       await session.execute("SET CONSTRAINTS ALL IMMEDIATE");
       if (options.dryRun) await session.execute("ROLLBACK TO SAVEPOINT before_import");
       return report;
@@ -53,14 +53,14 @@ export async function importBundle(database: Database, folder: string, options: 
   return report;
 }
 
-/** Entries after which the database has to be told. */
+/** From this number of created, updated and deleted entries on, the import ends with `settle`. */
 const MANY = 1_000;
 
 function writtenIn({ entries }: ImportReport): number {
   return entries.created + entries.updated + entries.deleted;
 }
 
-/** A bundle without a problem, with the number of its entries. */
+/** A valid bundle, with the number of its entries. */
 type Checked = { readonly bundle: Bundle; readonly app: BundleApp; readonly total: number };
 
 async function check(folder: string, prune: boolean): Promise<Checked> {
@@ -128,7 +128,7 @@ async function writeType(
       advance(batch.length);
       return written;
     });
-    // What goes wrong meanwhile is thrown where it is waited for.
+    // An error is thrown where `writing` is awaited. This handler only keeps it from being reported as unhandled.
     writing.catch(() => {});
   }
   changes = addChanges(changes, await writing);
