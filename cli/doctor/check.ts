@@ -1,22 +1,22 @@
-/** What a check of `precast doctor` is: it gathers facts, and judges them without looking at anything else. */
+/** Defines a check of `precast doctor`: one function gathers facts, another derives findings from these facts alone. */
 import type { App, ContentType } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import type { Finding } from "./finding.ts";
 
-/** What all checks may look at. */
+/** What every check may read. */
 export type Patient = {
   readonly database: Database;
   readonly types: readonly TypeSize[];
   readonly dataDir: string;
-  /** Live queries at once that the servers are to have. */
+  /** Number of concurrent live queries that a server may run (`--connections`). */
   readonly connections: number;
   readonly now: Date;
 };
 
-/** A published content type, and how many entries it shows. */
+/** A published content type, with the number of its published entries. */
 export type TypeSize = { readonly app: App; readonly type: ContentType; readonly entries: number };
 
-/** A type with fewer entries is read from end to end in a few milliseconds. */
+/** Entries. The database reads a smaller type from end to end in a few milliseconds. */
 export const LARGE = 10_000;
 
 export type Check = { readonly name: string; readonly findings: (patient: Patient) => Promise<readonly Finding[]> };

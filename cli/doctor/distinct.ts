@@ -1,11 +1,11 @@
-/** Estimates how many different values there are from those of a part. */
+/** Estimates the number of distinct values from a sample. */
 
-/** Different values of the part, those of them that occur once, and how often any occurs. */
+/** Number of distinct values in the sample, of those that occur once in it, and of occurrences of all values. */
 export type Sample = { readonly values: number; readonly singles: number; readonly held: number };
 
 /**
- * `all` is how often any value occurs in the whole. As PostgreSQL estimates it (Haas and Stokes, "Duj1"): the more of the
- * part occurs once, the more is yet unseen. A part that is the whole is exact.
+ * `all` is the number of occurrences of all values in the whole. Uses the estimator of PostgreSQL (Haas and Stokes,
+ * "Duj1"): the more values occur once in the sample, the more values it lacks. Exact when the sample is complete.
  */
 export function estimateDistinct({ values, singles, held }: Sample, all: number): number {
   return held === 0 ? 0 : Math.round((held * values) / (held - singles + (singles * held) / all));

@@ -1,4 +1,4 @@
-/** Looks at a database with every check that there is. A new check is a file and a line here. */
+/** Runs every check on a database. A new check needs a file in checks/ and a line in CHECKS. */
 import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
@@ -22,7 +22,7 @@ import { triggersCheck } from "./checks/triggers.ts";
 import { trigramsCheck } from "./checks/trigrams.ts";
 import type { Finding } from "./finding.ts";
 
-/** In the order in which they are told: wrong answers come first, then what every live query suffers from. */
+/** In the order of the report: causes of wrong answers come first, then what slows down every live query. */
 const CHECKS: readonly Check[] = [
   collationsCheck,
   triggersCheck,

@@ -1,13 +1,13 @@
-/** What `precast doctor` finds: what is wrong, what a change brings, and how it is made. */
+/** Defines a finding of `precast doctor`: the problem, what a change would gain, and how to make the change. */
 
 export type Finding = {
-  /** `information` asks for nothing: it tells the price of a choice. */
+  /** `information` recommends no change: it states what a choice costs. */
   readonly kind: "advice" | "information";
   readonly subject: string;
   readonly problem: string;
   readonly gain: string;
   readonly remedy: string;
-  /** Statements that do it and block no writer, each in a transaction of its own. Null where a person has to do it. */
+  /** Statements that make the change and block no writer, each in its own transaction. Null when a person must act. */
   readonly fix: readonly string[] | null;
 };
 

@@ -1,4 +1,4 @@
-/** The types that are large enough for their indexes to matter, with the slots of their fields. */
+/** Reads the slots of the types that have enough entries for their indexes to matter. */
 import { slotsQuery } from "../../shared/sql/query.ts";
 import { readSlots, type Slots } from "../../shared/sql/slots.ts";
 import { LARGE, type Patient, type TypeSize } from "./check.ts";

@@ -1,4 +1,4 @@
-/** What `precast doctor` tells, in words. */
+/** Formats the findings of `precast doctor` as text. */
 import type { Terminal } from "../terminal/terminal.ts";
 import type { Found } from "./examination.ts";
 import { canFix, isAdvice } from "./finding.ts";
@@ -10,7 +10,7 @@ export function reportText(found: readonly Found[], { colors }: Terminal): strin
   return [...shown, ...more, summaryOf(found)].join("\n\n");
 }
 
-/** So many of a kind are told. */
+/** Maximum number of findings shown of each check and kind. */
 const MOST = 10;
 
 function placeOf(one: Found, found: readonly Found[]): number {

@@ -1,22 +1,22 @@
-/** Reads what the database knows of Precast's tables: their sizes, and who has looked after them. */
+/** Reads what the database knows about Precast's tables: sizes, statistics, and the rights of the current role. */
 import { sql } from "../../shared/database/database.ts";
 import type { Patient } from "./check.ts";
 
 export type Table = {
   /** As SQL names it: `precast.entries`. */
   readonly name: string;
-  /** As far as the database knows: live ones, dead ones, and those written since it last made statistics. */
+  /** Estimates of the database: live rows, dead rows, and rows written since the last ANALYZE. */
   readonly rows: number;
   readonly dead: number;
   readonly modified: number;
-  /** How many pages it has, had when it was last looked at, and of those how many everybody may see in whole. */
+  /** Pages now, pages at the last VACUUM or ANALYZE, and those of the latter that were marked as all-visible. */
   readonly pages: number;
   readonly knownPages: number;
   readonly visiblePages: number;
   readonly hasStatistics: boolean;
-  /** May we look into it? Otherwise whether it has statistics is hidden from us as well. */
+  /** Whether the role may read the table. Otherwise its statistics are hidden too, and `hasStatistics` is false. */
   readonly readable: boolean;
-  /** May we look after it? */
+  /** Whether the role has the owner's rights, so that it may run ANALYZE and VACUUM. */
   readonly own: boolean;
 };
 
@@ -47,7 +47,7 @@ WHERE namespace.nspname = 'precast' AND class.relkind = 'r' ORDER BY class.relna
   }));
 }
 
-/** What looks after a table, as a finding tells it. */
+/** The remedy and the fix of a finding whose `statement` only the owner of the table may run. */
 export function careOf({ own }: Table, statement: string): { remedy: string; fix: readonly string[] | null } {
   return own
     ? { remedy: `Run ${statement}. Writers go on meanwhile.`, fix: [statement] }

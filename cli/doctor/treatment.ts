@@ -1,4 +1,4 @@
-/** Does what is safe: runs the statements of what was found, and tells of each. */
+/** Applies the safe fixes: runs the statements of the findings and reports each of them. */
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isCancelled, isInTheWay, isReadOnly } from "../../shared/database/fault.ts";
 import { formatSeconds } from "../terminal/format.ts";
@@ -8,7 +8,10 @@ import { canFix } from "./finding.ts";
 
 export type Treated = { readonly fixed: readonly Found[]; readonly left: readonly Found[] };
 
-/** What fails is told and left. Throws the fault of a database that is away, and the error of one that may only be read. */
+/**
+ * Warns of a statement that fails, and keeps its finding in `left`. Throws a DatabaseFault when the database is
+ * unavailable, and its error when the database is read-only.
+ */
 export async function treat(database: Database, found: readonly Found[], terminal: Terminal): Promise<Treated> {
   const fixed: Found[] = [];
   for (const one of found) {

@@ -1,8 +1,8 @@
-/** The counted requests that `precast doctor` looks at: those of the last days. */
+/** Reads the recent counted requests, which are those that `precast doctor` considers. */
 import { readUsage, type UsageRow } from "../usage/rows.ts";
 import type { Patient } from "./check.ts";
 
-/** What was asked before is no reason to change anything today. */
+/** Older requests are no reason to change anything today. */
 export const DAYS = 30;
 const DAY = 86_400_000;
 

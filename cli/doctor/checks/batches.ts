@@ -1,4 +1,4 @@
-/** Batches of counts that are remembered long after anybody could send them again. */
+/** Finds ids of usage batches that are stored long after any server could send the batch again. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
@@ -24,7 +24,7 @@ export const batchesCheck = defineCheck<Facts>({
 });
 
 const MANY = 10_000;
-/** Servers forget them after a day. */
+/** Servers delete such rows after one day; two days leave them time to do so. */
 const FORGOTTEN = "removed_at < now() - interval '2 days'";
 const STATEMENT = `DELETE FROM precast.usage_batches WHERE ${FORGOTTEN}`;
 

@@ -1,4 +1,4 @@
-/** The order in which indexes hold texts: whether it is still the one by which they are searched. */
+/** Finds collations that have changed since the indexes on them were built: such an index is in the wrong order. */
 import type { Database } from "../../../shared/database/database.ts";
 import { type ChangedCollation, changedCollations } from "../../../shared/schema/collations.ts";
 import { defineCheck } from "../check.ts";
@@ -21,7 +21,7 @@ function findingOf({ name, before, now }: ChangedCollation, kind: Facts["kind"])
     remedy: "Run `precast doctor --fix`, start servers anew, and verify the tree.",
     fix: [reindex, refresh],
   };
-  // What else has that order would be taken for well from then on.
+  // No fix: REFRESH VERSION would hide that other indexes of the database with this collation are out of order too.
   const shared = {
     remedy:
       `Have the owner run ${reindex}; reindex what else of this database has that order; then have a superuser run ` +

@@ -1,4 +1,4 @@
-/** Tables full of dead rows, or of pages that an index cannot answer for: both are what VACUUM is for. */
+/** Finds tables that need VACUUM: many rows are dead, or many pages are not all-visible for index-only scans. */
 import { formatCount } from "../../terminal/format.ts";
 import { defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
@@ -13,13 +13,13 @@ export const deadRowsCheck = defineCheck({
 const DEAD_SHARE = 0.2;
 const DEAD_ROWS = 1_000;
 const HIDDEN_SHARE = 0.5;
-/** Fewer pages are read past in no time, and fewer are looked at in no time beside an index. */
+/** Pages. Reading past the dead rows of a smaller table, or visiting its pages in an index-only scan, costs little. */
 const SMALL = 100;
 const SMALL_HIDDEN = 1_000;
 
 function findingOf(table: Table): Finding | null {
   const found = deadRows(table) ?? hiddenPages(table);
-  // It gives no space back to the disk: for that it would lock writers out for a moment.
+  // TRUNCATE false: to return space to the disk, VACUUM would lock writers out for a moment.
   return found === null
     ? null
     : { kind: "advice", subject: table.name, ...found, ...careOf(table, `VACUUM (TRUNCATE false) ${table.name}`) };

@@ -1,4 +1,7 @@
-/** Filterable fields with a value of its own for nearly every entry: each value is a file of the tree, for one entry. */
+/**
+ * Finds filterable fields in which nearly every entry has a different value: each value becomes a file of the tree that
+ * lists one entry.
+ */
 import { type Column, findColumn } from "../../../shared/catalog.ts";
 import { sql } from "../../../shared/database/database.ts";
 import { KIND, keySql, PUBLISHED } from "../../../shared/sql/tree-query.ts";
@@ -16,13 +19,13 @@ export const filtersCheck = defineCheck({
 
 type Filter = {
   readonly column: Column;
-  /** How many values have a file, and how many entries have a value: exact where the type was read in whole. */
+  /** Number of values (each has a file), and of entries with a value. Estimated unless the whole type was read. */
   readonly values: number;
   readonly entries: number;
 };
 type TypeFilters = TypeSize & { readonly filters: readonly Filter[]; readonly exact: boolean };
 
-/** Of larger types a part is read, and the rest is estimated. */
+/** Entries. The numbers of a larger type are estimated from a sample of about this size. */
 const SAMPLE = 50_000;
 
 async function readFilters(patient: Patient): Promise<TypeFilters[]> {
@@ -49,7 +52,7 @@ async function readFilter({ database }: Patient, { app, type, entries }: TypeSiz
   };
 }
 
-/** One row: values, those of them that occur once, how often any occurs, and entries that have one. */
+/** Returns one row: distinct values, those that occur once, occurrences of all values, and entries with a value. */
 function facetSql(column: Column, share: number): string {
   const { key, elements } = keySql(column);
   const part = share < 1 ? ` TABLESAMPLE SYSTEM (${(share * 100).toFixed(6)})` : "";
@@ -62,11 +65,11 @@ SELECT count(*)::text, count(*) FILTER (WHERE times = 1)::text, coalesce(sum(tim
 FROM facet`;
 }
 
-/** Of all entries that have a value, so many have one of their own. */
+/** Distinct values as a share of the entries with a value. */
 const NEARLY_ALL = 0.9;
-/** Fewer files are no matter. */
+/** Fewer values, and so fewer files, are not worth a finding. */
 const FEW = 1_000;
-/** A lookup by slug is worth its files, until they are many. */
+/** From this number of values on the finding is advice: below, a lookup by slug, for example, is worth its files. */
 const MANY = 10_000;
 
 function findingsOf(size: TypeFilters): Finding[] {
@@ -75,7 +78,7 @@ function findingsOf(size: TypeFilters): Finding[] {
   return lonely.map((filter) => findingOf(size, filter, files));
 }
 
-/** Every file of the type, its schema among them. */
+/** Number of files of the type in the tree, including its schema. */
 function filesOf({ type, entries, filters }: TypeFilters): number {
   return 1 + countUnfiltered(type, entries) + filters.reduce((sum, { values }) => sum + values, 0);
 }

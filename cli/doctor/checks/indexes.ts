@@ -1,4 +1,4 @@
-/** Indexes that were not finished: writers keep them, and no query may use them. */
+/** Finds indexes whose build failed: every write maintains them, but no query uses them. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatBytes } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
@@ -18,7 +18,10 @@ export const indexesCheck = defineCheck({
   judge: (indexes) => indexes.map(findingOf),
 });
 
-/** One that is being made right now is unfinished as well. Which that is, roles without `pg_read_all_stats` may not see of others. */
+/**
+ * Leaves out indexes that are being built right now. Without `pg_read_all_stats` a role does not see on which table
+ * another role builds one; while such a build runs, no index is reported.
+ */
 async function readUnfinished({ database }: Patient): Promise<Index[]> {
   const rows = await database.query(
     sql(`SELECT format('%I.%I', namespace.nspname, class.relname), of.relname::text, pg_get_indexdef(class.oid),
@@ -40,7 +43,7 @@ ORDER BY class.relname`),
   }));
 }
 
-/** What a rebuild that failed leaves beside the index that it was to replace. */
+/** Ending of the name of an index that a failed REINDEX CONCURRENTLY left beside the original. */
 const LEFTOVER = /_cc(new|old)\d*"?$/;
 
 function findingOf({ name, table, definition, bytes, own }: Index): Finding {

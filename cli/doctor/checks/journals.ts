@@ -1,4 +1,4 @@
-/** Counts in the folder of the ledger that no server sends: their servers are gone, or could not read them. */
+/** Finds journals of the ledger that no server sends: their server is gone, or a server could not read all lines. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { formatBytes, formatCounted } from "../../terminal/format.ts";
@@ -22,7 +22,7 @@ async function readJournals({ dataDir, now }: Patient): Promise<Facts> {
   return { folder, journals: journals.filter((journal) => journal !== null) };
 }
 
-/** Null for one that was sent just now. */
+/** Null when the file is gone, because a server has just sent it. */
 async function readJournal(path: string, now: Date): Promise<Journal | null> {
   const found = await stat(path).catch(() => null);
   if (found === null) return null;
@@ -30,7 +30,7 @@ async function readJournal(path: string, now: Date): Promise<Journal | null> {
   return { bytes: found.size, minutes, broken: path.endsWith(".broken") };
 }
 
-/** Minutes. A server that lives touches its journals every few seconds, and takes those of the dead. */
+/** Minutes. A running server touches its journals every few seconds, and takes over those of dead servers. */
 const SILENT = 10;
 
 function silentFinding({ folder, journals }: Facts): Finding | null {

@@ -1,4 +1,7 @@
-/** Ranges among the entries with one value of another field: their total reads all that have the value. */
+/**
+ * Finds pairs of fields for which a filter on a value of one and a range of the other is slow: to compute the total,
+ * the database reads all entries with the value.
+ */
 import { type Column, findColumn } from "../../../shared/catalog.ts";
 import { type Database, sql } from "../../../shared/database/database.ts";
 import type { Slots } from "../../../shared/sql/slots.ts";
@@ -14,17 +17,17 @@ export const rangesCheck = defineCheck({
 });
 
 type Held = { readonly name: string; readonly slot: string };
-/** A field with few values, and how many entries have each, on average. */
+/** A select or relation field, with the average number of entries per value. */
 type Valued = Held & { readonly entries: number };
 type TypeRanges = TypeSize & {
   readonly typeId: string;
   readonly valued: readonly Valued[];
   readonly ranged: readonly Held[];
-  /** The indexes of two fields that are there. */
+  /** Names of all indexes on the entries table. */
   readonly indexes: readonly string[];
 };
 
-/** Fewer are read in a part of a millisecond. */
+/** Fewer entries per value are read in less than a millisecond. */
 const MANY = 1_000;
 
 async function readTypes(patient: Patient): Promise<TypeRanges[]> {
@@ -46,7 +49,7 @@ async function readTypes(patient: Patient): Promise<TypeRanges[]> {
   return found;
 }
 
-/** The filterable fields of some types that have a slot. */
+/** Filterable fields that have one of these field types and a slot. */
 function heldBy({ type }: TypeSize, { slotOf }: Slots, types: readonly Column["type"][]): Held[] {
   return type.filterable_fields.flatMap((name) => {
     const column = findColumn(type, name);
@@ -55,7 +58,7 @@ function heldBy({ type }: TypeSize, { slotOf }: Slots, types: readonly Column["t
   });
 }
 
-/** How many entries have each value of a slot, on average. */
+/** Average number of entries per value, by slot. */
 async function readSizes(database: Database, typeId: string): Promise<Map<string, number>> {
   const rows = await database.query(
     sql(
@@ -84,7 +87,7 @@ function findingsOf(type: TypeRanges): Finding[] {
   return largest === undefined ? [] : [findingOf(type, pairs, largest)];
 }
 
-/** Those without an index of their own; first those whose values have the most entries. */
+/** Pairs without an index on both fields. Those with the most entries per value come first. */
 function pairsOf({ typeId, valued, ranged, indexes }: TypeRanges): Pair[] {
   const many = valued.filter(({ entries }) => entries >= MANY).sort((a, b) => b.entries - a.entries);
   const pairs = many.flatMap((one) =>
@@ -100,7 +103,8 @@ function findingOf(
 ): Finding {
   const names = (held: readonly Held[]) => [...new Set(held.map(({ name }) => name))].join(", ");
   const [equal, within] = [names(pairs.map((pair) => pair.valued)), names(pairs.map((pair) => pair.ranged))];
-  // Of one type, and without its number in the key: PostgreSQL makes no use of a column that the condition of an index knows already.
+  // A partial index for one type. Its key leaves out the type's id, because PostgreSQL makes no use of a key column
+  // whose value the condition of the index fixes.
   const statement = `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${index} ON precast.entries (${valued.slot}, ${ranged.slot}) WHERE content_type_id = ${typeId} AND status = 'published' AND ${valued.slot} IS NOT NULL AND ${ranged.slot} IS NOT NULL`;
   return {
     kind: "information",

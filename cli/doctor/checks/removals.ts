@@ -1,4 +1,4 @@
-/** Removed entries that are remembered for trees that have not heard of them. */
+/** Reports a large table precast.removals, which records removed entries for trees built before the removal. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatBytes, formatCount } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
@@ -25,7 +25,7 @@ export const removalsCheck = defineCheck<Facts>({
 
 const MANY = 100_000;
 
-/** As the database estimates them. */
+/** The numbers of rows are estimates of the database. */
 async function countRemovals({ database }: Patient): Promise<Facts> {
   const [row] = await database.query(
     sql(`SELECT (SELECT reltuples::bigint FROM pg_class WHERE oid = 'precast.removals'::regclass)::text,

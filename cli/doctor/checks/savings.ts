@@ -1,4 +1,4 @@
-/** Counted requests that would be free, with the same answer, if they left something out. */
+/** Finds counted requests that would be free, with the same answer, without a superfluous part of their query. */
 import { formatCount } from "../../terminal/format.ts";
 import { adviceOf } from "../../usage/advice.ts";
 import type { UsageRow } from "../../usage/rows.ts";
@@ -13,7 +13,7 @@ export const savingsCheck = defineCheck({
   judge: findingsOf,
 });
 
-/** Of all counted requests. What is less is nothing to change a client for. */
+/** Share of all counted requests, and number of requests, below which it is not worth changing a client. */
 const SHARE = 0.05;
 const LEAST = 100;
 

@@ -1,4 +1,4 @@
-/** Settings of the PostgreSQL server that are in the way of Precast. */
+/** Finds settings of the PostgreSQL server that slow Precast down or leave it too few connections. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatBytes } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
@@ -8,9 +8,12 @@ type Facts = {
   readonly buffers: number;
   readonly bytes: number;
   readonly autovacuum: boolean;
-  /** Connections that Precast may have, whatever others have now. */
+  /**
+   * Connections available to Precast: the lowest of the limits of the role, of the database, and of the server without
+   * its reserved connections and those that other clients have open.
+   */
   readonly free: number;
-  /** Live queries at once that it is to have. */
+  /** Number of concurrent live queries that a server may run. */
   readonly connections: number;
 };
 
@@ -24,8 +27,8 @@ export const serverCheck = defineCheck({
 });
 
 /**
- * The embedded database has one connection, and settings that nobody chooses. What the connections of other roles are is hidden from
- * those without `pg_read_all_stats`: then clients are those that have a role and a database.
+ * Null for the embedded database, which has one connection and fixed settings. A role without `pg_read_all_stats` does
+ * not see the `backend_type` of other roles' connections; those that have a role and a database count as clients then.
  */
 async function readServer({ database, connections }: Patient): Promise<Facts | null> {
   if (database.kind === "embedded") return null;
@@ -52,7 +55,7 @@ async function readServer({ database, connections }: Patient): Promise<Facts | n
   };
 }
 
-/** What a server has that nobody has set up. */
+/** Bytes of shared_buffers that PostgreSQL has by default. */
 const DEFAULT_BUFFERS = 128 * 1024 * 1024;
 const TIMES = 8;
 
@@ -80,7 +83,7 @@ function vacuumFinding({ autovacuum }: Facts): Finding | null {
   };
 }
 
-/** The ledger of a server has one of its own; build and watch have five. */
+/** Connections besides those of live queries: one for the ledger of a server, five for a build and a watch. */
 const BESIDE = 6;
 
 function connectionsFinding({ free, connections }: Facts): Finding | null {

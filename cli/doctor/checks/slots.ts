@@ -1,4 +1,4 @@
-/** Fields that lists of a large type are filtered or sorted by, and that no slot holds: such a list reads every entry. */
+/** Finds filterable and sortable fields of large types that have no slot: lists that use them may read every entry. */
 import type { Field } from "../../../shared/catalog.ts";
 import type { Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../terminal/format.ts";
@@ -16,7 +16,7 @@ type Slotless = {
   readonly name: string;
   readonly type: Field["type"];
   readonly sorts: boolean;
-  /** Has it held a text that no index holds? */
+  /** Whether the field lost its slot because an entry had a text too long for an index. */
   readonly isLong: boolean;
 };
 type TypeSlots = TypeSize & { readonly typeId: string; readonly slotless: readonly Slotless[] };
@@ -28,7 +28,7 @@ async function readSlotless(patient: Patient): Promise<TypeSlots[]> {
 
 function slotlessOf({ type }: TypeSize, { slotOf, map }: Slots): Slotless[] {
   const { long = [] } = JSON.parse(map) as { long?: readonly string[] };
-  // Equality to a value of a field with many is found by another index.
+  // Leaves out `multiple` fields: another index serves equality filters on them.
   const fields = type.fields.filter(({ name, multiple }) => {
     return !multiple && [...type.sortable_fields, ...type.filterable_fields].includes(name);
   });
@@ -44,7 +44,7 @@ function slotlessOf({ type }: TypeSize, { slotOf, map }: Slots): Slotless[] {
 
 function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Finding[] {
   return slotless.map(({ name, type: kind, sorts, isLong }) => ({
-    // Equality needs no slot.
+    // An equality filter needs no slot, so a field that is only filterable is no reason for advice.
     kind: sorts ? "advice" : "information",
     subject: `${app.key}/${type.slug}: ${name}`,
     problem: `No slot holds it${isLong ? ", for an entry had a text too long for an index" : ", for all are taken"}: ${sorts ? "a sort by it" : readBy(kind)} reads ${formatCount(entries)} entries.`,
@@ -56,12 +56,15 @@ function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Findin
   }));
 }
 
-/** What reads every entry, of a field that no list is sorted by. The others have no order, or one that no slot holds. */
+/**
+ * The filter that reads every entry, for a field that is not sortable. Ranges matter for these three types alone:
+ * others have no ranges, or compare as numbers, which no slot holds for them.
+ */
 function readBy(type: Field["type"]): string {
   return ["number", "date", "datetime"].includes(type) ? "a range by it" : "a filter on it with neq or nin";
 }
 
-/** Those that share the columns with it. */
+/** The field types that share slots with this one, in words. */
 function peersOf(type: Field["type"]): string {
   return ["number", "boolean"].includes(type)
     ? "a number or boolean"

@@ -1,10 +1,10 @@
-/** What keeps the database from clearing away dead rows: transactions that never end, and what stands for them. */
+/** Finds what keeps VACUUM from removing dead rows: transactions that stay open, and prepared transactions. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
-/** How long it is open is null where it is another role's, and ours may not see that. */
+/** `minutes` is how long it has been open; null when it is another role's and the current role may not see that. */
 type Holder = { readonly what: string; readonly end: string; readonly minutes: number | null };
 
 export const snapshotsCheck = defineCheck({
@@ -13,10 +13,13 @@ export const snapshotsCheck = defineCheck({
   judge: (holders) => [...holders.flatMap(findingsOf), ...hiddenFindings(holders)],
 });
 
-/** Minutes. A build of a million entries is done by then. */
+/** Minutes. A build of a million entries takes less. */
 const LONG = 30;
 
-/** Each with the statement that ends it. What VACUUM itself sees keeps no row, and the work of the server that nobody asked for ends. */
+/**
+ * `end` is the statement that ends the transaction. Leaves out VACUUM, whose snapshot keeps no dead rows, and
+ * background processes of the server (those without a role), which end by themselves.
+ */
 async function readHolders({ database }: Patient): Promise<Holder[]> {
   const rows = await database.query(
     sql(`SELECT format('A transaction of %s (process %s, %s)', coalesce(nullif(application_name, ''), usename), pid, state),

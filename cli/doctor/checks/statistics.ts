@@ -1,4 +1,4 @@
-/** Tables whose statistics the database never made, or made long ago: its plans are guesses. */
+/** Finds tables without statistics, or with outdated ones: the plans of the database are guesses then. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { defineCheck, type Patient } from "../check.ts";
@@ -11,7 +11,10 @@ export const statisticsCheck = defineCheck({
   judge: (tables) => tables.flatMap((table) => findingOf(table) ?? []),
 });
 
-/** Of a table without rows there are no statistics to make, however many pages its rows have left behind. */
+/**
+ * Leaves out empty tables, for which ANALYZE makes no statistics however many pages deleted rows have left, and tables
+ * that the role may not read, because their statistics are hidden from it.
+ */
 async function readPlanned(patient: Patient): Promise<Table[]> {
   const found: Table[] = [];
   for (const table of (await readTables(patient)).filter(isPlanned)) {
@@ -25,14 +28,14 @@ async function isEmpty({ database }: Patient, { name }: Table): Promise<boolean>
   return row?.[0] === "true";
 }
 
-/** The tables of the ledger are asked by their keys alone: there is nothing to choose. */
+/** The tables of the ledger are queried by key only, so their plans do not depend on statistics. */
 function isPlanned({ name }: Table): boolean {
   return name !== "precast.usage" && name !== "precast.usage_batches";
 }
 
-/** Fewer pages are read in no time, whatever the plan. */
+/** Pages. Reading a smaller table takes almost no time, whatever the plan is. */
 const SMALL = 50;
-/** The database makes them anew by itself at half of that, when it gets to it. */
+/** Share of rows written since the last ANALYZE. Autovacuum analyzes a table at half of it, unless it falls behind. */
 const STALE_SHARE = 0.2;
 const STALE_ROWS = 1_000;
 
@@ -54,7 +57,7 @@ function problemOf({ rows, modified, pages, knownPages, hasStatistics }: Table):
   if (modified > rows * STALE_SHARE + STALE_ROWS) {
     return `${formatCount(modified)} of about ${formatCount(rows)} rows were written since it was last analysed.`;
   }
-  // The embedded database does not count what is written.
+  // The embedded database does not count written rows.
   if (pages > knownPages * (1 + STALE_SHARE) + SMALL) {
     return `It has grown from ${formatCount(knownPages)} pages to ${formatCount(pages)} since it was last analysed.`;
   }

@@ -1,4 +1,4 @@
-/** Shapes of requests that the database did not answer in time. */
+/** Finds shapes of requests whose live queries often exceed the time limit. */
 import { formatCount } from "../../terminal/format.ts";
 import type { UsageRow } from "../../usage/rows.ts";
 import { sumByShape } from "../../usage/sums.ts";
@@ -9,7 +9,7 @@ import { DAYS, readRecentUsage } from "../usage.ts";
 export const timeoutsCheck = defineCheck({ name: "timeouts", gather: readRecentUsage, judge: findingsOf });
 
 const LATE = 504;
-/** A few in a month are an outage, or a lock. */
+/** A few in a month may come from an outage or a lock. */
 const LEAST = 10;
 
 function findingsOf(rows: readonly UsageRow[]): Finding[] {

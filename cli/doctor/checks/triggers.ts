@@ -1,10 +1,13 @@
-/** The triggers that keep what filters, searches and totals read: whether each is there, and fires when it should. */
+/**
+ * Checks that every trigger of the schema exists and fires when it should. The triggers maintain what filters,
+ * searches, totals and builds read.
+ */
 import { sql } from "../../../shared/database/database.ts";
 import { schemaTriggers, type Trigger } from "../../../shared/schema/triggers.ts";
 import { defineCheck, type Patient } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
-/** `firing` is `pg_trigger.tgenabled` of those that are there, by `table.trigger`. */
+/** `firing` maps `table.trigger` to `pg_trigger.tgenabled`, for the triggers that exist. */
 type Facts = { readonly expected: readonly Trigger[]; readonly firing: ReadonlyMap<string, string> };
 
 export const triggersCheck = defineCheck({

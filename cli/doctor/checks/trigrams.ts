@@ -1,23 +1,23 @@
-/** The indexes for parts of words and texts, which `migrate` makes where the extensions for them may be had. */
+/** Finds missing trigram indexes, which find parts of words and of texts. `migrate` creates them when it may. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { defineCheck, LARGE, type Patient, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
 const EXTENSION = "pg_trgm";
-/** What each is made of; the operators belong to the extension. */
+/** The definition of each index after ON. `operators` is the operator class of the extension. */
 const INDEXES: Readonly<Record<string, (operators: string) => string>> = {
   entry_words_by_part: (operators) => `precast.entry_words USING gin (words ${operators})`,
   entries_by_texts: (operators) => `precast.entries USING gin (texts ${operators}) WHERE status = 'published'`,
 };
 
 type Facts = {
-  /** Extensions and indexes that are not there. */
+  /** Names of the extensions and indexes that do not exist. */
   readonly missing: readonly string[];
-  /** Does the server bring the extensions along? */
+  /** Whether the server has the files of the extensions, so that they can be created. */
   readonly available: boolean;
   readonly mayCreate: boolean;
-  /** As SQL names them from wherever they are. */
+  /** Name of the operator class, with the schema of the extension once that exists. */
   readonly operators: string;
   readonly types: readonly TypeSize[];
 };
