@@ -57,7 +57,7 @@ function sayChange({ say, colors }: Terminal, { change, app, file }: Change): vo
 
 type StateSettings = StoreSettings & Settings<"state" | "full" | "dryRun">;
 
-/** Where the tree may be brought back from; null where nobody asks for that. */
+/** The store of --state, from which the tree is restored; null without --state. Throws ConfigError with --dry-run. */
 function targetOf(settings: StateSettings, now: () => Date): Store | null {
   if (settings.state === null) return null;
   if (settings.dryRun)

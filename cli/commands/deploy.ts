@@ -1,4 +1,4 @@
-/** `precast deploy`: brings the tree to where a CDN reads it. */
+/** `precast deploy`: copies the tree to the bucket or the folder that a CDN reads. */
 import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { type Deployed, deletionsRefusal, deployTree } from "../deploy/deploy.ts";
@@ -48,7 +48,7 @@ export const deployCommand = defineCommand({
 
 type Ends = { readonly target: Target; readonly purge: Purge | null };
 
-/** Throws ConfigError with all that is wrong of either, before anything is deployed. */
+/** Opens the target and the purge. Throws one ConfigError with the problems of both, before anything is deployed. */
 function openEnds(text: string, settings: DeploySettings, now: () => Date, permit: () => void): Ends {
   const { timeout, retries } = settings;
   const problems = new Set<string>();

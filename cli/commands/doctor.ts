@@ -1,4 +1,4 @@
-/** `precast doctor`: what of the database, the content and the requests could be better, and how. */
+/** `precast doctor`: reports what to improve in the database, the content and the requests, and applies safe fixes. */
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
 import { examine } from "../doctor/examination.ts";

@@ -1,4 +1,4 @@
-/** `precast edge`: the configuration with which a web server or a CDN serves the tree itself. Needs no database. */
+/** `precast edge`: prints the configuration with which a web server or a CDN serves the tree. Needs no database. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DONE, defineCommand } from "../command.ts";
@@ -34,13 +34,13 @@ export const edgeCommand = defineCommand({
   },
 });
 
-/** One file as it is, several with their names above them. */
+/** A single file is printed as it is. Several files are printed with a line above each that names it. */
 function printed(files: readonly EdgeFile[]): string {
   if (files.length === 1) return files[0]?.text ?? "";
   return files.map(({ name, text }) => `==> ${name} <==\n${text}`).join("\n");
 }
 
-/** The path of what was written. */
+/** Returns the path of the written file. */
 function writeFile(folder: string, { name, text }: EdgeFile): string {
   const path = join(folder, name);
   mkdirSync(dirname(path), { recursive: true });

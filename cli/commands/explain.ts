@@ -1,4 +1,7 @@
-/** `precast explain`: what a request is, whether it counts and why, and what would answer it. Needs no running server. */
+/**
+ * `precast explain`: tells the shape of a request, whether it counts and why, and what answers it. Needs no running
+ * server.
+ */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
@@ -33,7 +36,7 @@ type Explanation = {
   readonly nearest_free: Nearest | null;
 };
 
-/** Without a tree of the app to serve, the answer is given live. */
+/** When `has_tree` is false, the app has no complete tree and the server answers live. */
 type ExplainedFile = { readonly path: string; readonly exists: boolean; readonly has_tree: boolean };
 
 type ExplainedQuery = {
@@ -63,20 +66,23 @@ export const explainCommand = defineCommand({
   },
 });
 
-/** The app as it was when its tree was built; null without a whole tree. As the server looks at it. */
+/**
+ * The app as it was when its tree was built, which is how the server sees it. Null when there is no tree, or when some
+ * of its files are only where it was deployed.
+ */
 function builtApp(out: string, key: string): App | null {
   const isWhole = !existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE));
   return isWhole ? (stateOf(out, key)?.app ?? null) : null;
 }
 
-/** The base path may be left out, and the origin stand before it. */
+/** The request target of an argument, which may begin with an origin and may omit the base path. */
 function targetOf(argument: string): string {
   const target = argument.replace(/^https?:\/\/[^/?#]*/, "");
   const path = target.startsWith("/") ? target : `/${target}`;
   return /^\/api\/v1(\/|$)/.test(path) ? path : `/api/v1${path}`;
 }
 
-/** A folder of trees, and whether the app has one there. */
+/** The folder of the trees, and whether it has a complete tree of the app. */
 type Place = { readonly out: string; readonly hasTree: boolean };
 
 async function explain(database: Database, app: App, target: string, place: Place): Promise<Explanation> {
@@ -130,7 +136,7 @@ async function explainQuery(database: Database, app: App, plan: Plan): Promise<E
   const query = queryOf(app, plan, await currentSlots(database, app, plan));
   if (query === null) return null;
   const measured = await measureQuery(database, query);
-  // Where the query takes too long, this may as well.
+  // When the query takes too long, counting may take too long as well.
   const entries = measured.ran && "type" in plan ? await countEntries(database, app.key, plan.type.slug) : null;
   const { text, values } = query;
   return { text, values, plan: measured, service: serviceOf(measured, plan, entries) };

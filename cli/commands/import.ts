@@ -1,4 +1,4 @@
-/** `precast import`: takes a bundle into the database, all or nothing. */
+/** `precast import`: imports a bundle into the database, all or nothing. */
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
 import type { Changes } from "../import/report.ts";

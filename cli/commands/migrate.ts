@@ -1,4 +1,4 @@
-/** `precast migrate`: makes or upgrades the schema. */
+/** `precast migrate`: creates or upgrades the database schema. */
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import { DONE, defineCommand } from "../command.ts";

@@ -33,5 +33,5 @@ export const serveCommand = defineCommand({
   },
 });
 
-/** The file number. */
+/** File descriptor. */
 const STANDARD_ERROR = 2;

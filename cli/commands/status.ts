@@ -1,4 +1,4 @@
-/** `precast status`: the apps, their types and entries, and how far each tree is behind. */
+/** `precast status`: shows the apps, their types and entries, and what has changed since each tree was built. */
 import type { CommonName, Settings } from "../../shared/config.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
 import { begunApps, goneApps } from "../build/selection.ts";
@@ -18,7 +18,7 @@ type AppStatus = {
   readonly key: string;
   readonly name: string;
   readonly types: readonly TypeStatus[];
-  /** Null where no tree is built. */
+  /** Null when the app has no tree. */
   readonly tree: TreeStanding | null;
 };
 
@@ -54,7 +54,10 @@ function treeText(tree: TreeStanding | null): string {
   return `built ${tree.built_at}, ${tree.files} files, ${formatBytes(tree.bytes)}, ${behindText(tree)}`;
 }
 
-/** A build takes such a tree away, unless the database has no app at all. */
+/**
+ * A build of all apps deletes such a tree. When the database has no app at all, the build refuses to run if any tree
+ * was built from another database.
+ */
 function goneText(key: string): string {
   return `${key}: built, but no app of the database has this key`;
 }

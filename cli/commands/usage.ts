@@ -1,4 +1,4 @@
-/** `precast usage`: what was counted, when, what cost most, and what could have been free. */
+/** `precast usage`: shows the counted requests by day and shape, and which of them could have been free. */
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import { ConfigError } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
@@ -31,7 +31,7 @@ export const usageCommand = defineCommand({
   },
 });
 
-/** What was counted outlives its app. */
+/** Throws UnknownAppError for a key that no app has and no count names. The counts of a deleted app remain. */
 async function refuseStranger(database: Database, defaults: AppDefaults, key: string): Promise<void> {
   const known = (await readApps(database, defaults)).map((app) => app.key);
   if (known.includes(key)) return;

@@ -29,9 +29,12 @@ export const verifyCommand = defineCommand({
   },
 });
 
-/** What explains differences: there is no tree yet, indexes are out of order, or content has changed since it was built. */
+/**
+ * What explains differences: no tree is built, indexes are in an outdated text order, or content has changed since the
+ * build. `current` means that none of these does.
+ */
 type Standing = "not built" | "disordered" | "behind" | "current";
-/** Without differences there is nothing to explain. */
+/** `standing` is null when there are no differences. */
 type Checked = { readonly verified: Verified; readonly standing: Standing | null };
 type Options = VerifyOptions & Settings<"apps" | CommonName>;
 

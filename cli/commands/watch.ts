@@ -13,7 +13,8 @@ export const watchCommand = defineCommand({
     const { terminal, stopped } = context;
     const stop = new AbortController();
     void stopped().then(() => stop.abort());
-    // The embedded database is shared, or nobody could change it meanwhile: with a `serve` that then joins, too.
+    // The embedded database is shared, because otherwise no other process could change content. A `serve` may join too,
+    // and its live queries need the time limit.
     const queryTimeout = settings.databaseUrl === null ? QUERY_TIMEOUT : null;
     await withDatabase(
       settings,
