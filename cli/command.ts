@@ -1,8 +1,8 @@
-/** What a command of the command line is: plain data that main.ts hands to commander, and the function that it runs. */
+/** Defines a command: plain data that main.ts passes to commander, and the function that runs the command. */
 import type { CommonName, SettingName, Settings } from "../shared/config.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 
-/** The exit codes of Precast. */
+/** Exit codes. DIFFERENT also means that there is advice. */
 export const DONE = 0;
 export const FAILED = 1;
 export const DIFFERENT = 2;
@@ -17,14 +17,18 @@ export type Context = {
 export type Command = {
   readonly name: string;
   readonly describes: string;
-  /** As commander spells it: `<folder>`, or `[target]` for one that may be left out and then is empty. */
+  /**
+   * In the notation of commander: `<folder>` is required, `[target]` is optional and empty when it is left out. Null
+   * for a command that takes no argument.
+   */
   readonly argument: string | null;
   readonly settings: readonly SettingName[];
   readonly examples: readonly string[];
+  /** Resolves to the exit code. */
   readonly run: (context: Context, settings: never, argument: string) => Promise<number>;
 };
 
-/** Ties the settings that a command names to those that its function takes. */
+/** Checks at compile time that `run` reads only settings that the command lists in `settings`, or common ones. */
 export function defineCommand<N extends SettingName>(
   command: Omit<Command, "settings" | "run"> & {
     readonly settings: readonly N[];

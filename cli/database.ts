@@ -1,4 +1,7 @@
-/** Opens the database for a command and sees to its schema: the embedded one is migrated, PostgreSQL has to be. */
+/**
+ * Opens the database for a command and checks its schema. Migrates the embedded database; requires that PostgreSQL has
+ * been migrated.
+ */
 import type { CommonName, Settings } from "../shared/config.ts";
 import { type Database, type DatabaseOptions, sql } from "../shared/database/database.ts";
 import { HostEndedFault } from "../shared/database/fault.ts";
@@ -12,7 +15,7 @@ export class SchemaError extends Error {
   }
 }
 
-/** The contract's limit for live queries, in milliseconds (section 6). */
+/** Time limit of live queries in milliseconds (contract.md section 6). */
 export const QUERY_TIMEOUT = 5_000;
 
 type Limits = Partial<Pick<DatabaseOptions, "connections" | "queryTimeout" | "share">>;
@@ -21,7 +24,7 @@ export function databaseOptions({ databaseUrl, dataDir }: Settings<CommonName>, 
   return { url: databaseUrl, dataDir, queryTimeout: null, connections: 4, ...limits };
 }
 
-/** Runs `use` with a database whose schema is up to date, and closes it. */
+/** Runs `use` with a database whose schema is up to date, then closes it. Throws SchemaError when it is not. */
 export async function withDatabase<T>(
   settings: Settings<CommonName>,
   use: (database: Database) => Promise<T>,
@@ -30,7 +33,7 @@ export async function withDatabase<T>(
   const database = await openDatabase(databaseOptions(settings, limits));
   try {
     await needSchema(database).catch((error: unknown) => {
-      // Who outlives its host opens the database itself when it asks again.
+      // The process that hosted the database has ended. A process that shares it opens the database at its next query.
       if (limits.share !== true || !(error instanceof HostEndedFault)) throw error;
       return needSchema(database);
     });
@@ -40,12 +43,12 @@ export async function withDatabase<T>(
   }
 }
 
-/** For people. Who is in the wrong folder is told so by the embedded one's. */
+/** The database as messages name it. The folder of the embedded one shows a user who is in the wrong folder. */
 export function databaseName({ databaseUrl, dataDir }: Settings<CommonName>): string {
   return databaseUrl === null ? `the embedded database in ${dataDir}` : "the database";
 }
 
-/** What is said where a database holds no app. */
+/** The message for a database without an app. */
 export function noAppText(settings: Settings<CommonName>): string {
   const remedy =
     settings.databaseUrl === null
@@ -54,6 +57,7 @@ export function noAppText(settings: Settings<CommonName>): string {
   return `No app in ${databaseName(settings)}: ${remedy}.`;
 }
 
+/** Migrates an embedded database that lacks the current schema. Throws SchemaError for a PostgreSQL that lacks it. */
 export async function needSchema(database: Database): Promise<void> {
   const { missing } = await knownSchema(database);
   if (missing.length === 0) return;
@@ -63,7 +67,7 @@ export async function needSchema(database: Database): Promise<void> {
   await migrate(database);
 }
 
-/** Throws SchemaError when another Precast has been here, whose schema this one does not know. */
+/** The state of the schema. Throws SchemaError when the database has migrations that this version does not know. */
 export async function knownSchema(database: Database): Promise<SchemaState> {
   const state = await schemaState(database);
   if (state.unknown.length > 0) {
@@ -76,7 +80,7 @@ export async function knownSchema(database: Database): Promise<SchemaState> {
   return state;
 }
 
-/** Throws SchemaError when the database could not keep every script. */
+/** Throws SchemaError when the encoding of the database is not UTF8, because no other can store every character. */
 export async function needUtf8(database: Database): Promise<void> {
   const [row] = await database.query(sql("SELECT current_setting('server_encoding')"));
   const encoding = row?.[0];

@@ -23,7 +23,7 @@ export function describeFailure(error: unknown): string {
 }
 
 function codeOf({ code, message }: NodeJS.ErrnoException): string {
-  // What rmSync throws has no code from Node.js 24 on.
+  // Errors that rmSync throws have no code since Node.js 24.
   return code || (/too many open files/i.test(message) ? "EMFILE" : "");
 }
 
@@ -44,7 +44,7 @@ function describeLostLock({ path, message }: LockLostError): string {
 const HOST_ENDED =
   "The process that shared the embedded database has ended. Run the command again: it opens that itself.";
 
-/** Whether Node.js calls a certificate so that it does not take. */
+/** Whether an error code of Node.js means that it rejected a TLS certificate. */
 export function isUntrusted(code: string): boolean {
   return /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code);
 }
@@ -63,7 +63,7 @@ function describeFullDisk({ message }: Error): string {
 
 const FOLDERS = "--out, --data-dir, --write, or the target of a deploy";
 
-/** By the code of the system, or the SQLSTATE of PostgreSQL. */
+/** Keyed by error code of the operating system, or SQLSTATE of PostgreSQL. */
 const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => string) | undefined>> = {
   // read_only_sql_transaction
   "25006": ({ message }) =>

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line: flags and environment go in, one command runs, its exit code comes out. */
+/** Entry point of the command line: reads flags and environment, runs one command, and sets the exit code. */
 import { CommanderError, Option, Command as Program } from "commander";
 import { COMMON, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
 import type { Setting } from "../shared/settings/setting.ts";
@@ -8,7 +8,7 @@ import { type Command, type Context, FAILED } from "./command.ts";
 import { describeFailure } from "./failure.ts";
 import { openTerminal } from "./terminal/terminal.ts";
 
-/** Loaded when they are asked for: each has libraries of its own. */
+/** A command is loaded only when it is needed, because each imports libraries of its own. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
   import: async () => (await import("./commands/import.ts")).importCommand,
@@ -24,7 +24,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
 };
 
-/** Whether it runs until it is told to end: then its work is done, whatever becomes of its output. */
+/** Whether the command runs until it is stopped. Its exit code does not depend on failed writes of output. */
 const runsOn = process.argv[2] === "serve" || process.argv[2] === "watch";
 const named = Object.entries(COMMANDS).filter(([name]) => name === process.argv[2]);
 const commands = await Promise.all((named.length > 0 ? named : Object.entries(COMMANDS)).map(([, load]) => load()));
@@ -53,7 +53,7 @@ function examplesText(examples: readonly string[]): string {
   return `\nExamples:\n${examples.map((example) => `  $ ${example}`).join("\n")}`;
 }
 
-/** What can be given in the environment alone. */
+/** Help text for the settings that can be set only in the environment. */
 function secretsText(names: readonly SettingName[]): string {
   const secrets = names.map((name) => SETTINGS[name]).filter(({ flags }) => flags === null);
   if (secrets.length === 0) return "";
@@ -87,7 +87,7 @@ async function runCommand(
   }
 }
 
-/** The first signal is a request. A second one, of either kind, does what signals do. */
+/** Resolves at the first SIGTERM or SIGINT. A second one, of either kind, has the default effect of the signal. */
 function stopped(): Promise<void> {
   const signals = ["SIGTERM", "SIGINT"] as const;
   return new Promise((resolve) => {
@@ -99,11 +99,12 @@ function stopped(): Promise<void> {
   });
 }
 
-/** The first error of an output that takes nothing: a full disk, a terminal that is gone. */
+/** The first error of a write to standard output or error, because of a full disk or a closed terminal, for example. */
 let unwritten: Error | null = null;
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
-    // Who reads may have had enough (`precast usage | head`): what was begun is finished all the same.
+    // EPIPE: the reader has closed the pipe (`precast usage | head`). That is no error, and the command finishes its
+    // work.
     if (error.code !== "EPIPE") unwritten ??= error;
   });
 }
@@ -116,13 +117,13 @@ try {
 }
 
 if (runsOn) {
-  // Who reads nothing of what a server says does not keep it from ending.
+  // Output that nobody reads must not keep a server from ending.
   setTimeout(() => process.exit(), 2_000).unref();
 } else {
   process.once("beforeExit", () => {
     if (unwritten === null) return;
     process.exitCode ||= FAILED;
-    // Of a disk that is full while a command works it would be told that nothing was done.
+    // Not describeFailure: for a full disk it would say that nothing was changed, but the command has done its work.
     const rest = "All else was done, unless an error above says otherwise";
     process.stderr.write(`The output could not be written (${unwritten.message}). ${rest}.\n`);
   });

@@ -1,4 +1,4 @@
-/** Says in one line what a build did to an app, how, and why so. */
+/** Describes the build of an app in one line: what it wrote, in which mode, and why in that mode. */
 import type { AppReport } from "./build/ending.ts";
 import { formatBytes, formatSeconds } from "./terminal/format.ts";
 import type { Terminal } from "./terminal/terminal.ts";
