@@ -1,4 +1,4 @@
-/** The way of a request through the server: what is counted is counted before its answer leaves. */
+/** Answers API requests from memory, tree or database, and counts metered ones before their answers are sent. */
 import type { IncomingMessage, RequestListener } from "node:http";
 import { bodyAnswer, type CachePolicy, type Circumstances, type Coding } from "../shared/answer.ts";
 import { DATABASE_UNAVAILABLE, INTERNAL_ERROR, OVERLOADED } from "../shared/refusal.ts";
@@ -24,21 +24,28 @@ import { type Hit, type HitKey, type Hits, isNotModified } from "./memory/hits.t
 
 export type AppOptions = {
   readonly sources: Sources;
-  /** Whether some live requests are refused at once. */
+  /** Whether a live request was refused at once within the last second. */
   readonly isCrowded: () => boolean;
   readonly hits: Hits;
   readonly ledger: Ledger;
   readonly policy: CachePolicy;
-  /** Whether paths of the tree are answered as the requests that they stand for. */
+  /** Whether a request for a tree file's path is answered like the API request whose answer that file holds. */
   readonly treePaths?: boolean;
-  /** Is told of every answer; null where nobody wants to know. */
+  /** Called for every request once it is answered or its client has gone; null when nothing observes requests. */
   readonly observe: Observe | null;
 };
 
-/** `circumstances` is null where the app is not known. Without an answer the client has gone away. */
+/**
+ * `ready` is null when the client has gone away. `circumstances` is null when the app is not known, for a preflight,
+ * and after an unexpected error.
+ */
 type Answered = { readonly ready: Ready | null; readonly circumstances: Circumstances | null };
 
-/** How many begin in one turn of the event loop. To take more turns costs each a fifth: those who are turned away can pay it. */
+/**
+ * Number of requests not answered from memory that begin in one turn of the event loop. While live requests are being
+ * refused, fewer begin, so that answers from memory wait less. The extra turns cost each request a fifth more time,
+ * which is acceptable for refused ones.
+ */
 const BEGIN = 8;
 const BEGIN_OF_CROWD = 2;
 
@@ -63,7 +70,8 @@ export function createApp({
   ): Promise<Answered> {
     await takeTurn();
     const found = await respond({ ...asked, ...asking }, sources);
-    // Many may have waited for the same, or for the same five seconds; who is turned away has not.
+    // Many requests may resume at the same moment, because they shared a query or a time limit, so they take turns
+    // again. OVERLOADED refusals do not: most are given without waiting, and they are cheap to send.
     if (!isTurnedAway(found)) await takeTurn();
     const response = found.kind === "found" ? await encode(found, coding) : found;
     const hit = response.kind === "found" ? keepHit({ ...asked, coding }, response) : null;
@@ -74,7 +82,7 @@ export function createApp({
         ? readyRefusal(response.refusal, circumstances, policy.tagged)
         : readyOf(answerOf(response, policy, asked.ifNoneMatch));
     if (circumstances === null || (await isCounted(circumstances, ready.status))) return { ready, circumstances };
-    // What cannot be counted is not given.
+    // A request that cannot be counted is not answered: the client gets a 503 instead.
     const uncounted = { ...circumstances, metering: { ...circumstances.metering, counted: false } };
     return { ready: readyRefusal(DATABASE_UNAVAILABLE, uncounted), circumstances: uncounted };
   }
@@ -83,13 +91,16 @@ export function createApp({
     return { ...found, body: await coder.encode(found.body, coding) };
   }
 
-  /** Also true for what need not be counted. */
+  /** Resolves to true when the count is on disk, or when the request need not be counted. */
   async function isCounted({ appKey, metering, saving }: Circumstances, status: number): Promise<boolean> {
     if (!metering.counted) return true;
     return ledger.count({ app: appKey, shape: metering.shape, status, saving: saving?.text ?? "" });
   }
 
-  /** Null for what may be another the next time. Only what is free is kept: a hit is never counted. */
+  /**
+   * Keeps an answer for repeated requests. Null when nothing can tell whether it is still current. Only free answers of
+   * the tree can be kept, because a hit is never counted.
+   */
   function keepHit(asked: Omit<HitKey, "appKey">, { body, circumstances, isCurrent }: Found): Hit | null {
     if (isCurrent === null) return null;
     const found = readyOf(bodyAnswer(body, circumstances, policy, undefined));

@@ -1,4 +1,4 @@
-/** What a process that answers is made of, opened in its order and closed the other way round. */
+/** Assembles what one serving process consists of: opens the parts in order and closes them in reverse order. */
 import { join } from "node:path";
 import type { CachePolicy } from "../shared/answer.ts";
 import type { Database } from "../shared/database/database.ts";
@@ -23,25 +23,25 @@ export type SiteOptions = Omit<LiveOptions, "keeper"> &
   Pick<LedgerOptions, "machine" | "durability" | "now"> & {
     readonly host: string;
     readonly port: number;
-    /** Where the tree is. */
+    /** Folder of the tree. */
     readonly out: string;
-    /** Where the ledger is. */
+    /** Data directory. The journals of the ledger are in its folder `ledger`. */
     readonly dataDir: string;
-    /** Megabytes for answers that are asked for again. */
+    /** Megabytes of memory for kept answers, of the tree and of the database together. */
     readonly memoryCache: number;
     readonly policy: CachePolicy;
-    /** Whether paths of the tree are answered as the requests that they stand for. */
+    /** Whether a request for a tree file's path is answered like the API request whose answer that file holds. */
     readonly treePaths: boolean;
     readonly limits: Limits;
     readonly log: Log;
-    /** Null where nobody asks for them. */
+    /** Null when metrics are not served. */
     readonly metrics: Metrics | null;
   };
 
 const MEGABYTE = 1_000_000;
-/** For what requests mean. */
+/** Bytes of memory for parsed requests and their plans. */
 const READINGS = 8 * MEGABYTE;
-/** The share of the tree in the memory for answers; the rest is for those of the database. */
+/** Share of the answer memory that is for answers of the tree; live answers get the rest. */
 const TREE_SHARE = 0.75;
 
 export async function openSite(database: Database, options: SiteOptions): Promise<Listening> {
@@ -98,7 +98,10 @@ function readingsOf(live: Live, replicas: readonly Replica[]): DatabaseReadings 
   return { primary: { answered: primary }, replicas: replicas.map(read) };
 }
 
-/** The log learns the keys of the apps whose answers can fail, so as not to show them. Keys that nobody has are any word. */
+/**
+ * Registers with the log the keys of apps whose requests reach the database, so that logged errors do not show them. A
+ * key that no app has is not registered, because it may be any word.
+ */
 function hideKeys(live: Live, log: Log): Live {
   return {
     ...live,

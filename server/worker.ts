@@ -1,4 +1,4 @@
-/** A worker's side of what it and its primary say to each other. */
+/** Handles a worker's communication with its primary process. */
 import cluster from "node:cluster";
 
 export type Told =
@@ -9,7 +9,7 @@ export function isWorker(): boolean {
   return cluster.isWorker;
 }
 
-/** Resolves when the primary has it. */
+/** Resolves when the message has been sent, or cannot be sent any more. */
 export function tellPrimary(told: Told): Promise<void> {
   return new Promise((resolve) => {
     cluster.worker?.send(told, undefined, () => resolve());
@@ -17,8 +17,8 @@ export function tellPrimary(told: Told): Promise<void> {
 }
 
 /**
- * Resolves on SIGTERM, which the primary passes on. A terminal and a service manager signal all processes at once, so a
- * second one means nothing here, and an interrupt is the primary's.
+ * Resolves on SIGTERM, which the primary sends to stop a worker. A terminal or a service manager signals all processes
+ * at once, so a second SIGTERM is ignored here, and SIGINT is left to the primary.
  */
 export function orderedToStop(): Promise<void> {
   process.on("SIGINT", () => {});
@@ -27,7 +27,10 @@ export function orderedToStop(): Promise<void> {
   });
 }
 
-/** Lets go of the primary, which would keep the process running. Without this its loss ends the worker at once. */
+/**
+ * Disconnects from the primary; the open channel would keep this process running. Until then, the loss of the primary
+ * ends the worker at once.
+ */
 export function leavePrimary(): void {
   cluster.worker?.disconnect();
 }

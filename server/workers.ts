@@ -1,4 +1,4 @@
-/** The workers of a server: processes that answer on one port, replaced when they die, stopped together. */
+/** Runs the workers of a server: processes that answer on one port, replaced when they die, and stopped together. */
 import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
@@ -10,9 +10,9 @@ export type WorkersOptions = {
   readonly count: number;
   readonly host: string;
   readonly port: number;
-  /** Milliseconds in which they have stopped, or are ended. */
+  /** Milliseconds that the workers have to stop; after that they are killed. */
   readonly limit: number;
-  /** Resolves when the server is told to stop: from then on none is waited for, and none is replaced. */
+  /** Resolves when the server is told to stop. From then on no worker is waited for or replaced. */
   readonly stopped: Promise<void>;
   readonly warn: (text: string) => void;
 };
@@ -24,21 +24,23 @@ export class WorkersError extends Error {
   }
 }
 
-/** A worker that lived so long did not die of how it was started. */
+/** Milliseconds. The death of a worker that lived longer is not caused by the way it was started. */
 const LONG_LIFE = 5_000;
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 5_000;
-/** So many deaths in a row before the first worker has come up are no accident. */
+/** After this many deaths in a row, opening fails if no worker has listened, or else no longer waits for the rest. */
 const MOST_DEATHS = 5;
 
 /**
- * Starts them and resolves when all of them listen, or with null, when all have ended, where the server is told to stop
- * before. Throws WorkersError when they cannot listen.
+ * Starts the workers. Resolves when all of them listen, or, after too many deaths, when at least one has listened; when
+ * the server is told to stop before that, to null, once all workers have ended. Throws WorkersError when none can
+ * listen.
  */
 export async function openWorkers(options: WorkersOptions): Promise<Listening | null> {
   const { count, host, port, limit, stopped, warn } = options;
-  // The kernel's own queue: a connection that no worker has taken is left to the others when one dies. With node's
-  // round robin the connections that are on their way to a worker that is killed stay open, and nobody answers them.
+  // With SCHED_NONE, workers accept connections from the kernel's queue: one that no worker has accepted yet goes to
+  // another worker when one dies. With Node's round robin, connections in transit to a worker that is killed stay open
+  // and are never answered.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
   const bound = port === 0 ? await freePort(host) : port;
   cluster.setupPrimary({ args: [...process.argv.slice(2), "--port", String(bound)] });
@@ -58,7 +60,7 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
 
   function end(worker: Worker): Promise<unknown> {
     const ended = once(worker, "exit");
-    // One that has not come up yet has no answer to this but to end.
+    // A worker that has not come up yet has no handler for SIGTERM, so the signal ends it.
     worker.process.kill("SIGTERM");
     return ended;
   }
@@ -66,7 +68,7 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
   const url = await new Promise<string | null>((resolve, reject) => {
     const up = new Set<Worker>();
     let told = "";
-    /** In a row, each after a short life. */
+    /** Number of deaths in a row, each within LONG_LIFE of the worker's start. */
     let deaths = 0;
 
     function start(): void {
@@ -74,11 +76,11 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
       const born = performance.now();
       let failure: string | null = null;
       living.add(worker);
-      // What it is told while it dies.
+      // A message to a dying worker fails with this event. The handler of `exit` does the rest.
       worker.on("error", () => {});
       worker.on("message", (message: Told) => {
         if (message.kind === "failed") failure = message.why;
-        // What gathers metrics has messages of its own.
+        // All other messages belong to the metrics.
         if (message.kind === "listening") {
           up.add(worker);
           told = message.url;
@@ -95,7 +97,7 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
           reject(new WorkersError(failure ?? givenUp(how)));
           return;
         }
-        // Those that are up shall serve, whatever becomes of this one.
+        // At least one worker has listened, so the server runs, and this worker is still replaced.
         if (deaths >= MOST_DEATHS) resolve(told);
         replace(`Server process ${worker.process.pid} ended (${how}) and is replaced.`);
       });
@@ -113,7 +115,8 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
       pauses.add(pause);
     }
 
-    // Who signals a group of processes ends those of them that have not come up yet.
+    // A signal to the whole process group also ends workers that have not come up yet: they are not waited for, and
+    // their end is not a failure.
     void stopped.then(() => {
       stopping = true;
       resolve(null);
@@ -132,7 +135,7 @@ function givenUp(how: string): string {
   return `No server process comes up: ${MOST_DEATHS} have ended at once, the last with ${how}. Try --workers 1 to see why.`;
 }
 
-/** All workers need to be told the same port, also those that come when all others have died. */
+/** Chooses a free port. All workers are given the same one, also those that start when all others have died. */
 async function freePort(host: string): Promise<number> {
   const server = createServer();
   server.listen(0, host);
