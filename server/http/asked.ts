@@ -1,4 +1,4 @@
-/** What of an HTTP request decides its answer. */
+/** Reads the parts of an HTTP request that its answer depends on. */
 import type { IncomingMessage } from "node:http";
 
 export type AskedHttp = {
@@ -11,8 +11,8 @@ export type AskedHttp = {
 };
 
 /**
- * The target is read raw, which web Requests do not allow: their URLs have dot segments and backslashes normalised, and
- * the contract (section 3) normalises nothing.
+ * Reads the target raw. The URL of a web Request would have dot segments and backslashes normalised, and the contract
+ * (section 3) normalises nothing.
  */
 export function readAsked({ method = "GET", url = "/", headers }: IncomingMessage): AskedHttp {
   return {
@@ -25,7 +25,7 @@ export function readAsked({ method = "GET", url = "/", headers }: IncomingMessag
   };
 }
 
-/** A header that is sent twice is one list (RFC 9110 section 5.3): Node has joined it, whatever its types say. */
+/** A repeated header is one list (RFC 9110 section 5.3). Node joins these headers itself, whatever their types say. */
 function one(header: string | string[] | undefined): string | undefined {
   return typeof header === "object" ? header.join(", ") : header;
 }

@@ -1,28 +1,31 @@
-/** Content coding: what a client wants its body to be compressed with, and the compressing (RFC 9110 section 12.5.3). */
+/** Chooses the content coding that a client prefers, and compresses bodies with it (RFC 9110 section 12.5.3). */
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import Negotiator from "negotiator";
 import { type Body, type Coding, codedEtag } from "../../shared/answer.ts";
 
 export type Coder = {
-  /** The coding that a client prefers; null for none. */
+  /** Returns the coding that the client prefers; null for none. */
   readonly choose: (acceptEncoding: string | undefined) => Coding | null;
-  /** The body in that coding. One that is small, or in a coding already, stays as it is. */
+  /** Returns the body in that coding. A body that is small or already coded is returned unchanged. */
   readonly encode: <B extends Body>(body: B, coding: Coding | null) => Promise<B>;
 };
 
-/** Where the client has no wish: the smaller comes first. */
+/** The codings, best first, for clients that rank them equally: Brotli gives the smaller body. */
 const PREFERRED: readonly Coding[] = ["br", "gzip"];
-/** What fits into one packet is there no sooner for being smaller. */
+/** Bodies of fewer bytes are not compressed: they fit into one packet, and a smaller one would arrive no sooner. */
 const SMALL = 1_024;
-/** So many spellings of a wish are remembered, if they are no longer than browsers' are. */
+/**
+ * Number of Accept-Encoding values whose coding is remembered. Only values of up to MAX_SPELLING characters are, which
+ * includes those of browsers.
+ */
 const MAX_KNOWN = 200;
 const MAX_SPELLING = 100;
 
 export function openCoder(): Coder {
   const known = new Map<string, Coding | null>();
   const making = new Map<string, Promise<Buffer>>();
-  /** What was made of a body, as long as somebody keeps that. */
+  /** Compressed bytes of a body, for as long as the body itself is kept. */
   const made = new WeakMap<Body, Partial<Record<Coding, Buffer>>>();
 
   const choose: Coder["choose"] = (acceptEncoding) => {
@@ -35,7 +38,7 @@ export function openCoder(): Coder {
     return coding;
   };
 
-  /** Made once for all who ask for it at a time, in another thread. */
+  /** Compresses in another thread, once for all requests that want the same bytes at the same time. */
   const make = (bytes: string | Buffer, coding: Coding, etag: string) => {
     const before = making.get(etag);
     if (before !== undefined) return before;
@@ -54,7 +57,7 @@ export function openCoder(): Coder {
   return { choose, encode };
 }
 
-/** The library's types do not know of its second parameter, which decides between equal wishes. */
+/** The library's types lack the second parameter of `encodings`, which ranks codings that the client ranks equally. */
 type Wanted = {
   encodings: (available: readonly string[], options: { readonly preferred: readonly string[] }) => readonly string[];
 };
@@ -67,7 +70,7 @@ function negotiate(acceptEncoding: string): Coding | null {
 
 const toGzip = promisify(gzip);
 const toBrotli = promisify(brotliCompress);
-/** Higher ones take many times as long for a few per cent. */
+/** Higher qualities take many times as long and save only a few per cent. */
 const BROTLI_QUALITY = 5;
 
 const COMPRESSORS: Readonly<Record<Coding, (bytes: string | Buffer) => Promise<Buffer>>> = {
@@ -81,7 +84,7 @@ const COMPRESSORS: Readonly<Record<Coding, (bytes: string | Buffer) => Promise<B
     }),
 };
 
-/** What zlib gives is the beginning of 16 KB, all of which it would hold for as long as it is kept: hence the copy. */
+/** Copies zlib's result, which is a slice of a 16 KB buffer: a kept slice would hold the whole buffer in memory. */
 async function compress(bytes: string | Buffer, coding: Coding): Promise<Buffer> {
   return Buffer.from(await COMPRESSORS[coding](bytes));
 }

@@ -1,4 +1,4 @@
-/** One connection: its requests are answered one after the other, and it is closed when the last of them is. */
+/** Manages one connection: its requests are answered one at a time, and it is closed behind the last answer. */
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Limits } from "./limits.ts";
@@ -7,15 +7,15 @@ export type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: 
 
 export type Connection = {
   readonly socket: Socket;
-  /** The answer that was begun last; null when it is known to have left. */
+  /** The answer that was begun last; null once it is known to have been sent. */
   answer: ServerResponse | null;
-  /** Requests that the client has sent ahead of it, in their order. */
+  /** Pipelined requests that wait for that answer, in the order in which they came. */
   readonly ahead: Exchange[];
-  /** Nothing that comes from now on is a request. */
+  /** True once the connection takes no more requests. */
   closing: boolean;
 };
 
-/** On the socket itself, because every request looks it up. */
+/** Property of the socket that holds its connection. It is on the socket itself because every request looks it up. */
 const CONNECTION = Symbol("connection");
 type Known = Socket & { [CONNECTION]?: Connection };
 
@@ -25,7 +25,7 @@ export function openConnection(socket: Socket): Connection {
   return connection;
 }
 
-/** Null where there is none, or none that takes requests. */
+/** Returns the socket's connection; null when it has none, or one that takes no more requests. */
 export function takingConnection(socket: Socket): Connection | null {
   const connection = (socket as Known)[CONNECTION];
   return connection === undefined || connection.closing ? null : connection;
@@ -34,8 +34,9 @@ export function takingConnection(socket: Socket): Connection | null {
 export type Begin = (connection: Connection, exchange: Exchange) => void;
 
 /**
- * A client that sends ahead has one request answered at a time, as every other has. Else one connection could have
- * thousands of answers made, which wait in memory until it takes them. When as many wait as may, it is closed behind them.
+ * Begins a request now, or queues it behind those before it. Pipelined requests are answered one at a time: otherwise
+ * one connection could cause thousands of answers, which wait in memory until the client reads them. Once
+ * `limits.ahead` requests wait, the connection takes no more, and is closed behind the last of them.
  */
 export function inTurn(
   connection: Connection,
@@ -54,7 +55,10 @@ export function inTurn(
   }
 }
 
-/** What has left is held no longer: thousands of connections that rest would each hold a request, its answer and their text. */
+/**
+ * Drops the reference to an answer that has been sent: thousands of idle connections would otherwise each hold a
+ * request, its answer and their text.
+ */
 export function release(outgoing: ServerResponse): void {
   const connection = (outgoing.req.socket as Known)[CONNECTION];
   if (connection?.answer === outgoing && outgoing.writableFinished) connection.answer = null;
@@ -74,7 +78,7 @@ function startNext(connection: Connection, answer: ServerResponse, begin: Begin)
   });
 }
 
-/** The requests that have come are answered, and the connection ends with the last of them: at once, if there is none. */
+/** Takes no more requests, and closes the connection once those that have come are answered. */
 export function finish(connection: Connection): void {
   if (connection.closing) return;
   connection.closing = true;
@@ -82,11 +86,14 @@ export function finish(connection: Connection): void {
   const last = lastOf(connection);
   if (last === null || last.writableFinished) return void socket.destroy();
   last.shouldKeepAlive = false;
-  // Its headers may have left already, with another word.
+  // Its headers may already have been sent, and may promise to keep the connection open.
   last.once("close", () => socket.destroySoon());
 }
 
-/** What was asked before is answered, and then this is the last answer. */
+/**
+ * Takes no more requests, answers those that have come, then calls `send` for one last answer and closes the
+ * connection. `linger` is in milliseconds.
+ */
 export function finishWith(connection: Connection, linger: number, send: (outgoing: ServerResponse) => void): void {
   const { socket } = connection;
   connection.closing = true;
@@ -99,13 +106,13 @@ export function finishWith(connection: Connection, linger: number, send: (outgoi
     send(outgoing);
   };
   const last = lastOf(connection);
-  // What has left a moment ago still has the socket, until node:http has heard of it.
+  // An answer that was sent a moment ago keeps the socket until node:http has processed the end of it.
   if (last === null) setImmediate(end);
   else if (last.closed) end();
   else last.once("close", end);
 }
 
-/** This answer is the last, and what the client still sends is thrown away. */
+/** Makes `outgoing` the last answer. Waiting requests are dropped, and what the client still sends is discarded. */
 export function closeBehind(connection: Connection, outgoing: ServerResponse, linger: number): void {
   const { socket } = connection;
   connection.closing = true;
@@ -114,7 +121,7 @@ export function closeBehind(connection: Connection, outgoing: ServerResponse, li
   hearNoMore(socket, linger);
 }
 
-/** `destroySoon` is what node:http, too, calls behind the last answer. */
+/** Makes the socket close through closeUnheard, also when node:http calls `destroySoon` behind the last answer. */
 function hearNoMore(socket: Socket, linger: number): void {
   socket.destroySoon = () => closeUnheard(socket, linger);
 }
@@ -123,7 +130,10 @@ function lastOf({ answer, ahead }: Connection): ServerResponse | null {
   return ahead.at(-1)?.outgoing ?? answer;
 }
 
-/** A connection that is closed with unread input is reset, and its client may lose the answer that is on its way. */
+/**
+ * Ends the connection and discards input for at most `linger` milliseconds. A connection that is closed with unread
+ * input is reset, and the client may lose the answer that is in transit.
+ */
 function closeUnheard(socket: Socket, linger: number): void {
   if (socket.writableEnded) return;
   socket.end();
@@ -133,7 +143,10 @@ function closeUnheard(socket: Socket, linger: number): void {
   socket.once("close", () => clearTimeout(limit));
 }
 
-/** To who listens node:http hands over what comes, and reads no requests from it any more; without a listener it is gone. */
+/**
+ * Discards all input. Adding a `data` listener makes node:http stop reading requests from the socket; removing all
+ * listeners then removes the parser's own as well.
+ */
 function throwAway(socket: Socket): void {
   socket.on("data", () => {}).removeAllListeners("data");
   socket.resume();

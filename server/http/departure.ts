@@ -1,4 +1,4 @@
-/** Tells when a client has gone away: one signal for each connection, made when it is first asked for. */
+/** Signals when a client has gone away. Each connection has one signal, which is created on first use. */
 import { setMaxListeners } from "node:events";
 import type { Socket } from "node:net";
 import { ClientGone } from "../../shared/respond.ts";
@@ -12,7 +12,7 @@ export function departureOf(socket: Socket): AbortSignal {
   const gone = () => controller.abort(new ClientGone());
   if (socket.destroyed) gone();
   else socket.once("close", gone);
-  // A client may have as many requests in flight on one connection as it likes.
+  // A client may have any number of requests in flight on one connection, and each adds a listener.
   setMaxListeners(0, controller.signal);
   signals.set(socket, controller.signal);
   return controller.signal;

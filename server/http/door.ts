@@ -1,4 +1,4 @@
-/** The door of a server: who may come in, and in which words everybody else is refused. */
+/** Guards the HTTP server: passes requests to the app, refuses malformed ones, and limits connections. */
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { methodNotAllowed, type Refusal } from "../../shared/refusal.ts";
@@ -18,7 +18,7 @@ import { type Observe, observationOf } from "./observation.ts";
 import { readyRefusal, send } from "./ready.ts";
 import { requestIdOf } from "./request-id.ts";
 
-/** Of a request that cannot be read nothing is known. */
+/** Stands for a request that could not be parsed. */
 const UNREADABLE: AskedHttp = {
   method: "-",
   target: "-",
@@ -28,24 +28,25 @@ const UNREADABLE: AskedHttp = {
   requestId: undefined,
 };
 
-/** Milliseconds between two looks at what waits to be taken. */
+/** Milliseconds between two checks for stalled clients. */
 const LOOK = 1_000;
 
 export type DoorOptions = {
-  /** What is let in goes there. */
+  /** Answers the requests that are not refused here. */
   readonly app: RequestListener;
   readonly limits: Limits;
-  /** Is told of what is refused. */
+  /** Called for each request that is refused here; null when nothing observes requests. */
   readonly observe: Observe | null;
 };
 
-/** Gives the connections that are open. */
+/** Returns the set of open connections, which stays current. */
 export function openDoor(server: Server, { app, limits, observe }: DoorOptions): ReadonlySet<Connection> {
   const open = new Set<Connection>();
 
   const begin: Begin = (connection, { incoming, outgoing }) => {
     const found = inspect(incoming);
-    // Where a body ends is the client's claim: what stands behind it may be a request that nobody meant to send.
+    // The connection takes no more requests after this one: only the client says where a body ends, and what follows
+    // may be a request that nobody meant to send (request smuggling).
     if (found !== null) closeBehind(connection, outgoing, limits.linger);
     if (found === null || found === "body") app(incoming, outgoing);
     else refuse(outgoing, found, readAsked(incoming));
@@ -61,21 +62,22 @@ export function openDoor(server: Server, { app, limits, observe }: DoorOptions):
   function onRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const connection = takingConnection(incoming.socket);
     if (connection !== null) inTurn(connection, { incoming, outgoing }, begin, limits);
-    // Each would wait in memory until the last answer has left. Later than node:http reads on, which is behind each request.
+    // Further requests would wait in memory until the last answer has been sent, so reading is paused. This runs in
+    // setImmediate because node:http resumes reading after each request.
     else setImmediate(() => incoming.socket.pause());
   }
 
-  /** node:http could not read what came. */
+  /** Handles input that node:http cannot parse, and its timeouts. */
   function onUnreadable(error: ParseError, socket: Socket): void {
     const refusal = faultOf(error, limits.headers / 1_000);
     const connection = takingConnection(socket);
-    // One that has never asked needs no answer.
+    // A client that has sent nothing needs no answer.
     if (refusal === null || socket.bytesRead === 0) socket.destroy();
-    // Behind `Connection: close` nothing is read, and its answer ends the connection.
+    // Input behind a request with `Connection: close` is ignored: the answer to that request ends the connection.
     else if (connection !== null && error.code !== "HPE_CLOSED_CONNECTION") refuseRest(connection, refusal);
   }
 
-  /** node:http has handed the connection over, for us to be a proxy. */
+  /** Refuses CONNECT, for which node:http hands over the socket so that the server can act as a proxy. */
   function onConnect({ method = "CONNECT" }: IncomingMessage, socket: Socket): void {
     socket.on("error", () => socket.destroy());
     const connection = takingConnection(socket);
@@ -99,7 +101,7 @@ export function openDoor(server: Server, { app, limits, observe }: DoorOptions):
   const look = setInterval(() => limitStalled(open, limits.stall), LOOK).unref();
   server.once("close", () => clearInterval(look));
   server.on("connection", onConnection);
-  // An expectation changes nothing: no body is waited for.
+  // The header `Expect` changes nothing, because no body is waited for.
   for (const event of ["request", "checkContinue", "checkExpectation"]) server.on(event, onRequest);
   server.on("clientError", onUnreadable);
   server.on("connect", onConnect);
@@ -107,9 +109,9 @@ export function openDoor(server: Server, { app, limits, observe }: DoorOptions):
 }
 
 /**
- * Nearly every answer leaves at once, so the clock runs only for those that a look finds waiting: one that runs for each, as
- * `server.timeout` would have it, costs a twentieth of an answer from memory. Node sets it back with every byte that is
- * taken, and stops it when the answer has left.
+ * Disconnects clients that stop reading: sets a timeout on sockets with unsent bytes. Nearly every answer is sent at
+ * once; a timer for each, as `server.timeout` has it, costs a twentieth of an answer from memory. Node restarts the
+ * timeout whenever the client takes bytes, and ends it when the answer has been sent.
  */
 function limitStalled(open: ReadonlySet<Connection>, stall: number): void {
   for (const { socket } of open) {

@@ -1,4 +1,4 @@
-/** Finds what is wrong with a request as HTTP, before anybody asks what it means. */
+/** Finds what is wrong with a request as HTTP, before the request is interpreted. */
 import {
   badRequest,
   headersTooLarge,
@@ -12,18 +12,18 @@ import {
   targetTooLong,
 } from "../../shared/refusal.ts";
 
-/** A request as node:http has read it. */
+/** The parts that are checked of a request that node:http has parsed. */
 export type Head = {
   readonly url?: string | undefined;
   readonly httpVersion: string;
-  /** Names and values in turn. */
+  /** Names and values alternate. */
   readonly rawHeaders: readonly string[];
 };
 
-/** `body`: there is nothing wrong with the request, but something follows that nobody reads. */
+/** A refusal says what is wrong. `body`: the request is valid, but has a body, which is not read. Null: neither. */
 export type Finding = Refusal | "body" | null;
 
-/** Runs for every request: one pass over the headers, and nothing is made. */
+/** Runs for every request: one pass over the headers, and no objects are created. */
 export function inspect({ url = "", httpVersion, rawHeaders }: Head): Finding {
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return badRequest(`HTTP/${httpVersion} is not spoken here.`);
   if (url.length > MAX_TARGET) return targetTooLong();
@@ -35,7 +35,7 @@ export function inspect({ url = "", httpVersion, rawHeaders }: Head): Finding {
     const name = rawHeaders[at] as string;
     const value = rawHeaders[at + 1] as string;
     size += name.length + value.length + LINE;
-    // Few names are as long as one of these: most are told apart without a look at their letters.
+    // Few header names have the length of one of these, so for most of them comparing the length is enough.
     if (name.length === HOST.length) hosts += isNamed(name, HOST) ? 1 : 0;
     else if (name.length === LENGTH.length) body ||= isNamed(name, LENGTH) && !/^0+$/.test(value);
     else if (name.length === ENCODING.length && isNamed(name, ENCODING)) {
@@ -51,7 +51,7 @@ export function inspect({ url = "", httpVersion, rawHeaders }: Head): Finding {
 const HOST = "host";
 const LENGTH = "content-length";
 const ENCODING = "transfer-encoding";
-/** The colon, the blank and the line end of a header. */
+/** Bytes of a header line besides name and value: the colon, the blank and the line end. */
 const LINE = 4;
 const UNKNOWN_ENCODING = "The only transfer encoding is 'chunked', and that in HTTP/1.1.";
 
@@ -59,16 +59,19 @@ function isNamed(name: string, lower: string): boolean {
   return name === lower || name.toLowerCase() === lower;
 }
 
-/** What node:http tells when it cannot go on with a connection. */
+/** Error with which node:http gives up a connection. */
 export type ParseError = Error & {
   readonly code?: string;
   readonly reason?: string;
-  /** What was read last, and how much of it was understood. */
+  /** The bytes that were read last, and how many of them were parsed. */
   readonly rawPacket?: Buffer;
   readonly bytesParsed?: number;
 };
 
-/** Null where it is not the client's words that are wrong, but its connection. */
+/**
+ * Returns the refusal for an error of node:http; null when the connection failed and not the request. `seconds` is the
+ * time limit for headers.
+ */
 export function faultOf(error: ParseError, seconds: number): Refusal | null {
   const { code = "", reason } = error;
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") return requestTimeout(seconds);
@@ -81,14 +84,17 @@ export function faultOf(error: ParseError, seconds: number): Refusal | null {
   return badRequest(`This is no HTTP/1.1 (${reason ?? "it cannot be read"}).`);
 }
 
-/** Any token is a method (RFC 9110 section 9.1), and node:http knows some. Null where the line is none of HTTP/1. */
+/**
+ * Reads the method of a request that node:http refused: any token is a method (RFC 9110 section 9.1), and node:http
+ * knows only some. Null when the line is not a request line of HTTP/1.
+ */
 function methodOf({ rawPacket, bytesParsed = 0 }: ParseError): string | null {
   const read = rawPacket?.toString("latin1") ?? "";
   const line = read.slice(read.lastIndexOf("\n", bytesParsed - 1) + 1);
   return /^([!#$%&'*+.^_`|~\w-]{1,64}) \S+ HTTP\/1\.[01]\r\n/.exec(line)?.[1] ?? null;
 }
 
-/** Where the line of the request had not ended, it is the target that is too long. */
+/** If the request line has not ended where the limit was reached, the target is too long, otherwise the headers are. */
 function overflow({ rawPacket, bytesParsed }: ParseError): Refusal {
   return rawPacket?.subarray(0, bytesParsed).includes("\r\n") ? headersTooLarge() : targetTooLong();
 }

@@ -1,4 +1,4 @@
-/** Listens, and stops without losing a request: open ones are finished, and their connections take no more. */
+/** Listens for HTTP requests, and stops without losing any: open ones are finished, and no new ones are taken. */
 import { createServer, type RequestListener, type Server } from "node:http";
 import { MAX_HEADERS, MAX_HEADERS_SIZE, MAX_TARGET } from "../../shared/refusal.ts";
 import { type Connection, finish } from "./connection.ts";
@@ -21,24 +21,29 @@ export async function listen(
     requestTimeout: limits.request,
     keepAliveTimeout: limits.idle,
     connectionsCheckingInterval: Math.min(1_000, limits.headers),
-    // Three times what is allowed, so that what is too long can be told by its name. Less than node:http reads at once:
-    // of what is longer still, the beginning tells whether it is the target.
+    // Three times what is allowed, so that a request that is too large reaches the check in fault.ts, which says what
+    // is too long. Less than node:http reads at once: of an even larger request, the first read shows whether the
+    // target is too long.
     maxHeaderSize: MAX_TARGET + 2 * MAX_HEADERS_SIZE,
     requireHostHeader: false,
   });
-  // One more than are allowed: node:http leaves away what is more and does not tell.
+  // One more than allowed: node:http silently drops the headers beyond this number.
   server.maxHeadersCount = MAX_HEADERS + 1;
   const open = openDoor(server, { app, limits, observe });
   return { url: await listenOn(server, host, port), stop: () => drain(server, open, limits.drain) };
 }
 
-/** Node itself keeps connections that never asked, and serves on those that were busy when it was told to close. */
+/**
+ * Finishes open requests and closes all connections, after `time` milliseconds by force. `server.close` alone keeps
+ * connections that never sent a request, and goes on serving those that were busy when it was called.
+ */
 function drain(server: Server, open: ReadonlySet<Connection>, time: number): Promise<void> {
   return new Promise((resolve) => {
     const limit = setTimeout(() => {
       for (const { socket } of open) socket.destroy();
     }, time);
-    // An answer that node:http has in full and its client has not leaves no idle connection, as node:http takes it for.
+    // node:http takes a connection for idle, and would close it, once it holds the whole answer, even if the client has
+    // not received all of it.
     server.closeIdleConnections = () => {};
     server.close(() => {
       clearTimeout(limit);

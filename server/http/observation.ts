@@ -1,38 +1,38 @@
-/** What is seen of a request once it has its answer: plain data, for the log and the metrics. */
+/** Describes an answered request as plain data, for the log and the metrics. */
 import type { Circumstances } from "../../shared/answer.ts";
 import type { Shape } from "../../shared/metering.ts";
 import type { AskedHttp } from "./asked.ts";
 import type { Ready } from "./ready.ts";
 
-/** Who made the answer; `none` where the app is not known. */
+/** Where the answer comes from; `none` when the app is not known. */
 export type Source = "tree" | "live" | "none";
 
 export type Observation = {
   readonly id: string;
   readonly method: string;
-  /** As it came. */
+  /** As the client sent it. */
   readonly target: string;
-  /** As it came, whether an app has it or not; undefined where none came. */
+  /** As the client sent it, whether or not an app has this key; undefined when none was sent. */
   readonly appKey: string | undefined;
   readonly client: string | undefined;
-  /** 499 where the client went away before there was an answer. */
+  /** 499 when the client went away before there was an answer. */
   readonly status: number;
-  /** Null where the app is not known. */
+  /** Null when the app is not known. */
   readonly shape: Shape | null;
   readonly counted: boolean;
   readonly source: Source;
-  /** Of the body, as it is sent. */
+  /** Number of bytes of the body as it is sent, 0 for HEAD. */
   readonly bytes: number;
-  /** When the request was there: a reading of `performance.now()`. */
+  /** When the request arrived: a reading of `performance.now()`. */
   readonly start: number;
 };
 
 export type Observe = (observation: Observation) => void;
 
-/** What logs call a client that did not wait. */
+/** Status in the log for a client that did not wait for its answer. */
 const CLIENT_GONE = 499;
 
-/** `ready` is null where the client had gone, `circumstances` where the app is not known. */
+/** `ready` is null when the client has gone away, `circumstances` when the app is not known. */
 export function observationOf(
   about: Pick<Observation, "id" | "client" | "start">,
   { method, target, appKey }: AskedHttp,
@@ -59,7 +59,7 @@ function sourceOf(circumstances: Circumstances | null): Source {
   return circumstances.fromTree ? "tree" : "live";
 }
 
-/** One function for those that there are; null where there are none. */
+/** Combines observers, of which some may be null, into one function; null when all are null. */
 export function observeBy(...observers: readonly (Observe | null)[]): Observe | null {
   const [first, ...rest] = observers.filter((observer) => observer !== null);
   if (first === undefined) return null;

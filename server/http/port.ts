@@ -1,7 +1,7 @@
-/** Puts a server on its port, and says where that is. */
+/** Makes a server listen on a port, and returns its URL. */
 import type { AddressInfo, Server } from "node:net";
 
-/** Resolves to its URL. Throws what the system says of a port that cannot be had. */
+/** Resolves to the server's URL. Throws the system's error (such as EADDRINUSE) when it cannot listen there. */
 export async function listenOn(server: Server, host: string, port: number): Promise<string> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -1,4 +1,4 @@
-/** An answer that is finished to its last header, and how it leaves. */
+/** Turns an answer into the form in which node:http sends it fastest, and sends it. */
 import type { ServerResponse } from "node:http";
 import { type Answer, type Circumstances, refusalAnswer } from "../../shared/answer.ts";
 import { isPassing, type Refusal } from "../../shared/refusal.ts";
@@ -6,7 +6,7 @@ import { release } from "./connection.ts";
 
 export type Ready = {
   readonly status: number;
-  /** Names and values in turn: as node:http takes them fastest. */
+  /** Names and values alternate, which is the form that node:http processes fastest. */
   readonly headers: readonly string[];
   readonly body: Buffer | null;
 };
@@ -21,7 +21,10 @@ export function readyOf({ status, headers, body }: Answer): Ready {
 
 const refusals = new WeakMap<Refusal, Map<string, Ready>>();
 
-/** A refusal that crowds are told is finished once, for each way in which it is told. */
+/**
+ * Builds the answer to a refused request. A temporary refusal (5xx) may go to many clients at once, so its answer is
+ * built once for each set of headers that it can have. `circumstances` is null when the app is not known.
+ */
 export function readyRefusal(refusal: Refusal, circumstances: Circumstances | null, tagged = false): Ready {
   const isSpecial = circumstances === null || circumstances.likes.length > 0;
   if (isSpecial || !isPassing(refusal)) return readyOf(refusalAnswer(refusal, circumstances, tagged));
@@ -33,7 +36,7 @@ export function readyRefusal(refusal: Refusal, circumstances: Circumstances | nu
   return ready;
 }
 
-/** Node leaves the body of an answer to HEAD away by itself. */
+/** Node itself omits the body of an answer to HEAD. */
 export function send(outgoing: ServerResponse, { status, headers, body }: Ready, requestId: string): void {
   outgoing.writeHead(status, [...headers, "X-Request-Id", requestId]).end(body ?? undefined);
   release(outgoing);

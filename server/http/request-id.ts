@@ -1,11 +1,11 @@
-/** The id of a request: the one that it came with, or a new one. It is in the answer and in the log. */
+/** Chooses the id of a request: the one that the client sent, or a new UUID. It is in the answer and in the log. */
 import { randomUUID } from "node:crypto";
 import { holdsKey } from "../log/redaction.ts";
 
-/** Nothing that a header, a line of a log or a terminal could read as more than a word. */
+/** Only characters that have no special meaning in a header, a log line or a terminal. */
 const ACCEPTED = /^[A-Za-z0-9._~:/+=@-]{1,128}$/;
 
-/** An id that holds the app key is not taken over: ids are logged in clear. */
+/** An id that contains the app key is replaced by a new one, because ids are logged unredacted. */
 export function requestIdOf(given: string | undefined, appKey: string | undefined): string {
   if (given === undefined || !ACCEPTED.test(given)) return randomUUID();
   return appKey !== undefined && holdsKey(given, appKey) ? randomUUID() : given;

@@ -1,12 +1,12 @@
 /**
- * Lets work that is not answered from memory begin a few at a time, behind all that has come with it: an answer that is ready
- * never waits behind a crowd of others.
+ * Begins requests that are not answered from memory a few at a time, after everything else that arrived with them. An
+ * answer that is ready never waits behind a crowd of others.
  */
 
-/** Resolves when it is the caller's turn, in the order in which they came. */
+/** Resolves when it is the caller's turn. Turns are given in the order of the calls. */
 export type TakeTurn = () => Promise<void>;
 
-/** `most` is how many may begin in one turn of the event loop. */
+/** `most` returns how many may begin in one turn of the event loop. */
 export function openTurns(most: () => number): TakeTurn {
   const waiting: (() => void)[] = [];
 
@@ -16,7 +16,7 @@ export function openTurns(most: () => number): TakeTurn {
   }
 
   return () => {
-    // At the end of this turn of the event loop: what is read in it comes before.
+    // Runs at the end of this turn of the event loop, after the requests that are read in it.
     if (waiting.length === 0) setImmediate(begin);
     return new Promise((resolve) => waiting.push(resolve));
   };
