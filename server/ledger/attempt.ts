@@ -1,6 +1,6 @@
-/** What is done again and again, and may fail: that keeps nothing else from being done, and is told once, until it goes well. */
+/** Runs recurring tasks that may fail: a failure stops no other task, and is reported once until the task succeeds. */
 
-/** `what` tells apart what may fail by itself. */
+/** `what` names the task; failures are reported once for each name. */
 export type Attempt = (what: string, effect: () => Promise<unknown>) => Promise<void>;
 
 export function openAttempts(onError: (error: unknown) => void): Attempt {

@@ -1,9 +1,12 @@
-/** Adds a journal to the usage in the database, once however often it is sent. */
+/** Adds the sums of a journal to the usage in the database, once however often the journal is sent. */
 import { type Database, type Query, type Session, sql } from "../../shared/database/database.ts";
 import { DatabaseFault, isReadOnly } from "../../shared/database/fault.ts";
 import type { Sum } from "./journal.ts";
 
-/** `id` is the journal's own. `removed` are batches whose journals are no more: nobody will send them again. */
+/**
+ * `id` is the id of the journal. `removed` are ids of batches whose journals were deleted, so that nobody sends them
+ * again. Throws a DatabaseFault when the database is unavailable or read-only.
+ */
 export async function sendBatch(
   session: Session,
   id: string,
@@ -25,8 +28,8 @@ ON CONFLICT (app_key, day, shape, status, saving) DO UPDATE SET count = usage.co
 }
 
 /**
- * Forgets batches whose journals have long been removed. Not at once: another server may have read such a journal just
- * before it was removed, and may still be about to send it.
+ * Deletes the ids of batches whose journals were removed more than a day ago, at most 10,000 at a time. Not at once:
+ * another server may have read such a journal just before it was removed, and may still be about to send it.
  */
 export async function forgetBatches(database: Database): Promise<void> {
   await write(
@@ -36,7 +39,7 @@ SELECT id FROM precast.usage_batches WHERE removed_at < now() - interval '1 day'
   );
 }
 
-/** One that may only be read, as while it fails over, is away for us: it would refuse every other batch as well. */
+/** Treats a read-only database (as during a failover) as unavailable: it would refuse every other batch as well. */
 async function write(session: Session, query: Query): Promise<void> {
   try {
     await session.query({ ...query, writes: true });

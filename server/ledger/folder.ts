@@ -1,11 +1,14 @@
-/** The folder of journals: made where it is missing, and its names written to the disk, without which no file in it can be found. */
+/** Creates the folder of journals, and syncs directory entries, without which a power failure loses files. */
 import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 
-/** What systems say that cannot write a folder to the disk by itself (fsync(2)), or do not let this process. */
+/** Error codes of systems that cannot sync a directory to disk (fsync(2)), or do not let this process do it. */
 const NOT_HERE: readonly unknown[] = ["EACCES", "EINVAL", "EISDIR", "ENOTSUP", "EPERM"];
 
-/** Gives what writes the names to the disk, as far as they are new: that of the folder itself, and what is in it. */
+/**
+ * Creates the folder and its parents. Returns a function that writes to disk the directory entries that may be new:
+ * those in the folder, and those of the folders that were created.
+ */
 export async function makeFolder(folder: string): Promise<() => Promise<void>> {
   const first = await mkdir(folder, { recursive: true });
   return async () => {
@@ -13,7 +16,7 @@ export async function makeFolder(folder: string): Promise<() => Promise<void>> {
   };
 }
 
-/** The deepest first. */
+/** The folders from `folder` up to `top`, the deepest first. */
 function foldersFrom(top: string, folder: string): string[] {
   return folder === top || dirname(folder) === folder ? [folder] : [folder, ...foldersFrom(top, dirname(folder))];
 }

@@ -1,9 +1,9 @@
-/** Requests that are counted by one write, and get their answers by it: what comes while one is written makes the next group. */
+/** Counts several requests by one write, for which all of them wait. What comes during a write forms the next group. */
 import { setImmediate } from "node:timers/promises";
 import type { Count, Sum } from "./journal.ts";
 
 export type Groups = {
-  /** Resolves to what `write` has said of its group. `day` is a date (UTC). */
+  /** Resolves to what `write` returned for the count's group. `day` is a date (UTC). */
   readonly add: (count: Count, day: string) => Promise<boolean>;
   /** Resolves when nothing is being written. */
   readonly written: () => Promise<void>;
@@ -11,7 +11,7 @@ export type Groups = {
 
 type Counted = Omit<Sum, "count"> & { count: number };
 
-/** `settle` answers all of them. */
+/** `settle` resolves `done` for all requests of the group. */
 type Group = {
   readonly sums: Map<string, Counted>;
   readonly done: Promise<boolean>;
@@ -22,10 +22,10 @@ export function openGroups(write: (sums: readonly Sum[]) => Promise<boolean>): G
   let group = newGroup();
   let writing: Promise<void> | null = null;
 
-  /** Writes all that wait at once, as often as something waits: one write serves many requests. */
+  /** Writes all counts that wait in one go, and repeats that until none wait. */
   async function writeAll(): Promise<void> {
     while (group.sums.size > 0) {
-      // What the event loop has in hand is counted first.
+      // Lets the requests that are being processed in this turn of the event loop join the group.
       await setImmediate();
       const current = group;
       group = newGroup();

@@ -1,6 +1,6 @@
 /**
- * A journal: a file of counts, each line a sum of equal requests. What `append` has resolved for will be read by whoever
- * sends the journal, be it its owner or who has taken it meanwhile.
+ * A journal: a file of counts, in which each line is a sum of equal requests. Once `append` has resolved, whoever sends
+ * the journal will read what was appended: its owner, or another server that has taken the journal.
  */
 import { constants, existsSync, writeSync } from "node:fs";
 import { type FileHandle, open, readFile, rm } from "node:fs/promises";
@@ -11,17 +11,17 @@ import { APP_KEY } from "../../shared/catalog.ts";
 import { isDate } from "../../shared/value.ts";
 import { makeFolder } from "./folder.ts";
 
-/** A counted request: who asked, what for, how it ended, and what it could have left out to be free. */
+/** A counted request: app key, shape, status, and what it could have left out to be free (empty when nothing). */
 export type Count = { readonly app: string; readonly shape: string; readonly status: number; readonly saving: string };
-/** Equal requests of a day (UTC). */
+/** Number of equal requests on one day (UTC). */
 export type Sum = Count & { readonly day: string; readonly count: number };
 
 export type Journal = {
   readonly path: string;
   readonly bytes: () => number;
-  /** Whether another has taken it: it is nobody's to write to then. */
+  /** Whether another server has taken the journal, by renaming it. Nothing may be appended to it then. */
   readonly isTaken: () => boolean;
-  /** Throws JournalLost when nothing may be appended any more; after any other error the journal is as it was before. */
+  /** Throws JournalLost when nothing may be appended any more; after any other error the journal is unchanged. */
   readonly append: (text: string) => Promise<void>;
   /** Resolves when what was appended survives a power failure. */
   readonly sync: () => Promise<void>;
@@ -35,7 +35,7 @@ export class JournalLost extends Error {
   }
 }
 
-/** When a line is written: `process` when it survives the end of the process, `power` when that of the machine too. */
+/** What a written line must survive: `process` the end of the process, `power` also a power failure. */
 export type Durability = "process" | "power";
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_APPEND, O_DSYNC = 0 } = constants;
@@ -47,19 +47,24 @@ export async function openJournal(path: string, durability: Durability): Promise
   let isNamed = false;
   let bytes = 0;
 
-  /** A file survives with its name alone. */
+  /** A file survives a power failure only if its directory entry is on disk as well. */
   async function syncName(): Promise<void> {
     if (!isNamed) await syncNames();
     isNamed = true;
   }
 
-  /** To hand a few bytes to the system takes less time than to hand them to a thread; to wait for the disk does not. */
+  /**
+   * Uses a thread only to wait for the disk: passing a few bytes to the system is faster than passing them to a thread.
+   */
   async function write(line: Buffer): Promise<void> {
     const written = durability === "power" ? (await handle.write(line)).bytesWritten : writeSync(handle.fd, line);
     if (written < line.length) throw new Error(`${path} takes no more: is the disk full?`);
   }
 
-  /** What was refused must not be counted, and nothing may come behind a part of a line. */
+  /**
+   * Cuts off what a failed append has written: a refused request must not be counted, and nothing may follow a partial
+   * line. Resolves to false when that fails.
+   */
   function undo(): Promise<boolean> {
     return handle.truncate(bytes).then(
       () => true,
@@ -82,7 +87,7 @@ export async function openJournal(path: string, durability: Durability): Promise
         if (await undo()) throw error;
         throw new JournalLost(path, error);
       }
-      // Whoever takes a journal renames it before he reads it: what is written while the name still stands is read.
+      // A server that takes a journal renames it before reading it: what is written under the old name is read.
       if (isTaken()) {
         await undo();
         throw new JournalLost(path);
@@ -97,7 +102,7 @@ export async function openJournal(path: string, durability: Durability): Promise
   };
 }
 
-/** Nothing has been written to it. */
+/** Removes a journal to which nothing has been written, and throws the error. */
 async function giveUp(path: string, handle: FileHandle, error: unknown): Promise<never> {
   await handle.close();
   await rm(path, { force: true });
@@ -106,7 +111,7 @@ async function giveUp(path: string, handle: FileHandle, error: unknown): Promise
 
 const LINES_A_TURN = 50;
 
-/** Journals of the first version had a line a request, and no savings. */
+/** Journals of the first version have one line per request, without `count`, and no savings. */
 const LINE = v.object({
   app: v.pipe(v.string(), v.regex(APP_KEY)),
   day: v.pipe(v.string(), v.check(isDate)),
@@ -117,8 +122,8 @@ const LINE = v.object({
 });
 
 /**
- * What a journal holds, and how many of its lines cannot be read. A last line that is not whole is none of these: it was
- * never answered for. In one order: two that add the same rows to the database never wait for each other in a circle.
+ * Reads the sums of a journal, and the number of lines that cannot be parsed. An incomplete last line is neither: its
+ * request was never answered. The sums are sorted, so that two servers that add to the same rows cannot deadlock.
  */
 export async function readJournal(path: string): Promise<{ readonly sums: readonly Sum[]; readonly broken: number }> {
   const lines = [...countEqual((await readFile(path, "utf8")).split("\n").slice(0, -1))];
@@ -128,13 +133,13 @@ export async function readJournal(path: string): Promise<{ readonly sums: readon
     const sum = readLine(line);
     if (sum === null) broken += times;
     else addTo(totals, sum, times);
-    // Journals are read while requests are answered, which must not wait for a long one.
+    // Journals are read while requests are answered, and a long one must not hold those up.
     if (index % LINES_A_TURN === 0) await setImmediate();
   }
   return { sums: [...totals].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum), broken };
 }
 
-/** Most lines say what others do, and one is soon read. */
+/** Most lines repeat others, so equal lines are counted and parsed only once. */
 function countEqual(lines: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);

@@ -1,6 +1,6 @@
 /**
- * The ledger of counted requests. A count is in a journal on disk before its answer leaves; journals reach the database
- * as batches whose ids make a repeat harmless.
+ * The ledger of counted requests. A count is in a journal on disk before its answer is sent. Journals are sent to the
+ * database as batches, whose ids make it harmless to send one again.
  */
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
@@ -16,32 +16,38 @@ import { repeat } from "./patrol.ts";
 import { openSender } from "./sender.ts";
 
 export type Ledger = {
-  /** Resolves to true when the count is on disk, and to false when it cannot be: it is not counted then. */
+  /** Resolves to true when the count is on disk, and to false when it cannot be written: it is not counted then. */
   readonly count: (count: Count) => Promise<boolean>;
   readonly backlog: () => Backlog;
-  /** Sends what is on disk to the database and ends. What cannot be sent stays for others, and for the next start. */
+  /**
+   * Sends the journals to the database and closes the ledger. A journal that cannot be sent stays on disk for another
+   * server or the next start.
+   */
   readonly close: () => Promise<void>;
 };
 
-/** What the database does not know yet: how many requests, and for how many seconds the oldest of them has waited. */
+/**
+ * Counts that the database does not have yet: the number of requests, without those in journals taken from dead owners,
+ * and the seconds since the oldest journal was opened or taken.
+ */
 export type Backlog = { readonly requests: number; readonly seconds: number };
 
 export type LedgerOptions = {
-  /** Where the journals are. Several servers may share it. */
+  /** Folder of the journals. Several servers may share it. */
   readonly folder: string;
-  /** What tells the processes that this one can see from those of other machines and containers. */
+  /** Id that differs between machines and containers: only processes with the same id can see each other. */
   readonly machine: string;
   readonly now: () => Date;
-  /** Is told once when the disk or the database begins to refuse counts. */
+  /** Called once when the disk or the database begins to refuse counts. */
   readonly onError: (error: unknown) => void;
   /** What a count must survive before its answer leaves. */
   readonly durability?: Durability;
-  /** Milliseconds between two looks for journals of dead owners. The same for all that share the folder. */
+  /** Milliseconds between two searches for journals of dead owners; the same for all servers that share the folder. */
   readonly patrol?: number;
 };
 
 const PATROL = 2_000;
-/** After so many patrols batches are forgotten: every ten minutes. */
+/** Number of patrols between two deletions of old batch ids: with the default, ten minutes. */
 const FORGET_AFTER = 300;
 
 export async function openLedger(
@@ -51,7 +57,7 @@ export async function openLedger(
   const syncNames = await makeFolder(folder);
   await syncNames();
   const owner = beOwner(machine);
-  // That the database is away is told by what sends.
+  // The outbox reports that the database is unavailable.
   const attempt = openAttempts((error) => {
     if (!(error instanceof DatabaseFault)) onError(error);
   });
@@ -77,11 +83,11 @@ export async function openLedger(
     return !failing;
   }
 
-  /** Shows that we live, and looks who does not. */
+  /** Shows other servers that this ledger is alive, and takes the journals of owners that are not. */
   async function keepWatch(turn: number): Promise<void> {
-    // While the database is away, this is all that a power failure leaves.
+    // While the database is unavailable, only synced counts survive a power failure.
     if (pages.current() !== null) await attempt("sync", pages.sync);
-    // Where the page was taken from us, the next write finds out.
+    // If another server has taken the page, the next write notices.
     await outbox.touch(now(), pages.current()?.file);
     await attempt("adopt", outbox.adopt);
     outbox.retry();
@@ -94,7 +100,7 @@ export async function openLedger(
   if (outbox.waiting().length > 0) sender.now();
   return {
     count: async (count) => {
-      // Its request was cut at the end: nobody gets the answer.
+      // The connection of such a request was closed when the server stopped, so nobody gets its answer.
       return !closed && groups.add(count, now().toISOString().slice(0, 10));
     },
     backlog: () => {
@@ -116,7 +122,7 @@ export async function openLedger(
   };
 }
 
-/** What a full disk says of itself names neither the disk nor what it means for those who ask. */
+/** The system's error for a full disk says neither which folder is affected nor what it means for clients. */
 function describeRefusal(folder: string, error: unknown): Error {
   const reason = error instanceof Error ? error.message : String(error);
   return new Error(`${folder} takes no counts, and counted requests are 503 until it does: ${reason}`, {

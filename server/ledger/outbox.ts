@@ -1,4 +1,4 @@
-/** The journals that wait to be sent: our own that are full, and those whose owners are dead. */
+/** Holds the journals that wait to be sent, finished ones of this ledger and those of dead owners, and sends them. */
 import { readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../shared/database/database.ts";
@@ -9,26 +9,38 @@ import { readJournal } from "./journal.ts";
 import { isDead, nameOf, type Owner, readName, watchSilence } from "./owner.ts";
 
 export type Outbox = {
-  /** Takes a journal of ours to which nothing is appended any more. */
+  /** Adds a journal of this ledger, to which nothing is appended any more. */
   readonly put: (file: string, requests: number, since: number) => void;
-  /** Sends what waits. False when the database is away, or takes no batch at all: the rest stays. */
+  /**
+   * Sends the waiting journals. Resolves to false when the database is unavailable or takes no batch at all; the rest
+   * stay. A single journal that the database refuses is skipped until `retry`.
+   */
   readonly send: () => Promise<boolean>;
-  /** Lets what the database has refused be sent again. */
+  /** Lets `send` try again the journals that the database has refused. */
   readonly retry: () => void;
-  /** Takes the journals of owners that are dead. Tells of each that cannot be taken, and throws when none can be found. */
+  /** Takes the journals of dead owners. Reports each that it cannot take; throws when it cannot read the folder. */
   readonly adopt: () => Promise<void>;
-  /** Shows that the owner of what waits lives, and of what is written still, if there is such a journal. */
+  /**
+   * Shows other servers that the owner lives, by updating the times of the waiting journals and of `page`, the journal
+   * that is being written (undefined for none).
+   */
   readonly touch: (now: Date, page: string | undefined) => Promise<void>;
   readonly waiting: () => readonly Waiting[];
 };
 
-/** `requests` are those of ours; `since` is when the first of them was counted, by `performance.now()`. */
+/**
+ * `requests` is 0 for a journal taken from a dead owner. `since` is when the journal was opened or taken, by
+ * `performance.now()`.
+ */
 type Waiting = { readonly requests: number; readonly since: number };
 
 export type OutboxOptions = {
   readonly folder: string;
   readonly owner: Owner;
-  /** Resolves when nothing is appended any more to a journal of ours of this name, which comes back from who had taken it. */
+  /**
+   * Called before a taken journal gets the name `file`. If that is the page still being written, which another server
+   * had taken before, resolves once nothing is appended to it any more.
+   */
   readonly onReturn: (file: string) => Promise<void>;
   readonly onError: (error: unknown) => void;
 };
@@ -39,7 +51,7 @@ export function openOutbox(database: Database, { folder, owner, onReturn, onErro
   const told = new Set<string>();
   const attempt = openAttempts(onError);
   const findSilent = watchSilence();
-  /** Batches whose journals we have removed since the last batch. */
+  /** Ids of batches whose journals were removed since the last batch was sent. */
   let removed: string[] = [];
   let away = false;
 
@@ -53,7 +65,7 @@ export function openOutbox(database: Database, { folder, owner, onReturn, onErro
       await sendBatch(database, id, journal.sums, gone);
       removed = removed.filter((one) => !gone.includes(one));
     }
-    // One that another has taken meanwhile will be sent again, and its batch must still be known then.
+    // If another server has taken the journal meanwhile, it sends it again, and the batch must still be known then.
     if ((await unlessGone(putAway(path, journal.broken))) !== null) removed.push(id);
   }
 
@@ -63,7 +75,7 @@ export function openOutbox(database: Database, { folder, owner, onReturn, onErro
     onError(new Error(`${broken} lines of ${path}.broken cannot be read. The others are counted; look what happened.`));
   }
 
-  /** Tells of each journal once. */
+  /** Skips the journal until `retry`, and reports it once. */
   function refuse(file: string, error: unknown): void {
     refused.add(file);
     if (told.has(file)) return;
@@ -76,9 +88,9 @@ export function openOutbox(database: Database, { folder, owner, onReturn, onErro
     const named = readName(file);
     if (named === null) return;
     const own = nameOf(owner, named.id);
-    // One that is appended to while it is sent would be removed with what was not sent.
+    // A journal that is appended to while it is being sent would be deleted with lines that were not sent.
     await onReturn(own);
-    // Of two that take it, one finds it gone.
+    // If two servers take the same journal, one of them finds it gone.
     if ((await unlessGone(rename(join(folder, file), join(folder, own)))) === null) return;
     waiting.set(own, { requests: 0, since: performance.now() });
   }
@@ -134,14 +146,14 @@ function isOthers(file: string, { ledger }: Owner): boolean {
 }
 
 /**
- * What is the same for every batch, as that a table is lacking. Everything else is about this one, and no reason to hold up the
- * others.
+ * Whether the error would be the same for every batch, for example because a table is missing. Any other error concerns
+ * this batch, and must not hold up the others.
  */
 function isOutage(error: unknown): boolean {
   return error instanceof DatabaseFault ? error.reason !== "timeout" : isLacking(error);
 }
 
-/** Null where the file is not there any more: another has taken it. */
+/** Resolves to null when the file no longer exists, because another server has taken it. */
 async function unlessGone<T>(effect: Promise<T>): Promise<T | null> {
   try {
     return await effect;

@@ -1,27 +1,30 @@
 /**
- * Whose a journal is. Servers, their workers and their containers may share a folder of journals: nobody takes one from
- * an owner that lives, and none stays behind for good when its owner is dead.
+ * Tells who owns a journal. Servers, their workers and containers may share a folder of journals: no journal is taken
+ * from an owner that shows it is alive, and none is left behind for good when its owner has died.
  */
 import { hash, randomUUID } from "node:crypto";
 import { isAlive } from "../../shared/machine.ts";
 
-/** What a journal's name says. `owner` is null for names of the first version. */
+/** Contents of a journal's file name. `owner` is null for names of the first version. */
 export type Named = { readonly owner: Owner | null; readonly id: string };
 export type Owner = { readonly machine: string; readonly pid: number; readonly ledger: string };
 
 const NAME = /^(?:([0-9a-f]{16})-(\d+)-([0-9a-f]{8})\.|\d+-)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.ndjson$/;
 
-/** The owners that live in this process: one with our number that is not in here had it before us, or has ended. */
+/**
+ * Ledger ids of the live owners in this process. An owner with the pid of this process that is not listed belongs to an
+ * earlier process with the same pid, or has resigned.
+ */
 const living = new Set<string>();
 
-/** `machine` tells the processes that we can see from all others. */
+/** Registers a new owner in this process. Only processes that can see each other have the same `machine`. */
 export function beOwner(machine: string): Owner {
   const ledger = randomUUID().slice(0, 8);
   living.add(ledger);
   return { machine: hash("sha256", machine).slice(0, 16), pid: process.pid, ledger };
 }
 
-/** Whatever the owner still has is free to be taken. */
+/** Makes the journals that the owner still has free to be taken by others. */
 export function resign({ ledger }: Owner): void {
   living.delete(ledger);
 }
@@ -39,18 +42,22 @@ export function readName(file: string): Named | null {
   return { owner: { machine, pid: Number(pid), ledger }, id };
 }
 
-/** Is the owner dead beyond doubt? Of a process that we cannot see, and of one whose number lives, it is not known. */
+/** Whether the owner is certainly dead. False for a process that this one cannot see, and for a pid that is in use. */
 export function isDead(owner: Owner | null, { machine }: Owner): boolean {
   if (owner === null || owner.machine !== machine) return false;
   return owner.pid === process.pid ? !living.has(owner.ledger) : !isAlive(owner.pid);
 }
 
-/** In so many looks one after the other an owner that lives has touched its journals again and again. */
+/**
+ * A journal that has the same modification time in this many checks in a row counts as abandoned: an owner that is
+ * alive touches its journals several times in that period.
+ */
 const LOOKS = 15;
 
 /**
- * Tells which files have not been touched for long. Looks are counted and no clocks compared: those of two machines
- * differ, and the time that we were stopped ourselves is nobody's silence.
+ * Returns a function that takes the modification times at each check, by file name, and returns the files that have not
+ * been touched for LOOKS checks. It counts checks because the clocks of two machines differ, and because the time for
+ * which this process itself was stopped must not count.
  */
 export function watchSilence(): (times: ReadonlyMap<string, number>) => string[] {
   let seen = new Map<string, { readonly time: number; readonly looks: number }>();

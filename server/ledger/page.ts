@@ -1,20 +1,23 @@
-/** The page: the journal that is being written. One is opened for the first count, and ended when it is full, lost or to be sent. */
+/**
+ * Manages the page, the journal that is being written. It is opened for the first count, and ended when it is full,
+ * lost or due to be sent.
+ */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { type Durability, type Journal, JournalLost, openJournal, type Sum, writeLine } from "./journal.ts";
 import type { Outbox } from "./outbox.ts";
 import { nameOf, type Owner } from "./owner.ts";
 
-/** `since` is when it was opened, by `performance.now()`. */
+/** `since` is when the page was opened, by `performance.now()`. */
 export type Page = { readonly file: string; readonly since: number; readonly requests: number };
 
 export type Pages = {
   readonly current: () => Page | null;
-  /** Resolves when they are on disk, all of them; rejects when none is. */
+  /** Resolves when all the sums are on disk; rejects when none is. */
   readonly write: (sums: readonly Sum[]) => Promise<void>;
   /** Resolves when what is written survives a power failure. */
   readonly sync: () => Promise<void>;
-  /** What is counted from now on goes into a new journal, and this one into the outbox. */
+  /** Moves the current journal to the outbox; later counts go into a new one. */
   readonly end: () => Promise<void>;
 };
 
@@ -26,10 +29,13 @@ export type PageOptions = {
   readonly onError: (error: unknown) => void;
 };
 
-/** A journal is read as a whole: it must not grow without end while the database is away. */
+/**
+ * Number of bytes after which a page is ended. A journal is read as a whole, so it must not grow without limit while
+ * the database is unavailable.
+ */
 const FULL = 1_000_000;
 
-/** `writing` is settled when nothing is being written to it. */
+/** `writing` settles when the last write has ended. */
 type Open = {
   readonly file: string;
   readonly journal: Journal;
@@ -47,7 +53,10 @@ export function openPages({ folder, owner, durability, put, onError }: PageOptio
     return { file, journal, since: performance.now(), requests: 0, writing: Promise.resolve() };
   }
 
-  /** Whoever took one may have read it, so what has been written to it cannot be written once more; what has not can. */
+  /**
+   * Returns the page to write to. One that another server has taken is replaced: what was written to it may have been
+   * read and is not written again; only what has not been written goes into the new page.
+   */
   async function find(): Promise<Open> {
     if (page?.journal.isTaken()) {
       onError(new JournalLost(page.journal.path));
@@ -70,7 +79,7 @@ export function openPages({ folder, owner, durability, put, onError }: PageOptio
   }
 
   async function end(current: Open): Promise<void> {
-    // Who writes it and who sends it may end it in one moment.
+    // The writer and the sender may end the same page at the same moment.
     if (page !== current) return;
     page = null;
     await current.writing.catch(() => {});

@@ -1,6 +1,9 @@
-/** What a server does again and again for as long as it runs, one turn at a time. */
+/** Repeats a task for as long as the server runs, one run at a time. */
 
-/** A turn that is late makes the next ones fall out. Gives what ends it, behind the turn that runs. */
+/**
+ * Calls `run` with the number of the run, from 0. While a run lasts longer than the interval, the next ones are
+ * skipped. Returns a function that stops the repetition and resolves when the current run has ended.
+ */
 export function repeat(
   milliseconds: number,
   run: (turn: number) => Promise<void>,

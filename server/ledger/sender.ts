@@ -1,12 +1,15 @@
-/** When counts are sent to the database: soon after they were counted, and again and again while it is away. One sending at a time. */
+/**
+ * Schedules sending counts to the database: soon after they were counted, and repeatedly while it is unavailable. Only
+ * one sending runs at a time.
+ */
 import type { Outbox } from "./outbox.ts";
 import type { Pages } from "./page.ts";
 
 export type Sender = {
-  /** What is counted now is sent in a second. */
+  /** Schedules a sending in a second. */
   readonly later: () => void;
   readonly now: () => void;
-  /** Ends the page and sends what it can, for the last time. */
+  /** Ends the page and tries for the last time to send everything. */
   readonly close: () => Promise<void>;
 };
 
@@ -31,7 +34,10 @@ export function openSender(outbox: Outbox, pages: Pages): Sender {
     return sending;
   }
 
-  /** While the database is away one journal is written on, instead of a new one each time. */
+  /**
+   * Ends the page only after the outbox was sent: while the database is unavailable, one journal grows instead of a new
+   * one being opened for every attempt.
+   */
   async function sendAll(): Promise<void> {
     let sent = await outbox.send();
     if (sent && pages.current() !== null) {
@@ -39,7 +45,7 @@ export function openSender(outbox: Outbox, pages: Pages): Sender {
       sent = await outbox.send();
     }
     if (!sent) sendIn(RETRY_AFTER);
-    // What was counted meanwhile may have come to its time, and found that something was being sent.
+    // The timer for counts made during this sending may have fired already, and then did nothing.
     else if (pages.current() !== null) sendIn(SEND_AFTER);
   }
 
