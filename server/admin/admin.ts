@@ -1,4 +1,4 @@
-/** The admin port: health, readiness and metrics, for operators and their machines, and never beside the API. */
+/** Serves the admin port: health, readiness and metrics, for operators and their systems, apart from the API's port. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { listenOn } from "../http/port.ts";
 import { CONTENT_TYPE } from "./metrics.ts";
@@ -6,7 +6,7 @@ import type { Readiness } from "./readiness.ts";
 
 export type AdminSources = {
   readonly readiness: () => Promise<Readiness>;
-  /** In the text format of Prometheus. */
+  /** Resolves to the metrics in the text format of Prometheus. */
   readonly metrics: () => Promise<string>;
   readonly onError: (error: unknown) => void;
 };
@@ -54,7 +54,7 @@ function json(status: number, value: unknown): Page {
   return { status, type: "application/json; charset=utf-8", body: JSON.stringify(value) };
 }
 
-/** Node leaves the body of an answer to HEAD away by itself. */
+/** Node itself omits the body of an answer to HEAD. */
 function send(outgoing: ServerResponse, { status, type, body }: Page): void {
   const headers = { "Content-Type": type, "Content-Length": Buffer.byteLength(body), "Cache-Control": "no-store" };
   outgoing.writeHead(status, status === 405 ? { ...headers, Allow: "GET, HEAD" } : headers).end(body);

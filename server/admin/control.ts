@@ -1,4 +1,4 @@
-/** What operators see of a server: its admin port, and what is asked there put together. */
+/** Opens the admin port of a server and connects it with what it reports: tree, database, replicas and metrics. */
 import type { Database } from "../../shared/database/database.ts";
 import { openAdmin } from "./admin.ts";
 import type { Metrics } from "./metrics.ts";
@@ -12,10 +12,10 @@ export type ControlOptions = {
   /** The folder of the tree. */
   readonly out: string;
   readonly database: Pick<Database, "query">;
-  /** How its replicas are, in their order. */
+  /** State of each read replica, in the order in which they were configured. */
   readonly replicas: () => readonly DatabaseStanding[];
   readonly now: () => Date;
-  /** Of this process. */
+  /** Metrics of this process. */
   readonly metrics: Pick<Metrics, "watch">;
   /** The metrics of all processes, in the text format of Prometheus. */
   readonly text: () => Promise<string>;
@@ -24,7 +24,7 @@ export type ControlOptions = {
 
 export type Control = {
   readonly url: string;
-  /** From now on the server is not ready for more. */
+  /** From now on `/readyz` reports the server as unavailable. */
   readonly drain: () => void;
   readonly close: () => Promise<void>;
 };

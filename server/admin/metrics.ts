@@ -1,4 +1,4 @@
-/** What Prometheus is told of a server: counters of its requests, and gauges that are read when somebody asks. */
+/** Collects a process's metrics for Prometheus: counters of requests, and gauges that are read at each scrape. */
 import {
   Counter,
   collectDefaultMetrics,
@@ -13,20 +13,20 @@ import type { Observe, Source } from "../http/observation.ts";
 
 export type Metrics = {
   readonly observe: Observe;
-  /** Has these read whenever somebody asks. */
+  /** Adds gauges, which are read at each scrape. */
   readonly watch: (gauges: Gauges) => void;
-  /** Has what is known of read replicas read whenever somebody asks. */
+  /** Adds the metrics of the databases that answer live queries, which are read at each scrape. */
   readonly watchReplicas: (read: () => DatabaseReadings) => void;
-  /** In the text format of Prometheus. */
+  /** Resolves to the metrics in the text format of Prometheus. */
   readonly text: () => Promise<string>;
-  /** For a process that adds up several. */
+  /** Resolves to the metrics as data, for the process that adds up those of several. */
   readonly snapshot: () => Promise<Snapshot>;
 };
 
 export type Snapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** `answered` are queries; a lag is null where it is not known. */
+/** `answered` is a number of queries; `lag_seconds` is null when it is not known. */
 export type DatabaseReadings = {
   readonly primary: { readonly answered: number };
   readonly replicas: readonly {
@@ -36,10 +36,10 @@ export type DatabaseReadings = {
   }[];
 };
 
-/** Where gauges are read. What is not given is not told. */
+/** Functions that read the gauges. A gauge without one is not reported. */
 export type Gauges = { readonly [name in keyof typeof GAUGES]?: () => number | null | Promise<number | null> };
 
-/** How several processes are told as one: what they have adds up, of an age the oldest counts. */
+/** Name, help text, and aggregation over several processes: amounts are summed, of ages the largest counts. */
 const GAUGES = {
   liveWaiting: ["live_waiting", "Live requests that wait for the database", "sum"],
   liveRunning: ["live_running", "Live requests that the database works on", "sum"],
@@ -53,12 +53,12 @@ const GAUGES = {
 } as const;
 
 const PREFIX = "precast_";
-/** In seconds, up to the limit of a live query and a little more. */
+/** In seconds, up to a little more than the limit of a live query (5 seconds). */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5];
-/** Refused before the database was asked, and given up by the client: their durations tell nothing of live answers. */
+/** Statuses whose durations say nothing about live answers: 499 (client gone) and 503 (refused). */
 const NOT_LIVE = [499, 503];
 
-/** No label is an app key or a path: Prometheus keeps a series for each value, and there is no end of them. */
+/** No label is an app key or a path: Prometheus keeps a series for each value, and there would be no limit to them. */
 export function openMetrics(droppedLines: () => number): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: PREFIX });
@@ -98,7 +98,10 @@ export function openMetrics(droppedLines: () => number): Metrics {
 
 type CountRequest = (shape: Shape | null, status: number, source: Source) => void;
 
-/** A counter of the library finds its series by a text of all labels, which costs more than the rest of a small answer. */
+/**
+ * Counts in maps, which are copied into the library's counter at each scrape: that counter finds a series by a string
+ * of all labels, which costs more than everything else about a small answer.
+ */
 function countRequests(registry: Registry): CountRequest {
   const counts = new Map<Shape | null, Record<Source, Map<number, number>>>();
   new Counter({
@@ -124,7 +127,7 @@ function countRequests(registry: Registry): CountRequest {
   };
 }
 
-/** A null is no value: nothing is told then, which is not the same as 0. */
+/** When `read` returns null the gauge is not reported, which is not the same as 0. */
 function addGauge(registry: Registry, name: keyof Gauges, read: () => number | null | Promise<number | null>): void {
   const [suffix, help, aggregator] = GAUGES[name];
   new Gauge({
@@ -140,7 +143,7 @@ function addGauge(registry: Registry, name: keyof Gauges, read: () => number | n
   });
 }
 
-/** They are told by their numbers in the order in which they were given: their addresses are nobody's business. */
+/** Labels replicas by their number in the configured order, so that the metrics do not reveal their addresses. */
 function addReplicas(registry: Registry, read: () => DatabaseReadings): void {
   const registers = [registry];
   new Counter({

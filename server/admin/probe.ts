@@ -1,14 +1,14 @@
-/** Asks the database whether it answers, within a limit of its own and never twice at a time. */
+/** Checks whether the database answers, within a time limit of its own and with one query at a time. */
 import { type Database, sql } from "../../shared/database/database.ts";
 import type { DatabaseStanding } from "./readiness.ts";
 
-/** In milliseconds: those who ask wait a few seconds at most. */
+/** In milliseconds. Health checks wait a few seconds at most. */
 const LIMIT = 1_000;
 const TOO_SLOW: DatabaseStanding = { ready: false, error: `no answer within ${LIMIT / 1_000} s` };
 
 export type Probe = () => Promise<DatabaseStanding>;
 
-/** A database that hangs is asked one question, however often it is wanted: probes must not use up its connections. */
+/** Probes that overlap share one query: those of a database that hangs must not use up its connections. */
 export function openProbe(database: Pick<Database, "query">): Probe {
   let asking: Promise<DatabaseStanding> | null = null;
 

@@ -1,23 +1,24 @@
-/** Whether a server is ready for requests: what load balancers ask before they send any. */
+/** Decides whether a server is ready for requests, which load balancers check before they send any. */
 import type { TreeStanding } from "./tree-standing.ts";
 
 export type Readiness = {
   readonly status: "ok" | "degraded" | "unavailable";
-  /** It was told to stop: it finishes what it has and wants no more. */
+  /** True once the server is told to stop: it finishes open requests and should get no new ones. */
   readonly draining: boolean;
   readonly tree: TreeStanding;
   readonly database: DatabaseStanding;
-  /** Left out where there are none. */
+  /** Absent when no replicas are configured. */
   readonly replicas?: readonly DatabaseStanding[];
 };
 
-/** `error` says why it is not ready. */
+/** `error` says why the database is not ready; null when it is. */
 export type DatabaseStanding = { readonly ready: boolean; readonly error: string | null };
 
 /**
- * One of the two is enough. From the tree all that is free is answered, and were a server taken out because the database is away,
- * all would be taken out at once, with nobody left for what needs none. Without a tree all is answered live, as it is
- * before the first build. Replicas answer live while the database is away, but without it nothing counted arrives.
+ * The tree or a database alone is enough. With a tree, all free requests are answered: if servers counted as
+ * unavailable without the database, all would be removed at once, and nobody would answer requests that do not need it.
+ * Without a tree, as before the first build, everything is answered live. Replicas answer live requests while the
+ * primary is unavailable, but counts do not arrive then, so the server is degraded.
  */
 export function readinessOf(
   tree: TreeStanding,

@@ -1,11 +1,11 @@
-/** Whether there is a tree, of how many apps, and when it was built last: looked up in its folder whenever it is asked. */
+/** Reads from the folder, at each call, whether there is a tree, for how many apps, and when it was last built. */
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CHANGES_FILE, isStateFile, STATE_FOLDER } from "../../shared/state.ts";
 
 export type TreeStanding = { readonly ready: boolean; readonly apps: number; readonly built_at: string | null };
 
-/** The list of what the last build changed begins with when that was: the rest of it may be long. */
+/** Bytes read of the last build's list of changes, which begins with the time of the build and may be long. */
 const BEGINNING = 256;
 
 export async function readTreeStanding(out: string): Promise<TreeStanding> {

@@ -1,21 +1,21 @@
-/** The metrics of several processes as those of one server: workers tell the primary what they have counted. */
+/** Combines the metrics of several processes into those of one server: workers send theirs to the primary. */
 import cluster, { type Worker } from "node:cluster";
 import { AggregatorRegistry } from "prom-client";
 import type { Metrics, Snapshot } from "./metrics.ts";
 
 const ASK = "precast:metrics?";
 const TELL = "precast:metrics";
-/** Without a turn it is told unasked. */
+/** `turn` is that of the question; undefined when the snapshot is sent unasked. */
 type Told = { readonly type: typeof TELL; readonly turn: number | undefined; readonly snapshot: Snapshot };
 
-/** In milliseconds. A worker that is too busy to tell in time is told as it was last. */
+/** In milliseconds. For a worker that does not answer in time, its last snapshot is used. */
 const PATIENCE = 1_000;
-/** In milliseconds. What a worker counts within these is lost when it is killed. */
+/** Milliseconds between two unasked snapshots. A worker that is killed loses what it has counted since the last. */
 const UNASKED = 1_000;
 
 /**
- * In a worker: answers the primary whenever it asks, and tells it unasked as well, as who is killed tells nothing more. Gives
- * what tells it for the last time; that resolves when the primary has it.
+ * In a worker: sends the primary a snapshot whenever it asks, and unasked as well, because a worker that is killed can
+ * send nothing more. Returns a function that sends the last snapshot, and resolves when it has been sent.
  */
 export function tellMetrics({ snapshot }: Pick<Metrics, "snapshot">): () => Promise<void> {
   async function tell(turn?: number): Promise<void> {
@@ -37,8 +37,9 @@ export function tellMetrics({ snapshot }: Pick<Metrics, "snapshot">): () => Prom
 }
 
 /**
- * In the primary: gives a function that asks all workers and returns the sums as the text of Prometheus. What a worker
- * has counted stays counted when it ends, or a sum would fall, which Prometheus takes for a new beginning.
+ * In the primary: returns a function that asks all workers and resolves to the sums as Prometheus text. `own` are the
+ * primary's metrics, if any. The counts of ended workers are kept: Prometheus takes a sum that falls for a counter
+ * reset.
  */
 export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Promise<string> {
   const last = new Map<number, Snapshot>();
@@ -76,13 +77,16 @@ export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Prom
     const turn = turns++;
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker?.isConnected());
     await Promise.all(workers.map((worker) => ask(worker as Worker, turn)));
-    // Of one moment, or a worker that ends meanwhile would be in neither.
+    // `last` and `ended` are read at the same moment: otherwise a worker that ends in between would be in neither.
     const running = [...last.values()];
     return sumOf([await ended, ...running, ...(own === null ? [] : [await own.snapshot()])]).metrics();
   };
 }
 
-/** At once, whether anybody asks or not: workers may go on dying for days. */
+/**
+ * Adds the counts of an ended worker immediately, not at the next scrape: workers may keep dying for days, and their
+ * snapshots would pile up.
+ */
 async function added(ended: Promise<Snapshot>, more: Snapshot): Promise<Snapshot> {
   return sumOf([await ended, more]).getMetricsAsJSON();
 }
@@ -91,7 +95,7 @@ function sumOf(snapshots: readonly Snapshot[]): AggregatorRegistry<never> {
   return AggregatorRegistry.aggregate([...snapshots] as never) as never;
 }
 
-/** What a process has counted; the rest is what it had. */
+/** Whether the metric is a count, which outlives its process. The others describe the present state of a process. */
 function isSum({ type }: Snapshot[number]): boolean {
   return ["counter", "histogram"].includes(String(type));
 }
