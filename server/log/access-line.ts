@@ -1,11 +1,11 @@
-/** The line of the access log that a request becomes: what it says to machines, and in words. */
+/** Turns an observed request into a line of the access log: fields for machines, or a sentence. */
 import type { Observation, Observe } from "../http/observation.ts";
 import { redactKey, redactTarget } from "./redaction.ts";
 
 export type AccessLine = {
   readonly id: string;
   readonly client: string | undefined;
-  /** Its first characters. */
+  /** The first characters of the app key. */
   readonly app: string | undefined;
   readonly method: string;
   readonly target: string;
@@ -13,12 +13,12 @@ export type AccessLine = {
   readonly shape: string | null;
   readonly counted: boolean;
   readonly source: string;
-  /** From the request's arrival until its answer was handed to the system. */
+  /** Milliseconds from the request's arrival until its answer was handed to the system. */
   readonly ms: number;
   readonly bytes: number;
 };
 
-/** Null where the level of the log leaves requests out: then they cost it nothing. */
+/** Null when `write` is, because the log level leaves requests out: they cost the log nothing then. */
 export function openAccessLog(write: ((line: AccessLine) => void) | null): Observe | null {
   return write === null ? null : (seen) => write(accessLine(seen, performance.now()));
 }
@@ -41,7 +41,7 @@ function accessLine(seen: Observation, now: number): AccessLine {
   };
 }
 
-/** What `describeLine` says already. */
+/** The fields that the sentence of `describeLine` already shows. */
 export const SHOWN_IN_WORDS: readonly (keyof AccessLine)[] = [
   "method",
   "target",
@@ -53,7 +53,7 @@ export const SHOWN_IN_WORDS: readonly (keyof AccessLine)[] = [
   "counted",
 ];
 
-/** Null for a line that tells of no request. */
+/** Null for a line that is not about a request. */
 export function describeLine(line: Partial<AccessLine>): string | null {
   const { method, target, status, shape, counted, source, ms, bytes } = line;
   if (method === undefined || status === undefined) return null;

@@ -1,4 +1,4 @@
-/** The log on standard error: JSON lines for machines, sentences where a person looks. */
+/** Writes the log on standard error: JSON lines for machines, sentences on a terminal. */
 import { pino } from "pino";
 import type { LogLevel } from "../../shared/settings/serving.ts";
 import { redactText } from "./redaction.ts";
@@ -6,30 +6,33 @@ import { openLogSink } from "./sink.ts";
 import { openAnew } from "./terminal.ts";
 
 export type Log = {
-  /** Null below this level: nobody need even gather what it says. */
+  /** Null when the log level leaves these lines out, so that callers need not gather the fields. */
   readonly info: ((fields: object) => void) | null;
   readonly warn: (what: unknown) => void;
   readonly error: (what: unknown) => void;
-  /** Makes an app key known, so that no error shows it. */
+  /** Registers an app key, so that errors are logged without it. */
   readonly hide: (appKey: string) => void;
-  /** Lines that nobody read in time, or that the disk had no room for. */
+  /** Number of lines that were dropped, because nobody read them in time or the disk was full. */
   readonly dropped: () => number;
-  /** Resolves when everything is written. */
+  /** Resolves when everything is written, or cannot be written. */
   readonly close: () => Promise<void>;
 };
 
 export type LogOptions = {
   readonly level: LogLevel;
-  /** Standard error, or a file's number in a test. */
+  /** File descriptor of standard error, or of a file in a test. */
   readonly descriptor: number;
-  /** Other processes of the server write there as well. */
+  /** Whether other processes of the server write to the same place. */
   readonly shared: boolean;
   /** Sentences instead of JSON lines. */
   readonly readable: boolean;
   readonly colors: boolean;
 };
 
-/** A bound, for a server of very many apps; the key that an error names was used a moment ago. */
+/**
+ * Number of registered app keys at which all are forgotten, to bound memory. The key that an error names was registered
+ * a moment before.
+ */
 const MAX_KEYS = 10_000;
 
 export async function openLog({ level, descriptor, shared, readable, colors }: LogOptions): Promise<Log> {
@@ -39,9 +42,9 @@ export async function openLog({ level, descriptor, shared, readable, colors }: L
   const stream = sentence === null ? sink : { write: (line: string) => sink.write(sentence(line)) };
   const logger = pino({ ...FORMAT, timestamp: timeOfLines(), level, serializers: { err: errorWithout(keys) } }, stream);
 
-  /** Not kept back: what goes wrong may end the process next. */
+  /** Flushes at once, because what went wrong may end the process next. */
   function tell(level: "warn" | "error", what: unknown): void {
-    // The message is given although the error has it: else the library takes it from there as it is.
+    // The message is passed explicitly: otherwise pino takes it from the error, unredacted.
     if (what instanceof Error) logger[level]({ err: what }, redactText(what.message, keys));
     else logger[level](redactText(String(what), keys));
     sink.flush();
@@ -65,7 +68,7 @@ const FORMAT = {
   formatters: { level: (label: string) => ({ level: label }) },
 };
 
-/** Many lines are of one millisecond, and the text of a time takes longer than the time. */
+/** Keeps the text of the last time: many lines fall into one millisecond, and formatting costs more than reading it. */
 function timeOfLines(): () => string {
   const { epochTime, isoTime } = pino.stdTimeFunctions;
   let [instant, text] = ["", ""];
@@ -76,7 +79,7 @@ function timeOfLines(): () => string {
   };
 }
 
-/** Makes a sentence of a line. Loaded for a terminal alone. */
+/** Returns a function that turns a JSON line into a sentence. The modules for it are loaded only for a terminal. */
 async function openSentences(colors: boolean): Promise<(line: string) => string> {
   const [{ prettyFactory }, { describeLine, SHOWN_IN_WORDS }] = await Promise.all([
     import("pino-pretty"),
@@ -92,8 +95,8 @@ async function openSentences(colors: boolean): Promise<(line: string) => string>
 }
 
 /**
- * pino's own serializer tells an error with its causes, and all that a library has hung on it: a database adds the values of
- * the row that it refused, so of that no more is taken than the code.
+ * Serializer for errors, without the app keys. pino's own adds the causes to message and stack, and copies every
+ * property that a library has set: a database sets the values of the row that it refused, so only `code` is copied.
  */
 function errorWithout(keys: ReadonlySet<string>): (error: Error) => object {
   return pino.stdSerializers.wrapErrorSerializer(({ type, message, stack, code, raw }) => ({
@@ -104,7 +107,7 @@ function errorWithout(keys: ReadonlySet<string>): (error: Error) => object {
   }));
 }
 
-/** A fault that is another's by name has its words as well. */
+/** Whether an error repeats the message of its cause, which pino would then write twice. */
 function isSaidTwice({ message, cause }: Error): boolean {
   return cause instanceof Error && cause.message === message;
 }

@@ -1,17 +1,17 @@
-/** Keeps app keys out of the log: of a key its first characters are shown, wherever it stands. */
+/** Keeps app keys out of the log: only the first characters of a key are shown, wherever it occurs. */
 
-/** Of a shorter key even these would be most of it: then half of it is shown. */
+/** Number of characters of a key that are shown, but at most half of the key. */
 const SHOWN = 4;
-/** A key that is shorter may be a word like any other: it is hidden where it stands alone. */
+/** A shorter key may be an ordinary word: it is hidden only where it is a whole word. */
 const UNMISTAKABLE = 8;
 const MAX_TARGET = 1_024;
 const WORD = /[A-Za-z0-9_-]+/g;
 const ENCODED = /%[0-9a-f]{2}/gi;
-/** Node gives a byte of the target as the character of its number: a terminal might take some for orders. */
+/** Node gives each byte of the target as one character, and a terminal might execute some of them as control codes. */
 const UNPRINTABLE = /[^\x21-\x7e…]/g;
-/** Clients that put their key into the URL have it refused; the log must not keep it either. */
+/** A key in the URL is not accepted, but clients may send one there, and the log must not show it. */
 const KEY_PARAMETER = /((?:app|api)[_-]?key(?:\]|%5d)?=)([^&]*)/gi;
-/** Folders and state files of the tree are named by the key of their app. */
+/** Folders and state files of the tree are named after the key of their app. */
 const SEGMENT = /(?<=^|[\\/'"\s])([sxh]-)([a-z0-9_-]+)/g;
 
 export function redactKey(key: string): string {
@@ -19,19 +19,19 @@ export function redactKey(key: string): string {
   return `${shown.replace(/[^A-Za-z0-9_-]/g, "?")}…`;
 }
 
-/** Whether the text holds a word of the key. What is sent as a key need not be one: it may be several, with a comma. */
+/** Whether the text contains a word of the key. A key header need not hold one word: two keys are joined by a comma. */
 export function holdsKey(text: string, key: string): boolean {
   return hideWords(text, key) !== text;
 }
 
-/** The target as a line of the log shows it: ASCII, not too long, and without the key, however that is spelled. */
+/** The target as the log shows it: printable ASCII and `…`, not too long, without the key, even percent-encoded. */
 export function redactTarget(target: string, key: string): string {
   const plain = target.includes("%") ? target.replace(ENCODED, decodeWord) : target;
   const hidden = hideKey(plain, key);
   return cut((hidden === plain ? hideKey(target, key) : hidden).replace(UNPRINTABLE, encodeByte));
 }
 
-/** The text of an error without any of the keys, and without the names that files of the tree have by their app's key. */
+/** The text of an error without any of the keys, and without the names of tree files that are made from keys. */
 export function redactText(text: string, keys: ReadonlySet<string>): string {
   return text
     .replace(SEGMENT, (_, kind: string, name: string) => kind + redactKey(name))
@@ -43,7 +43,7 @@ function hideKey(text: string, key: string): string {
   return hideWords(named, key);
 }
 
-/** One way through the text for all words that may be any: a client may send thousands of them. */
+/** Replaces all short words in one pass over the text, because a client may send thousands of them. */
 function hideWords(text: string, key: string): string {
   const words = [...new Set(wordsOf(key))];
   const short = new Set(words.filter((word) => word.length < UNMISTAKABLE));

@@ -1,45 +1,45 @@
-/** Where the lines of the log go: many at a time, and off the thread that answers. */
+/** Writes the lines of the log: many at a time, and outside the thread that answers requests. */
 import { writeSync, write as writeTo } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 
 export type LogSink = {
   readonly write: (line: string) => void;
-  /** Hands on what was gathered, without waiting for it to be written. */
+  /** Begins to write the lines gathered so far, without waiting until they are written. */
   readonly flush: () => void;
-  /** Lines that nobody read in time, or that the disk had no room for. */
+  /** Number of lines that were dropped, because nobody read them in time or the disk was full. */
   readonly dropped: () => number;
   /** Resolves when everything is written, or when the disk takes no more, or nobody reads. */
   readonly close: () => Promise<void>;
 };
 
-/** Bytes handed on in one piece: each costs as much as ten lines do. */
+/** Number of bytes that one write takes; each write costs as much as ten lines do. */
 const PIECE = 32_768;
-/** What a pipe takes in one piece (PIPE_BUF): so the lines of several processes that share one are never mixed up. */
+/** Number of bytes that a pipe takes at once (PIPE_BUF): lines up to that, of processes that share it, never mix. */
 const SHARED_PIECE = 4_096;
-/** Milliseconds at most until a line is handed on. */
+/** Milliseconds after which a line is written at the latest. */
 const FLUSH_AFTER = 200;
 /**
- * A log that is read slowly, or not at all, or whose disk is full, holds up nobody: what does not fit into these bytes is
- * dropped.
+ * Number of bytes that may wait to be written. More are dropped: a log that is read slowly or not at all, or whose disk
+ * is full, must hold up nothing.
  */
 const MAX_HELD = 8 * 1_024 * 1_024;
-/** Milliseconds until a pipe that is full is tried again. */
+/** Milliseconds until a full pipe is tried again. */
 const BUSY_FOR = 100;
-/** So often at the end of the process, which does not wait for who never reads. */
+/** Number of tries to write to a full pipe at the end: the process must not wait for a pipe that is never read. */
 const LAST_TRIES = 20;
 
-/** `shared` says that other processes write to the same. */
+/** `shared` says whether other processes write to the same file descriptor. */
 export function openLogSink(descriptor: number, shared: boolean): LogSink {
   const piece = shared ? SHARED_PIECE : PIECE;
   let lines: string[] = [];
   let bytes = 0;
   let dropped = 0;
-  /** What was handed on and is not written. */
+  /** Pieces that are flushed but not yet written. */
   const pieces: Buffer[] = [];
   let held = 0;
   let writing: Promise<void> | null = null;
-  /** How often a pipe that is full is waited for. */
+  /** How many more times a full pipe is waited for: without limit until `close`. */
   let waits = Number.POSITIVE_INFINITY;
 
   function gather(): void {
@@ -64,8 +64,8 @@ export function openLogSink(descriptor: number, shared: boolean): LogSink {
   }
 
   /**
-   * False when the system refuses, or nobody reads at the end. What a full disk does not take stays for the next time: there may
-   * be room again.
+   * Resolves to false when the system refuses to write, or nobody reads at the end. What a full disk does not take is
+   * kept for the next flush, when there may be room again.
    */
   async function writeNext(): Promise<boolean> {
     const next = pieces.shift() as Buffer;
@@ -80,7 +80,7 @@ export function openLogSink(descriptor: number, shared: boolean): LogSink {
   }
 
   setInterval(flush, FLUSH_AFTER).unref();
-  // Its own last words too, when the process ends otherwise than by `close`.
+  // Writes the last lines also when the process ends without `close`.
   process.once("exit", () => {
     gather();
     writeLast(descriptor, pieces);
@@ -104,7 +104,7 @@ export function openLogSink(descriptor: number, shared: boolean): LogSink {
 
 const write = promisify(writeTo);
 
-/** How many bytes the system takes: none of them while a pipe is full, and null when it refuses, as a full disk does. */
+/** Resolves to the number of bytes written: 0 while a pipe is full, null when the system refuses (full disk). */
 async function take(descriptor: number, bytes: Buffer): Promise<number | null> {
   try {
     return (await write(descriptor, bytes)).bytesWritten;
@@ -113,7 +113,7 @@ async function take(descriptor: number, bytes: Buffer): Promise<number | null> {
   }
 }
 
-/** What is refused now is lost: a process that has ended must not stay for it. */
+/** Writes what is left, synchronously. What cannot be written now is lost, because the process must end. */
 function writeLast(descriptor: number, pieces: readonly Buffer[]): void {
   let tries = 0;
   for (const piece of pieces) {

@@ -1,11 +1,12 @@
-/** A terminal that shows the log. One that is paused, or whose line has fallen silent, takes nothing and does not say when. */
+/** Opens the terminal for the log. One that is paused, or whose line is dead, takes no output for an unknown time. */
 import { constants, openSync } from "node:fs";
 
 const { O_WRONLY, O_NOCTTY, O_NONBLOCK } = constants;
 
 /**
- * The same terminal, opened for the log alone so that it refuses what it does not take: Node.js has whoever writes to one wait,
- * and a server must not. Where it cannot be opened again, as that of another user, it is written to as it is.
+ * Opens the same terminal again in non-blocking mode, and returns the new file descriptor: Node.js makes writers to a
+ * terminal wait, and a server must not. Returns `descriptor` when that cannot be opened, for example because it is
+ * another user's.
  */
 export function openAnew(descriptor: number): number {
   try {
