@@ -1,6 +1,7 @@
 /**
- * Enumerates every free request of an app together with its answer, in the order in which they can be written: whatever
- * an answer names comes before it. Memory does not grow with the number of entries. Source: contract.md section 8.
+ * Enumerates every free request of an app together with its answer, in an order in which they can be written: entries
+ * come before the lists that contain them, schemas before the catalog. Memory use does not grow with the number of
+ * entries. Source: contract.md section 8.
  */
 import { catalogBody, entryBody, schemaBody } from "../../../shared/body.ts";
 import type { App, ContentType } from "../../../shared/catalog.ts";
@@ -17,12 +18,12 @@ import type { FreeAnswer } from "./free-answer.ts";
 import { openPages } from "./pages.ts";
 import { sortAnswers, sortAnswersOf } from "./sorts.ts";
 
-/** Of types of up to so many entries the list items are kept in memory, which saves queries. */
+/** For a type with at most this many entries, all list items are kept in memory, which saves queries. */
 const SMALL = 1_000;
-/** And of so many the entries are read by one. */
+/** The entries of a type with at most this many are read by a single query instead of a cursor. */
 const FEW = 50;
 
-/** Batches of answers, out of one snapshot: `session` is in a read transaction. */
+/** Yields batches of answers. `session` must be in a read transaction, so that all come from one snapshot. */
 export async function* freeAnswers(session: Session, app: App): AsyncGenerator<readonly FreeAnswer[]> {
   const counts = countsOf(await session.query(entryCountsQuery(app.key)));
   for (const type of app.types) yield* typeAnswers(session, app, type, counts.get(type.slug) ?? 0);
@@ -38,7 +39,7 @@ export function overviewAnswers(app: App, counts: ReadonlyMap<string, number>): 
   return [...schemas, { address: { kind: "catalog" }, body: catalogBody(app, counts) }];
 }
 
-/** Everything of a type but its schema. `total` is how many entries it shows. */
+/** Yields all answers of a type except its schema. `total` is the number of its published entries. */
 export async function* typeAnswers(
   session: Session,
   app: App,
@@ -70,7 +71,7 @@ export async function* typeAnswers(
   else yield* sortAnswers(session, app, type, total);
 }
 
-/** An entry by itself. */
+/** The answer to the request for a single entry. */
 export function entryAnswer(app: App, type: ContentType, entry: EntryRow): FreeAnswer {
   return {
     address: { kind: "entry", slug: type.slug, id: entry.id },

@@ -1,4 +1,7 @@
-/** The filters of a type: which are gathered in passing, and which are asked of the database. Source: contract.md section 8. */
+/**
+ * Builds the filter answers of a type: some are gathered while all entries are read, the others are queried. Source:
+ * contract.md section 8.
+ */
 import { type App, type Column, type ContentType, defaultPerPage, findColumn } from "../../../shared/catalog.ts";
 import { readBatches } from "../../../shared/database/cursor.ts";
 import type { Session } from "../../../shared/database/database.ts";
@@ -10,14 +13,17 @@ import { facetCountQuery, facetHeadsQuery } from "../../../shared/sql/tree-query
 import type { FreeAnswer } from "./free-answer.ts";
 import { gatherHeads, type HeadGatherer, headAnswer, passHeads } from "./head.ts";
 
-/** Of larger types, so many items may be kept for the filters of one column. */
+/** Maximum number of list items kept in memory for the filters of one column, if the type is not small. */
 const KEPT_ITEMS = 20_000;
 
 export function filterColumns(type: ContentType): Column[] {
   return type.filterable_fields.map((name) => findColumn(type, name)).filter((column) => column !== undefined);
 }
 
-/** A column's filters are gathered in passing where memory allows, as it does for a small type, else asked of the database. */
+/**
+ * Decides for each filterable column how to build its filter answers: gathered while all entries are read if memory
+ * allows, as it always does for a small type, else queried from the database.
+ */
 export async function chooseFilters(session: Session, app: App, type: ContentType, isSmall: boolean) {
   const gatherers: HeadGatherer[] = [];
   const queried: Column[] = [];
@@ -35,7 +41,7 @@ export async function chooseFilters(session: Session, app: App, type: ContentTyp
   return { gatherers, queried };
 }
 
-/** The filters of a column, asked of the database: those of these values, or all. */
+/** Queries the filter answers of a column: of `values`, in canonical spelling, or of all values if that is null. */
 export async function* facetAnswers(
   session: Session,
   app: App,
@@ -56,7 +62,7 @@ export async function* facetAnswers(
       if (heads.at(-1)?.value !== value) heads.push({ value, total: Number(total), items: [] });
       heads.at(-1)?.items.push(renderEntry(app, shown, readEntryRow(row, 2) as EntryRow));
     }
-    // The last value's entries may go on in the next batch.
+    // The entries of the last value may continue in the next batch.
     yield heads.slice(0, -1).map(answerOf);
     heads = heads.slice(-1);
   }

@@ -6,9 +6,9 @@ import type { FreeAnswer } from "./free-answer.ts";
 
 export type HeadGatherer = {
   readonly column: Column;
-  /** Takes each entry: its value in the column, as JSON text, and its list item. Gives the answers that are complete with it. */
+  /** Takes the next entry: its value in the column, as JSON text, and its list item. Returns the completed answers. */
   readonly add: (raw: string, item: string) => FreeAnswer[];
-  /** The answers that were not complete before all entries had passed. */
+  /** Returns the answers that are complete only after the last entry. */
   readonly rest: () => FreeAnswer[];
 };
 
@@ -31,7 +31,7 @@ export function gatherHeads(type: ContentType, column: Column): HeadGatherer {
   return { column, add, rest };
 }
 
-/** Keeps nothing: for columns in which no two entries share a value. */
+/** Keeps no items, because each entry completes its answers: for columns in which no two entries share a value. */
 export function passHeads(type: ContentType, column: Column): HeadGatherer {
   const add = (raw: string, item: string) =>
     facetsOf(column, raw).map((value) => headAnswer(type, column, value, { total: 1, items: [item] }));

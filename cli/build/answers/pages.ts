@@ -1,10 +1,10 @@
-/** The default pages of a type, filled as its entries go by. Source: contract.md section 8. */
+/** Builds the default pages of a type while its entries are read in order. Source: contract.md section 8. */
 import { lastPage, listBody } from "../../../shared/body.ts";
 import { type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
 import { shownOfList } from "../../../shared/shown.ts";
 import type { FreeAnswer } from "./free-answer.ts";
 
-/** Fills default pages with items; `add` gives the pages that are full with it. */
+/** `add` returns the page that the item fills, if it does; `rest` returns the last page if that is not full. */
 export function openPages(type: ContentType, total: number) {
   const perPage = defaultPerPage(type);
   let items: string[] = [];

@@ -1,4 +1,4 @@
-/** The sorts of a type, each the first page of an order. Source: contract.md section 8. */
+/** Builds the sort answers of a type: the first page of every free sort order. Source: contract.md section 8. */
 import { listBody } from "../../../shared/body.ts";
 import { type App, type ContentType, defaultPerPage, TIMESTAMPS } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
@@ -9,7 +9,7 @@ import { readSort, type Sort } from "../../../shared/sort.ts";
 import { headIdsQuery, headQuery } from "../../../shared/sql/tree-query.ts";
 import type { FreeAnswer } from "./free-answer.ts";
 
-/** An order that a free `sort` can ask for, with every spelling of it. */
+/** A sort order that a free request can ask for, with every value of `sort` that means it. */
 type SortHead = { readonly sort: Sort; readonly spellings: readonly string[] };
 
 export function sortHeads(type: ContentType): SortHead[] {
@@ -26,12 +26,12 @@ export function sortHeads(type: ContentType): SortHead[] {
   return [...heads.values()];
 }
 
-/** How many files the sorts of a type have. */
+/** Number of files for the sorts of a type. */
 export function countSorts(type: ContentType): number {
   return sortHeads(type).reduce((sum, { spellings }) => sum + spellings.length, 0);
 }
 
-/** The sorts of a type, one query each. `total` is how many entries it shows. */
+/** Queries the sort answers of a type, one query per order. `total` is the number of its published entries. */
 export async function* sortAnswers(
   session: Session,
   app: App,
@@ -44,7 +44,7 @@ export async function* sortAnswers(
   }
 }
 
-/** The sorts of a type whose items are all at hand, by their ids: one query. */
+/** Builds the sort answers of a type with one query for ids. `items` holds the list items of all its entries by id. */
 export async function sortAnswersOf(
   session: Session,
   app: App,
@@ -65,7 +65,7 @@ export async function sortAnswersOf(
   });
 }
 
-/** The items of the first page by a sort. */
+/** The list items of the first page in a sort order. */
 export async function headItems(session: Session, app: App, type: ContentType, sort: Sort): Promise<string[]> {
   const shown = shownOfList(type);
   const rows = await session.query(headQuery(app.key, type, sort, defaultPerPage(type)));

@@ -1,4 +1,4 @@
-/** Counts the files that a build will have, so that its progress is true from the start. */
+/** Counts the files that a complete tree has, so that progress shows the right total from the start. */
 import { lastPage } from "../../../shared/body.ts";
 import { type App, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
@@ -8,7 +8,7 @@ import { facetCountQuery } from "../../../shared/sql/tree-query.ts";
 import { filterColumns } from "./filters.ts";
 import { countSorts } from "./sorts.ts";
 
-/** All files of an app. */
+/** Number of all files of an app. */
 export async function countFiles(session: Session, app: App): Promise<number> {
   const counts = countsOf(await session.query(entryCountsQuery(app.key)));
   let files = 1 + app.types.length;
@@ -16,12 +16,12 @@ export async function countFiles(session: Session, app: App): Promise<number> {
   return files;
 }
 
-/** The files of a type but for its schema and its filters: entries, pages and sorts. */
+/** Number of files of a type without its schema and its filters: entries, pages and sorts. */
 export function countUnfiltered(type: ContentType, entries: number): number {
   return entries + lastPage(entries, defaultPerPage(type)) + countSorts(type);
 }
 
-/** The files of a type but for its schema. */
+/** Number of files of a type without its schema. */
 export async function countTypeFiles(session: Session, app: App, type: ContentType, entries: number): Promise<number> {
   let files = countUnfiltered(type, entries);
   for (const column of filterColumns(type)) {
