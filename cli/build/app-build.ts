@@ -1,4 +1,4 @@
-/** Builds one app onto the stage: type after type, each anew or what has changed of it, then the schemas and the catalog. */
+/** Builds one app onto the stage: each type in full or only what has changed, then the schemas and the catalog. */
 import { join } from "node:path";
 import { folderOf } from "../../shared/address.ts";
 import type { App, ContentType } from "../../shared/catalog.ts";
@@ -18,15 +18,15 @@ import { readDeltas, type TypeDelta } from "./update/delta.ts";
 import { planUpdate } from "./update/update.ts";
 
 export type AppPlan = {
-  /** How many files are looked at; only what is known anyway unless it was asked for. */
+  /** Number of files that the build processes. Without `PlanOptions.count`, types that are built anew are left out. */
   readonly files: number;
-  /** False where the tree shows all that the database does, and knows it. */
+  /** False when the app's files and state are up to date. */
   readonly pending: boolean;
-  /** Gives the entries of each type. */
+  /** Stages the files. Resolves with the number of entries by type slug. */
   readonly run: (staged: StagedApp) => Promise<ReadonlyMap<string, number>>;
 };
 
-/** What has to be done for a type. */
+/** The work for one type. */
 type Job = {
   readonly type: ContentType;
   readonly total: number;
@@ -36,12 +36,12 @@ type Job = {
 
 export type PlanOptions = {
   readonly out: string;
-  /** Counts the files first. */
+  /** Counts the files of types that are built anew, which takes queries. */
   readonly count: boolean;
   readonly elsewhere: Elsewhere;
 };
 
-/** `counts` has the entries of the apps that are built in full, by app and slug. */
+/** `counts` holds the numbers of entries of the apps that are built in full, by app key and slug. */
 export async function planApp(
   session: Session,
   app: App,
@@ -103,7 +103,7 @@ async function planChanges(
   }
   for (const { slug } of gone) await elsewhere.bringBelow(`${root}/${slug}`);
   const pending = jobs.length > 0 || JSON.stringify(app) !== JSON.stringify(state.app);
-  // Catalog and schemas are compared, those of types that go as well.
+  // The build compares the catalog and all schemas with their files, and deletes the schemas of removed types.
   if (pending) await elsewhere.bring([`${root}/_schemas.json`]);
   if (pending) await elsewhere.bringBelow(`${root}/_schemas`);
   const run = async (staged: StagedApp) => {
@@ -117,7 +117,7 @@ async function planChanges(
   return { files: sumFiles(jobs) + (pending ? app.types.length + 1 : 0), pending, run };
 }
 
-/** A type of which everything is computed, in a tree of which other types may stay as they are. */
+/** Plans a type that is built anew by an incremental build, which may leave other types as they are. */
 async function planRenewal(
   session: Session,
   app: App,
@@ -169,7 +169,7 @@ function sumFiles(jobs: readonly Job[]): number {
   return jobs.reduce((sum, { files }) => sum + files, 0);
 }
 
-/** Removes what no answer was put for; `below` is a folder of the app's, or all of it. */
+/** Removes the files for which no answer was put. `below` is a folder of the app, or "" for all of it. */
 async function sweep(staged: StagedApp, out: string, app: App, below: string, kept: Kept): Promise<void> {
   for (const file of filesIn(join(out, folderOf(app.key)), below)) {
     if (!kept.has(file)) removeFile(staged, out, app, file);

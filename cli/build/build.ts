@@ -1,6 +1,6 @@
 /**
- * Builds the tree: what differs from it goes onto a stage out of one snapshot of the database, and when all is there it
- * becomes the tree.
+ * Builds the tree: reads one snapshot of the database, writes the files that differ to a stage beside the tree, and
+ * moves them into the tree when all are there.
  */
 import { join } from "node:path";
 import { segment } from "../../shared/address.ts";
@@ -29,18 +29,21 @@ export type BuildOptions = AppDefaults & {
   readonly out: string;
   /** Keys of the apps to build; null for all. */
   readonly apps: readonly string[] | null;
-  /** Computes every answer, whatever is known of the last build. */
+  /** Computes every answer, even if an incremental build is possible. */
   readonly full: boolean;
   readonly dryRun: boolean;
   readonly now: () => Date;
-  /** Called as files are done; left out where nobody looks, which saves the counting beforehand. */
+  /** Called for each file that is processed. Leave it out when progress is not shown: this saves counting first. */
   readonly onProgress?: (progress: FileProgress) => void;
   readonly onChange?: (change: Change) => void;
-  /** Where the part of the tree is that is not here; left out where nobody can be asked for it. */
+  /** The files that exist only where the tree was deployed. Left out when there is no place to fetch them from. */
   readonly elsewhere?: Elsewhere | undefined;
 };
 
-/** It first finishes what an earlier build had left. */
+/**
+ * Unless it is a dry run, first completes or discards what a build that died has left. Throws LockedError when another
+ * process is building the tree, LockLostError when the lock is lost meanwhile, UnknownAppError and EmptyDatabaseError.
+ */
 export async function buildTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
   const { out } = options;
   if (options.dryRun) return stageOrRestage(database, options, distrustOf(out), () => {});
@@ -63,7 +66,10 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
   }
 }
 
-/** A tree that somebody else has been at is built in full, as one is of which nothing can be told. */
+/**
+ * Builds in full if `distrust`, the reason not to trust the tree, is not null, and again if the build finds files that
+ * somebody else has changed.
+ */
 function stageOrRestage(
   database: Database,
   options: BuildOptions,
@@ -77,7 +83,7 @@ function stageOrRestage(
   });
 }
 
-/** `forced` is why everything is built, where it is so. `check` throws where the tree is another build's by now. */
+/** `forced` is the reason to build everything, or null. `check` throws once the tree belongs to another build. */
 async function stageTree(
   database: Database,
   options: BuildOptions,
@@ -115,7 +121,7 @@ async function stageTree(
   }
 }
 
-/** How many entries the types of these apps show, by app and slug. */
+/** Numbers of published entries of these apps' types, by app key and slug. */
 async function readCounts(session: Session, keys: readonly string[]): Promise<Map<string, Map<string, number>>> {
   const counts = new Map(keys.map((key) => [key, new Map<string, number>()]));
   if (keys.length === 0) return counts;

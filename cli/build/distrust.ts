@@ -1,6 +1,7 @@
 /**
- * Lists that a power failure has cut: of the trees that they tell of nothing is known any more. Their states are emptied, so
- * that the server answers live, no deploy takes them, and builds compute all of them, this one or those that follow.
+ * Handles a list that a power failure has damaged: the tree cannot be trusted then. The states of all its apps are
+ * emptied, so that the server answers live, deploys refuse the tree, and this build or a later one builds each app in
+ * full.
  */
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,19 +12,19 @@ import { isWholeList } from "./stage/changes.ts";
 import { exists, isFolder, removeEmpty } from "./stage/folder.ts";
 import { CARRIED, READY, STAGED_STATES } from "./stage/publish.ts";
 
-/** Why nothing can be told of the tree; null where it can. */
+/** Why the tree cannot be trusted; null when it can. */
 export function distrustOf(out: string): string | null {
   const list = join(out, READY, CHANGES_FILE);
   if (exists(list) && !isWholeList(list)) return "the list of changes of a build that did not end cannot be read";
   return readElsewhere(out) === null ? "the list of its files that are where it was deployed cannot be read" : null;
 }
 
-/** Whoever dies on the way leaves one of the lists, or states that nobody can read. */
+/** Empties the states before it removes the lists: if the process dies here, the tree is still not trusted. */
 export function putAsideCut(out: string): void {
   const [folder, ready] = [join(out, STATE_FOLDER), join(out, READY)];
   for (const name of [folder, join(ready, STAGED_STATES)].flatMap(stateFilesIn)) {
     writeFileSync(join(folder, name), "");
-    // Whoever died may have deleted the last file of a folder, and not the folder.
+    // The build that died may have deleted the last file of a folder, but not the folder.
     const top = join(out, folderOfState(name));
     if (isFolder(top)) removeEmpty(top);
   }
@@ -31,7 +32,7 @@ export function putAsideCut(out: string): void {
   if (readElsewhere(out) === null) rmSync(join(folder, ELSEWHERE_FILE));
 }
 
-/** Some of it may be done, and nobody was told. */
+/** Keeps the changes of a damaged list for the next report: some may be in place, and none was reported. */
 function carry(list: string, carried: string): void {
   if (!exists(list)) return;
   appendFileSync(carried, Buffer.concat([Buffer.from("\n"), readFileSync(list)]));

@@ -1,6 +1,6 @@
 /**
- * The part of a tree that is not here but where it was deployed: `.precast/elsewhere.json` lists it, and what a build reads
- * of it is brought first. To the server such a tree is none.
+ * Manages the files of a tree that exist only where it was deployed: `.precast/elsewhere.json` lists them, and a build
+ * fetches those that it needs before it reads them. The server does not use such an incomplete tree.
  */
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,31 +9,31 @@ import { type FileMark, type FileMarks, markOf } from "./file-mark.ts";
 import { isFile, moveInto, readText } from "./stage/folder.ts";
 import { ForeignTreeError } from "./update/built.ts";
 
-/** Calls `take` with the bytes of each file, null where there is none, several at a time. */
+/** Fetches several files at a time. Calls `take` with the bytes of each, or null when it does not exist. */
 export type Fetch = (paths: readonly string[], take: (path: string, bytes: Uint8Array | null) => void) => Promise<void>;
 
 export type Elsewhere = {
-  /** False where nobody can be asked for what is missing: then it is built. */
+  /** False when there is no place to fetch from: apps with files elsewhere are then built in full. */
   readonly isReachable: boolean;
   /** Whether files below a folder are elsewhere. */
   readonly hasBelow: (folder: string) => boolean;
-  /** Brings those of these files that are elsewhere. Throws ForeignTreeError for one that is not what it was. */
+  /** Fetches those of these files that are elsewhere. Throws ForeignTreeError when one is missing or has changed. */
   readonly bring: (paths: readonly string[]) => Promise<void>;
   readonly bringBelow: (folder: string) => Promise<void>;
-  /** The folders of the apps of which files are elsewhere. */
+  /** Folder names of the apps that have files elsewhere. */
   readonly tops: () => readonly string[];
-  /** A folder whose files are all made anew, or go: once the build is done, none of it is elsewhere. */
+  /** Registers a folder whose files are all rewritten or deleted: after the build, none of them is elsewhere. */
   readonly replace: (folder: string) => void;
-  /** Before a build is committed: what was brought is here. */
+  /** To be called before a build is committed: removes the fetched files from the list. */
   readonly saveBrought: () => void;
-  /** Behind it. */
+  /** To be called after the commit: removes the files of replaced folders from the list. */
   readonly saveReplaced: () => void;
   readonly brought: () => { readonly files: number; readonly bytes: number };
 };
 
 const FETCHED = `${STATE_FOLDER}/fetched`;
 
-/** Null for a list that cannot be read: then nothing is known of what is here. */
+/** Empty when there is no list; null when it cannot be read, so that it is unknown which files are here. */
 export function readElsewhere(out: string): FileMarks | null {
   const text = readText(join(out, STATE_FOLDER, ELSEWHERE_FILE));
   try {
@@ -53,7 +53,7 @@ export function writeElsewhere(out: string, marks: FileMarks): void {
   }
 }
 
-/** `fetch` is null where nobody can be asked. */
+/** `fetch` is null when there is no place to fetch from. */
 export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
   const marks = new Map(readElsewhere(out) ?? []);
   const replaced: string[] = [];
@@ -92,7 +92,7 @@ export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
   };
 }
 
-/** What has a name is whole, whenever the process ends. */
+/** Writes a temporary file and renames it, so that no file of the tree is ever incomplete, even if the process dies. */
 function writeWhole(out: string, path: string, bytes: Uint8Array, made: Set<string>): void {
   const part = join(out, FETCHED, "part");
   mkdirSync(dirname(part), { recursive: true });

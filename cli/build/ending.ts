@@ -1,4 +1,4 @@
-/** Ends the build of an app once its files are on the stage: the state that it leaves, and the report of what was done. */
+/** Ends the build of an app once its files are on the stage: writes its state and reports what was done. */
 import { join } from "node:path";
 import { segment } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
@@ -15,20 +15,20 @@ import { addressIn } from "./update/built.ts";
 export type AppReport = {
   readonly key: string;
   readonly mode: "full" | "incremental" | "removal";
-  /** Why in full, or since when. */
+  /** Why the app was built in full or removed. For an incremental build: `since` and the time of the last build. */
   readonly reason: string;
   readonly added: number;
   readonly changed: number;
-  /** Added and changed. */
+  /** Number of files added or changed. */
   readonly written: number;
   readonly unchanged: number;
   readonly deleted: number;
-  /** Of all files of the app. */
+  /** Size of all files of the app, in bytes; 0 for a removal. */
   readonly bytes: number;
   readonly seconds: number;
 };
 
-/** Ends the build of an app when the stage is settled: keeps its state and gives its report. */
+/** To be called once the stage is settled: stages the app's state and returns its report. */
 export type Ending = () => AppReport;
 
 export type BuildFacts = Pick<Source, "source" | "snapshot"> &
@@ -56,7 +56,7 @@ export function endApp(
   return { key: app.key, mode, reason, added, changed, written, unchanged: files - written, deleted, bytes, seconds };
 }
 
-/** What apps wait for together, until all files are in place, is shared among them by how many of those are theirs. */
+/** Adds the time that all apps spend together to their reports, in proportion to the files written and deleted. */
 export function shareSeconds(reports: readonly AppReport[], seconds: number): AppReport[] {
   const filesOf = ({ written, deleted }: AppReport) => written + deleted;
   const all = Math.max(
@@ -66,7 +66,7 @@ export function shareSeconds(reports: readonly AppReport[], seconds: number): Ap
   return reports.map((report) => ({ ...report, seconds: report.seconds + (seconds * filesOf(report)) / all }));
 }
 
-/** An app that the tree has and the database has no more. */
+/** Removes an app that the tree has and the database no longer has. */
 export async function removeApp({ tally, keep, remove }: StagedApp, out: string, key: string): Promise<Ending> {
   const folder = segment(key);
   for (const file of filesIn(join(out, folder))) {

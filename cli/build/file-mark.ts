@@ -1,9 +1,9 @@
-/** What tells a file of a tree from every other: its SHA-256 and its size. */
+/** Identifies the content of a file of a tree by its SHA-256 and its size. */
 import { hash } from "node:crypto";
 
 /** SHA-256 in lower-case hex, and size in bytes. */
 export type FileMark = { readonly sha256: string; readonly size: number };
-/** By path relative to the tree. */
+/** File marks by path relative to the tree. */
 export type FileMarks = ReadonlyMap<string, FileMark>;
 
 export function markOf(bytes: Uint8Array): FileMark {

@@ -1,4 +1,4 @@
-/** By what the database knows a tree: the mark of the build that is under way, and those of the builds that its parts are of. */
+/** Chooses the UUIDs with which the database records a build: of the tree, of this build and of earlier builds. */
 import { randomUUID } from "node:crypto";
 import type { Begun } from "./selection.ts";
 import type { Marking } from "./source.ts";

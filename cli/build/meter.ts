@@ -1,6 +1,6 @@
 /** Counts what a build has done against what it has to do. */
 
-/** Files that are done, of how many, and their bytes. */
+/** Number of files done, number of files in all, and size of the files done in bytes. */
 export type FileProgress = { readonly done: number; readonly total: number; readonly bytes: number };
 
 export type Meter = { readonly expect: (files: number) => void; readonly add: (bytes: number) => void };

@@ -12,7 +12,7 @@ export type BuildMode =
   | { readonly mode: "full"; readonly reason: string }
   | { readonly mode: "incremental"; readonly reason: string; readonly state: TreeState };
 
-/** `forced` is why everything is asked for, null where it is not. */
+/** `forced` is the reason for a full build, whatever the state of the last build; null when there is none. */
 export function chooseMode(
   out: string,
   app: App,
@@ -34,7 +34,7 @@ export function chooseMode(
   return { mode: "incremental", reason: `since ${state.built_at}`, state };
 }
 
-/** Why nothing can be told of what has changed since; null where it can. */
+/** Why changes since the build of this state cannot be determined; null when they can. */
 export function foreignness(state: TreeState, source: Pick<Source, "source" | "marks">): string | null {
   if (state.version !== VERSION) return `it was built by Precast ${state.version}`;
   if (isOf(source, state)) return null;
@@ -43,7 +43,7 @@ export function foreignness(state: TreeState, source: Pick<Source, "source" | "m
     : "it was built from another database";
 }
 
-/** Looks at the file of the catalog and at one of each type: enough to see that a folder has been taken away. */
+/** Checks only the catalog and the first page of each type: enough to notice that a folder was removed. */
 function hasFiles(out: string, app: App): boolean {
   const folder = join(out, folderOf(app.key));
   const pages = app.types.map(({ slug }) => ({ kind: "page", slug, page: 1n }) as const);

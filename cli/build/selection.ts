@@ -1,4 +1,4 @@
-/** The apps that a command is for: those of the database by their keys, and those that a tree has. */
+/** Selects the apps that a command works on: apps of the database by key, and apps that a tree has. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { segment, textOf } from "../../shared/address.ts";
@@ -21,7 +21,7 @@ export class UnknownAppError extends Error {
   }
 }
 
-/** The apps of these keys, or all. Throws UnknownAppError for a key that no app has. */
+/** The apps with these keys, or all for null. Throws UnknownAppError for a key that no app has. */
 export function chooseApps(all: readonly App[], keys: readonly string[] | null): readonly App[] {
   if (keys === null) return all;
   const known = all.map((app) => app.key);
@@ -30,20 +30,20 @@ export function chooseApps(all: readonly App[], keys: readonly string[] | null):
   return all.filter((app) => keys.includes(app.key));
 }
 
-/** The keys of the apps that a tree has, in byte order. */
+/** Keys of the apps of a tree whose state can be read, in byte order. */
 export function builtApps(out: string): string[] {
   return byKey(statesIn(out)).flatMap(({ key, state }) => (state === null ? [] : [key]));
 }
 
-/** What a build has left of an app; null where there is nothing that can be read. */
+/** The state that the last build of an app has left; null when there is none or it cannot be read. */
 export function stateOf(out: string, key: string): TreeState | null {
   return readState(readText(join(out, stateFileOf(key))) ?? "");
 }
 
-/** An app that a tree has; without a state where there is none that can be read. */
+/** An app that a tree has. `state` is null when there is none or it cannot be read. */
 export type Begun = { readonly key: string; readonly state: TreeState | null };
 
-/** By their keys, in byte order. */
+/** All apps of a tree whose key is known, with or without a state, in byte order of their keys. */
 export function begunApps(out: string): Begun[] {
   const states = statesIn(out);
   const known = states.map(({ key }) => (key === null ? "" : segment(key)));
@@ -51,42 +51,42 @@ export function begunApps(out: string): Begun[] {
   return byKey([...states, ...stateless]);
 }
 
-/** Those of a tree that the database has no more. */
+/** Apps that the tree has and the database no longer has. */
 export function goneApps(begun: readonly Begun[], all: readonly { readonly key: string }[]): Begun[] {
   return begun.filter(({ key }) => !all.some((app) => app.key === key));
 }
 
-/** The key is null where neither the state nor its name tells it. */
+/** `key` is null when the state cannot be read and the file name contains only a hash of the key. */
 type Found = { readonly key: string | null; readonly state: TreeState | null };
 
 function statesIn(out: string): Found[] {
   const folder = join(out, STATE_FOLDER);
   return stateFilesIn(folder).map((name) => {
-    // One that a build takes away meanwhile is as one that cannot be read.
+    // A state file that a build deletes meanwhile counts as one that cannot be read.
     const state = readState(readText(join(folder, name)) ?? "");
     return { key: state?.app.key ?? textOf(folderOfState(name)), state };
   });
 }
 
-/** In byte order: of ASCII, as keys are, a text's own order. */
+/** Drops apps without a key and sorts the others in byte order: keys are ASCII, so comparing strings is enough. */
 function byKey(found: readonly Found[]): Begun[] {
   return found
     .filter((begun): begun is Begun => begun.key !== null)
     .sort((one, other) => (one.key < other.key ? -1 : 1));
 }
 
-/** Folders of apps in a tree, beside those that are known: their states are lost, or never were. */
+/** Names of the app folders of a tree that are not in `known`: their states are lost or never existed. */
 export function strangersIn(out: string, known: readonly string[]): string[] {
   const own = new Set(known);
   return namesIn(out).filter((name) => /^[shx]-/.test(name) && !own.has(name) && isFolder(join(out, name, "v1")));
 }
 
-/** The names of the states in a folder, in byte order; none where there is no such folder. */
+/** Names of the state files in a folder, in byte order; none when the folder does not exist. */
 export function stateFilesIn(folder: string): string[] {
   return namesIn(folder).filter(isStateFile).sort();
 }
 
-/** A folder that may not be looked into is not one that is not there. */
+/** Names in a folder; none when it does not exist. Throws when it exists but cannot be read. */
 function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -106,7 +106,10 @@ export class EmptyDatabaseError extends Error {
   }
 }
 
-/** Whoever has named the wrong database must not lose a tree. Throws EmptyDatabaseError. */
+/**
+ * Throws EmptyDatabaseError when the database has no app, and the tree has one that may be from another database: a
+ * wrong address must not delete a tree.
+ */
 export function refuseEmpty(all: readonly App[], begun: readonly Begun[], out: string, source: Source): void {
   if (all.length > 0) return;
   const others = begun.filter(({ state }) => state === null || !isOf(source, state));

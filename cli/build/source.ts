@@ -1,19 +1,22 @@
-/** Tells which database this is and what it shows: what has changed since can be told of the same one alone. */
+/**
+ * Identifies the database and the snapshot that a session reads. Changes since a build can be determined only in the
+ * database that the build has read.
+ */
 import { type Database, type Session, sql } from "../../shared/database/database.ts";
 import type { TreeState } from "../../shared/state.ts";
 
 export type Source = {
-  /** Another server, another history of it, another table of entries or another way of sorting gives another text. */
+  /** Differs between servers, their timelines, databases, tables of entries and versions of the ICU collation. */
   readonly source: string;
   /** The text of the `pg_snapshot` in which the session reads. */
   readonly snapshot: string;
-  /** Of the builds whose trees this database is known to. */
+  /** Marks (UUIDs) of the builds that are recorded in this database. */
   readonly marks: ReadonlySet<string>;
 };
 
-/** By what a database knows a tree. */
+/** The UUIDs with which a build is recorded in the database. */
 export type Marking = Pick<TreeState, "tree" | "mark"> & {
-  /** The marks of the builds that parts of the tree are of. */
+  /** Marks of the earlier builds that the states of the tree's apps name: the database must not drop these. */
   readonly held: readonly string[];
 };
 
@@ -28,19 +31,20 @@ WHERE here.datname = current_database()`),
   return { source: row?.[0] ?? "", snapshot: row?.[1] ?? "", marks: new Set(row?.[2]?.split(" ")) };
 }
 
-/** Whether the database has all that the build of this state has seen. */
+/** Whether this is the database of the state's build and still has everything that the build has read. */
 export function isOf({ source, marks }: Pick<Source, "source" | "marks">, state: TreeState): boolean {
   return state.source === source && marks.has(state.mark);
 }
 
 /**
- * Leaves the mark of a build, and adds up what writers have left to be added up. Resolves when all that was seen of the database
- * is on its disk, and the mark behind it: what commits without waiting for the disk can be seen before, and lost. Its
- * transaction's number would go to another, which a tree that saw the lost one would never notice.
+ * Records the mark of a build in the database, and adds up counts that writers have left in separate rows. When it
+ * resolves, everything that the build has read, and then the mark, is on the database's disk. Otherwise a crash could
+ * lose a transaction that the build has read, because an asynchronous commit is visible before it is on disk. The ID of
+ * that transaction would be assigned again, and incremental builds would not notice what the second one changed.
  */
 export async function settleSource(database: Database, { tree, mark, held }: Marking): Promise<void> {
   await database.transaction("write", async (session) => {
-    // A commit that has written flushes all before it.
+    // A synchronous commit of a transaction that has written also flushes all earlier commits.
     await session.query(sql("SELECT set_config('synchronous_commit', 'on', true)"));
     await session.query(sql("SELECT precast.keep_mark($1::uuid, $2::uuid, $3::uuid[])::text", [tree, mark, held]));
     await session.query(sql("SELECT precast.fold_crowded()::text"));
