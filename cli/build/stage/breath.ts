@@ -1,12 +1,12 @@
-/** Lets the rest of the process have its turn in the middle of long work: it may be a server that builds. */
+/** Lets other work of the process run during a long loop: the process may be a server that also builds. */
 import { setImmediate } from "node:timers/promises";
 
-/** Milliseconds for which the others wait. */
+/** Milliseconds after which other work gets a turn. */
 const LONG = 10;
 
 let last = performance.now();
 
-/** For the steps of a loop: resolves at once, unless others have waited for long. */
+/** To be called in each step of a long loop. Resolves at once, unless other work has waited for `LONG`. */
 export async function breathe(): Promise<void> {
   if (performance.now() - last < LONG) return;
   await setImmediate();

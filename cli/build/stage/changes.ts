@@ -1,6 +1,6 @@
 /**
- * The list of what a build changed, for those who must forget old answers: `.precast/changes.json`. It is written while
- * the build goes on, one change a line, and read again to put the changed files in their place.
+ * Writes and reads `.precast/changes.json`, the list of what a build changed, by which CDNs are purged. The list is
+ * written during the build, one change per line, and read again to move the changed files into place.
  */
 import { appendFileSync, closeSync, existsSync, openSync, readSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,24 +12,24 @@ const FORMAT = 1;
 
 export type Change = {
   readonly change: "added" | "changed" | "gone";
-  /** The tags of the answer: its app, and its type but for the catalog's. */
+  /** `app` and `type` are the tags of the answer. `type` is null for the catalog and for a file without a request. */
   readonly app: string;
   readonly type: string | null;
-  /** Path and query; null for a file that no request asked for. */
+  /** Path and query; null when no request for the file is known. */
   readonly request: string | null;
-  /** Relative to the tree. */
+  /** Path relative to the tree. */
   readonly file: string;
-  /** Made by an earlier build, which died before it could tell. */
+  /** Set when an earlier build made the change and died before it could report it. */
   readonly carried?: true;
 };
 
 export type ChangesWriter = {
   readonly add: (change: Change) => void;
-  /** Ends the file: what is gone comes last. */
+  /** Completes the list: appends deletions, tags and counts. */
   readonly close: () => Promise<void>;
 };
 
-/** `carried` is a list of changes that nobody was told of yet; there may be none. */
+/** `carried` is the path of a list of changes that were not reported yet. The file need not exist. */
 export function openChanges(folder: string, builtAt: string, carried: string): ChangesWriter {
   const file = join(folder, CHANGES_FILE);
   const goneFile = join(folder, "gone.part");
@@ -56,7 +56,7 @@ export function openChanges(folder: string, builtAt: string, carried: string): C
   return { add, close };
 }
 
-/** The changes that a build made itself, but for those below folders that `skip` names. Between two of them others have their turn. */
+/** Yields the changes that a build made itself, except those below a folder in `skip`. Other work runs in between. */
 export async function* ownChanges(folder: string, skip: ReadonlySet<string>): AsyncGenerator<Change> {
   for (const line of linesOf(join(folder, CHANGES_FILE))) {
     await breathe();
@@ -64,7 +64,7 @@ export async function* ownChanges(folder: string, skip: ReadonlySet<string>): As
   }
 }
 
-/** Whether a list is as it was written: a power failure may have cut it, or left holes in it. */
+/** Whether a list is complete: a power failure may have truncated it, or left holes in it. */
 export function isWholeList(file: string): boolean {
   let [count, last] = [0, ""];
   for (const line of linesOf(file)) {
@@ -79,7 +79,7 @@ export function isWholeList(file: string): boolean {
   }
 }
 
-/** Of a list that is not whole what can be read. */
+/** Yields the changes of a list, marked as carried. Skips unreadable lines, because the list may be damaged. */
 function* carriedChanges(file: string): Generator<Change> {
   if (!existsSync(file)) return;
   for (const line of linesOf(file)) {
@@ -88,7 +88,7 @@ function* carriedChanges(file: string): Generator<Change> {
   }
 }
 
-/** Null for what is no change, or a part of one. */
+/** Null for a line that is not a change, or only a part of one. */
 function readLine(line: string): Change | null {
   if (!line.startsWith('{"change":') && !line.startsWith('{"carried":')) return null;
   try {
@@ -104,7 +104,7 @@ function parseLine(line: string): Change {
 
 const FILE_KEY = '"file":"';
 
-/** The folder of the app whose file the line names, found without parsing: a first build has a line for every file. */
+/** The folder `<app>/v1` of the file in a line. Parses no JSON, because a first build has a line for every file. */
 function topOf(line: string): string {
   const start = line.lastIndexOf(FILE_KEY) + FILE_KEY.length;
   return line.slice(start, line.indexOf("/", line.indexOf("/", start) + 1));
@@ -123,7 +123,7 @@ function* linesOf(file: string): Generator<string> {
 
 const BATCH = 1_000;
 
-/** Lines of a JSON array; they are appended many at a time. */
+/** Appends lines to a JSON array in a file, many at a time. */
 function openLines(file: string) {
   let lines: string[] = [];
   let separator = "\n";
@@ -139,7 +139,7 @@ function openLines(file: string) {
   return { add, flush };
 }
 
-/** Appends a part to an array, whose first lines it may be. */
+/** Appends the lines of the file `part` to a JSON array; `first` is whether that is still empty. */
 async function appendFile(file: string, part: string, first: boolean): Promise<void> {
   if (!first) appendFileSync(file, ",");
   for (const chunk of chunksOf(part)) {

@@ -1,4 +1,4 @@
-/** Files and folders of a tree: read, listed, put in place and removed. */
+/** Reads, lists, moves and removes files and folders of a tree. */
 import {
   copyFileSync,
   type Dir,
@@ -39,7 +39,10 @@ export function sizeOf(file: string): number | null {
   }
 }
 
-/** Every file below a folder, as relative paths with `/`; none when there is no folder. Throws where the root can be none. */
+/**
+ * Yields every file below a folder, as a path relative to `root` with `/`. Yields nothing when the folder does not
+ * exist; throws when `root` exists but is not a folder.
+ */
 export function* filesIn(root: string, below = ""): Generator<string> {
   let folder: Dir;
   try {
@@ -59,7 +62,7 @@ export function* filesIn(root: string, below = ""): Generator<string> {
   }
 }
 
-/** Of all calls of the system this one alone does not say which file it was about. */
+/** Adds the path to the error, because `opendirSync`, unlike the other functions used here, does not. */
 function openFolder(path: string): Dir {
   try {
     return opendirSync(path);
@@ -68,7 +71,10 @@ function openFolder(path: string): Dir {
   }
 }
 
-/** Moves a file to its place below `root`, whatever stands in its way there. One that is there no more was moved already. */
+/**
+ * Moves a file to `path` below `root` and removes whatever is in the way there. Does nothing when `from` does not
+ * exist, because an earlier attempt has moved it. `made` caches which folders exist.
+ */
 export function moveInto(root: string, path: string, from: string, made: Set<string>): void {
   try {
     move(from, join(root, path), made);
@@ -96,7 +102,7 @@ function move(from: string, to: string, made: Set<string>): void {
   }
 }
 
-/** The folder of an app may be on another disk: there too, what has the name is whole. */
+/** If the folder of the app is on another disk, copies to a temporary name first: the file is never seen incomplete. */
 function rename(from: string, to: string): void {
   try {
     renameSync(from, to);
@@ -116,7 +122,7 @@ export function isOtherDisk(error: unknown): boolean {
   return codeOf(error) === "EXDEV";
 }
 
-/** Removes a folder in the place of the file, or files in the place of its folders. */
+/** Removes a folder that has the path of the file, and files that have the paths of its parent folders. */
 function clearWay(root: string, path: string): void {
   const file = join(root, path);
   if (isFolder(file)) rmSync(file, { recursive: true });
@@ -125,7 +131,7 @@ function clearWay(root: string, path: string): void {
   }
 }
 
-/** Removes a file and the folders that it leaves empty. Where it stood in the way of a folder, it is gone already. */
+/** Removes a file and the folders that it leaves empty. Leaves a folder that has replaced the file. */
 export function removeFrom(root: string, path: string): void {
   if (isFolder(join(root, path))) return;
   rmSync(join(root, path), { force: true });
@@ -133,13 +139,13 @@ export function removeFrom(root: string, path: string): void {
     try {
       rmdirSync(join(root, folder));
     } catch (error) {
-      // One that has gone may have left its own folder empty.
+      // When this folder is already gone, its parent may be empty.
       if (codeOf(error) !== "ENOENT") return;
     }
   }
 }
 
-/** Removes a folder with all that is in it, if it is there. */
+/** Removes a folder and everything in it, if it exists. */
 export async function removeAll(folder: string): Promise<void> {
   if (!isFolder(folder)) return;
   const entries = openFolder(folder);
@@ -153,11 +159,11 @@ export async function removeAll(folder: string): Promise<void> {
   } finally {
     entries.closeSync();
   }
-  // Of a folder that shrinks meanwhile, not every file system tells all.
+  // Some file systems do not list all entries of a folder that shrinks meanwhile.
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Removes what holds no file: folders below, and then this one. False where it stays. */
+/** Removes the folders below that hold no file, and then this folder if it is empty. Returns false when it stays. */
 export function removeEmpty(folder: string): boolean {
   const entries = openFolder(folder);
   let stays = false;
@@ -181,7 +187,7 @@ export function exists(path: string): boolean {
   }
 }
 
-/** Also by links. */
+/** Whether a path is a folder, or a link to one. */
 function leadsToFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
@@ -199,8 +205,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * What web servers make ETags of is the size and the second of the last change: another content of the same size gets a later
- * second.
+ * Gives `file` a modification time in a later second than that of `former`. Web servers derive ETags from the size and
+ * the modification time in seconds, so new content of the same size needs another second.
  */
 export function makeNewer(file: string, former: string): void {
   const next = Math.floor((statSync(former, { throwIfNoEntry: false })?.mtimeMs ?? 0) / 1_000) + 1;

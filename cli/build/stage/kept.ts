@@ -1,6 +1,7 @@
 /**
- * Remembers which files a build has looked at, in eight bytes each: what a tree holds beyond them is swept. Two files
- * share a mark once in some ten million million builds; a stale file would then stay until the next full build.
+ * Remembers which files a build has put, as 64-bit hashes of their paths, so that the build can remove all others. With
+ * a million files, a stale file has the hash of one of them with a probability of 5e-14. It then stays as long as that
+ * file does.
  */
 import { hash } from "node:crypto";
 
@@ -13,7 +14,7 @@ export function openKept(): Kept {
   let marks = new BigUint64Array(1 << 10);
   let size = 0;
 
-  /** Where the mark stands, or where it would. */
+  /** Index at which a hash is stored, or would be. */
   const placeOf = (table: BigUint64Array, mark: bigint) => {
     let at = Number(mark & BigInt(table.length - 1));
     while (table[at] !== 0n && table[at] !== mark) at = (at + 1) & (table.length - 1);

@@ -1,11 +1,11 @@
-/** Gathers answers into one buffer, until they are worth a way to the writers. */
+/** Gathers answers in one buffer until there are enough to hand over to the writers. */
 import type { Load, Standing } from "./write.ts";
 
-/** `T` goes along with each answer. */
+/** A load without its folders, and with one `T` for each answer. */
 export type Gathered<T> = Omit<Load, "tree" | "stage"> & { readonly items: readonly T[] };
 
 export type Gathering<T> = {
-  /** Gives the size of the answer in bytes. */
+  /** Returns the size of the answer in bytes. */
   readonly add: (path: string, body: string | Uint8Array, standing: Standing, item: T) => number;
   readonly take: () => Gathered<T>;
   readonly isFull: () => boolean;
@@ -14,12 +14,12 @@ export type Gathering<T> = {
 
 const FILES = 500;
 const BYTES = 1 << 20;
-/** UTF-8 has at most three bytes for a unit of a JavaScript string. */
+/** Maximum number of UTF-8 bytes for one UTF-16 code unit of a JavaScript string. */
 const WIDEST = 3;
 
 const encoder = new TextEncoder();
 
-/** `bufferOf` gives a buffer of at least a size. */
+/** `bufferOf` returns a buffer of at least `size` bytes. */
 export function openLoad<T>(bufferOf: (size: number) => Uint8Array<ArrayBuffer>): Gathering<T> {
   const fresh = () => ({
     items: [] as T[],

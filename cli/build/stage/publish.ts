@@ -1,6 +1,6 @@
 /**
- * Puts a finished build in place: a stage that is complete gets the name `ready`, and from then on the build is done, come
- * what may. Each step can be taken again, so a build that dies here is finished by the next.
+ * Moves a finished build into the tree. Renaming the complete stage to `ready` commits the build. Each later step can
+ * be repeated, so a build that dies after the commit is completed by the next.
  */
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -10,18 +10,18 @@ import { type Change, ownChanges } from "./changes.ts";
 import { exists, isFolder, isOtherDisk, moveInto, removeAll, removeFrom } from "./folder.ts";
 import { openReplaced, putAside } from "./trash.ts";
 
-/** Where a build writes, and what that is called once it is complete; relative to the tree. */
+/** The folder into which a build writes, and its name once it is complete; relative to the tree. */
 export const STAGE = `${STATE_FOLDER}/stage`;
 export const READY = `${STATE_FOLDER}/ready`;
 const TOLD = `${STATE_FOLDER}/${CHANGES_FILE}`;
-/** The changes that are made and not told yet. */
+/** The list of changes that are in place but not reported yet. */
 export const CARRIED = `${STATE_FOLDER}/carried.json`;
 
-/** Below a stage: the new files of the tree, and the new states of the apps. An app that is gone has an empty one. */
+/** Folders of a stage: new files of the tree, and new states of apps (an empty file for an app that is gone). */
 export const STAGED_TREE = "tree";
 export const STAGED_STATES = "states";
 
-/** From here on the build is done. */
+/** Commits the build: if the process dies from here on, the next build completes it. */
 export function commitStage(out: string): void {
   renameSync(join(out, STAGE), join(out, READY));
 }
@@ -31,8 +31,8 @@ function isPending(out: string): boolean {
 }
 
 /**
- * Finishes what a build that died had committed, and puts aside what one had not. `died` is whether the last build ended
- * before it could tell its changes.
+ * Completes a build that died after its commit, and discards what one that died earlier has left. `died` is whether the
+ * last holder of the build lock died: then it may not have reported its changes, and they are carried over.
  */
 export async function recover(out: string, died: boolean, check: () => void): Promise<void> {
   const [told, carried] = [join(out, TOLD), join(out, CARRIED)];
@@ -41,17 +41,17 @@ export async function recover(out: string, died: boolean, check: () => void): Pr
   putAsideBegun(out);
 }
 
-/** What a build that died has left of its own: of no use to a tree that it does not belong to. */
+/** Moves the stage that a dead build has left, under either name, into the trash: the next build cannot use it. */
 export function putAsideBegun(out: string): void {
   for (const folder of [STAGE, READY]) if (exists(join(out, folder))) putAside(out, folder);
 }
 
-/** The last thing of a build: whoever reads the changes finds them true. */
+/** Publishes the list of changes, as the last step: whoever reads the list finds all changes in place. */
 export function tellChanges(out: string): void {
   if (exists(join(out, CARRIED))) renameSync(join(out, CARRIED), join(out, TOLD));
 }
 
-/** Puts the committed build in place. `check` throws where another does by now. */
+/** Moves the committed build into the tree. `check` throws once another process has taken over the tree. */
 export async function publish(out: string, check: () => void): Promise<void> {
   const ready = join(out, READY);
   const replaced = openReplaced(out);
@@ -81,8 +81,9 @@ export async function publish(out: string, check: () => void): Promise<void> {
 }
 
 /**
- * In this order nobody who reads meanwhile follows a link into nothing: entries come before the lists that name them, new
- * pages before the first, which tells the last, and the catalog late; what goes does so the other way round.
+ * With this order, a client that reads meanwhile never follows a reference to a missing file: new entries come before
+ * the lists that contain them, new pages before the first page, which contains the number of the last, and the catalog
+ * late. Deletions come in the opposite order.
  */
 const STEPS = [
   "new entry",
@@ -96,7 +97,7 @@ const STEPS = [
   "old entry",
 ] as const;
 
-/** A type may be called so, too. */
+/** Fixes the position in the path, because a type may be called `entry`, too. */
 const ENTRY = /^[^/]+\/v1\/[^/]+\/entry\//;
 
 function stepOf({ change, type, file }: Change): (typeof STEPS)[number] {
@@ -108,7 +109,7 @@ function stepOf({ change, type, file }: Change): (typeof STEPS)[number] {
   return file.endsWith("/page/1.json") ? "old first page" : "old list";
 }
 
-/** Folders of apps and types that the tree lacks are moved whole. Gives the apps' that were. */
+/** Moves the folders of apps and types that the tree lacks as a whole. Returns those of apps, as `<app>/v1`. */
 async function moveFolders(staged: string, out: string): Promise<ReadonlySet<string>> {
   const moved = new Set<string>();
   for (const app of foldersIn(staged)) {
@@ -129,7 +130,7 @@ function moveWhole(from: string, to: string): boolean {
     renameSync(from, to);
     return true;
   } catch (error) {
-    // Its files are, one by one.
+    // On another disk, its files are moved one by one.
     if (isOtherDisk(error)) return false;
     throw error;
   }
@@ -142,7 +143,7 @@ function foldersIn(folder: string): string[] {
     .map(({ name }) => name);
 }
 
-/** The server reads the state to know an app's types: it comes after the files it speaks of and before they go. */
+/** The server learns an app's types from its state: it follows the new files, and precedes the deletion of old ones. */
 async function moveStates(ready: string, out: string): Promise<void> {
   const folder = join(ready, STAGED_STATES);
   if (!exists(folder)) return;

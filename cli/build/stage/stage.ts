@@ -1,6 +1,6 @@
 /**
- * Takes the answers of a build and puts those that differ from the tree on a stage beside it. Nothing of the tree is
- * touched before all are there: a build that fails leaves the tree as it was.
+ * Takes the answers of a build and writes those that differ from the tree to a stage beside it. The tree itself changes
+ * only once all are there, so a build that fails leaves it as it was.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,28 +15,28 @@ import { openWriters } from "./writers.ts";
 
 export type Stage = {
   readonly openApp: (key: string) => StagedApp;
-  /** Resolves when all that was put is on the stage. */
+  /** Resolves when everything that was put is on the stage. */
   readonly settle: () => Promise<void>;
-  /** Is there anything that the tree does not have? */
+  /** Whether any file or state of the tree is to change. */
   readonly isPending: () => boolean;
-  /** Makes the build the tree. */
+  /** Moves the staged files into the tree. */
   readonly commit: () => Promise<void>;
-  /** Forgets what was not committed. */
+  /** Ends the writers and deletes what was not committed. */
   readonly close: () => Promise<void>;
 };
 
 export type StageOptions = {
   readonly out: string;
   readonly dryRun: boolean;
-  /** Throws where the tree, and with it the stage, is another build's by now. */
+  /** Throws once the tree, and with it the stage, belongs to another build. */
   readonly check: () => void;
   readonly builtAt: string;
-  /** Called with each file that is put, and the size of its answer: 0 for one that goes. */
+  /** Called for each file that is put, with the size of its answer; 0 for a file that is deleted. */
   readonly onFile: (bytes: number) => void;
   readonly onChange: (change: Change) => void;
 };
 
-/** So many loads may wait to be written; with it memory is bounded. */
+/** Maximum number of loads that wait to be written, which bounds memory. */
 const MAX_WAITING = 4;
 
 export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: StageOptions): Stage {
@@ -58,7 +58,7 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
     const { items, ends, ...answers } = load.take();
     const before = waiting.at(-1);
     const written = writers.write({ ...place, ...answers, ends });
-    // Noted in the order in which they were put, whichever thread is done first.
+    // Outcomes are noted in the order in which the answers were put, whichever thread finishes first.
     const noted = Promise.all([written, before]).then(([outcomes]) => {
       check();
       for (const [index, { address, note }] of items.entries()) {

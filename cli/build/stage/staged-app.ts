@@ -1,4 +1,4 @@
-/** One app on the stage: takes its answers, and tells and counts what becomes of each. */
+/** One app on the stage: takes its answers, and reports and counts what becomes of each. */
 import { join } from "node:path";
 import { type Address, fileOf, folderOf, requestOf } from "../../../shared/address.ts";
 import type { Change } from "./changes.ts";
@@ -6,43 +6,46 @@ import { sizeOf } from "./folder.ts";
 import type { Kept } from "./kept.ts";
 import type { Standing, Written } from "./write.ts";
 
-/** A file to be written, or to go where `body` is null. */
+/** A file to write, or to delete when `body` is null. */
 export type Rewrite = {
   readonly address: Address;
   /** Text, or its bytes in UTF-8. */
   readonly body: string | Uint8Array | null;
-  /** The size of the file that it replaces, where it is known to differ. */
+  /** Size in bytes of the file that it replaces, when that is known to differ. */
   readonly replaces?: number | undefined;
 };
 
-/** What a build did to the files of an app: `size` is how large all were that were put, `bytes` how much the folder grew. */
+/**
+ * What a build did to the files of an app. `looked` is the number of answers that were put, `size` is their total size
+ * in bytes, and `bytes` is by how many bytes the folder grew.
+ */
 export type Tally = { looked: number; size: number; added: number; changed: number; gone: number; bytes: number };
 
 export type StagedApp = {
-  /** True once the stage is settled. */
+  /** Final once the stage is settled. */
   readonly tally: Readonly<Tally>;
-  /** `compare` is false where the tree has nothing yet. `kept` is told which files of the app there are. */
+  /** `compare` is false when the tree has none of the files yet. `kept` takes the paths of all files that are put. */
   readonly put: (rewrites: readonly Rewrite[], compare: boolean, kept?: Kept | null) => Promise<void>;
-  /** A file that goes, relative to the tree; its address where it is one of the tree's. */
+  /** Deletes a file, given relative to the tree. `address` is null when no request for the file is known. */
   readonly remove: (file: string, address: Address | null) => void;
-  /** The new state, null for an app that is gone. */
+  /** Stages the app's new state, or null when the app is gone. */
   readonly keep: (state: string | null) => void;
 };
 
-/** What is kept of an answer until it is written: many wait at once. */
+/** What is kept of an answer until it is written: as little as possible, because many wait at once. */
 export type Put = {
   readonly address: Address;
   readonly note: (address: Address, size: number, written: Written[number]) => void;
 };
 
-/** What the stage does for its apps. */
+/** What a staged app needs from its stage. */
 export type Board = {
   readonly out: string;
-  /** Gives the size of the answer. */
+  /** Resolves with the size of the answer in bytes. */
   readonly write: (file: string, body: string | Uint8Array, standing: Standing, put: Put) => Promise<number>;
   readonly tell: (change: Change) => void;
   readonly keep: (key: string, state: string) => void;
-  /** A file that is looked at and not written. */
+  /** Called for a file that is processed but not written. */
   readonly skip: () => void;
 };
 

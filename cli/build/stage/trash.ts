@@ -1,6 +1,6 @@
 /**
- * What a build throws away, in a folder of its own until it is deleted: file systems are slow to write where much has just
- * been deleted, and slow to rename where each new file frees the blocks of an old one.
+ * Collects what a build throws away in a folder of its own and deletes it late: file systems write slowly where much
+ * has just been deleted, and rename slowly where each new file frees the blocks of an old one.
  */
 import { randomUUID } from "node:crypto";
 import { linkSync, mkdirSync, renameSync } from "node:fs";
@@ -11,7 +11,7 @@ import { removeAll } from "./folder.ts";
 
 const TRASH = `${STATE_FOLDER}/trash`;
 
-/** A name that nothing in the trash has: a build that died may have left some of it. */
+/** An unused path in the trash, which may still hold files of a build that died. */
 function freshName(out: string): string {
   const trash = join(out, TRASH);
   mkdirSync(trash, { recursive: true });
@@ -25,14 +25,14 @@ export function putAside(out: string, folder: string): void {
 
 /** Files that are about to be replaced. */
 export type Replaced = {
-  /** Gives the file a second name, with which it outlives being replaced. Not every file system can; then it does not. */
+  /** Gives the file a hard link in the trash, so that replacing it frees no blocks. Has no effect where links fail. */
   readonly hold: (file: string) => void;
-  /** Deletes, in other threads, what has been replaced. Resolves soon, unless much is not deleted yet. */
+  /** Deletes replaced files in other threads, a batch at a time. Waits only for the batch before. */
   readonly release: () => Promise<void>;
   readonly settle: () => Promise<unknown>;
 };
 
-/** So many files are deleted side by side. */
+/** Number of files that are deleted concurrently, as one batch. */
 const BATCH = 128;
 
 export function openReplaced(out: string): Replaced {
@@ -48,14 +48,14 @@ export function openReplaced(out: string): Replaced {
       linkSync(file, name);
       held.push(name);
     } catch {
-      // Then its blocks are freed when it is replaced.
+      // Without the link, the blocks are freed when the file is replaced.
     }
   };
   const releaseAll = async () => {
     const names = held;
     held = [];
     await releasing;
-    // What stays is deleted with the trash, which tells why it can't be.
+    // What could not be deleted is deleted with the whole trash, which reports the error.
     releasing = Promise.allSettled(names.map((name) => unlink(name)));
   };
   const release = async () => {

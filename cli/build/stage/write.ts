@@ -3,29 +3,29 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { makeNewer, readOrNull } from "./folder.ts";
 
-/** Answers on their way to the disk: the bytes of all of them, one behind the other. */
+/** Answers to be written. `bytes` holds all of them, one after the other. */
 export type Load = {
   readonly tree: string;
   /** The folder that takes the new files; null where nothing is to be written. */
   readonly stage: string | null;
   /** Relative to both folders, with `/`. */
   readonly paths: readonly string[];
-  /** What is known of each file that the tree has there. */
+  /** What is known of the tree's file at each path. */
   readonly standing: readonly Standing[];
-  /** Where in `bytes` each answer ends. */
+  /** The offset in `bytes` at which each answer ends. */
   readonly ends: readonly number[];
   readonly bytes: Uint8Array<ArrayBuffer>;
 };
 
-/** Nothing (the file has to be looked at), that there is none, or that it differs and how large it is. */
+/** `unknown`: the file must be compared. `none`: it does not exist. A number: it differs, its size in bytes. */
 export type Standing = "unknown" | "none" | number;
 
 export type Outcome = "same" | "added" | "changed";
 
-/** What became of each answer, and the size of the file that it replaces. */
+/** What became of each answer, and the size in bytes of the file that it replaces; 0 when there is none. */
 export type Written = readonly { readonly outcome: Outcome; readonly before: number }[];
 
-/** `made` remembers the folders of the stage. */
+/** `made` caches which folders of the stage exist. */
 export function writeLoad({ tree, stage, paths, standing, ends, bytes }: Load, made: Set<string>): Written {
   return paths.map((path, index) => {
     const content = bytes.subarray(ends[index - 1] ?? 0, ends[index]);

@@ -1,4 +1,4 @@
-/** A thread that writes loads of answers, so that the next are read and rendered meanwhile. */
+/** A worker thread that writes loads of answers while the main thread reads and renders the next ones. */
 import { parentPort } from "node:worker_threads";
 import { type Load, type Written, writeLoad } from "./write.ts";
 

@@ -1,4 +1,4 @@
-/** Writes loads of answers: a few in place, more in threads, several at once. */
+/** Writes loads of answers: the first few in this thread, all others in several worker threads. */
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { limitHeap } from "./heap.ts";
@@ -6,16 +6,16 @@ import { type Load, type Written, writeLoad } from "./write.ts";
 import type { WriterReply } from "./writer-thread.ts";
 
 export type Writers = {
-  /** Resolves when the load is written, with its buffer back for the next: in any order. */
+  /** Resolves when the load is written; loads end in any order. Its buffer is then free for `buffer` to return. */
   readonly write: (load: Load) => Promise<Written>;
-  /** A buffer that is free again, of at least this size. */
+  /** A free or new buffer of at least `size` bytes. */
   readonly buffer: (size: number) => Uint8Array<ArrayBuffer>;
   readonly close: () => Promise<void>;
 };
 
-/** A build of up to so many loads is done sooner than a thread starts. */
+/** Number of loads that are written in this thread: a build with no more is done before a thread has started. */
 const IN_PLACE = 2;
-/** From so many loads on memory counts more than speed. */
+/** Number of loads from which low memory use matters more than speed. */
 const LARGE = 100;
 const MAX_THREADS = 4;
 
@@ -48,7 +48,7 @@ export function openWriters(): Writers {
 
 type Thread = {
   readonly run: (load: Load) => Promise<WriterReply>;
-  /** How many loads it has not written yet. */
+  /** Number of loads that it has not written yet. */
   readonly open: () => number;
   readonly end: () => Promise<unknown>;
 };
@@ -57,7 +57,7 @@ function startThreads(): Thread[] {
   return Array.from({ length: Math.min(MAX_THREADS, Math.max(2, availableParallelism())) }, startThread);
 }
 
-/** A thread inherits no loader: when the sources run as they are, in tests, the compiled thread serves them. */
+/** A thread inherits no TypeScript loader: when tests run the sources, the thread is the compiled one. */
 const THREAD = new URL(
   import.meta.url.endsWith(".ts") ? "../../../dist/cli/build/stage/writer-thread.js" : "./writer-thread.js",
   import.meta.url,
@@ -76,7 +76,7 @@ function startThread(): Thread {
   worker.on("exit", (code) => failAll(new Error(`a writing thread ended with code ${code}`)));
   const run = (load: Load) =>
     new Promise<WriterReply>((resolve, reject) => {
-      // It may have ended while it had nothing to write: nobody would answer.
+      // If the thread has ended while it was idle, no reply would ever come.
       if (fault !== null) throw fault;
       waiting.push({ resolve, reject });
       worker.postMessage(load, [load.bytes.buffer]);
