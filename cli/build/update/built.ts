@@ -7,13 +7,13 @@ import { readOrNull, readText } from "../stage/folder.ts";
 
 export type BuiltTree = {
   readonly read: (address: Address) => string | null;
-  /** The bytes of a file, each as a character: cut and joined without decoding. */
+  /** The file as a latin1 string, one character per byte: it can be cut and joined without decoding UTF-8. */
   readonly readBinary: (address: Address) => string | null;
-  /** Resolves when those of these files are here that were not. */
+  /** Fetches those of these files that exist only where the tree was deployed. */
   readonly bring: (addresses: readonly Address[]) => Promise<void>;
 };
 
-/** The tree is not what its state says, somebody else has been at its files: it has to be built in full. */
+/** Thrown when files of the tree are not as a build left them: somebody else changed them, and a full build is due. */
 export class ForeignTreeError extends Error {
   constructor(file: string) {
     super(`${file} is not as it was built`);
@@ -21,7 +21,7 @@ export class ForeignTreeError extends Error {
   }
 }
 
-/** The files of an app below `out`; `bring` fetches what of them is elsewhere, by path relative to `out`. */
+/** Opens the files of an app. `bring` fetches those that are elsewhere, by paths relative to `out`. */
 export function openBuilt(out: string, appKey: string, bring: (paths: readonly string[]) => Promise<void>): BuiltTree {
   const root = join(out, folderOf(appKey));
   return {
@@ -33,7 +33,7 @@ export function openBuilt(out: string, appKey: string, bring: (paths: readonly s
 
 const ENTRY_START = '{"data":';
 const ENTRY_END = '"}}';
-/** What a power failure writes, and no file of ours holds. */
+/** A power failure may leave this character in a file; no file that a build writes contains it. */
 const ZERO = "\0";
 
 /** The values of an entry's file as JSON texts. */
@@ -41,7 +41,7 @@ export function valuesIn(entryFile: string): Map<string, string> {
   return membersOf(entryFile.slice(ENTRY_START.length, -1));
 }
 
-/** As valuesIn, of a file of the tree. Throws ForeignTreeError for what is not the whole file of this entry. */
+/** Like valuesIn, for a file of the tree. Throws ForeignTreeError when it is not the complete file of this entry. */
 export function builtValuesIn(entryFile: string, type: ContentType, id: string): Map<string, string> {
   const isFramed = entryFile.startsWith(`${ENTRY_START}${ITEM_START}${id}"`) && entryFile.endsWith(ENTRY_END);
   const values = isFramed && !entryFile.includes(ZERO) ? valuesIn(entryFile) : new Map<string, string>();
@@ -50,7 +50,7 @@ export function builtValuesIn(entryFile: string, type: ContentType, id: string):
   throw new ForeignTreeError(fileOf({ kind: "entry", slug: type.slug, id }));
 }
 
-/** `items` are JSON texts; `total` is how many entries the list tells of. */
+/** `items` are JSON texts; `total` is the total number of entries that the list states. */
 export type BuiltList = { readonly items: readonly string[]; readonly total: number };
 
 const LIST_START = '{"data":[';
@@ -58,7 +58,7 @@ const LIST_END = /^\],"meta":\{"current_page":(\d+),"per_page":(\d+),"total":(\d
 const ITEM_START = '{"id":"';
 const ID_LENGTH = 36;
 
-/** Throws ForeignTreeError for what is not the whole file of a list. */
+/** Parses the file of a list. Throws ForeignTreeError when it is not complete. */
 export function listIn(listFile: string, address: Address): BuiltList {
   const end = listFile.lastIndexOf('],"meta":');
   const [, page, perPage, total] = (LIST_END.exec(listFile.slice(end)) ?? []).map(Number);
@@ -75,7 +75,10 @@ export function idOfItem(item: string): string {
   return item.slice(ITEM_START.length, ITEM_START.length + ID_LENGTH);
 }
 
-/** The address of a file below `root`, found in what it shows where its name does not tell. Null for a stranger's file. */
+/**
+ * The address of a file below `root`; null when it is unknown. If the file name contains only the hash of a filter
+ * value, the value is looked up in the items of the list.
+ */
 export function addressIn(root: string, file: string): Address | null {
   const address = addressOfFile(file);
   const [, slug, field, name] = /^([^/]+)\/filter\/([^/]+)\/(h-[0-9a-f]+)\.json$/.exec(file) ?? [];
@@ -84,7 +87,7 @@ export function addressIn(root: string, file: string): Address | null {
   return value === undefined ? null : { kind: "filter", slug, field, value };
 }
 
-/** The texts that the items of a list show in a field. */
+/** The string values of a field in the items of a list. */
 function shownIn(listFile: string, field: string): string[] {
   try {
     const { data } = JSON.parse(listFile) as { data: Record<string, unknown>[] };

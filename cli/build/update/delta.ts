@@ -9,21 +9,22 @@ export type TypeDelta =
   | { readonly kind: "entries"; readonly ids: readonly string[] }
   | { readonly kind: "anew" };
 
-/** Of so many changed entries at most each is looked at by itself. */
+/** Maximum number of changed entries with which a type is updated entry by entry instead of built anew. */
 const MANY = 2_000;
-/** A smaller type is worth it up to so many, whatever their share. */
+/** Up to this number of changed entries, a type is updated even if they are more than a tenth of its entries. */
 const FEW = 20;
 
 /**
- * Was a row written by a transaction that the snapshot `$2` did not see? Begins with what an index can find. What seems to come from
- * a transaction that has yet to be has come with a dump, of a server that had more of them behind it.
+ * SQL condition: the row was written by a transaction that the snapshot `$2` did not see. The first comparison can use
+ * an index. The last one excludes transaction IDs that this server has not assigned yet: such rows come from the dump
+ * of a server with higher IDs.
  */
 export function unseenSql(column: string): string {
   return `${column} >= pg_snapshot_xmin($2::pg_snapshot) AND NOT pg_visible_in_snapshot(${column}, $2::pg_snapshot)
   AND ${column} < pg_snapshot_xmax(pg_current_snapshot())`;
 }
 
-/** The deltas of an app's types by slug; `state` is what the app's tree was built from, in the same database. */
+/** The deltas of an app's types by slug since the build of `state`, which must have read the same database. */
 export async function readDeltas(session: Session, app: App, state: TreeState): Promise<Map<string, TypeDelta>> {
   const rows = await session.query(
     sql(
@@ -63,7 +64,10 @@ function deltaOf(
   return found.ids.length > limit ? { kind: "anew" } : { kind: "entries", ids: found.ids };
 }
 
-/** What of a type decides how its entries and lists look. Labels and descriptions are for catalog and schema alone. */
+/**
+ * The settings of a type that determine its entries and lists. Labels and descriptions appear only in the catalog and
+ * the schema.
+ */
 function layoutOf({ default_sort, per_page, filterable_fields, sortable_fields, fields }: ContentType): string {
   const shown = fields.map(({ name, type, multiple }) => [name, type, multiple]);
   return JSON.stringify([default_sort, per_page, filterable_fields, sortable_fields, shown]);

@@ -1,7 +1,7 @@
 /**
- * The first pages by filters and sorts, when some of a type's entries have changed. The tree's own page holds the items of
- * the others that stand first: the touched entries are put among them, and only where others may move up is the
- * database asked for the page.
+ * Updates the first pages of filters and sorts (heads) when some of a type's entries have changed. The page in the tree
+ * holds the first of the untouched entries, and the touched ones are merged into them. The page is queried only when
+ * untouched entries that it does not hold may move up into it.
  */
 import type { Address } from "../../../shared/address.ts";
 import { listBody } from "../../../shared/body.ts";
@@ -16,24 +16,24 @@ import { type BuiltTree, ForeignTreeError, idOfItem, listIn } from "./built.ts";
 import type { Rewrites, Totals } from "./pages.ts";
 import type { TouchedType } from "./touched.ts";
 
-/** A first page: the list of a value, or all entries by a sort. */
+/** A first page: of the list of a filter value in `column`, or, if that is null, of all entries in a sort order. */
 type Head = {
   readonly column: Column | null;
   readonly sort: Sort;
-  /** One for each spelling. */
+  /** One for each spelling of a sort. */
   readonly addresses: readonly Address[];
   readonly total: number;
-  /** The touched entries that are in the list now. */
+  /** Ids of the touched entries that the list now contains. */
   readonly present: readonly string[];
-  /** The items of the others in the tree's page, and whether that has all of the list. */
+  /** `staying` are the untouched items of the tree's page; `whole` is whether that page holds the whole list. */
   readonly staying: readonly string[];
   readonly whole: boolean;
 };
 
-/** So many heads are put in order by one query. */
+/** Number of heads that one query sorts. */
 const BATCH = 50;
 
-/** `items` are the touched entries that are shown, as list items. */
+/** `items` are the list items, by id, of the touched entries that are published. */
 export function planHeads(
   session: Session,
   app: App,
@@ -88,7 +88,7 @@ function take<T>(from: Iterator<T>, most: number): T[] {
 
 type Seen = { readonly built: BuiltTree; readonly away: ReadonlySet<string> };
 
-/** One after the other: many values may be touched. */
+/** Reads the heads one by one, because many values may be touched. */
 function* readHeads(
   type: ContentType,
   seen: Seen,
@@ -125,12 +125,12 @@ function* orderHeads(type: ContentType, seen: Seen, present: readonly string[], 
 function readHead({ built, away }: Seen, address: Address) {
   const file = built.read(address);
   const { items, total } = file === null ? { items: [], total: 0 } : listIn(file, address);
-  // A value without a file is new, or somebody has removed it.
+  // A value without a file is new, or somebody has removed the file.
   const whole = file !== null && items.length === total;
   return { total, staying: items.filter((item) => !away.has(idOfItem(item))), whole };
 }
 
-/** The first ids of each head to which a touched entry belongs. */
+/** The first entry ids of each head whose list contains a touched entry. */
 async function findOrders(
   session: Session,
   app: App,
@@ -149,7 +149,10 @@ async function findOrders(
   return orders;
 }
 
-/** Who is not at hand comes behind the last one that stays: is the page full up to there, or is nobody else? */
+/**
+ * Whether the new page is known without a query. Entries that the tree's page does not hold come after the last staying
+ * one, so the page must be full up to that one, or the list must have no other entries.
+ */
 function isSettled(type: ContentType, { staying, whole, total }: Head, ids: readonly string[]): boolean {
   if (whole || total === 0) return true;
   const last = staying.at(-1);
@@ -168,14 +171,14 @@ function settledItems(
   return ids.slice(0, defaultPerPage(type)).map((id) => items.get(id) ?? (known.get(id) as string));
 }
 
-/** A value that nothing has any more has no page. */
+/** Writes the page of a head, or deletes the file of a filter value that no entry has any more. */
 function rewriteHead(type: ContentType, { addresses, column, total }: Head, items: readonly string[]): Rewrite[] {
   const gone = column !== null && total === 0;
   const body = gone ? null : listBody(items, { page: 1n, perPage: defaultPerPage(type), total });
   return addresses.map((address) => ({ address, body }));
 }
 
-/** Heads whose pages the database has to tell. */
+/** Queries the pages of these heads from the database. */
 async function* askedHeads(
   session: Session,
   app: App,

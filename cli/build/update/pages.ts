@@ -1,6 +1,6 @@
 /**
- * Which default pages of a type to write anew when some of its entries have changed. The tree's own pages hold the items
- * of all others in order: the database is asked for the touched entries and their places alone.
+ * Updates the default pages of a type when some of its entries have changed. The pages in the tree hold the items of
+ * all untouched entries in order, so only the touched entries and their places are queried.
  */
 import type { Address } from "../../../shared/address.ts";
 import { lastPage, listBody } from "../../../shared/body.ts";
@@ -17,25 +17,25 @@ import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, listIn } from "./built.ts";
 import type { Touched } from "./touched.ts";
 
-/** How many entries the tree shows of the type, and how many the database does. */
+/** Number of entries of the type in the tree (`before`), and in the database. */
 export type Totals = { readonly before: number; readonly total: number };
 
 export type Rewrites = {
-  /** How many files are looked at. */
+  /** Number of files that are processed. */
   readonly files: number;
-  /** The files of the tree that are read, or replaced. */
+  /** The files of the tree that are read or replaced. */
   readonly reads: readonly Address[];
   readonly answers: () => AsyncIterable<Rewrite[]> | Iterable<Rewrite[]>;
 };
 
-/** A touched entry that is shown: where it stands in the order of the pages, from 0, and its item, a character a byte. */
+/** A touched entry that is published: its index in the order of the pages, from 0, and its item as a latin1 string. */
 type Placed = { readonly index: number; readonly item: string };
 
 const BATCH = 50;
 
 export type Place = { readonly id: string; readonly index: number; readonly item: string };
 
-/** Where the touched entries that are shown stand in the order of the default pages, and their items. */
+/** Queries the indexes, from 0 in the order of the default pages, and the items of the touched published entries. */
 export async function findPlaces(
   session: Session,
   app: App,
@@ -52,7 +52,7 @@ export async function findPlaces(
   });
 }
 
-/** `places` are the items of the touched entries that are shown, in order. */
+/** `places` are those of the touched entries that are published, in the order of the pages. */
 export function planPages(
   type: ContentType,
   built: BuiltTree,
@@ -86,7 +86,7 @@ function groupByPage(placed: readonly Placed[], perPage: number): Map<number, Pl
   return pages;
 }
 
-/** Entries that stay where they are: each page has other items in the same places. */
+/** For edits that move no entry: replaces items in their places. */
 function* editPages(
   type: ContentType,
   built: BuiltTree,
@@ -107,7 +107,10 @@ function* editPages(
   }
 }
 
-/** Entries that come, go or move: all pages pass by, without the touched entries, which are put in where they stand now. */
+/**
+ * For entries that are added, removed or moved: reads all pages, drops the touched entries and inserts those that are
+ * published at their new places.
+ */
 function* shiftPages(
   type: ContentType,
   built: BuiltTree,
@@ -129,7 +132,7 @@ function* shiftPages(
   const addComing = () => {
     while (coming.at(-1)?.index === index) add(coming.pop()?.item as string);
   };
-  // Every page tells the total: under another one, none is as it was.
+  // Every page contains the total: if that has changed, so has every page.
   const rewrite = ({ address, body }: FreeAnswer): Rewrite => ({
     address,
     body: bytesOf(body),
@@ -159,7 +162,7 @@ function pageAddress({ slug }: ContentType, number: number): Address {
   return { kind: "page", slug, page: BigInt(number) };
 }
 
-/** `size` is in bytes. `before` is how many entries the page must tell of. */
+/** `size` is in bytes. Throws ForeignTreeError when the page is missing or its total is not `before`. */
 function readPage(type: ContentType, built: BuiltTree, number: number, before: number) {
   const address = pageAddress(type, number);
   const file = built.readBinary(address);

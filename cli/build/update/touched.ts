@@ -1,6 +1,6 @@
 /**
- * Which entries of a type differ from the tree, and what of the tree they touch: compares the entries of the database with
- * the files that an earlier build wrote of them.
+ * Finds which entries of a type differ from the tree, and which filter lists that affects: compares the entries in the
+ * database with the files that an earlier build wrote of them.
  */
 import { type App, type Column, type ContentType, TIMESTAMPS } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
@@ -21,18 +21,18 @@ export type Touched = {
 };
 
 export type TouchedType = {
-  /** Entries whose files are written. */
+  /** Ids of the entries whose files are written. */
   readonly written: readonly string[];
-  /** Entries whose files go. */
+  /** Ids of the entries whose files are deleted. */
   readonly gone: readonly string[];
   readonly listed: readonly Touched[];
-  /** Whether some have no file, neither now nor before: drafts, unless somebody has removed one. */
+  /** Whether some entry has no file and needs none: it is a draft, or somebody else has deleted its file. */
   readonly absent: boolean;
-  /** The values of each filterable column that have other lists now. */
+  /** For each filterable column, the values whose lists change. */
   readonly facets: ReadonlyMap<Column, ReadonlyMap<string, Membership>>;
 };
 
-/** Of the touched entries, how many had a value in the tree, and which have it now. */
+/** How many of the touched entries had a value in the tree, and the ids of those that have it now. */
 export type Membership = { readonly before: number; readonly now: readonly string[] };
 
 const BATCH = 200;
@@ -80,7 +80,7 @@ function addTo(values: Map<string, Membership>, value: string, before: number, n
   values.set(value, { before: known.before + before, now: [...known.now, ...now] });
 }
 
-/** Those of these entries that are published. */
+/** Reads those of these entries that are published, by id. */
 export async function readEntries(
   session: Session,
   app: App,
@@ -94,7 +94,7 @@ export async function readEntries(
 
 type Values = ReadonlyMap<string, string>;
 
-/** Null where no list shows a difference: rich text alone is another. */
+/** Null when no value that a list item shows differs: only rich text has changed. */
 function compare(type: ContentType, id: string, old: Values | null, fresh: Values | null): Touched | null {
   const columns = [...shownOfList(type).fields.map(({ name }) => name), ...TIMESTAMPS];
   const differing = new Set(columns.filter((name) => old?.get(name) !== fresh?.get(name)));

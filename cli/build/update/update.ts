@@ -1,7 +1,7 @@
 /**
- * What of a type's files to write anew when some of its entries have changed. An edit that neither moves nor counts
- * touches the entry, its default page, the filters of its values and the sorts that it stands in; whatever changes the
- * total touches every default page and every sort.
+ * Plans which files of a type to write when some of its entries have changed. An edit that neither moves an entry nor
+ * changes the total affects the entry, its default page, the filters of its values and the sorts whose first page holds
+ * it. A change of the total affects every default page and every sort.
  */
 import type { App, ContentType } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
@@ -16,14 +16,14 @@ import { findTouched, readEntries, type Touched } from "./touched.ts";
 
 export type Update = {
   readonly total: number;
-  /** How many files are looked at. */
+  /** Number of files that are processed. */
   readonly files: number;
   readonly rewrites: () => AsyncGenerator<Rewrite[]>;
 };
 
 const BATCH = 200;
 
-/** `before` is how many entries the tree shows of the type. */
+/** `ids` are the entries that may differ; `before` is the number of entries of the type in the tree. */
 export async function planUpdate(
   session: Session,
   app: App,
@@ -52,7 +52,7 @@ export async function planUpdate(
   return { total, files, rewrites };
 }
 
-/** By how many entries the type has grown, as the entry files of the tree tell it. */
+/** By how many entries the type has grown, found by comparison with the entry files of the tree. */
 function balanceOf(listed: readonly Touched[]): number {
   const count = (wanted: Touched["change"]) => listed.filter(({ change }) => change === wanted).length;
   return count("added") - count("removed");
