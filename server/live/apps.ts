@@ -1,11 +1,11 @@
-/** Apps as the database has them, found by their keys, and the keys that no app has. */
+/** Finds apps in the database by their keys, and remembers keys that belong to no app. */
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import type { Ask } from "../load/source.ts";
 import { openFreshFlight } from "./fresh-flight.ts";
 
-/** Null for a key that no app has. Throws a DatabaseFault, and the reason of the signal. */
+/** Resolves with null when no app has the key. Throws a DatabaseFault, and the reason of `gone` when that aborts. */
 export type FindApp = (key: string, gone: AbortSignal) => Promise<App | null>;
 
 export type AppsOptions = {
@@ -17,7 +17,7 @@ const MAX_STRANGERS = 10_000;
 
 export function openApps({ ask, defaults }: AppsOptions): FindApp {
   const readings = openFreshFlight<App | null>();
-  /** Keys that no app had when the database was last asked. */
+  /** Keys that belonged to no app when the database was last asked. */
   const strangers = new Set<string>();
 
   return async (key, gone) => {
@@ -28,7 +28,7 @@ export function openApps({ ask, defaults }: AppsOptions): FindApp {
       else strangers.delete(key);
       return app;
     } catch (error) {
-      // A key that was wrong a minute ago is still wrong while the database is away.
+      // While the database cannot answer, its last answer holds: no app has this key.
       if (error instanceof DatabaseFault && strangers.has(key)) return null;
       throw error;
     }

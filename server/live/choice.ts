@@ -1,4 +1,4 @@
-/** Which database a live query asks: a replica that may answer, or the primary; and which one when that fails. */
+/** Chooses the database for each live query: a usable replica or else the primary, and another one when that fails. */
 import { DatabaseFault, hasNoSlot } from "../../shared/database/fault.ts";
 import type { Ask, Source } from "../load/source.ts";
 import type { Replica } from "../replicas/replica.ts";
@@ -6,12 +6,12 @@ import type { Replica } from "../replicas/replica.ts";
 export type LiveState = { readonly running: number; readonly waiting: number; readonly databaseAway: boolean };
 
 export type Choice = {
-  /** Where the next query goes. */
+  /** Returns the source that the next query goes to. */
   readonly choose: () => Source;
-  /** Asks there, and elsewhere when that fails: nothing is written. */
+  /** Queries the chosen source, and others when it fails. Retries are safe because live queries only read. */
   readonly ask: Source["ask"];
   readonly state: () => LiveState;
-  /** How many each has answered: the primary, then the replicas. */
+  /** Number of queries that each source has answered: the primary first, then the replicas in their order. */
   readonly answered: () => readonly number[];
   readonly close: () => void;
 };
@@ -27,7 +27,7 @@ export function openChoice(primary: Source, readers: readonly Reader[]): Choice 
     return able.map(({ source }) => source);
   }
 
-  /** The one that has least to do; those that have as much take turns. */
+  /** The usable replica with the fewest running and waiting queries, in turn among equals; without one, the primary. */
   function choose(): Source {
     const able = usable();
     const first = turn % Math.max(able.length, 1);
@@ -35,13 +35,13 @@ export function openChoice(primary: Source, readers: readonly Reader[]): Choice 
     return others.reduce((best, one) => (loadOf(one) < loadOf(best) ? one : best), begin);
   }
 
-  /** The primary goes before the others: what one replica cannot do, another may not either. */
+  /** Prefers the primary: where one replica has failed, another may fail for the same reason. */
   function chooseOther(asked: readonly Source[]): Source | undefined {
     return [primary, ...usable()].find((source) => !asked.includes(source) && !source.isAway());
   }
 
   async function ask<T>(controller: AbortController, kind: string | null, run: Ask<T>): Promise<T> {
-    // There is no other to ask when it fails.
+    // Without replicas there is nothing to fall back to.
     if (readers.length === 0) return primary.ask(controller, kind, run);
     const { signal } = controller;
     const asked = [choose()];
@@ -78,13 +78,16 @@ function loadOf({ counts }: Source): number {
   return running + waiting;
 }
 
-/** What takes too long, or has waited too long, would do so anywhere. What a replica refuses, it may not have yet. */
+/**
+ * Whether the failure is specific to this source, so that another one may succeed. A query that runs or waits for too
+ * long would do so anywhere. Other errors of a replica may come from a change that it has not received yet.
+ */
 function isItsOwn(error: unknown, isReplica: boolean): boolean {
   if (!(error instanceof DatabaseFault)) return isReplica;
   return error.reason === "unavailable" || hasNoSlot(error);
 }
 
-/** A controller that ends with the signal, and may be ended alone. */
+/** Gives `run` a controller that aborts with the signal, and that can be aborted without affecting the signal. */
 async function withOwn<T>(signal: AbortSignal, run: (own: AbortController) => Promise<T>): Promise<T> {
   const own = new AbortController();
   const end = () => own.abort(signal.reason);

@@ -1,14 +1,17 @@
-/** Reads the edition of types: which state of their content the database has. Nobody is told one from before he asked. */
+/**
+ * Reads the edition of content types, which identifies the current state of their entries. No caller gets an edition
+ * that was read before it asked.
+ */
 import type { Session } from "../../shared/database/database.ts";
 import type { Refusal } from "../../shared/refusal.ts";
 import { editionQuery } from "../../shared/sql/query.ts";
 import type { Ask } from "../load/source.ts";
 import { openFreshFlight } from "./fresh-flight.ts";
 
-/** As editionQuery tells it; null where there are no such types. */
+/** The text that editionQuery returns; null when the app has none of these types. */
 export type Edition = string | null;
 
-/** `deadline` is when it must be known at the latest, by performance.now(). */
+/** `deadline` is the performance.now() at which the query is given up. Resolves with a Refusal when none may start. */
 export type Editions = (
   appKey: string,
   slugs: readonly string[],
@@ -17,9 +20,9 @@ export type Editions = (
 ) => Promise<Edition | Refusal>;
 
 export type EditionsOptions = {
-  /** Asks the database, for so many milliseconds at most. */
+  /** Queries the database, and gives the query up after `left` milliseconds. */
   readonly ask: <T>(controller: AbortController, run: Ask<T>, left: number) => Promise<T>;
-  /** What is answered where nothing may begin; null where it may. */
+  /** Returns the refusal to answer with when no new query may start; null when one may. */
   readonly instead: () => Refusal | null;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Entries that are asked for in the same way at the same moment: one query finds them. Where many ask at once, most of what an
- * entry costs alone is for the query and not for the entry.
+ * Batches requests for single entries that arrive at the same moment with the same type and `populate`: one query reads
+ * them all. Under load, most of the cost of reading one entry is the query and not the entry.
  */
 import { setImmediate } from "node:timers/promises";
 import type { App } from "../../shared/catalog.ts";
@@ -10,34 +10,34 @@ import type { Refusal } from "../../shared/refusal.ts";
 import { keyOf } from "./key.ts";
 import { openSingleFlight } from "./single-flight.ts";
 
-/** `left` is in milliseconds: what remains of the time that the answer may take. Throws the reason of the signal. */
+/** `left` is the remaining time for the answer, in milliseconds. Throws the reason of `gone` when that aborts. */
 export type EntryLoader = (app: App, plan: EntryPlan, left: number, gone: AbortSignal) => Promise<Answered | Refusal>;
 
 export type EntryLoaderOptions = {
-  /** Answers some plans of the same way, in their order. Is told to end when all who asked have gone. */
+  /** Answers plans of one type and `populate`, in their order. The controller aborts when all clients have gone. */
   readonly load: (
     controller: AbortController,
     app: App,
     plans: readonly EntryPlan[],
     left: number,
   ) => Promise<readonly (Answered | Refusal)[]>;
-  /** Milliseconds that an answer may take at most. */
+  /** Maximum time for an answer, in milliseconds. */
   readonly limit: number;
 };
 
-/** Those that will be asked for together: plans by their keys. */
+/** Plans by their keys, to be read by one query. `left` is the shortest remaining time among them, in milliseconds. */
 type Batch = { readonly way: string; readonly number: number; readonly plans: Map<string, EntryPlan>; left: number };
 
-/** Of more, those in front would wait for those behind them, and the database for the server that renders them all. */
+/** Maximum batch size. In larger ones answers wait for each other, and the database is idle while all are rendered. */
 const MOST = 8;
 
 export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoader {
   const flights = openSingleFlight<ReadonlyMap<string, Answered | Refusal>>();
-  /** Those that can be joined, by their way: they have not begun. */
+  /** Batches that have not started and so can be joined, by the text of wayOf. */
   const open = new WeakMap<App, Map<string, Batch>>();
   let last = 0;
 
-  /** Those who have waited already have less time, and no other is to lose his by them. */
+  /** Includes the remaining time in tenths of the limit: one that has waited must not shorten the time of a new one. */
   function wayOf({ type, populate }: EntryPlan, left: number): string {
     return `${type.slug} ${populate.map(({ name }) => name)} ${Math.ceil((10 * left) / limit)}`;
   }
@@ -61,7 +61,7 @@ export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoade
   }
 
   async function run(controller: AbortController, app: App, batch: Batch): Promise<Map<string, Answered | Refusal>> {
-    // What comes until then comes at the same moment: all that is read from sockets in one turn of the event loop.
+    // Until then, every request that is read from a socket in this turn of the event loop can join the batch.
     await setImmediate();
     close(app, batch);
     const answers = await load(controller, app, [...batch.plans.values()], batch.left);

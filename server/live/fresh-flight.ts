@@ -1,16 +1,17 @@
 /**
- * Shares work that nobody is given from before he asked: who asks while it runs gets the next, for the one that runs may have
- * seen what was true before. One runs at a time for the same, unless it takes long.
+ * Shares work among callers, but never gives a caller the result of work that began before it asked, which may be
+ * outdated: a caller that asks during a run gets the result of the next run. Each key has one run at a time, unless a
+ * run takes long.
  */
 import { openSingleFlight, type Share } from "./single-flight.ts";
 
-/** Work for the same. */
+/** The runs of one key. */
 type Line = {
-  /** The one that can be joined: it has not begun. No other ever has its number. */
+  /** Number of the run that can still be joined because it has not begun. Numbers are never reused. */
   next: number;
-  /** Resolves when the last that has begun is over. */
+  /** Resolves when the run that began last has ended, even if it failed. */
   running: Promise<unknown>;
-  /** Those that are not over. */
+  /** Number of runs that have not ended, including those that have not begun. */
   open: number;
 };
 
@@ -40,7 +41,7 @@ export function openFreshFlight<T>(): Share<T> {
   };
 }
 
-/** Milliseconds after which the next begins beside one that runs still: its connection may be dead, and others wait. */
+/** Milliseconds after which the next run begins although the last one has not ended: its connection may be dead. */
 const LATE = 500;
 
 async function orLate(running: Promise<unknown>): Promise<void> {

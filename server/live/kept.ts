@@ -1,6 +1,6 @@
 /**
- * Answers of the database that were given before, or are being made for others. The database says whether what they were made of
- * is still what it has, which it knows without looking for it again.
+ * Reuses live answers that were given before or are being made for other requests, if the database says that the
+ * content still has the edition they were made from. Reading the edition is cheap: it needs no look at the entries.
  */
 import type { Body } from "../../shared/answer.ts";
 import type { App } from "../../shared/catalog.ts";
@@ -11,28 +11,31 @@ import type { Edition } from "./editions.ts";
 
 export type KeptAnswer = { readonly app: App; readonly edition: string; readonly body: Body };
 
-/** Where they are held: so many bytes at most. */
+/** The cache that holds such answers, limited in bytes. `size` is in bytes. */
 export type Keeper = {
   readonly find: (key: string) => KeptAnswer | undefined;
   readonly hold: (key: string, answer: KeptAnswer, size: number) => void;
 };
 
 export type Asking = {
-  /** The same object as long as the app is the same: what is kept holds it. */
+  /** The same object as long as the app is unchanged: a kept answer is used only for the app object it was made for. */
   readonly app: App;
   readonly plan: Plan;
-  /** The same for the same plan of the same app. */
+  /** Identifies the plan and its app. */
   readonly key: string;
   readonly readEdition: (slugs: readonly string[]) => Promise<Edition | Refusal>;
-  /** What others wait for who have asked without an edition: it may be of before this request. Null where nobody does. */
+  /**
+   * Joins the query that other requests have started without knowing the edition; its content may be older than this
+   * request. Null when none is running.
+   */
   readonly begun: () => Promise<Answered | Refusal> | null;
-  /** Answers from the database. Those who ask with the same edition may share an answer. */
+  /** Answers from the database. Requests that pass the same edition may share an answer. */
   readonly answer: (edition?: Edition) => Promise<Answered | Refusal>;
 };
 
-/** Of headers and bookkeeping, about. */
+/** Estimated bytes of headers and bookkeeping for each answer. */
 const OVERHEAD = 1_000;
-/** Of a body and what is made of it in other codings, about. */
+/** Estimated size of a body together with its compressed forms, as a multiple of the body's size. */
 const CODINGS = 1.5;
 
 export async function answerKept(keeper: Keeper, asking: Asking): Promise<Body | Refusal> {

@@ -1,4 +1,4 @@
-/** What a plan says, as a text: the same for all plans of an app that have the same answer, however they were asked for. */
+/** Writes a plan as a text key. Equal plans of an app have the same key, however their requests were spelled. */
 import type { Condition } from "../../shared/condition.ts";
 import type { ListPlan, Plan, SearchPlan } from "../../shared/plan.ts";
 import type { Shown } from "../../shared/shown.ts";
@@ -6,7 +6,7 @@ import type { Sort } from "../../shared/sort.ts";
 
 const keys = new WeakMap<Plan, string>();
 
-/** A plan that is answered again has its key still. */
+/** Remembers the key of each plan object, because plans of repeated requests are reused. */
 export function keyOf(plan: Plan): string {
   const known = keys.get(plan);
   if (known !== undefined) return known;
@@ -15,7 +15,7 @@ export function keyOf(plan: Plan): string {
   return key;
 }
 
-/** Types and fields are the app's of that name. */
+/** Types and fields are written by name, which identifies them within an app. */
 function partsOf(plan: Plan): readonly unknown[] {
   switch (plan.kind) {
     case "catalog":

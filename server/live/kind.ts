@@ -1,6 +1,6 @@
 /**
- * What live queries have in common that take about as long: the type, what it is filtered and sorted by, how deep the page is and
- * how short the shortest word, for words of one and two letters find no index.
+ * Groups live queries that take about the same time into kinds: by content type, fields of filters and sort, order of
+ * magnitude of the page's depth, and length of the shortest search word (no index serves words of one or two letters).
  */
 import type { Condition } from "../../shared/condition.ts";
 import type { ListPlan, Plan, SearchPlan } from "../../shared/plan.ts";

@@ -1,4 +1,4 @@
-/** Answers from the database while the server runs: bounded, shared by those who ask the same, and given up in time. */
+/** Answers live requests from the database: limits queries, shares them among equal requests, and gives up in time. */
 import { type Body, bodyOf } from "../../shared/answer.ts";
 import type { AppDefaults } from "../../shared/apps.ts";
 import { schemaBody } from "../../shared/body.ts";
@@ -24,16 +24,16 @@ import { openSingleFlight } from "./single-flight.ts";
 
 export type LiveOptions = AppDefaults &
   SourceOptions & {
-    /** Those answer as long as one of them may. */
+    /** Read replicas. They answer instead of the primary as long as one of them is usable. */
     readonly replicas?: readonly Replica[];
     readonly keeper: Keeper;
   };
 
 export type Live = Pick<Sources, "findApp" | "answer"> & {
-  /** Whether some have been refused at once within the last second. */
+  /** Whether a request has been refused at once within the last second. */
   readonly isCrowded: () => boolean;
   readonly state: () => LiveState;
-  /** How many queries each has answered: the primary, then the replicas. */
+  /** Number of queries that each database has answered: the primary first, then the replicas in their order. */
   readonly answered: () => readonly number[];
   readonly close: () => void;
 };
@@ -63,7 +63,10 @@ export function openLive(database: Database, options: LiveOptions): Live {
   const sameApp = openSameApps();
   let refusedAt = Number.NEGATIVE_INFINITY;
 
-  /** Crowds are refused so: it costs far less than to begin something for each and to give it up. */
+  /**
+   * Returns the refusal when a query of this kind may not start now, else null. Under overload this costs far less than
+   * starting work for each request and giving it up.
+   */
   function refuseAtOnce(kind: string | null): Refusal | null {
     const source = sources.choose();
     const refusal = source.isAway() ? DATABASE_UNAVAILABLE : source.isFull(kind) ? OVERLOADED : null;
@@ -71,7 +74,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
     return refusal;
   }
 
-  /** `left` is in milliseconds. */
+  /** Gives the query up after `left` milliseconds. */
   async function ask<T>(
     controller: AbortController,
     kind: string | null,
@@ -92,7 +95,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
     gone: AbortSignal,
     since = performance.now(),
   ): Promise<Body | Refusal> {
-    // It needs no query, and so no place among those that do.
+    // A schema needs no query, so it does not wait in the queue of those that do.
     if (plan.kind === "schema") return bodyOf(schemaBody(plan.type));
     const app = sameApp(asking);
     const key = `${app.key} ${keyOf(plan)}`;
@@ -106,7 +109,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
     const begun = () => (plan.kind === "entry" ? null : answers.join(nameOf(), app, gone));
     const answer = async (edition?: Edition) => {
       if (plan.kind === "entry") return instead() ?? loadEntry(app, plan, left(), gone);
-      // It has no edition.
+      // The catalog has no edition.
       if (plan.kind === "catalog") return catalogs(key, app, gone, work, instead);
       return answers.share(nameOf(edition), app, gone, work, instead);
     };
@@ -119,7 +122,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
   return { findApp, answer, isCrowded, state, answered, close };
 }
 
-/** Milliseconds for which those who were refused are expected again. */
+/** Milliseconds after a refusal in which the refused clients are expected to try again. */
 const CROWD = 1_000;
 
 function kindIn(app: App, plan: Plan): string {

@@ -1,13 +1,16 @@
-/** One object for all that is the same app: without a tree each request has read it anew, and with one each reader of its file. */
+/**
+ * Replaces equal app objects by one object. Without a tree each request reads its app anew; with one, each read of the
+ * app's state file gives another object.
+ */
 import { isDeepStrictEqual } from "node:util";
 import type { App } from "../../shared/catalog.ts";
 
 export type SameApps = (app: App) => App;
 
 export function openSameApps(): SameApps {
-  /** Those that came last, by their keys. */
+  /** The latest version of each app, by key. */
   const latest = new Map<string, App>();
-  /** Which of those another was found to be: to look through it takes as long as to render a page. */
+  /** The latest version that an app was found equal to: comparing them again takes as long as rendering a page. */
   const known = new WeakMap<App, App>();
 
   return (app) => {

@@ -1,10 +1,10 @@
-/** Shares work in flight: who asks for the same meanwhile gets the same result, and who goes away ends it only when alone. */
+/** Shares work in flight: equal requests get one result, and work is aborted only when its last caller has gone. */
 import { isDeepStrictEqual } from "node:util";
 
 /**
- * Two share when both key and subject are the same; a subject is compared by content. `work` is told to end through its
- * controller when the last who wanted it has gone. `instead` gives what is answered where new work must not begin, and null
- * where it may. Throws the reason of the signal.
+ * Callers share work when their keys are equal and their subjects deeply equal. The controller that `work` gets aborts
+ * when the last caller has gone. `instead` returns the result to use when no new work may begin, and null when it may.
+ * Throws the reason of the signal when that aborts.
  */
 export type Share<T> = (
   key: string,
@@ -16,7 +16,7 @@ export type Share<T> = (
 
 export type SingleFlight<T> = {
   readonly share: Share<T>;
-  /** The result of what is in flight; null where nothing is. */
+  /** The result of the work in flight; null when there is none. */
   readonly join: (key: string, subject: unknown, signal: AbortSignal) => Promise<T> | null;
 };
 
@@ -54,7 +54,7 @@ export function openSingleFlight<T>(): SingleFlight<T> {
   };
 }
 
-/** One that is being given up is nobody's to join. */
+/** Work that is being aborted cannot be joined. */
 function isJoinable(flight: Flight<unknown>, subject: unknown): boolean {
   return !flight.controller.signal.aborted && isDeepStrictEqual(flight.subject, subject);
 }
