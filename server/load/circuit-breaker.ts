@@ -1,29 +1,32 @@
 /**
- * A circuit breaker: while the database is away, what would ask it is refused at once, and one probe after the other asks
- * whether it is back.
+ * A circuit breaker: while the database is unavailable, queries are refused at once, and one probe after the other
+ * checks whether it is back.
  */
 import { DatabaseFault } from "../../shared/database/fault.ts";
 
 export type CircuitBreaker = {
-  /** Runs what asks the database. It is given up, and its controller told, when the database goes away meanwhile. */
+  /**
+   * Runs a query. Rejects with an `unavailable` DatabaseFault at once while the database is unavailable, and when it
+   * becomes so meanwhile: then the controller is aborted too.
+   */
   readonly during: <T>(controller: AbortController, run: () => Promise<T>) => Promise<T>;
   readonly isAway: () => boolean;
   readonly close: () => void;
 };
 
 export type CircuitBreakerOptions = {
-  /** Throws when the database does not answer. */
+  /** Rejects when the database does not answer. */
   readonly probe: () => Promise<void>;
-  /** Is called when the database turns out to be away. */
+  /** Called when the database becomes unavailable. */
   readonly onAway: () => void;
 };
 
-/** After so many milliseconds without any answer from a database that is being asked, it is probed. */
+/** Milliseconds without any answer, while queries wait for one, after which the database is probed. */
 const SILENCE = 500;
 const BETWEEN_PROBES = 200;
 
 export function openCircuitBreaker({ probe, onAway }: CircuitBreakerOptions): CircuitBreaker {
-  /** What gives up each that waits for an answer. */
+  /** One function for each query that waits for an answer; it gives the query up. */
   const asking = new Set<() => void>();
   let away = false;
   let closed = false;
@@ -32,7 +35,7 @@ export function openCircuitBreaker({ probe, onAway }: CircuitBreakerOptions): Ci
   let quietSince = 0;
   let timer: NodeJS.Timeout | undefined;
 
-  /** Only an answer to the probe ends an absence. */
+  /** Probes the database. Once it counts as unavailable, only a successful probe ends that. */
   async function doubt(): Promise<void> {
     if (probing || closed) return;
     probing = true;
@@ -43,7 +46,7 @@ export function openCircuitBreaker({ probe, onAway }: CircuitBreakerOptions): Ci
     );
     probing = false;
     if (well) away = false;
-    // Where others were answered meanwhile it was the probe alone that was not: a database may take no newcomers.
+    // If queries were answered meanwhile, a failed probe proves nothing: the database may only refuse new connections.
     else if (away || answers === before) stayAway();
     if (!away && !closed && asking.size > 0) runIn(SILENCE, listen);
   }

@@ -1,11 +1,15 @@
 /**
- * How much slow work may run at once: additive increase, multiplicative decrease. Where too much does, each takes so long that
- * all of it is in vain: half as much may when some comes too late, and one more when as many as run have come in time.
+ * Limits how many slow queries run at once, by additive increase and multiplicative decrease. Too many at once slow
+ * each other down until all time out. The limit is halved when a query is too late, and grows by one when as many as it
+ * allows were in time.
  */
 export type ConcurrencyLimit = {
   readonly places: () => number;
   readonly inTime: () => void;
-  /** `since` when it began, in milliseconds as `now`. What began before the last cut was one too many then, and not now. */
+  /**
+   * `since` is when the query began and `now` when it was given up, in milliseconds of one clock. A query that began
+   * before the last cut changes nothing: that cut was made for it too.
+   */
   readonly tooLate: (since: number, now: number) => void;
 };
 

@@ -1,18 +1,18 @@
-/** How long kinds of work take, by how long those took that have ended: what has taken long will take long again. */
+/** Estimates how long queries of each kind take, in milliseconds, from those that have ended. */
 
 export type Pace = {
-  /** Milliseconds; 0 for a kind of which nothing is known. */
+  /** Expected duration in milliseconds; 0 for an unknown kind. */
   readonly expected: (kind: string) => number;
   readonly ended: (kind: string, took: number) => void;
-  /** What was given up would have taken longer. */
+  /** For a query that was given up after `took` milliseconds: it would have taken longer. */
   readonly givenUp: (kind: string, took: number) => void;
 };
 
-/** A database that was slow for everybody is forgiven in a few answers. */
+/** Divisor of steps to a shorter estimate: when the whole database was slow for a while, a few answers correct that. */
 const FORGIVING = 2;
-/** One answer that took long says little of the next. */
+/** Divisor of steps to a longer estimate: a single slow answer says little about the next one. */
 const DOUBTING = 8;
-/** Few have as many; those that do are learned anew. */
+/** Maximum number of kinds, rarely reached. Beyond it all estimates are dropped and learned anew. */
 const MAX_KINDS = 10_000;
 
 export function openPace(): Pace {

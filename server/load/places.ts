@@ -1,56 +1,58 @@
 /**
- * The places in which live work runs, half of which slow work may have, so that the rest finds one. How long a kind takes is
- * learned from what ran there.
+ * Manages the places in which live queries run, one query in each. Slow queries get at most half of them, so that fast
+ * ones find one. Which kinds are slow is learned from the queries that ran.
  */
 import { openConcurrencyLimit } from "./concurrency-limit.ts";
 import { openPace } from "./pace.ts";
 
 export type Places = {
-  /** Whether work of the kind may begin. */
+  /** Whether work of the kind may begin now. */
   readonly isFree: (kind: Kind) => boolean;
   readonly take: (kind: Kind) => Place;
   readonly leave: (place: Place) => void;
-  /** Tells whether the work of a place was done, or given up because it took so long. */
+  /** Records whether the work of a place completed, or was cancelled: for its duration, or because its client left. */
   readonly learn: (place: Place, isDone: boolean) => void;
   readonly running: () => number;
   readonly isSlow: (kind: Kind) => boolean;
-  /** Milliseconds that work of the kind may wait. */
+  /** Maximum time that work of the kind may wait, in milliseconds. */
   readonly patience: (kind: Kind) => number;
-  /** How much slow work of the kind will be done in time, at the most. */
+  /** Maximum number of queries of a slow kind that can wait and still complete in time. */
   readonly inTime: (kind: Kind) => number;
 };
 
-/** Null for work that never takes long. */
+/** Work of one kind takes about as long (live/kind.ts). Null for work that never takes long. */
 export type Kind = string | null;
-/** `alike` is how many of its kind have run at once meanwhile, at the most. */
+/** `since` is a performance.now(). `alike` is the maximum number of its kind, itself included, that ran meanwhile. */
 export type Place = { readonly kind: Kind; readonly since: number; alike: number };
 
-/** The part of the limit from which on work is slow. */
+/** Work that takes at least this fraction of the limit is slow. */
 const SLOW = 1 / 20;
 
-/** `limit` is in milliseconds. */
+/** `atOnce` is the number of places; `limit` is the time limit for an answer, in milliseconds. */
 export function openPlaces(atOnce: number, limit: number): Places {
   const running = new Set<Place>();
   const slow = limit * SLOW;
   const pace = openPace();
   const slowPlaces = openConcurrencyLimit(Math.ceil(atOnce / 2));
 
-  /** Milliseconds: by those that have ended, and by those that run where all of them have run longer. */
+  /** Expected milliseconds: learned from ended work, or more if all running work of the kind has already taken more. */
   function expected(kind: Kind): number {
     if (kind === null) return 0;
     const now = performance.now();
     let youngest = 0;
-    // They stand in the order in which they began.
+    // The set is in order of start, so the last one is the youngest.
     for (const one of running) if (one.kind === kind) youngest = now - one.since;
     return Math.max(pace.expected(kind), youngest);
   }
 
   const isSlow = (kind: Kind) => expected(kind) >= slow;
   const isKnownToBeSlow = (kind: Kind) => kind !== null && pace.expected(kind) >= slow;
-  /** Milliseconds after which it would be too late to begin. */
+  /** Milliseconds after which the work could no longer complete within the limit. */
   const enough = (kind: Kind) => Math.max(0, limit - expected(kind));
 
-  /** Beside more of its kind than may run from now on, slow work has taken longer than the next will; but slow it is. */
+  /**
+   * Slow work that ran beside more of its kind than may run now took longer than the next will, but that is slow too.
+   */
   function nextOf(took: number, alike: number): number {
     const share = Math.min(1, slowPlaces.places() / alike);
     return took < slow ? took : Math.max(slow, took * share);
@@ -76,14 +78,14 @@ export function openPlaces(atOnce: number, limit: number): Places {
       if (isDone) pace.ended(kind, nextOf(took, alike));
       else pace.givenUp(kind, took);
       if (isDone && took >= slow) slowPlaces.inTime();
-      // Else its client has gone away.
+      // Work that was cancelled sooner is ignored: its client may have left, or it began late.
       if (!isDone && took >= limit / 2) slowPlaces.tooLate(since, now);
     },
     running: () => running.size,
     isSlow,
     /**
-     * What begins has at least as much time left: with less, a database that hangs would do little but begin and cancel. Where it
-     * is known how long a slow kind takes, that is the time that it needs.
+     * Work begins with at least half of the limit left: with less, a database that hangs would mostly start and cancel
+     * queries. A kind known to be slow needs only its expected duration.
      */
     patience: (kind) => (isKnownToBeSlow(kind) ? enough(kind) : Math.min(limit / 2, enough(kind))),
     inTime: (kind) => (enough(kind) / expected(kind)) * slowPlaces.places(),

@@ -1,17 +1,17 @@
 /**
- * The bound of live work: so much runs at once, so much waits for that in its order, and more is refused at once. Nobody waits for
- * what would come too late for him.
+ * Bounds live work: limits how many queries run at once and how many wait in order, and refuses more at once. A query
+ * that could not complete in time any more does not wait.
  */
 import { DatabaseFault, notBegun } from "../../shared/database/fault.ts";
 import { count, type Kind, openPlaces, type Place } from "./places.ts";
 
 export type Queue = {
   /**
-   * Work of the same kind takes about as long. Throws a DatabaseFault when too many wait already, and when the signal aborts
-   * before the work has begun.
+   * Runs the work when a place is free. Work of the same kind takes about as long. Throws an `overloaded` DatabaseFault
+   * when too many wait already, and when the work has waited too long or the signal aborts before it has begun.
    */
   readonly run: <T>(signal: AbortSignal, kind: Kind, work: () => Promise<T>) => Promise<T>;
-  /** Whether more of the kind would be refused. */
+  /** Whether more work of the kind would be refused. */
   readonly isFull: (kind: Kind) => boolean;
   readonly counts: () => { readonly running: number; readonly waiting: number };
 };
@@ -19,7 +19,7 @@ export type Queue = {
 export type QueueLimits = {
   readonly atOnce: number;
   readonly waiting: number;
-  /** Milliseconds from when work is asked for to when it is given up, its waiting included. */
+  /** Milliseconds after which work is given up, including the time that it waits. */
   readonly limit: number;
 };
 
@@ -29,7 +29,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   const places = openPlaces(atOnce, limit);
   const waiting = new Set<Waiting>();
 
-  /** Of slow work no more waits than will come in time. */
+  /** No more slow work waits than can complete in time. */
   function hasRoom(kind: Kind): boolean {
     if (waiting.size >= most) return false;
     if (!places.isSlow(kind)) return true;
@@ -56,7 +56,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
         clearTimeout(clock);
         signal.removeEventListener("abort", giveUp);
       };
-      // How long its kind takes may have become known meanwhile.
+      // The expected duration of the kind may have changed meanwhile.
       const look = () => {
         const left = places.patience(kind) - (performance.now() - since);
         if (left > 0) clock = setTimeout(look, left);
@@ -68,7 +68,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
     });
   }
 
-  /** The place goes to whoever has waited longest, of those who may have it. */
+  /** Gives free places to the work that has waited longest, among the work that may begin. */
   function leave(place: Place): void {
     places.leave(place);
     for (const { kind, begin } of waiting) {
@@ -96,7 +96,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   };
 }
 
-/** A database that is away says nothing of the work. */
+/** Work that ends because the database became unavailable says nothing about its duration. */
 function isGivenUp(error: unknown, signal: AbortSignal): boolean {
   return error instanceof DatabaseFault && error.reason === "timeout" && !(signal.reason instanceof DatabaseFault);
 }

@@ -1,15 +1,15 @@
-/** A database that answers live: so many queries at once, those that wait for them, and whether it is there. */
+/** One database that answers live requests: limits its queries, queues the others, and tracks if it is available. */
 import type { Database, Query, Session } from "../../shared/database/database.ts";
 import { openCircuitBreaker } from "./circuit-breaker.ts";
 import { openQueue, type Queue } from "./queue.ts";
 
 export type Source = {
-  /** Asks when its turn comes. The controller is told when the database goes away meanwhile. For `kind` see Queue. */
+  /** Runs when its turn comes. The controller aborts when the database becomes unavailable. For `kind` see Queue. */
   readonly ask: <T>(controller: AbortController, kind: string | null, run: Ask<T>) => Promise<T>;
   readonly isAway: () => boolean;
   readonly isFull: Queue["isFull"];
   readonly counts: Queue["counts"];
-  /** How many it has answered. */
+  /** Number of calls of `ask` that it has answered. */
   readonly answered: () => number;
   readonly close: () => void;
 };
@@ -17,10 +17,11 @@ export type Source = {
 export type Ask<T> = (session: Pick<Session, "query">) => Promise<T>;
 
 export type SourceOptions = {
-  /** Live queries at once at most; one on the embedded database. And how many may wait for one of those to end. */
+  /** Maximum number of live queries at once; always one on the embedded database. */
   readonly connections: number;
+  /** Maximum number of live queries that wait. */
   readonly queue: number;
-  /** Milliseconds from when a query is asked for to when it is given up, its waiting included. */
+  /** Milliseconds after which a query is given up, including the time that it waits. */
   readonly queryTimeout: number;
 };
 
