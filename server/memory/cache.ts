@@ -1,11 +1,11 @@
 /**
- * A cache that holds so many bytes and no more, and gives a second chance: where room is needed the oldest goes first, unless it
- * was found since it was last passed over; then it is as young as a newcomer. Finding costs one look into a Map.
+ * A cache limited in bytes, with second-chance eviction: the oldest entry is evicted first, unless it was found since
+ * it was last considered; then it moves to the end as if it were new. A lookup costs one Map access.
  */
 
 export type Cache<V> = {
   readonly find: (key: string) => V | undefined;
-  /** `size` is in bytes; what is larger than all room there is, is not held. */
+  /** `size` is in bytes; a value larger than the whole cache is not held. */
   readonly hold: (key: string, value: V, size: number) => void;
   readonly drop: (key: string) => void;
   readonly size: () => { readonly entries: number; readonly bytes: number };

@@ -1,6 +1,6 @@
 /**
- * The answers of the tree that were given before, finished to the last header: for them nothing is parsed, read, hashed
- * or rendered again.
+ * Remembers complete answers from the tree, headers included, so that a repeated request needs no parsing, reading,
+ * hashing or rendering.
  */
 import { type Circumstances, type Coding, matches } from "../../shared/answer.ts";
 import type { Current } from "../../shared/respond.ts";
@@ -15,21 +15,21 @@ export type Hit = {
   readonly notModified: Ready;
 };
 
-/** What decides, with the tree, what the answer is. */
+/** What determines an answer from the tree, besides the tree itself. */
 export type HitKey = { readonly appKey: string; readonly target: string; readonly coding: Coding | null };
 
 export type Hits = {
-  /** Null for what is not known, or is in the tree no more as it was. */
+  /** Null when no answer is kept, or the tree has changed since it was made. */
   readonly find: (key: HitKey) => Hit | null;
   readonly keep: (key: HitKey, hit: Hit) => void;
-  /** How much is kept. */
+  /** Number of answers that are kept, and their estimated bytes. */
   readonly size: () => { readonly entries: number; readonly bytes: number };
 };
 
-/** Of headers and bookkeeping, about. */
+/** Estimated bytes of headers and bookkeeping for each answer. */
 const OVERHEAD = 2_000;
 
-/** `most` is in bytes; with 0 nothing is kept. */
+/** `most` is the limit in bytes; with 0 nothing is kept. */
 export function openHits(most: number): Hits {
   const held = openCache<Hit>(most);
 
@@ -50,7 +50,7 @@ export function openHits(most: number): Hits {
   };
 }
 
-/** No app key has a blank. */
+/** Unambiguous, because app keys contain no blanks. */
 function nameOf({ appKey, target, coding }: HitKey): string {
   return `${coding} ${appKey} ${target}`;
 }

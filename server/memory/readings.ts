@@ -1,15 +1,15 @@
-/** The requests that were read before, with what they mean to their apps: most that are asked live are asked again. */
+/** Remembers requests that were read before and what they mean to their apps: most live requests are repeated. */
 import type { Reading } from "../../shared/reading.ts";
 import { METHODS, type RawRequest } from "../../shared/request.ts";
 import type { Readings } from "../../shared/respond.ts";
 import { openCache } from "./cache.ts";
 
-/** Of a plan, its query and bookkeeping, about. */
+/** Estimated bytes of a plan, its query and bookkeeping. */
 const OVERHEAD = 8_000;
-/** A target, what it was decoded to, and what the query has of it. */
+/** Estimated bytes for each character of the target, which is held as sent, decoded, and in the values of the query. */
 const COPIES = 6;
 
-/** `most` is in bytes. */
+/** `most` is the limit in bytes. */
 export function openReadings(most: number): Readings {
   const held = openCache<Reading>(most);
 
@@ -25,7 +25,7 @@ export function openReadings(most: number): Readings {
   };
 }
 
-/** No app key has a blank. Null without one: `undefined` is a key that an app may have. */
+/** Unambiguous, because app keys contain no blanks. Null without an app key: the text `undefined` is a valid one. */
 function nameOf({ appKey, target }: RawRequest): string | null {
   return appKey === undefined ? null : `${appKey} ${target}`;
 }
