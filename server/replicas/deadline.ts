@@ -1,9 +1,9 @@
-/** How long a server may take to say how it is. */
+/** Limits how long a server may take to report its state. */
 import type { Database, Session } from "../../shared/database/database.ts";
 
 const LIMIT = 1_000;
 
-/** What `ask` asks is cancelled when its time is over. */
+/** Runs `ask` with queries that are cancelled after the limit; then it throws an Error that names the limit. */
 export async function inTime<T>(database: Database, ask: (session: Session) => Promise<T>): Promise<T> {
   const signal = AbortSignal.timeout(LIMIT);
   try {

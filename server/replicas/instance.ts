@@ -1,22 +1,22 @@
-/** What a server of PostgreSQL says of itself: whose data it has, and how much of the log they come by. */
+/** Reads what a PostgreSQL server reports about itself: which data it has, and its position in the write-ahead log. */
 import { type Row, type Session, sql } from "../../shared/database/database.ts";
 
 export type Instance = {
-  /** The same for a primary and all that were copied from it. */
+  /** System identifier: the same for a primary and all its physical copies. */
   readonly system: string;
   /** The name of the database. */
   readonly database: string;
-  /** The version of the order by which its indexes hold texts; null where that has none. */
+  /** Version of the ICU collation, which decides the order of texts in indexes; null when it has none. */
   readonly order: string | null;
-  /** When the server was started. */
+  /** When the server was started: Unix time in seconds, as text. */
   readonly started: string;
-  /** The branch of its data: a promotion begins another, with a higher number. A replica may tell late that it is on one. */
+  /** Timeline: each promotion begins one with a higher number. A replica may report late that it has changed to one. */
   readonly timeline: number;
-  /** It takes its data from another, and takes no writes. */
+  /** Whether it is a standby, which replays the log of another server and accepts no writes. */
   readonly recovering: boolean;
-  /** The end of its log, or as far as it has come with that of the other. */
+  /** Position in the write-ahead log, in bytes: the end of its own log, or as far as a standby has replayed. */
   readonly position: bigint;
-  /** Milliseconds since what it has last applied was committed, while it holds more of the log; null when it holds no more. */
+  /** Milliseconds since the commit that it replayed last; null unless it has received more log than it has replayed. */
   readonly unapplied: number | null;
 };
 

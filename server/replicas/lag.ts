@@ -1,17 +1,18 @@
-/** How far a replica is behind: what it has of the primary's log, against where that log ended at which time. */
+/** Computes how far a replica is behind, from its log position and where the primary's log ended at known times. */
 
-/** Where the log of the primary ended, at a reading of `performance.now()`. */
+/** Where the primary's log ended at `time`, a performance.now(). */
 export type Mark = { readonly time: number; readonly position: bigint };
 
 /**
- * Marks in the order of both time and position, those of the last `window` milliseconds. Of a log that stands still the
- * latest mark says the most. One that goes back is that of another server, which has never been where the old one was.
+ * Adds a mark and drops those older than `window` milliseconds. Marks stay in order of both time and position. Of marks
+ * with the same position only the latest is kept, as it proves the most. Marks with a higher position are dropped: the
+ * log is then that of another server, which has never reached them.
  */
 export function addMark(marks: readonly Mark[], mark: Mark, window: number): readonly Mark[] {
   return [...marks.filter(({ time, position }) => position < mark.position && time > mark.time - window), mark];
 }
 
-/** For how many milliseconds, at most, a server that has this much lacks something; null where no mark proves it. */
+/** Maximum lag in milliseconds of a server at this position; null when no mark proves a maximum. */
 export function lagOf(marks: readonly Mark[], position: bigint, now: number): number | null {
   const mark = marks.findLast((one) => one.position <= position);
   return mark === undefined ? null : now - mark.time;

@@ -1,4 +1,4 @@
-/** The primary's log, looked at again and again: what its replicas are compared with. */
+/** Follows the primary's log by repeated checks, so that replicas can be compared with it. */
 import type { Database } from "../../shared/database/database.ts";
 import { inTime } from "./deadline.ts";
 import { type Instance, readInstance } from "./instance.ts";
@@ -6,17 +6,20 @@ import { addMark, lagOf, type Mark } from "./lag.ts";
 
 export type PrimaryLog = {
   readonly look: () => Promise<void>;
-  /** The primary as it was when it last answered; null when it never has. */
+  /** The state of the primary when it last answered; null when it never has. */
   readonly primary: () => Instance | null;
-  /** As `lagOf`, for a server that has come so far. While the primary is away nothing is written that one could lack. */
+  /**
+   * Lag of a server at this position, as in lag.ts. It does not grow while the primary is away, because nothing is
+   * written that a replica could lack.
+   */
   readonly lagOf: (position: bigint) => number | null;
-  /** Whether it did not answer when it was last looked at. */
+  /** Whether the primary did not answer the last check. */
   readonly isAway: () => boolean;
-  /** For how many milliseconds it has been followed. */
+  /** Milliseconds for which the log has been followed. */
   readonly age: () => number;
 };
 
-/** Remembers so many milliseconds of it. */
+/** `memory` is how many milliseconds of log positions are remembered. */
 export function followLog(database: Database, memory: number): PrimaryLog {
   let primary: Instance | null = null;
   let marks: readonly Mark[] = [];
@@ -26,7 +29,7 @@ export function followLog(database: Database, memory: number): PrimaryLog {
   const now = () => (away ? (marks.at(-1)?.time ?? since) : performance.now());
 
   async function look(): Promise<void> {
-    // What is written while it answers comes later than this.
+    // Taken before the query, so that the position it returns includes everything written up to this time.
     const time = performance.now();
     try {
       primary = await inTime(database, readInstance);

@@ -1,4 +1,4 @@
-/** One read replica: a database of its own, and whether it may stand for the primary. */
+/** One read replica: its own database connections, and whether it may answer in place of the primary. */
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { schemaState } from "../../shared/schema/migrate.ts";
@@ -8,24 +8,24 @@ import type { PrimaryLog } from "./primary-log.ts";
 import type { Standing } from "./standing.ts";
 
 export type Replica = {
-  /** For people. */
+  /** For messages: number and host, without the URL. */
   readonly name: string;
   readonly database: Database;
-  /** As it was when it was last looked at. */
+  /** The result of the last check. */
   readonly standing: () => Standing;
 };
 
 export type Watched = Replica & {
-  /** Looks how it is, unless a look is on its way. */
+  /** Checks the replica, or waits for the check that is already running. */
   readonly look: () => Promise<void>;
 };
 
 export type ReplicaOptions = {
-  /** Queries at once at most. */
+  /** Maximum number of live queries at once. */
   readonly connections: number;
-  /** Milliseconds, of a query. */
+  /** Time limit of a query, in milliseconds. */
   readonly queryTimeout: number;
-  /** Milliseconds for which a replica that is used may lack what was written. */
+  /** Maximum lag of a replica that is used, in milliseconds. */
   readonly maxLag: number;
 };
 
@@ -36,11 +36,11 @@ export async function watchReplica(
   options: ReplicaOptions,
 ): Promise<Watched> {
   const { connections, queryTimeout, maxLag } = options;
-  // One more than live queries may take, so that a look never waits for one of them.
+  // One more than live queries may use, so that a check never waits for one of them.
   const database = await openDatabase({ url, dataDir: "", queryTimeout, connections: connections + 1 });
   let standing: Standing = { kind: "new" };
   let looking: Promise<void> | null = null;
-  /** The start of the server that was seen to have the tables: what it has, it keeps. */
+  /** Start time of the server that was last found to have the current schema: it is checked once for each start. */
   let migrated = "";
 
   async function judge(): Promise<Standing> {
@@ -72,19 +72,19 @@ export async function watchReplica(
   };
 }
 
-/** Null for a copy of the primary, and for the primary itself. What was never seen may be anybody's. */
+/** Null for the primary and its copies. While the primary has never answered, also for any standby. */
 function kinship(found: Instance, log: PrimaryLog): "foreign" | "detached" | "diverged" | "disordered" | null {
   const primary = log.primary();
   if (primary !== null && (found.system !== primary.system || found.database !== primary.database)) return "foreign";
   if (!found.recovering && found.started !== primary?.started) return "detached";
   if (primary === null) return null;
-  // In place of a primary that is away the one that was promoted is its successor.
+  // While the primary is away, a promoted server counts as its successor.
   if (found.timeline > primary.timeline && !log.isAway()) return "diverged";
   return found.order === primary.order ? null : "disordered";
 }
 
 function nearness({ position, unapplied }: Instance, log: PrimaryLog, maxLag: number): Standing {
-  // What it holds and has not applied it lacks, though the primary adds nothing any more.
+  // Log that is received but not yet replayed is missing from answers, even though the primary writes nothing more.
   if (log.isAway() && unapplied !== null && unapplied > maxLag) return { kind: "behind", lag: unapplied };
   if (log.primary() === null) return { kind: "used", lag: unapplied };
   const lag = log.lagOf(position);

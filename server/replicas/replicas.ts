@@ -1,4 +1,4 @@
-/** The read replicas of a database: looked at again and again, told of when one is used no more or again. */
+/** Checks the read replicas of a database repeatedly, and reports when one is no longer used or is used again. */
 import type { Database } from "../../shared/database/database.ts";
 import { followLog } from "./primary-log.ts";
 import { type Replica, type ReplicaOptions, watchReplica } from "./replica.ts";
@@ -6,7 +6,7 @@ import { describeStanding } from "./standing.ts";
 
 export type Replicas = {
   readonly all: readonly Replica[];
-  /** From now on tells of each that is used no more, and of each that is used again. */
+  /** Reports each replica that is not used now, and from now on each that is no longer used or is used again. */
   readonly tell: (tell: (news: string) => void) => void;
   readonly close: () => Promise<void>;
 };
@@ -21,12 +21,12 @@ export class ReplicaError extends Error {
 }
 
 const LONGEST_PAUSE = 1_000;
-/** Looks in the time that a replica may be behind: what is known of it may be as old as the pause between two. */
+/** Number of checks within the maximum lag: a replica's known state may be as old as the pause between two checks. */
 const LOOKS = 4;
-/** So much of a lag can be told. */
+/** Minimum time, in milliseconds, for which log positions of the primary are remembered: a longer lag is unknown. */
 const MEMORY = 600_000;
 
-/** Resolves when each was looked at. One that is away or behind is no reason to fail. */
+/** Resolves when each replica has been checked once. It does not fail when one of them is away or behind. */
 export async function openReplicas(primary: Database, options: ReplicasOptions): Promise<Replicas> {
   const { urls, maxLag } = options;
   if (urls.length === 0) return { all: [], tell: () => {}, close: async () => {} };
@@ -74,7 +74,7 @@ export async function openReplicas(primary: Database, options: ReplicasOptions):
   };
 }
 
-/** Throws ReplicaError where one is known to be no copy of the primary. */
+/** Throws a ReplicaError when one of them is known to be no copy of the primary. */
 export function needCopies(replicas: readonly Replica[]): void {
   const foreign = replicas.filter(({ standing }) => standing().kind === "foreign");
   if (foreign.length === 0) return;
@@ -84,7 +84,7 @@ export function needCopies(replicas: readonly Replica[]): void {
   throw new ReplicaError(refusals.join("\n"));
 }
 
-/** Never the URL: it may hold a password. */
+/** Does not contain the whole URL, which may hold a password. */
 function nameOf(url: string, index: number): string {
   const host = URL.canParse(url) ? new URL(url).host : "";
   return `Replica ${index + 1}${host === "" ? "" : ` (${host})`}`;

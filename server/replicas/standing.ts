@@ -1,23 +1,24 @@
-/** Whether a replica may answer live requests, and what people are told of it when it may not. */
+/** Says whether a replica may answer live requests, and describes for operators why not. */
 
 export type Standing =
-  /** `lag`: the milliseconds for which it lacks something at most; null while there is no primary to compare it with. */
+  /** `lag` is its maximum lag in milliseconds; null when it is unknown because the primary has never answered. */
   | { readonly kind: "used"; readonly lag: number | null }
-  /** Nothing has shown yet that it is near enough. */
+  /** The checks have not run long enough yet to prove that its lag is small enough. */
   | { readonly kind: "new" }
+  /** `lag` is in milliseconds; null when it is longer than can be measured. */
   | { readonly kind: "behind"; readonly lag: number | null }
   | { readonly kind: "away"; readonly why: string }
-  /** It lacks tables that queries need. */
+  /** It lacks migrations of the current schema. */
   | { readonly kind: "unmigrated" }
-  /** It takes writes of its own. */
+  /** It accepts writes, so it does not follow the primary. */
   | { readonly kind: "detached" }
-  /** It follows a server that was promoted, while the primary is there: what it has is not what the primary has. */
+  /** It follows a server that was promoted while the primary still answers, so their data may differ. */
   | { readonly kind: "diverged" }
-  /** Its library orders texts in another way than that of the primary, whose indexes it has. */
+  /** Its version of ICU orders texts differently from the primary's, whose indexes it has. */
   | { readonly kind: "disordered" }
   | { readonly kind: "foreign" };
 
-/** Null for one that is used. */
+/** Null for a replica that is used. */
 export function describeStanding(standing: Standing): string | null {
   switch (standing.kind) {
     case "used":
@@ -43,7 +44,7 @@ export function describeStanding(standing: Standing): string | null {
   }
 }
 
-/** For machines: `error` says why it is not used, and `lag_seconds` is null where it is not known. */
+/** For health and metrics: `error` says why the replica is not used, and `lag_seconds` is null when it is unknown. */
 export type StandingReading = {
   readonly ready: boolean;
   readonly lag_seconds: number | null;
