@@ -1,24 +1,25 @@
 /**
- * Tells one file from the next that has its name: builds put a new file in the place of each that they change. To look at
- * a file costs as much as to answer from memory, so after a look its answer holds until a build has ended, or for a second.
+ * Tells whether a file has been replaced by another one of its name: builds replace each file that they change.
+ * Checking a file costs as much as answering from memory, so the result is reused until a build has ended, for at most
+ * a second.
  */
 import { type Stats, statSync } from "node:fs";
 import type { Current } from "../../shared/respond.ts";
 
 export type Stamp = { readonly inode: number; readonly modified: number; readonly size: number };
 
-/** Whether the file of a name is still the one with a stamp. Once it is not, it never is again. */
+/** Tells whether the file at a path is still the one with a given stamp. Once it is not, it never is again. */
 export type Watch = {
   readonly isCurrent: Current;
-  /** Looks at the file itself, whatever was seen before. */
+  /** Checks the file now instead of reusing an earlier result. */
   readonly isStill: Current;
 };
 
 export type Stamps = { readonly watch: (path: string, stamp: Stamp) => Watch };
 
-/** Milliseconds that a look at the marker holds: less than it takes to hear that a build has ended, and to ask. */
+/** Milliseconds for which a check of the marker is reused: less than it takes to hear of a build and send a request. */
 const MOMENT = 0.2;
-/** Who changes files otherwise than by a build sees it after so many milliseconds at the latest. */
+/** Milliseconds after which a file is checked again, for changes that no build has made. */
 const LOOK_AGAIN = 1_000;
 
 export function stampOf({ ino, mtimeMs, size }: Stats): Stamp {
@@ -26,8 +27,9 @@ export function stampOf({ ino, mtimeMs, size }: Stats): Stamp {
 }
 
 /**
- * `marker` is the file that each build replaces last: what a build has ended shows in the next answer. It is looked at
- * once for all requests that come in the same moment. Where there is none, files are looked at as often.
+ * `marker` is the path of the file that each build replaces last, so a finished build shows in the next answer. One
+ * check of it serves all requests of the same moment. When there is no such file, each file is checked as often as the
+ * marker would be.
  */
 export function openStamps(marker: string): Stamps {
   let mark: Stamp | null = null;
@@ -61,7 +63,7 @@ export function openStamps(marker: string): Stamps {
   return { watch };
 }
 
-/** Null where there is no such file, and where it cannot be looked at: who reads it then is told why. */
+/** Null when there is no such file, and when it cannot be checked: reading it then reports the error. */
 function stampAt(path: string): Stamp | null {
   try {
     const found = statSync(path, { throwIfNoEntry: false });

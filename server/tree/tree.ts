@@ -12,7 +12,7 @@ export type Tree = { readonly findTree: (appKey: string) => Promise<AppTree | nu
 
 const MISSING = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "EISDIR"];
 
-/** What was read is current only while the file that it was read from is still that file. */
+/** What was read stays current until the file that it was read from is replaced. */
 export function openTree(out: string): Tree {
   const known = new Map<string, Watch & { readonly app: App }>();
   const stamps = openStamps(join(out, STATE_FOLDER, CHANGES_FILE));
@@ -50,7 +50,7 @@ function bodyOf(file: Stamped | null): TreeBody | null {
   return { bytes, isCurrent, etag: etagOf(bytes) };
 }
 
-/** Bytes and stamp are of one file, whatever takes its name meanwhile. */
+/** Bytes and stamp come from one open file, even if its path is replaced meanwhile. Null when there is no file. */
 async function readStamped(path: string, stamps: Stamps): Promise<Stamped | null> {
   const read = await readWhole(path);
   return read === null ? null : { bytes: read.bytes, ...stamps.watch(path, read.stamp) };
@@ -58,7 +58,7 @@ async function readStamped(path: string, stamps: Stamps): Promise<Stamped | null
 
 type Read = { readonly bytes: Buffer; readonly stamp: Stamp };
 
-/** With callbacks: what `node:fs/promises` does for each of these steps costs more than the step. */
+/** Uses callbacks, because the overhead of `node:fs/promises` for each of these steps exceeds that of the step. */
 function readWhole(path: string): Promise<Read | null> {
   return new Promise((resolve, reject) => {
     const fail = (error: NodeJS.ErrnoException) => (MISSING.includes(error.code ?? "") ? resolve(null) : reject(error));
