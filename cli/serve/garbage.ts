@@ -1,10 +1,10 @@
-/** How V8 collects the garbage of a process that answers. */
+/** Configures V8's garbage collection for a process that answers requests. */
 import { setFlagsFromString } from "node:v8";
 
 /**
- * What an answer leaves behind is little and nearly all of it dead: to hand it out to the helper threads of V8 costs more than they
- * take over, and they take processor time from the database and from other workers. What has lived long is cleared with their help
- * as ever. A V8 that no longer knows the flag would say so on standard error, and nothing else would change.
+ * Makes V8 collect young objects without helper threads. An answer leaves few objects, nearly all dead: distributing
+ * them costs more than the threads save, and takes processor time from the database and other workers. Old objects are
+ * still collected with helper threads. A V8 that no longer knows the flag would only print a message to standard error.
  */
 export function clearAlone(): void {
   setFlagsFromString("--no-parallel-scavenge");

@@ -1,4 +1,4 @@
-/** The first process of a server: it answers, or sees to the workers that do, and tells a person where. */
+/** The first process of a server: answers requests or manages the workers that do, and prints the server's address. */
 import type { Control, ControlOptions } from "../../server/admin/control.ts";
 import type { Metrics } from "../../server/admin/metrics.ts";
 import type { Listening } from "../../server/http/listen.ts";
@@ -25,7 +25,7 @@ import { requestsToTry } from "./tour.ts";
 
 export async function serveAsFirst(process: Process): Promise<number> {
   const { settings } = process;
-  // Workers use the embedded database through this process, and have connections to PostgreSQL of their own.
+  // Workers use the embedded database through this process, but open their own connections to PostgreSQL.
   const own = settings.workers === 1 ? settings : { ...settings, connections: 1 };
   await withDatabases(own, (databases) => serve(process, databases));
   return DONE;
@@ -39,7 +39,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   const { context, settings, log } = process;
   const { terminal, stopped } = context;
   const stop = stopped();
-  // The tree answers without the database: one that is away is no reason not to start.
+  // The tree can be served without the database, so the server starts even if the database is unavailable.
   await needUsable(database).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault)) throw error;
     const others = replicas.all.some(({ standing }) => standing().kind === "used") ? BY_REPLICAS : REFUSED;
@@ -84,14 +84,17 @@ function tourText(url: string, app: App): string {
   return ["Try:", ...requestsToTry(url, app).map((request) => `  ${request}`)].join("\n");
 }
 
-/** Who does not watch builds nothing. */
+/** Imported on demand, because only `--watch` needs the builder. */
 async function loadWatcher() {
   return (await import("../watch/watcher.ts")).startWatcher;
 }
 
 type Watched = { readonly control: Control; readonly metrics: Metrics };
 
-/** Loaded where it is asked for. It listens before the API does, so that health can be asked from the first moment on. */
+/**
+ * Opens the admin port, whose code is imported only when one is set; null when none is. It listens before the API does,
+ * so that health checks are answered from the start.
+ */
 async function openWatched(process: Process, { database, replicas }: Databases): Promise<Watched | null> {
   const { context, settings, log } = process;
   const { adminHost: host, adminPort: port, out, workers } = settings;
@@ -109,7 +112,7 @@ async function openWatched(process: Process, { database, replicas }: Databases):
   return { control, metrics };
 }
 
-/** By the code of the system: what is told of these elsewhere names the options of the API. */
+/** Messages by system error code. The general messages for these errors would name the options of the API's port. */
 const ADMIN_FAULTS: Readonly<Record<string, ((at: Pick<ControlOptions, "host" | "port">) => string) | undefined>> = {
   EADDRINUSE: ({ port }) =>
     `The admin port ${port} is in use. Choose another with --admin-port, or stop what listens there.`,
@@ -118,10 +121,10 @@ const ADMIN_FAULTS: Readonly<Record<string, ((at: Pick<ControlOptions, "host" | 
   ENOTFOUND: ({ host }) => `No address has that name (${host}). Give one of this machine's with --admin-host.`,
 };
 
-/** Milliseconds for what a worker does beside its drain: to send its counts, to start or to end. */
+/** Milliseconds that a worker may take beyond its drain time: to start, to send its counts and to exit. */
 const WORKER_GRACE = 10_000;
 
-/** Null where it is told to stop while its workers start. */
+/** Resolves with null when the server is told to stop while its workers start. */
 function openServer(
   process: Process,
   databases: Databases,

@@ -1,4 +1,4 @@
-/** What each process of a server is made of: its settings, its databases, and the site that answers from them. */
+/** Assembles what each process of a server needs: its settings, its databases, and the site that answers from them. */
 import type { Metrics } from "../../server/admin/metrics.ts";
 import { LIMITS } from "../../server/http/limits.ts";
 import type { Listening } from "../../server/http/listen.ts";
@@ -35,10 +35,10 @@ export const SERVE_SETTINGS = [
 ] as const;
 export type ServeSettings = Settings<(typeof SERVE_SETTINGS)[number] | CommonName>;
 
-/** What each process of a server has. What goes wrong while it runs is told in its log. */
+/** What each process of a server has. Errors that occur while it runs go to its log. */
 export type Process = { readonly context: Context; readonly settings: ServeSettings; readonly log: Log };
 
-/** What answers live. */
+/** The databases that answer live requests: the primary and its replicas. */
 export type Databases = { readonly database: Database; readonly replicas: Replicas };
 
 export async function withDatabases(
@@ -46,7 +46,7 @@ export async function withDatabases(
   use: (databases: Databases) => Promise<void>,
 ): Promise<void> {
   const { connections, readDatabaseUrl: urls, maxReplicaLag } = settings;
-  // More than live queries may take, so that neither the ledger nor the watch over replicas waits for one of them.
+  // More than live queries may use, so that neither the ledger nor the replica checks wait for one of them.
   const limits = { connections: connections + (urls.length === 0 ? 1 : 2), queryTimeout: QUERY_TIMEOUT };
   const database = await openDatabase(databaseOptions(settings, { ...limits, share: true }));
   try {
@@ -58,7 +58,7 @@ export async function withDatabases(
   }
 }
 
-/** Everything that a process which answers is told of its settings. */
+/** Opens the site of this process with its settings. */
 export function openOwnSite(process: Process, databases: Databases, metrics: Metrics | null): Promise<Listening> {
   const { context, settings, log } = process;
   return openSite(databases.database, {

@@ -1,7 +1,7 @@
-/** Refuses to start a server that the database would not let answer, or whose counts it would never take. */
+/** Refuses to start a server whose database role lacks the rights to answer requests or to store their counts. */
 import { type Database, sql } from "../../shared/database/database.ts";
 
-/** What live queries read: see shared/sql and shared/apps.ts. */
+/** Tables that live queries read: see shared/sql and shared/apps.ts. */
 const READ = [
   "precast.apps",
   "precast.content_types",
@@ -13,10 +13,10 @@ const READ = [
   "precast.value_counts",
 ];
 
-/** The functions that they call, and those that these call. */
+/** Functions that live queries call, directly or through other functions. */
 const CALLED = ["double", "elements", "holds_elements", "is_day", "is_instant", "is_uuid"];
 
-/** What the ledger does there: see server/ledger/batch.ts. */
+/** Rights that the ledger needs: see server/ledger/batch.ts. */
 const COUNTED = [
   ["precast.usage", "SELECT"],
   ["precast.usage", "INSERT"],
@@ -27,14 +27,17 @@ const COUNTED = [
   ["precast.usage_batches", "DELETE"],
 ] as const;
 
-/** What gives the rights of each kind. */
+/** What to GRANT for each kind of right. */
 const GRANTS: Readonly<Record<string, string>> = {
   read: "SELECT ON ALL TABLES IN SCHEMA precast",
   call: "EXECUTE ON ALL FUNCTIONS IN SCHEMA precast",
   count: "SELECT, INSERT, UPDATE, DELETE ON precast.usage, precast.usage_batches",
 };
 
-/** A row for each kind. A role may have been given columns alone: whether they are enough only the queries show. */
+/**
+ * One row for each kind of right that is lacking. A role may have been granted single columns of a table: any of them
+ * passes here, because only the queries show whether they are enough.
+ */
 const LACKING = `SELECT quote_ident(current_user), kind, string_agg(lacking, ', ' ORDER BY place) FROM (
   SELECT 'read', format('SELECT on %s', name), place FROM unnest($1::text[]) WITH ORDINALITY AS needed(name, place)
   WHERE NOT has_any_column_privilege(name, 'SELECT')
@@ -56,7 +59,7 @@ class RightsError extends Error {
   }
 }
 
-/** Throws a RightsError, or the fault of a database that is away. */
+/** Throws a RightsError when rights are lacking, and a DatabaseFault when the database is unavailable. */
 export async function needRights(database: Database): Promise<void> {
   const rows = await database.query(
     sql(LACKING, [READ, CALLED, COUNTED.map(([name]) => name), COUNTED.map(([, right]) => right)]),

@@ -1,4 +1,4 @@
-/** One of several processes of a server, which answers and says nothing but to the first. */
+/** One of several processes of a server: answers requests, and reports only to the first process. */
 import type { Metrics } from "../../server/admin/metrics.ts";
 import { shareOf } from "../../server/http/limits.ts";
 import { leavePrimary, orderedToStop, tellPrimary } from "../../server/worker.ts";
@@ -6,7 +6,7 @@ import { DONE, FAILED } from "../command.ts";
 import { describeFailure } from "../failure.ts";
 import { openMetricsOf, openOwnSite, type Process, type ServeSettings, withDatabases } from "./process.ts";
 
-/** A worker says nothing itself but in its log: its primary does, once for all of them. */
+/** A worker prints nothing but its log: the first process prints results and failures, once for all workers. */
 export async function serveAsWorker({ context, settings, log }: Process): Promise<number> {
   const stop = orderedToStop();
   const share = shareOfWorker(settings);
@@ -29,13 +29,13 @@ export async function serveAsWorker({ context, settings, log }: Process): Promis
   }
 }
 
-/** Loaded where somebody may ask. */
+/** Imported on demand, because metrics are gathered only with an admin port. */
 async function tellMetricsOf(metrics: Metrics): Promise<() => Promise<void>> {
   const { tellMetrics } = await import("../../server/admin/worker-metrics.ts");
   return tellMetrics(metrics);
 }
 
-/** What is limited is limited for all workers together. */
+/** Limits are totals for all workers, so each worker gets its share of them. */
 function shareOfWorker(settings: ServeSettings): ServeSettings {
   const { workers, maxConnections, connections, queue, memoryCache } = settings;
   return {
