@@ -1,10 +1,10 @@
-/** A bell that is remembered: when it rings while nobody waits, the next who waits need not. */
+/** A signal for one waiter that is remembered: when it is given while nobody waits, the next wait ends at once. */
 
 export type Bell = {
   readonly ring: () => void;
-  /** Resolves when it has rung since it was last hushed. */
+  /** Resolves when the bell has rung since the last `hush`. */
   readonly rung: () => Promise<void>;
-  /** Forgets that it rang, and says whether it did. */
+  /** Resets the bell, and returns whether it had rung. */
   readonly hush: () => boolean;
 };
 

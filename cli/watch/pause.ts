@@ -1,4 +1,4 @@
-/** A wait that ends early when it is told to stop. */
+/** Waits for a time, or until it is told to stop. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Never throws. */

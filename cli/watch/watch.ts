@@ -1,4 +1,4 @@
-/** Keeps the tree up to date and tells of each build: what `precast watch` and `serve --watch` have in common. */
+/** Keeps the tree up to date and reports each build: the part that `precast watch` and `serve --watch` share. */
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { buildTree } from "../build/build.ts";
@@ -9,11 +9,13 @@ import { rebuildOnChange } from "./rebuild.ts";
 
 export type Watched = {
   readonly settings: Settings<CommonName | "apps">;
-  /** Whether each build is a result of the command, to be printed as JSON where that is asked for. */
+  /** Whether each build is a result of the command, to be printed with --json. */
   readonly results: boolean;
 };
 
-/** Returns when it is stopped, after the build that runs. Throws when the database lets nobody listen. */
+/**
+ * Resolves when stopped, after the build that is running. Throws when the database refuses LISTEN, as a standby does.
+ */
 export function watchTree(
   { terminal, now }: Context,
   database: Database,
@@ -33,7 +35,7 @@ export function watchTree(
     if (results) terminal.result("", { apps: reports, seconds });
   }
 
-  /** Told once, however often it is tried again. */
+  /** Prints the same failure only once, however often the build is retried. */
   function onFailure(error: unknown): void {
     const text = describeFailure(error);
     if (text !== warning) terminal.warn(`A build failed and is tried again until it works. ${text}`);

@@ -1,4 +1,4 @@
-/** Keeps the tree up to date beside a server, in the same process. */
+/** Keeps the tree up to date in the process of a server. */
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { isReadOnly } from "../../shared/database/fault.ts";
@@ -9,10 +9,10 @@ import { describeFailure } from "../failure.ts";
 import { pause } from "./pause.ts";
 import { type Watched, watchTree } from "./watch.ts";
 
-/** Milliseconds between two looks whether a standby was promoted. */
+/** Milliseconds between two checks whether a standby was promoted. */
 const PROMOTION = 2_000;
 
-/** Gives what ends it. A watch that fails is told and leaves the server alone. */
+/** Returns a function that stops it. A failure is printed as a warning and does not affect the server. */
 export function startWatcher(
   context: Context,
   settings: Settings<CommonName>,
@@ -28,7 +28,7 @@ export function startWatcher(
   };
 }
 
-/** Nobody can listen to a standby: a server that was started before its promotion builds from then on. */
+/** A standby refuses LISTEN: a server that was started on one begins to build once it is promoted. */
 async function watchPrimary(
   context: Context,
   builder: Database,
@@ -47,7 +47,7 @@ async function watchPrimary(
   }
 }
 
-/** Builds have no time limit and take no connection from live queries. The embedded database has one for all. */
+/** Gives builds connections of their own, without a time limit. The embedded database has one connection for all. */
 async function withBuilder(
   settings: Settings<CommonName>,
   database: Database,
