@@ -1,4 +1,4 @@
-/** How an app's tree stands to its database: when it was built, and how far it is behind. */
+/** Compares an app's tree with its database: when it was built, and what has changed since. */
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
 import type { TreeState } from "../../shared/state.ts";
@@ -7,16 +7,16 @@ import { isOf, readSource } from "../build/source.ts";
 import { unseenSql } from "../build/update/delta.ts";
 
 export type TreeStanding = Pick<TreeState, "built_at" | "files" | "bytes"> & {
-  /** Entries that were written since, drafts too; null where the tree is of another database. */
+  /** Number of entries written since the build, drafts included; null when the tree was built from another database. */
   readonly changed: number | null;
-  /** Entries that were deleted or moved away since; null as above. */
+  /** Number of entries deleted, moved to another type or given another id since the build; null as above. */
   readonly removed: number | null;
-  /** Content types that are new, gone or other than they were, and the app itself where its settings are. */
+  /** Slugs of content types that are new, gone or changed, and the app's key when its own settings have changed. */
   readonly redefined: readonly string[];
   readonly current: boolean;
 };
 
-/** Null where no tree is built. */
+/** Null when no tree of the app is built. */
 export async function treeStanding(
   session: Session,
   key: string,
@@ -53,7 +53,7 @@ SELECT
   return [Number(row?.[0]), Number(row?.[1])];
 }
 
-/** Types that were made again, took another's slug or lost all entries at once since. */
+/** Slugs of types that were created again, took another type's slug or lost all entries at once since the build. */
 async function findBegun(session: Session, key: string, snapshot: string): Promise<string[]> {
   const rows = await session.query(
     sql(

@@ -1,4 +1,4 @@
-/** Verifies a tree: each file against the live answer to its request, and the folder against what it should hold. */
+/** Verifies a tree: compares each file with the live answer to its request, and the folder with the expected files. */
 import { isUtf8 } from "node:buffer";
 import { hash } from "node:crypto";
 import { join } from "node:path";
@@ -20,13 +20,13 @@ import { filesIn, isFile, readOrNull, readText } from "../build/stage/folder.ts"
 export type Difference = {
   readonly app: string;
   readonly problem: "missing" | "surplus" | "differs" | "shows an unpublished entry";
-  /** Relative to the folder of the app. */
+  /** Path relative to the folder of the app. */
   readonly file: string;
 };
 
 export type VerifyOptions = {
   readonly out: string;
-  /** How many answers are computed live, evenly spread, where there are so many; null for all. */
+  /** Maximum number of answers to compute live, spread evenly over all files; null for all. */
   readonly sample: number | null;
   readonly onProgress?: (progress: FileProgress) => void;
 };
@@ -38,7 +38,7 @@ export type Verified = {
   readonly differences: readonly Difference[];
 };
 
-/** `session` is in a read transaction: tree and database are compared at one moment. */
+/** `session` must be in a read transaction, so that all files are compared with one snapshot of the database. */
 export async function verifyApp(
   session: Session,
   app: App,
@@ -61,7 +61,7 @@ export async function verifyApp(
     for (const { address, body } of batch) {
       const file = fileOf(address);
       const content = readExactly(join(root, file));
-      // Of as many files as there are in all, this is true of exactly so many as are wanted.
+      // Over all `totalFiles` files this is true exactly `wanted` times.
       const isChosen = (expected.size * wanted) % totalFiles < wanted;
       const live = isChosen ? await computeLive(session, app, address, book) : null;
       if (live !== null) computed++;
@@ -86,25 +86,28 @@ export async function verifyApp(
   return { key: app.key, files: expected.size, computed, differences };
 }
 
-/** Files of an app that the tree has and the database has no more. */
+/** Reports all files of an app that is in the tree but no longer in the database as surplus. */
 export function verifyGone(out: string, key: string): Verified {
   const files = [...filesOf(out, key)];
   return { key, files: 0, computed: 0, differences: files.map((file) => ({ app: key, problem: "surplus", file })) };
 }
 
-/** Bytes that are no text are read as characters that an answer may hold as well: such a file has nothing that is one. */
+/**
+ * Null when there is no file. A file that is not valid UTF-8 is read as empty text: decoding would turn its bytes into
+ * replacement characters, which an answer may contain as well.
+ */
 function readExactly(file: string): string | null {
   const bytes = readOrNull(file);
   return bytes === null || isUtf8(bytes) ? (bytes?.toString("utf8") ?? null) : "";
 }
 
-/** Relative to the folder of the app. None where a file stands in the place of that folder: then all are missing. */
+/** Paths relative to the folder of the app. None when a file is in the place of that folder: then all are missing. */
 function* filesOf(out: string, key: string): Generator<string> {
   const folder = folderOf(key);
   for (const path of filesIn(out, folder)) yield path.slice(folder.length + 1);
 }
 
-/** The request goes the whole way that a client's goes, with a database and without a tree. */
+/** Sends the request through the same pipeline as a client's request, with a database and without a tree. */
 async function computeLive(session: Session, app: App, address: Address, book: SlotBook): Promise<string> {
   const sources: Sources = {
     findTree: async () => null,
@@ -121,7 +124,7 @@ async function computeLive(session: Session, app: App, address: Address, book: S
   return String(answerOf(response, DEFAULT_CACHE_POLICY, undefined).body);
 }
 
-/** The ids of published entries, by the slugs of all types: one that is not published has none. */
+/** The ids of published entries by the slugs of all types, unpublished ones included: those have no ids. */
 async function readPublished(session: Session, app: App): Promise<Map<string, Set<string>>> {
   const hidden = await session.query(hiddenTypesQuery(app.key));
   const published = new Map(hidden.map(([slug]) => [slug as string, new Set<string>()]));
@@ -132,11 +135,11 @@ async function readPublished(session: Session, app: App): Promise<Map<string, Se
   return published;
 }
 
-/** Looks at what the file holds, whoever wrote it. */
+/** Checks what the file contains, so that files which no build wrote are found as well. */
 function showsUnpublished(file: string, content: string, published: ReadonlyMap<string, ReadonlySet<string>>): boolean {
   if (file.startsWith("_schemas")) return false;
   const ids = published.get(file.slice(0, file.indexOf("/")));
-  // A folder of no type may hold what is shown elsewhere.
+  // In a folder that belongs to no type, entries are accepted that are published in any type.
   const isShown = (id: string) => ids?.has(id) ?? [...published.values()].some((some) => some.has(id));
   return idsIn(content).some((id) => !isShown(id));
 }
