@@ -1,4 +1,4 @@
-/** Says what to change so that counted requests are free, with the same answer. Reads what shared/saving.ts spells. */
+/** Says how to change counted requests so that they are free with the same answer. Reads texts of shared/saving.ts. */
 
 const ADVICE: Readonly<Record<string, string | undefined>> = {
   per_page: "it is the default",
@@ -16,7 +16,7 @@ export function adviceOf(saving: string): string {
   return saving.split("&").map(adviceOfPart).join("; ");
 }
 
-/** A newer server may have found more than we know. */
+/** A newer server may have recorded savings that this version does not know. */
 function adviceOfPart(part: string): string {
   const reason = ADVICE[part.split("=")[0] ?? ""];
   return REWRITES[part] ?? (reason === undefined ? `drop ${part}` : `drop ${part}, ${reason}`);

@@ -1,11 +1,11 @@
-/** Draws a bar chart in characters: a line a day. */
+/** Draws a bar chart in characters, with one line for each day. */
 import { formatCount } from "../terminal/format.ts";
 import type { DaySum } from "./sums.ts";
 
 const LEAST_BAR = 10;
 const GAP = "  ";
 
-/** `width` is that of the terminal, in characters. A day with counts has a bar, however short. */
+/** `width` is the width of the terminal in characters. A day with counts always has a bar, however short. */
 export function drawChart(days: readonly DaySum[], width: number): string {
   const counts = days.map(({ count }) => formatCount(count));
   const numbers = counts.reduce((longest, { length }) => Math.max(longest, length), 0);

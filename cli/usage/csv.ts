@@ -1,4 +1,4 @@
-/** Writes CSV as RFC 4180 has it: each record ends in CR LF, and what could be misread is quoted. */
+/** Writes CSV as defined in RFC 4180: each record ends with CR LF, and values with special characters are quoted. */
 
 export function writeCsv(head: readonly string[], records: readonly (readonly (string | number)[])[]): string {
   return [head, ...records].map((record) => `${record.map(quote).join(",")}\r\n`).join("");

@@ -1,4 +1,4 @@
-/** What `precast usage` tells: the numbers, and how a person reads them. */
+/** Prepares the output of `precast usage`: the numbers, and their forms as text and as CSV. */
 import { formatCount, formatCounted } from "../terminal/format.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { adviceOf } from "./advice.ts";
@@ -42,7 +42,7 @@ export function csvOf({ rows }: UsageReport): string {
   return writeCsv(["app", "day", "shape", "status", "saving", "count"], records);
 }
 
-/** The costliest shapes that are shown. */
+/** Maximum number of shapes in the list of the costliest. */
 const MOST = 10;
 
 export function textOf({ total, apps, days, shapes, savings }: UsageReport, terminal: Terminal): string {

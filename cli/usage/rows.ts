@@ -1,4 +1,4 @@
-/** Reads the counted requests: the rows of `precast.usage` that were asked for. */
+/** Reads the counted requests of an app and a range of days from `precast.usage`. */
 import { type Session, sql } from "../../shared/database/database.ts";
 
 export type UsageRow = {
@@ -6,11 +6,12 @@ export type UsageRow = {
   readonly day: string;
   readonly shape: string;
   readonly status: number;
-  /** What could have been left out, as the ledger spells it; empty where the price was due. */
+  /** What could have been left out, as shared/saving.ts spells it; empty when the request could not have been free. */
   readonly saving: string;
   readonly count: number;
 };
 
+/** `since` and `until` are days (YYYY-MM-DD, UTC), both included. Null means all apps, or no limit. */
 export type UsageRange = { readonly app: string | null; readonly since: string | null; readonly until: string | null };
 
 export async function readUsage(session: Session, { app, since, until }: UsageRange): Promise<UsageRow[]> {

@@ -1,4 +1,4 @@
-/** Adds up counted requests, by what a person asks of them. */
+/** Adds up counted requests: by app and shape, by day, by status, and by what could have been left out. */
 import type { UsageRange, UsageRow } from "./rows.ts";
 
 export type AppSum = { readonly app: string; readonly shape: string; readonly count: number };
@@ -14,23 +14,24 @@ export function sumByApp(rows: readonly UsageRow[]): AppSum[] {
   return sumBy(rows, ({ app, shape }) => ({ app, shape }));
 }
 
-/** The costliest first. */
+/** The highest counts first. */
 export function sumByShape(rows: readonly UsageRow[]): ShapeSum[] {
   return sumBy(rows, ({ app, shape, status }) => ({ app, shape, status })).sort((a, b) => b.count - a.count);
 }
 
-/** What could have been free, the costliest first. */
+/** Requests that could have been free, the highest counts first. */
 export function sumBySaving(rows: readonly UsageRow[]): SavingSum[] {
   const savable = rows.filter(({ saving }) => saving !== "");
   return sumBy(savable, ({ app, saving }) => ({ app, saving })).sort((a, b) => b.count - a.count);
 }
 
-/** Days that one can look at: ten years. */
+/** Maximum number of days for which days without counts are listed too: ten years. */
 const MOST_DAYS = 3_653;
 
 /**
- * Each day of the range, without counts too. Where the range is open, or longer than ten years, it ends with the counts. Where
- * these are as far apart, by a clock that was wrong, there are the days with counts alone.
+ * All days of the range, including those without counts. An open end of the range, or both ends of one longer than ten
+ * years, become the first and last day with counts. If these too are more than ten years apart (some clock was wrong),
+ * only days with counts are returned.
  */
 export function sumByDay(rows: readonly UsageRow[], { since, until }: UsageRange): DaySum[] {
   const counts = new Map(sumBy(rows, ({ day }) => ({ day })).map(({ day, count }) => [day, count]));
@@ -56,7 +57,7 @@ function daysBetween(first: string, last: string): string[] {
   return days;
 }
 
-/** In the order of the keys. */
+/** Sorted by key. */
 function sumBy<K extends object>(rows: readonly UsageRow[], keyOf: (row: UsageRow) => K): (K & { count: number })[] {
   const sums = new Map<string, K & { count: number }>();
   for (const row of rows) {
