@@ -1,4 +1,4 @@
-/** Spells numbers, sizes and durations for people. */
+/** Formats numbers, sizes and durations for people. */
 
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
@@ -14,7 +14,7 @@ export function formatCount(count: number): string {
   return count.toLocaleString("en-US");
 }
 
-/** So many of what is called by its name: `1 entry`, `2,000 entries`. */
+/** Formats a count with its noun: `1 entry`, `2,000 entries`. */
 export function formatCounted(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }

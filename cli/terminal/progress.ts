@@ -1,4 +1,4 @@
-/** Draws as a bar, on a terminal, how far a command is. */
+/** Draws the progress of a command as a bar on a terminal. */
 import { SingleBar } from "cli-progress";
 import type { Stream } from "./stream.ts";
 
@@ -7,10 +7,10 @@ export type Progress = {
   readonly stop: () => void;
 };
 
-/** So few are told one by one: they may be slow. */
+/** Below this total the bar is updated after each item, because each of so few may be slow. */
 const FEW = 10_000;
 
-/** `unit` is what is counted, in the plural. */
+/** `unit` names the items that are counted, in the plural. */
 export function openProgress(stream: Stream, unit: string): Progress {
   const size = unit === "files" ? " | {megabytes} MB" : "";
   const bar = new SingleBar({
@@ -20,7 +20,7 @@ export function openProgress(stream: Stream, unit: string): Progress {
     barIncompleteChar: "░",
     clearOnComplete: true,
     hideCursor: true,
-    // The pace of the last ten alone, as is usual, tells little of the rest.
+    // The default, the pace of the last ten updates, says little about the remaining time.
     etaBuffer: 1_000,
     fps: 10,
   });

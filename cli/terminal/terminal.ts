@@ -1,4 +1,4 @@
-/** What a command prints: results on standard output, the rest beside them, in colour and with bars where a person looks. */
+/** Prints the output of a command: results, messages and warnings, with colours and progress bars on a terminal. */
 import pc from "picocolors";
 import type { Progress } from "./progress.ts";
 import type { Stream } from "./stream.ts";
@@ -15,27 +15,27 @@ export type TerminalOptions = {
 
 export type Terminal = {
   readonly colors: ReturnType<typeof pc.createColors>;
-  /** News for a person: nothing with --quiet, on standard error with --json. */
+  /** Prints a message for a person: not with --quiet, and to standard error with --json. */
   readonly say: (text: string) => void;
-  /** What a person must know whatever was asked: always, on standard error. Of an error its message, with --debug its stack. */
+  /** Prints a warning to standard error, whatever the options: of an error the message, with --debug the stack. */
   readonly warn: (what: unknown) => void;
-  /** What the command was asked for: the text, or with --json the value. */
+  /** Prints the result of the command: the text, or with --json the value. */
   readonly result: (text: string, value: unknown) => void;
-  /** What the command was asked for in a form of its own: exactly this. */
+  /** Prints a result in another format (such as CSV) as it is. */
   readonly print: (text: string) => void;
-  /** How many characters a line of a drawing may have. */
+  /** Maximum number of characters in a line of a drawing. */
   readonly width: number;
   readonly table: (head: readonly string[], rows: readonly (readonly (string | number)[])[]) => string;
-  /** How a log on standard error is to be written: in sentences where a person looks, in colour if that is wanted. */
+  /** How to write a log to standard error: `readable` means in sentences, for a terminal. */
   readonly log: { readonly readable: boolean; readonly colors: boolean };
-  /** Null where nobody looks. */
+  /** Null with --quiet, with `plain`, and when standard error is not a terminal. */
   readonly progress: (unit?: "files" | "entries") => Progress | null;
 };
 
-/** Of a terminal that does not tell, and of what is read in a file. */
+/** Width for files and pipes, and for terminals that do not report one. */
 const USUAL_WIDTH = 80;
 
-/** What draws is loaded for a terminal alone: everywhere else a command starts sooner without it. */
+/** Imports the code for tables and bars only on a terminal: without it, a command starts sooner. */
 export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
   const { stdout, stderr, json, quiet, debug, plain } = options;
   const fancy = stdout.isTTY === true && !plain;
