@@ -1,4 +1,4 @@
-/** Draws the plan of a query for a person: a line a step, those that feed it below it. */
+/** Draws the plan of a query for a person: one line for each step, with the steps that feed it below. */
 import { formatCount, formatCounted } from "../terminal/format.ts";
 import type { PlanNode, QueryPlan } from "./plan-node.ts";
 
@@ -28,7 +28,7 @@ function factsOf({ rows, discarded, loops, milliseconds }: PlanNode): string {
   return facts.join(", ");
 }
 
-/** In one line: what planning and running took. */
+/** Formats in one line how long planning and execution took, and how many pages were read. */
 export function timesText({ planning_ms, execution_ms, pages }: QueryPlan): string {
   const parts = [
     ...(planning_ms === null ? [] : [`planned in ${formatMilliseconds(planning_ms)}`]),

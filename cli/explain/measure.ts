@@ -1,11 +1,12 @@
-/** Has the database run a query as the live server does, and tell how. */
+/** Runs a query as the live server does, and reads its plan and times from the database. */
 import type { Database, Query, Row } from "../../shared/database/database.ts";
 import { DatabaseFault, isCancelled } from "../../shared/database/fault.ts";
 import { type QueryPlan, readPlan } from "./plan-node.ts";
 
 /**
- * The plan with its times; without them where the query takes longer than the database was opened for. It is the plan by which
- * the live server answers: that for any values where it keeps one, that for these values elsewhere and in the embedded database.
+ * Returns the plan with its times, or without them when the query exceeds the time limit of the database. It is the
+ * plan that the live server uses: on PostgreSQL the generic plan if the server keeps one for the query, else the plan
+ * for these values.
  */
 export async function measureQuery(database: Database, query: Query): Promise<QueryPlan> {
   try {
@@ -18,11 +19,11 @@ export async function measureQuery(database: Database, query: Query): Promise<Qu
 
 async function explain(database: Database, query: Query, how: string): Promise<QueryPlan> {
   const explained = { text: `${how} ${query.text}`, values: query.values };
-  // It ends a query that takes too long outside of transactions alone, where what it is set to is everybody's.
+  // The embedded database ends slow queries only outside of transactions, where a setting would affect all queries.
   if (database.kind === "embedded") return planIn(await database.query(explained));
   return database.transaction("read", async (session) => {
     if (query.recurs !== "any") return planIn(await session.query(explained));
-    // Loaded when there is a PostgreSQL, as its client is.
+    // Imported on demand: it needs the client of PostgreSQL, which the embedded database does without.
     const { explainKept } = await import("./kept-plan.ts");
     return planIn(await explainKept(session, query, how));
   });

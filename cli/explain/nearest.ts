@@ -9,11 +9,11 @@ import { savingOf } from "../../shared/saving.ts";
 export type Nearest = {
   /** Path and query, from `/api/v1` on. */
   readonly target: string;
-  /** Does it give the same answer? Otherwise it is what the request becomes without what is counted. */
+  /** Whether the answer is the same. If not, only one filter, the sort or the page of the request is kept. */
   readonly same: boolean;
 };
 
-/** Null when no free request comes near: for search there is none. */
+/** Null when there is none, as for every search. */
 export function nearestFree(request: ApiRequest, type: ContentType): Nearest | null {
   const { route, asked } = request;
   if (route.kind !== "entry" && route.kind !== "list") return null;
@@ -25,7 +25,7 @@ export function nearestFree(request: ApiRequest, type: ContentType): Nearest | n
   return null;
 }
 
-/** One of the things asked for, alone. */
+/** Requests that keep one part each: one of the filters, the sort, or the page (no part when no page is given). */
 function reductions({ filters, sort, page }: Asked): Asked[] {
   const alone = filters.map((filter): Asked => ({ filters: [asEquality(filter)] }));
   const sorted: Asked[] = sort === undefined ? [] : [{ filters: [], sort }];

@@ -1,32 +1,34 @@
-/** Reads what EXPLAIN tells in JSON: a tree of steps as plain data. */
+/** Reads the JSON output of EXPLAIN as plain data: a tree of plan steps. */
 import * as v from "valibot";
 
 export type PlanNode = {
-  /** As PostgreSQL names it: `Index Only Scan`. */
+  /** Type of the step as PostgreSQL names it: `Index Only Scan`. */
   readonly step: string;
-  /** What the query calls it, where it does: `matched`. */
+  /** Name of the CTE that the step computes or reads, such as `matched`; null when there is none. */
   readonly name: string | null;
   readonly table: string | null;
   readonly index: string | null;
-  /** By what an index is entered, and what is looked at row by row behind it. */
+  /** Condition that is looked up in the index. */
   readonly condition: string | null;
+  /** Condition that is checked for each row that was read. */
   readonly filter: string | null;
-  /** Rows that it gives, over all its runs. Null in `actual` where the query was not run. */
+  /** Rows that the step returns, over all its runs. `actual` is null when the query was not run. */
   readonly rows: { readonly estimated: number; readonly actual: number | null };
-  /** Rows that it read and left out. */
+  /** Rows that were read and then discarded, over all runs; null when the query was not run. */
   readonly discarded: number | null;
-  /** How often it ran, and how long with all below it: processes that share it run at the same time. */
+  /** Number of times that the step ran; null when the query was not run. */
   readonly loops: number | null;
+  /** Elapsed time including all steps below. Parallel processes share the runs of a step at the same time. */
   readonly milliseconds: number | null;
   readonly nodes: readonly PlanNode[];
 };
 
 export type QueryPlan = {
-  /** Was the query run to the end? */
+  /** Whether the query ran to its end. */
   readonly ran: boolean;
   readonly planning_ms: number | null;
   readonly execution_ms: number | null;
-  /** Pages of the database that were read: from its memory, and from beyond. */
+  /** Database pages that were read: from the database's buffers (`memory`), and from outside of them (`disk`). */
   readonly pages: { readonly memory: number; readonly disk: number } | null;
   readonly root: PlanNode;
 };
@@ -59,7 +61,7 @@ const NODE: v.GenericSchema<unknown, Told> = v.object({
 });
 const PLAN = v.tuple([v.object({ Plan: NODE, "Planning Time": number, "Execution Time": number })]);
 
-/** `told` is the answer of `EXPLAIN (FORMAT JSON)`: text from PostgreSQL, and read already from the embedded database. */
+/** `told` is the output of `EXPLAIN (FORMAT JSON)`: text from PostgreSQL, already parsed from the embedded database. */
 export function readPlan(told: unknown): QueryPlan {
   const [{ Plan: root, ...times }] = v.parse(PLAN, typeof told === "string" ? JSON.parse(told) : told);
   const memory = root["Shared Hit Blocks"];
@@ -72,11 +74,11 @@ export function readPlan(told: unknown): QueryPlan {
   };
 }
 
-/** `processes` may run it at the same time: those of a Gather above it. */
+/** `processes` is how many processes may run the step at the same time, as launched by a Gather above it. */
 function nodeOf(told: Told, processes = 1): PlanNode {
   const { "Actual Loops": loops, "Actual Rows": rows, "Actual Total Time": time, "Workers Launched": workers } = told;
   const discarded = (told["Rows Removed by Filter"] ?? 0) + (told["Rows Removed by Index Recheck"] ?? 0);
-  // What EXPLAIN gives is the mean of all runs.
+  // EXPLAIN reports the mean over all runs.
   const inAll = (mean: number | undefined) =>
     loops === undefined || mean === undefined ? null : Math.round(mean * loops);
   return {
@@ -94,7 +96,7 @@ function nodeOf(told: Told, processes = 1): PlanNode {
   };
 }
 
-/** Each process has its part of the runs. */
+/** Elapsed milliseconds, if the processes share the runs evenly. */
 function timeOf(mean: number, loops: number, processes: number): number {
   const runs = loops / Math.max(1, Math.min(loops, processes));
   return Math.round(mean * runs * 1_000) / 1_000;

@@ -6,14 +6,14 @@ import type { PlanNode, QueryPlan } from "./plan-node.ts";
 
 export type Service = {
   readonly by_index: boolean;
-  /** The indexes that entries were found by. */
+  /** Names of the indexes by which entries were found. */
   readonly indexes: readonly string[];
-  /** Entries that were read to find those that are wanted; null where the query was not run. */
+  /** Number of entries that were read to find the requested ones; null when the query was not run. */
   readonly read: number | null;
   readonly sentence: string;
 };
 
-/** `entries` is how many the type shows; null where it is not known. */
+/** `entries` is the number of published entries of the type; null when it is not known. */
 export function serviceOf({ root, ran }: QueryPlan, plan: Plan, entries: number | null): Service {
   const scan = widest(scansOf(root, false));
   if (scan === null) return { by_index: true, indexes: [], read: 0, sentence: "No entry is read for it." };
@@ -26,10 +26,10 @@ export function serviceOf({ root, ran }: QueryPlan, plan: Plan, entries: number 
 
 type Scan = { readonly node: PlanNode; readonly indexes: readonly string[]; readonly sorted: boolean };
 
-/** They say which entries are asked for, and are a few rows. */
+/** Tables that only tell which entries are requested. Reading them is ignored, because they have few rows. */
 const DEFINITIONS = ["apps", "content_types", "fields", "slots", "entry_counts", "value_counts"];
 
-/** Where entries are read. `sorted` says that all of them are put in order before a part of them is taken. */
+/** Finds the steps that read entries. `sorted` says that all rows are sorted before a part of them is taken. */
 function scansOf(node: PlanNode, sorted: boolean): Scan[] {
   const { table, nodes, step } = node;
   const own = sorted && node.name === null;
@@ -38,15 +38,15 @@ function scansOf(node: PlanNode, sorted: boolean): Scan[] {
   return nodes.flatMap((below) => scansOf(below, above));
 }
 
-/** What comes out of these are other rows, or fewer: an order that is made later is no matter of what is read. */
+/** Steps that return fewer or other rows than they read: a Sort above one does not sort all the rows that are read. */
 const TAKES_PART = ["Limit", "Aggregate", "WindowAgg"];
 
-/** A bitmap is made of one index or of several, in steps of their own. */
+/** A bitmap scan names its indexes, one or several, in steps below it. */
 function indexesOf({ index, nodes }: PlanNode): string[] {
   return [...new Set([...(index === null ? [] : [index]), ...nodes.flatMap(indexesOf)])];
 }
 
-/** The one that reads most; of those that read as much, one that no index serves. */
+/** The scan that reads the most rows; among equals, one that no index serves. */
 function widest(scans: readonly Scan[]): Scan | null {
   const rank = (scan: Scan) => readBy(scan.node) + (isServed(scan) ? 0 : 0.5);
   return [...scans].sort((a, b) => rank(b) - rank(a))[0] ?? null;
@@ -56,7 +56,7 @@ function readBy({ rows, discarded }: PlanNode): number {
   return (rows.actual ?? rows.estimated) + (discarded ?? 0);
 }
 
-/** An index that tells no more than the type's entries apart serves where they are wanted as they stand in it. */
+/** An index that only selects the type's entries serves a query that neither filters nor sorts them afterwards. */
 function isServed(scan: Scan): boolean {
   if (scan.indexes.length === 0) return false;
   return narrows(scan.node) || (filterOf(scan.node) === null && !scan.sorted);
@@ -67,7 +67,7 @@ function narrows({ condition, nodes }: PlanNode): boolean {
   return parts.some((part) => !part.includes("content_type_id")) || nodes.some(narrows);
 }
 
-/** The status stands in the conditions of partial indexes. */
+/** Null also for a filter on the status alone, which partial indexes have as their condition. */
 function filterOf({ filter }: PlanNode): string | null {
   return filter === null || /^\(?(\w+\.)?status = '\w+'::text\)?$/.test(filter) ? null : filter;
 }
@@ -80,7 +80,7 @@ function servedSentence({ node, indexes }: Scan, read: number | null, entries: n
   return `${served}: reads ${formatCount(read)}${of} entries${left}.`;
 }
 
-/** An index may give the entries of the type, or their order, and find none of those that are wanted. */
+/** An index may give only the type's entries, or only their order, without selecting the requested ones. */
 function readSentence({ indexes }: Scan, read: number | null, entries: number | null): string {
   const why = indexes.length === 0 ? "no index served" : "no index found those that are wanted";
   if (read === null || entries === null) return `Reads every entry of the type: ${why}.`;
@@ -90,9 +90,9 @@ function readSentence({ indexes }: Scan, read: number | null, entries: number | 
   return `Reads all ${formatCount(entries)} entries of the type${more}: ${why}.`;
 }
 
-/** To read so many entries takes a few milliseconds, and an index hardly less. */
+/** Reading this many entries takes a few milliseconds, and an index would hardly be faster. */
 const FEW = 2_000;
-/** Indexes find parts of words by three letters at a time. */
+/** Indexes find parts of words by sequences of this many letters. */
 const LETTERS = 3;
 
 function helpOf(plan: Plan, { sorted }: Scan, read: number | null): string {
