@@ -1,10 +1,10 @@
 /**
- * How a column of an entry `e` reads in SQL: its value, its text and its order. A stored value that does not fit its
- * field (the field has changed its type since) reads as no value.
+ * Builds the SQL that reads a column of an entry `e`: its value, its text and its sort key. A stored value that does
+ * not fit its field, because the type of the field has changed since, reads as NULL.
  */
 import { type Column, type Field, TIMESTAMPS } from "../catalog.ts";
 
-/** The SQL type in which a column compares. */
+/** The SQL type in which the values of a column are compared. */
 export function sqlType(column: Column): string {
   switch (column.type) {
     case "number":
@@ -18,7 +18,7 @@ export function sqlType(column: Column): string {
   }
 }
 
-/** The value that equality and order compare, null where there is none. Not for `multiple` fields: see elementsSql. */
+/** SQL of the value that equality and order compare; NULL if there is none. For `multiple` fields see elementsSql. */
 export function valueSql(column: Column): string {
   const { name } = column;
   const text = `e.data ->> '${name}'`;
@@ -40,7 +40,7 @@ export function valueSql(column: Column): string {
   }
 }
 
-/** Whether a `multiple` field has a value that fits it. */
+/** SQL that tests whether a `multiple` field holds an array of elements that fit it. */
 export function holdsElementsSql(column: Column): string {
   return `precast.holds_elements('${column.type}', e.data -> '${column.name}')`;
 }
@@ -50,7 +50,7 @@ export function elementsSql(column: Column): string {
   return `precast.elements('${column.type}', e.data -> '${column.name}')`;
 }
 
-/** The value as an answer spells it. */
+/** SQL of the value as text, spelled as in an answer. */
 export function textSql(column: Column): string {
   switch (column.type) {
     case "timestamp":
@@ -64,7 +64,7 @@ export function textSql(column: Column): string {
   }
 }
 
-/** The value by which a sort orders: text as people sort it, time by time. */
+/** SQL of the sort key of a column: texts sort in the Unicode root collation, times chronologically. */
 export function orderKeySql(column: Column): string {
   switch (column.type) {
     case "text":
@@ -79,14 +79,14 @@ export function orderKeySql(column: Column): string {
   }
 }
 
-/** What an entry's row selects, in the order in which entry-row.ts's readEntryRow reads it. */
+/** The select list of an entry's row, in the order in which readEntryRow (entry-row.ts) reads it. */
 export function entryColumns(withRichText: boolean): string {
   const rich = withRichText ? "e.rich::text" : "NULL::text";
   const times = TIMESTAMPS.map((name) => `${timestampText(name)} AS ${name}`);
   return `e.id::text AS id, e.data::text AS data, ${rich} AS rich, ${times.join(", ")}`;
 }
 
-/** The same columns in a row that stands for no entry. */
+/** The columns of entryColumns, all NULL, for a row that stands for no entry. */
 export function noEntryColumns(): string {
   return ["id", "data", "rich", ...TIMESTAMPS].map((name) => `NULL::text AS ${name}`).join(", ");
 }
@@ -95,12 +95,15 @@ function timestampText(name: string): string {
   return `to_char(e.${name} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"+00:00"')`;
 }
 
-/** Is this a text that a number may stand in, rather than a number? */
+/** Whether the field holds texts. A text may spell a number, which `gt`, `gte`, `lt` and `lte` compare. */
 export function isTextual(column: Column): column is Field {
   return column.type === "text" || column.type === "select" || column.type === "media";
 }
 
-/** Is equality containment in `data`, which an index finds? Numbers are equal as doubles, and timestamps stand beside. */
+/**
+ * Whether equality can be tested as containment in `data`, which a GIN index serves. False for numbers, which are
+ * compared as doubles, and for timestamps, which are columns of their own.
+ */
 export function isContainable(column: Column): column is Field {
   return column.type !== "timestamp" && column.type !== "number";
 }

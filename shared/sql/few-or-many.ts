@@ -1,34 +1,35 @@
 /**
- * A page that both a filter and an order may find: where many match, the order comes to enough of them soon; where few do, they are
- * found and sorted. A plan that does for all values takes either way, each for those that it is made for.
+ * Builds a page that both a filter's index and a scan in the list's order can find. If many entries match, the scan
+ * soon meets enough of them; if few do, finding all of them and sorting them is faster. The statement contains both
+ * ways and chooses by the total when it runs, so one plan fits all values.
  */
 import { keyColumns, type SortKey } from "./order.ts";
 import { limitSql, placesSql, type Statement } from "./page-query.ts";
 import { totalOf } from "./query.ts";
 
 export type Ways = {
-  /** FROM and WHERE of entries `e`, with one test more. */
+  /** FROM and WHERE of the matching entries `e`, with `test` added to the conditions. */
   readonly from: (test: string) => string;
-  /** Ids with places, found in their order, with one test more. */
+  /** SQL of the page's ids and places, found by a scan in the list's order, with `test` added to the conditions. */
   readonly walk: (test: string) => string;
   readonly keys: readonly SortKey[];
-  /** SQL of one row `total`: how many match. */
+  /** SQL of one row `total`: the number of matching entries. */
   readonly total: string;
-  /** SQL of one number, which may name `total`: how many of those that match the walk comes to before the page. */
+  /** SQL of a number, which may name `total`: how many matching entries the scan passes before it reaches the page. */
   readonly before: string;
-  /** Of all entries, about those that the walk goes through: 1 for all. */
+  /** Estimated share of the type's entries that the scan goes through; 1 means all. */
   readonly share: number;
 };
 
 /**
- * Ids with places that are in the list's order. A branch whose test on the total fails is not run. To pass an entry in an order
- * takes about as long as to find one.
+ * SQL of the page's ids, with places that ascend in the list's order. PostgreSQL does not run the branch whose test on
+ * the total is false. The comparison assumes that a scan passes an entry in about the time that finding one takes.
  */
 export function fewOrManySql(statement: Statement, { from, walk, keys, total, before, share }: Ways): string {
   const passed = `(${before} + ${statement.perPage})::float8 * ${share} * (${totalOf(statement.typeId)})`;
   const isMany = `(SELECT total::float8 * total > ${passed} FROM (${total}) AS list)`;
   const { columns, order } = keyColumns(keys);
-  // OFFSET 0 has them found before they are sorted.
+  // OFFSET 0 keeps the planner from merging the subquery: the matches are found first and then sorted.
   const few = `SELECT id FROM (SELECT e.id, ${columns} ${from(`NOT ${isMany}`)} OFFSET 0) AS few
     ORDER BY ${order} ${limitSql(statement)}`;
   return `

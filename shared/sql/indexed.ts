@@ -1,4 +1,4 @@
-/** Tests and orders that indexes serve: those of fields that stand in slots, and of the publication. */
+/** Builds the tests and sort keys that indexes serve: those on fields with a slot and on the timestamp columns. */
 import type { Column } from "../catalog.ts";
 import { type Condition, isNegated } from "../condition.ts";
 import { isTextual, sqlType } from "./column.ts";
@@ -6,12 +6,13 @@ import type { Slots } from "./slots.ts";
 import { conditionSql, FEW, matchTest, type Place, SIGNS, timestampOperand } from "./where.ts";
 
 /**
- * A test on an entry `e`, and which index finds what passes it: one of the column, in its order; the one of the parts of all texts,
- * which has no other use; or the one of the elements that are counted. Null where none does.
+ * A test on an entry `e`, and the kind of index that finds the entries that pass it. `ordered`: the B-tree index of a
+ * column, which also gives its order. `parts`: the trigram index of all texts in slots, which gives no order.
+ * `elements`: the GIN index of values, for elements that are counted. Null: none of these.
  */
 export type Test = { readonly sql: string; readonly index: "ordered" | "parts" | "elements" | null };
 
-/** `isForAny` says that the plan it is part of does for all values. */
+/** Builds the test of a condition. `isForAny` says that the statement gets one query plan for all values. */
 export function testOf(condition: Condition, slots: Slots, place: Place, isForAny = false): Test {
   const served = servedSql(condition, slots, place);
   if (served !== null) return { sql: isNegated(condition) ? `(${served}) IS NOT TRUE` : served, index: "ordered" };
@@ -24,16 +25,19 @@ export function testOf(condition: Condition, slots: Slots, place: Place, isForAn
   return { sql: matchSql(condition, slot, place, isForAny), index: "parts" };
 }
 
-/** The slot under which the entries that have this element are counted, and those that have not. */
+/**
+ * The slot that counts the entries with the element that the condition names, which serves the negated condition too.
+ * Null when no count gives the total.
+ */
 export function elementSlot(condition: Condition, slots: Slots): string | null {
-  // One entry may have several of them.
+  // Counts of several elements cannot be added up, for one entry may have several of them.
   if (condition.kind !== "equals" || condition.values.length !== 1) return null;
   return condition.values.every((value) => Buffer.byteLength(value) <= LONGEST)
     ? slots.elementsOf(condition.column)
     : null;
 }
 
-/** Bytes of an element, or of a value of a pair: longer ones are not counted (schema/0016_value_counts.sql). */
+/** Size limit, in bytes, of a counted element and of each value of a counted pair (schema/0016_value_counts.sql). */
 export const LONGEST = 500;
 
 type Match = Condition & { readonly kind: "match" };
@@ -43,13 +47,15 @@ function isMatch(condition: Condition): condition is Match {
 }
 
 /**
- * The texts of slots are the lines of one column, in which an index finds a part (schema/0008_slots.sql). A beginning is looked for
- * with the number of its line, and without the end of the line before: what all lines have costs more to find than it tells.
+ * The test of a `contains` or `starts_with` condition on a slot. The column `texts` holds the lower-case texts of all
+ * slots, one line each, which begins with the number of the slot (schema/0008_slots.sql), and a trigram index finds
+ * parts of it. To find a prefix, the LIKE pattern contains the slot number but not the line feed before it: every row
+ * has line feeds, so looking for one costs more than it narrows.
  */
 function matchSql(condition: Match, slot: string, place: Place, isForAny: boolean): string {
   const { text, operator } = condition;
   const line = slot.slice(1);
-  // Ends of lines are no others there.
+  // In `texts`, a line feed within a value is stored as a carriage return.
   const stored = text.replaceAll("\n", "\r");
   const wanted = (value: string) => loweredSql(place(value), isForAny);
   const like = wanted(stored.replace(/[\\%_]/g, "\\$&"));
@@ -61,8 +67,8 @@ function matchSql(condition: Match, slot: string, place: Place, isForAny: boolea
 }
 
 /**
- * A text as it is looked for, under the collation of the columns: under another one their indexes are of no use. Where a plan does
- * for all values it is put into lower case once, and not for each row; a plan for one value knows it before.
+ * SQL of a search text in lower case, under the collation of the searched columns: their indexes serve no other one. In
+ * a plan for all values a subquery computes it once, not once per row; a plan for one value contains the result.
  */
 export function loweredSql(text: string, isForAny: boolean): string {
   const lower = `lower(${text}::text COLLATE "und-x-icu") COLLATE "C"`;
@@ -70,19 +76,19 @@ export function loweredSql(text: string, isForAny: boolean): string {
 }
 
 /**
- * Whether an index of parts finds the text whatever it is: then one plan does for all such texts. It knows three letters and
- * more, and in some locales those of ASCII alone.
+ * Whether the trigram index finds this text under every locale: then one query plan fits all such texts. The index
+ * needs three letters or digits in a row, and in some locales it handles ASCII only.
  */
 export function isFindable(text: string): boolean {
   return /[a-z0-9]{3}/i.test(text);
 }
 
-/** The texts that are looked for in others. */
+/** The texts of the `contains` and `starts_with` conditions. */
 export function textsIn(conditions: readonly Condition[]): string[] {
   return conditions.flatMap((condition) => (condition.kind === "match" ? [condition.text] : []));
 }
 
-/** The column of the entries table that holds a field's values, or null. A null in it is no value. */
+/** SQL of the entries column that holds a field's values; null when there is none. NULL in it means no value. */
 export function storedIn(column: Column, slots: Slots): string | null {
   return column.type === "timestamp" ? `e.${column.name}` : slotOf(column, slots);
 }
@@ -115,8 +121,9 @@ function equalSql({ column, values }: Condition & { kind: "equals" }, stored: st
 }
 
 /**
- * Is it one of some values of the type? Those of a few are told one by one: of a list that it does not know, the planner expects
- * far more than of one that it does, and would plan each anew. None is a list as well.
+ * SQL that tests whether `sql` equals one of the values, cast to the SQL type `type`. Up to FEW values get a
+ * placeholder each: for an array of unknown length the planner expects far more rows than for known values, so
+ * PostgreSQL would plan every execution anew. No values are sent as an empty array.
  */
 export function equalsAny(sql: string, values: readonly string[], type: string, place: Place): string {
   if (values.length === 0 || values.length > FEW) return `${sql} = ANY (${place(values)}::${type}[])`;
@@ -124,7 +131,7 @@ export function equalsAny(sql: string, values: readonly string[], type: string, 
   return places.length === 1 ? `${sql} = ${places[0]}` : `${sql} = ANY (ARRAY[${places.join(", ")}])`;
 }
 
-/** In this spelling, times are in order as texts are in any language. */
+/** Times in this spelling sort chronologically as texts, under any collation. */
 const TIME = /^\d{4}-\d{2}-\d{2}/;
 
 function orderSql(condition: Condition & { kind: "order" }, stored: string, place: Place): string | null {
@@ -135,12 +142,12 @@ function orderSql(condition: Condition & { kind: "order" }, stored: string, plac
   return `${stored} ${SIGNS[operator]} ${place(storedOperand(column, value))}::${storedType(column)}`;
 }
 
-/** A boolean is a number in its slot. */
+/** The SQL type of the column that stores a field. A slot stores a boolean as the number 0 or 1. */
 function storedType(column: Column): string {
   return column.type === "boolean" ? "float8" : sqlType(column);
 }
 
-/** A value as the column that stores it has it, in text. */
+/** The text of a canonical value as the column that stores the field holds it. */
 export function storedOperand(column: Column, value: string): string {
   if (column.type === "timestamp") return timestampOperand(value);
   if (column.type === "boolean") return value === "true" ? "1" : "0";

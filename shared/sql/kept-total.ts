@@ -1,4 +1,7 @@
-/** How many entries match, where the database counts them as they are written (schema/0015_counts.sql, 0016_value_counts.sql). */
+/**
+ * Looks up how many entries match in counts that triggers keep on every write (schema/0015_counts.sql,
+ * schema/0016_value_counts.sql), so that nothing has to be counted.
+ */
 import type { Column } from "../catalog.ts";
 import type { Condition } from "../condition.ts";
 import { elementSlot, equalsAny, LONGEST, storedOperand } from "./indexed.ts";
@@ -6,7 +9,7 @@ import { totalOf } from "./query.ts";
 import type { Slots } from "./slots.ts";
 import type { Place } from "./where.ts";
 
-/** SQL of one row `total`, or null where they have to be counted. */
+/** SQL of one row `total`: the number of entries that meet the conditions. Null when no kept counts give it. */
 export function keptTotal(conditions: readonly Condition[], slots: Slots, place: Place): string | null {
   const [one, other, ...more] = conditions;
   if (one === undefined) return totalOf(slots.typeId);
@@ -29,7 +32,7 @@ function totalOfOne(condition: Equals, slots: Slots, place: Place): string | nul
   return condition.negated ? lessSql(totalOf(slots.typeId), equal) : equal;
 }
 
-/** Two that must not be equal are rare: they are counted. */
+/** Null for two negated conditions, which are rare. */
 function totalOfBoth(one: Equals, other: Equals, slots: Slots, place: Place): string | null {
   if (one.negated) return other.negated ? null : totalOfBoth(other, one, slots, place);
   const both = totalOfPairs(one, other, slots, place);
@@ -38,7 +41,7 @@ function totalOfBoth(one: Equals, other: Equals, slots: Slots, place: Place): st
   return first === null ? null : lessSql(first, both);
 }
 
-/** How many have one of the first values and one of the second. */
+/** SQL of the number of entries with one of the first condition's values and one of the second's; null if not kept. */
 function totalOfPairs(one: Equals, other: Equals, slots: Slots, place: Place): string | null {
   const [first, second] = [slots.slotOf(one.column), slots.slotOf(other.column)];
   if (first === null || second === null || first === second) return null;
@@ -51,21 +54,21 @@ function totalOfPairs(one: Equals, other: Equals, slots: Slots, place: Place): s
   return totalIn(slots, `${first} ${second}`, pairs, place);
 }
 
-/** As many are soon looked up. */
+/** Largest number of pairs of values whose counts are looked up for one total: so many are still found quickly. */
 const MOST_PAIRS = 100;
 
-/** As precast.pair_of has it. */
+/** The key under which a pair of values is counted, as the SQL function precast.pair_of forms it. */
 function pairOf(one: string, other: string): string {
   return `${Buffer.byteLength(one)} ${one}${other}`;
 }
 
-/** As keptTotal, of those that have a value in the column. */
+/** SQL of one row `total`: the number of entries with a value in the column. Null when the column has no slot. */
 export function keptValued(column: Column, slots: Slots): string | null {
   const slot = slots.slotOf(column);
   return slot === null ? null : heldOf(slots.typeId, slot);
 }
 
-/** The fields that are counted by value. */
+/** Whether the entries with each value of the column are counted. */
 function isCounted({ type }: Column): boolean {
   return type === "select" || type === "boolean" || type === "relation";
 }

@@ -1,4 +1,4 @@
-/** The queries of lists: a page in its order and the total, by indexes wherever they serve. */
+/** Builds the queries of lists: a page in its order and the total, through indexes where they can serve. */
 import { isNegated } from "../condition.ts";
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
@@ -25,11 +25,11 @@ import type { Slots } from "./slots.ts";
 
 const NEWEST = keysSql(NEWEST_FIRST);
 
-/** As pageQuery. */
+/** Builds the query of one page of a list. Its rows are those of pageQuery. */
 export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
   const texts = textsIn(plan.conditions);
-  // One index alone finds a part of a text: to weigh that takes longer than to use it.
+  // Only the trigram index finds a part of a text: with no alternative, planning for each value only costs time.
   const isPart = plan.conditions.length === 1 && texts.some(isFindable);
   const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.place, isPart));
   const matching = tests.map(({ sql }) => sql);
@@ -42,13 +42,13 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
       ? searchedSql(statement, matching, plan)
       : indexedSql(statement, matching, { plan, slots, stored, passing });
   const isOnePlan = stored === null ? tests.every(({ index }) => index === "parts") && isPart : isForAny(plan);
-  // The indexes that serve it have the type's own entries alone.
+  // Any plan is fast for a small type, if its indexes begin with the type; the index of elements does not.
   const isSmall = slots.isSmall && stored !== null && !isElement && !isOnePlan;
   const premise = isSmall ? { premise: isSmallSql(statement.typeId) } : {};
   return recurring(pageQuery(statement, { ...parts, ...premise }), texts, isOnePlan || isSmall);
 }
 
-/** A test that an index serves, where another gives the order: the planner is not to choose the first for a plan of the second. */
+/** Hides a test from the planner: a scan in the list's order checks it, and no index on the test is used instead. */
 function passingSql(test: string): string {
   return `CASE WHEN ${test} THEN true ELSE false END`;
 }
@@ -60,15 +60,15 @@ function searchedSql(statement: Statement, matching: readonly string[], { sort }
 type Indexed = {
   readonly plan: ListPlan;
   readonly slots: Slots;
-  /** The column that the list is sorted by. */
+  /** SQL of the entries column that the list is sorted by. */
   readonly stored: string;
-  /** The tests on what the order comes to. */
+  /** The tests of the conditions, for a scan in the list's order. */
   readonly passing: readonly string[];
 };
 
 /**
- * A list that indexes serve. Its total is found once where it is kept, and tells which end of the list is nearer as well; or where
- * it tells how to find the page.
+ * Builds the parts of a list that indexes serve. The total is computed first, in a common table, if kept counts give it
+ * (it then also tells which end of the list is nearer) or if the way to find the page depends on it.
  */
 function indexedSql(statement: Statement, matching: readonly string[], indexed: Indexed): Parts {
   const { plan, slots } = indexed;
@@ -85,17 +85,17 @@ function indexedSql(statement: Statement, matching: readonly string[], indexed: 
 }
 
 type Cut = Omit<Parts, "total">;
-/** `total` is SQL of one row `total`, or null where it is not found first. */
+/** `total` is SQL of one row `total`; null when the total is not computed before the page. */
 type Cutting = Indexed & { readonly total: string | null };
 
-/** A page that an index gives in its order. */
+/** Builds a page whose order an index gives. */
 function cutSql(statement: Statement, matching: readonly string[], cutting: Cutting): Cut {
   const { plan, slots, stored, passing, total } = cutting;
   const { sort, conditions } = plan;
   if (isRead(plan)) return { tables: [], ...readSql(statement, passing) };
   const key: SortKey = { value: stored, direction: sort.descending ? "DESC" : "ASC" };
   const keys = sort.column.name === "published_at" ? NEWEST_FIRST : [key, ...NEWEST_FIRST];
-  // From the first page no end is nearer.
+  // The first page is always read from the start, so it needs no length.
   const known = (length: string | null) => (statement.offset === 0n ? null : length);
   const placesOf = (more: readonly string[], length: string | null) => {
     const from = (test: string) => fromSql(statement, [...matching, ...more, test]);
@@ -107,7 +107,7 @@ function cutSql(statement: Statement, matching: readonly string[], cutting: Cutt
   };
   if (sort.column.type === "timestamp") return { tables: [], ...placedSql(statement, placesOf([], known(total))) };
   const valued = [`${stored} IS NOT NULL`];
-  // What a filter lets pass has a value.
+  // Every entry that passes a condition on the sort column, unless negated, has a value in it.
   if (conditions.some((condition) => condition.column.name === sort.column.name && !isNegated(condition)))
     return { tables: [], ...placedSql(statement, placesOf(valued, known(total))) };
   const kept = conditions.length === 0 ? keptValued(sort.column, slots) : null;
@@ -135,8 +135,9 @@ function readSql(statement: Statement, matching: readonly string[]): Omit<Cut, "
 }
 
 /**
- * Entries without a value come behind all others: the index of a slot does not have them, so they are asked for apart, and only
- * by a page that reaches so far. `before` is SQL of one row `total`: how many have one.
+ * SQL of the page's entries without a value in the sort column, which come after all others. The index of a slot does
+ * not contain them, so a separate scan finds them, and only if the page reaches that far. `before` is SQL of one row
+ * `total`: the number of entries with a value.
  */
 function behindSql(statement: Statement, valueless: readonly string[], before: string): string {
   const found = "(SELECT count(*) FROM valued)";
@@ -147,7 +148,10 @@ function behindSql(statement: Statement, valueless: readonly string[], before: s
     ORDER BY ${NEWEST} ${limit}`);
 }
 
-/** What the database counts as it goes; and where all but some are asked for, those some are counted. */
+/**
+ * SQL of one row `total`, found by counting entries. If the only condition is a negated equality, the entries that it
+ * excludes are counted instead and subtracted from the kept total of the type.
+ */
 function totalSql(statement: Statement, matching: readonly string[], { conditions }: ListPlan, slots: Slots): string {
   const { place } = statement.values;
   const [only, ...others] = conditions;
@@ -161,10 +165,10 @@ function countSql(statement: Statement, matching: readonly string[]): string {
   return `SELECT count(*) AS total ${fromSql(statement, matching)}`;
 }
 
-/** `length` is null where it is not known. */
+/** `length` is null when the length of the list is not known or not needed. */
 type Walk = Pick<List, "keys"> & { readonly length: string | null };
 
-/** Ids of a page in their order, with their places. */
+/** SQL of the ids of a page with their places, found by a scan in the list's order. */
 function idsSql(statement: Statement, matching: readonly string[], { keys, length }: Walk): string {
   const from = fromSql(statement, matching);
   if (length !== null) return nearerEndSql(statement, { from, keys, length });

@@ -1,45 +1,53 @@
 /**
- * How the page of a list is found, as its filters and its order tell: as an index holds it, on a walk through the order, or by
- * whichever of several indexes is the best for the values.
+ * Decides from the filters and the order of a list how its page is found: read directly from an index that holds the
+ * list in its order, by a scan through the order, or through whichever of several indexes is best for the values.
  */
 import { type Condition, isNegated } from "../condition.ts";
 import type { ListPlan } from "../plan.ts";
 
 /**
- * Does one way do for all values? An index holds the list as it stands, or elements are counted, and their number tells. Else it
- * depends on the values which of several indexes is the best to begin with.
+ * Whether one query plan fits all values: an index holds the list in its order, or the only condition is on a
+ * `multiple` field, whose kept count then decides. Otherwise the values decide which of several indexes is best.
  */
 export function isForAny(plan: ListPlan): boolean {
   const [one, ...others] = plan.conditions;
   return one === undefined || (others.length === 0 && (isWalked(plan) || one.column.multiple));
 }
 
-/** Are they all entries by their publication, those with one value of each of some fields, or those without some of one? */
+/**
+ * Whether an index holds the list in its order: newest publication first, and no conditions, conditions that all ask
+ * for one value each, or a single condition that is negated.
+ */
 function isWalked({ sort, conditions }: ListPlan): boolean {
   if (sort.column.name !== "published_at") return false;
   return conditions.every(isFound) || (conditions.length === 1 && conditions.some(isNegated));
 }
 
-/** Each row that an index gives for it is one of those that are wanted. */
+/** Whether the condition asks for exactly one value: an index range then holds its entries, newest first. */
 function isFound(condition: Condition): boolean {
   const isOfOne = condition.kind === "equals" && condition.values.length === 1;
   return isOfOne && !condition.negated && !condition.column.multiple;
 }
 
-/** Whether an index holds the first page and nothing before it: then its rows are read as they are found. */
+/** Whether the page is the first of a list that an index holds in its order: the scan then reads whole rows at once. */
 export function isRead(plan: ListPlan): boolean {
   return plan.page === 1n && isWalked(plan);
 }
 
-/** May both a filter and the order find the page, so that it depends on the total which is the better? */
+/** Whether both a filter's index and a scan in the list's order can find the page: the total then chooses one. */
 export function isWeighed(plan: ListPlan): boolean {
   return plan.conditions.some(({ column }) => column.name !== plan.sort.column.name) && !isWalked(plan);
 }
 
-/** How much of an order a condition leaves is not known: this is right to a few times as much. */
+/**
+ * Estimated share of an order that a condition on it leaves: right to within a few times, for the real one is unknown.
+ */
 const NARROWED = 1 / 8;
 
-/** The share of all entries that a walk goes through: a part of the order, or the entries with one value, whose index has it too. */
+/**
+ * Estimated share of a type's entries that a scan in the list's order goes through. It is a part if a condition limits
+ * the sort column, or if the list is newest first and a condition asks for one value: its index range has that order.
+ */
 export function walkedShare({ sort, conditions }: ListPlan): number {
   const isNewestFirst = sort.column.name === "published_at";
   const isPart = conditions.some((one) => one.column.name === sort.column.name || (isNewestFirst && isFound(one)));

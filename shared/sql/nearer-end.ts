@@ -1,17 +1,20 @@
-/** A page of a list whose length is known, found from the end that is nearer: the last page is then as near as the first. */
+/** Builds a page of a list of known length, read from the nearer end: the last page costs no more than the first. */
 import { keysSql, reversed, type SortKey } from "./order.ts";
 import { offsetSql, placesSql, type Statement } from "./page-query.ts";
 
 export type List = {
-  /** FROM and WHERE of entries `e`, as SQL that takes one test more. */
+  /** FROM and WHERE of the matching entries `e`; a further test can be appended with AND. */
   readonly from: string;
-  /** None is ever null. */
+  /** Their values are never NULL. */
   readonly keys: readonly SortKey[];
-  /** SQL of one row `total`. */
+  /** SQL of one row `total`: the number of entries in the list. */
   readonly length: string;
 };
 
-/** Ids with places that are in the list's order. A branch whose test on the total fails is not run. */
+/**
+ * SQL of the page's ids, with places that ascend in the list's order. PostgreSQL does not run the branch whose test on
+ * the total is false.
+ */
 export function nearerEndSql(statement: Statement, { from, keys, length }: List): string {
   const { perPage } = statement;
   const offset = offsetSql(statement);

@@ -1,4 +1,4 @@
-/** The order of lists in SQL: no order is ever left to chance. Source: contract.md section 4. */
+/** Builds the ORDER BY of lists; tie-breakers make every order total. Source: contract.md section 4. */
 import type { Sort } from "../sort.ts";
 import { orderKeySql } from "./column.ts";
 
@@ -10,7 +10,7 @@ export type SortKey = {
 const BY_ID: SortKey = { value: "e.id", direction: "ASC" };
 export const NEWEST_FIRST: readonly SortKey[] = [{ value: "e.published_at", direction: "DESC" }, BY_ID];
 
-/** Entries without a value come last in both directions; ties are the newest first, then by id. */
+/** Sort keys of a list. Entries without a value come last in both directions; ties sort newest first, then by id. */
 export function sortKeys({ column, descending }: Sort): readonly SortKey[] {
   if (column.name === "published_at") return NEWEST_FIRST;
   return [
@@ -19,7 +19,7 @@ export function sortKeys({ column, descending }: Sort): readonly SortKey[] {
   ];
 }
 
-/** What stands behind ORDER BY. */
+/** The list of expressions after ORDER BY. */
 export function orderSql(sort: Sort): string {
   return keysSql(sortKeys(sort));
 }
@@ -28,7 +28,7 @@ export function keysSql(keys: readonly SortKey[]): string {
   return keys.map(({ value, direction }) => `${value} ${direction}`).join(", ");
 }
 
-/** Keys as columns of a select list, and what stands behind ORDER BY where it is read. */
+/** The keys as columns of a subquery's select list, and the ORDER BY list for the query that reads the subquery. */
 export function keyColumns(keys: readonly SortKey[]): { readonly columns: string; readonly order: string } {
   return {
     columns: keys.map(({ value }, index) => `${value} AS key_${index}`).join(", "),
@@ -36,7 +36,7 @@ export function keyColumns(keys: readonly SortKey[]): { readonly columns: string
   };
 }
 
-/** The order from its end, of keys that are never null. */
+/** The keys in reverse order. Their values must never be NULL. */
 export function reversed(keys: readonly SortKey[]): readonly SortKey[] {
   return keys.map(({ value, direction }) => ({ value, direction: direction.startsWith("ASC") ? "DESC" : "ASC" }));
 }

@@ -1,4 +1,6 @@
-/** The frame of the queries of pages: the entries of a page in their order, and the total. */
+/**
+ * Builds what the queries of lists and searches have in common: the entries of a page in their order, and the total.
+ */
 import type { Query } from "../database/database.ts";
 import type { ListPlan, SearchPlan } from "../plan.ts";
 import { showsRichText } from "../shown.ts";
@@ -8,9 +10,11 @@ import { keyColumns, type SortKey } from "./order.ts";
 import { collectValues, editionOf, type Values } from "./query.ts";
 import type { Slots } from "./slots.ts";
 
-/** What a statement is written for: its type, its pages, its values, and what it shows of an entry. */
+/**
+ * What a statement is written for: its content type, its page, its values, and the columns that it selects of an entry.
+ */
 export type Statement = {
-  /** A literal: a plan that is kept does for this type, small or large. */
+  /** Written into the SQL as a literal, so that a prepared statement and its plan belong to this one type. */
   readonly typeId: string;
   readonly perPage: number;
   readonly offset: bigint;
@@ -24,22 +28,22 @@ export function statementOf(appKey: string, plan: ListPlan | SearchPlan, slots: 
   return { typeId: slots.typeId, perPage: plan.perPage, offset: offsetOf(plan), values, columns };
 }
 
-/** The parts of a query of a page. */
+/** The SQL parts from which pageQuery builds a query. */
 export type Parts = {
-  /** Common tables, if any. */
+  /** Common table expressions (WITH), if any. */
   readonly tables: readonly string[];
-  /** The page's entries as the statement's columns, and what `order` names beside. */
+  /** SELECT of the page's entries: the columns of the statement, and those that `order` names. */
   readonly page: string;
   readonly order: string;
   readonly total: string;
-  /** SQL that must be true, or else the query is not for this type any more. */
+  /** SQL of a boolean on which the statement relies; when it is false, the query returns no row. */
   readonly premise?: string;
 };
 
 /**
- * Rows of [standing, id, data, rich, published_at, created_at, updated_at]; one row without an id when the page is empty. The
- * standing is the total and the edition, with a blank between. No row when the type is gone, has other slots by now, or is not as
- * the premise says.
+ * Builds a query with rows of [standing, id, data, rich, published_at, created_at, updated_at]. The standing is the
+ * total and the edition, separated by a space. An empty page is one row without an id. No rows when the type does not
+ * exist or is not published, when its slots have changed, or when the premise is false.
  */
 export function pageQuery({ typeId, values }: Statement, { tables, page, order, total, premise }: Parts): Query {
   const text = `${tables.length === 0 ? "" : `WITH ${tables.join(",\n")}\n`}SELECT
@@ -55,16 +59,17 @@ ORDER BY ${order}`;
 }
 
 /**
- * Says of a query whether it is worth to be kept: not where the best plan depends on what stands in the texts that are looked for.
- * `isForAny` says that one plan does for all values.
+ * Marks a query as worth preparing, unless its best plan depends on the search texts themselves (isFindable).
+ * `isForAny` says that one plan fits all values.
  */
 export function recurring(query: Query, texts: readonly string[], isForAny: boolean): Query {
   return texts.every(isFindable) ? { ...query, recurs: isForAny ? "any" : "some" } : query;
 }
 
 /**
- * Entries whose ids are found first, with their places: rows are read whole for the page alone. A page is no longer than its
- * limit, which the planner does not know where the limit is reckoned: told nothing, it would read the whole table.
+ * Builds a page from `ids`, SQL of the ids of its entries and their places, so that whole rows are read for these
+ * entries only. The LIMIT repeats the page size for the planner: where `ids` computes its limit, the planner does not
+ * know how few ids there are and would read the whole table.
  */
 export function placedSql({ typeId, columns, perPage }: Statement, ids: string): Pick<Parts, "page" | "order"> {
   const page = `
@@ -74,14 +79,17 @@ export function placedSql({ typeId, columns, perPage }: Statement, ids: string):
   return { page, order: "page.place" };
 }
 
-/** Ids in an order, with their places in it. */
+/** Numbers the ids that `ids` selects in an order: SQL of rows of `id` and `place`, from 1. */
 export function placesSql(ids: string): string {
   return `
   SELECT first.id, row_number() OVER () AS place FROM (
     ${ids}) AS first`;
 }
 
-/** What matches is found once where it has to be searched for, and is then counted and cut. `from` is FROM and WHERE. */
+/**
+ * Builds the parts of a query that no index can answer in order: it finds all matches once, then counts them and takes
+ * the page. `from` is SQL of FROM and WHERE, `id` of the entry's id.
+ */
 export function gatheredSql(statement: Statement, from: string, id: string, keys: readonly SortKey[]): Parts {
   const { columns, order } = keyColumns(keys);
   const matched = `matched AS MATERIALIZED (
@@ -91,7 +99,7 @@ export function gatheredSql(statement: Statement, from: string, id: string, keys
   return { tables: [matched], ...placedSql(statement, ids), total: "SELECT count(*) AS total FROM matched" };
 }
 
-/** The first page is a text of its own, the others share one. */
+/** LIMIT and OFFSET of the page. The first page has a statement text of its own; all other pages share one. */
 export function limitSql(statement: Statement): string {
   const limit = `LIMIT ${statement.perPage}`;
   return statement.offset === 0n ? limit : `${limit} OFFSET ${offsetSql(statement)}`;

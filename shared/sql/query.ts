@@ -1,6 +1,6 @@
 /**
- * Turns plans into SQL: an entry, counts and slots. Every query names its app, so none can see another's. Pages are in
- * page-query.ts, the builder's queries in tree-query.ts.
+ * Builds the queries for single entries, counts, slots and editions. Every query names its app, so none can see the
+ * data of another app. The queries of pages are in page-query.ts, those of a build in tree-query.ts.
  */
 import type { Field } from "../catalog.ts";
 import type { Query, Value } from "../database/database.ts";
@@ -8,7 +8,7 @@ import type { EntryPlan } from "../plan.ts";
 import { entryColumns, noEntryColumns } from "./column.ts";
 import type { Place } from "./where.ts";
 
-/** Collects the values of a statement and gives their places. */
+/** The values of a statement; `place` adds one and returns its placeholder. */
 export type Values = { readonly all: Value[]; readonly place: Place };
 
 export function collectValues(...first: Value[]): Values {
@@ -16,7 +16,7 @@ export function collectValues(...first: Value[]): Values {
   return { all, place: (value) => `$${all.push(value)}` };
 }
 
-/** What plans have in common that one query can answer. */
+/** The part of an entry plan that must be equal for one query to answer several plans. */
 export type EntriesAsked = Pick<EntryPlan, "type" | "populate">;
 
 /** The published types of the app `$1`. */
@@ -24,9 +24,10 @@ const TYPES_OF_APP = `precast.apps AS app JOIN precast.content_types AS type ON 
   WHERE app.key = $1`;
 
 /**
- * Entries by their UUIDs and the entries that they name: rows of [place, field, id, data, rich, …, edition], the places counted
- * from 1. The first row has the place 0 and, alone, the edition of all types; an entry comes before those it names, with the field ''.
- * No row when the type is gone. All is of one moment.
+ * Finds entries by UUID, and the related entries that `populate` asks for: rows of [place, field, id, data, rich, …,
+ * edition], all from one snapshot. The place is the 1-based position in `ids`. An entry has the field '' and comes
+ * before its related entries. An extra first row has the place 0 and is the only one with an edition, which covers all
+ * types involved. No rows when the type does not exist or is not published.
  */
 export function entriesQuery(appKey: string, { type, populate }: EntriesAsked, ids: readonly string[]): Query {
   const values = collectValues(appKey, type.slug, ids, typesOf({ type, populate }));
@@ -45,7 +46,7 @@ SELECT asked::text, field, id, data, rich, published_at, created_at, updated_at,
   return { text, values: values.all, recurs: "any" };
 }
 
-/** The slugs of the types whose entries are in the answer. */
+/** The slugs of the types whose entries the answer may contain. */
 export function typesOf({ type, populate }: EntriesAsked): readonly string[] {
   return [type.slug, ...populate.map(({ target }) => target ?? "")];
 }
@@ -68,12 +69,12 @@ function publishedIn(slug: string): string {
   return `e.content_type_id = (SELECT id FROM types WHERE types.slug = ${slug}) AND e.status = 'published'`;
 }
 
-/** Not by precast.elements: here one call would take longer than all the rest. */
+/** The elements of a `multiple` relation. precast.elements would take longer here than the rest of the query. */
 function elementsOf(value: string): string {
   return `jsonb_array_elements(CASE WHEN precast.holds_elements('relation', ${value}) THEN ${value} ELSE '[]' END) WITH ORDINALITY`;
 }
 
-/** The slots of a published type: one row of [type id, slots, those counted in pairs, whether it is small], or none. */
+/** The slots of a published type: one row of [type id, slot map, slots counted in pairs, is it small], or none. */
 export function slotsQuery(appKey: string, slug: string): Query {
   const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text, (${isSmallSql("type.id")})::text
 FROM precast.content_types AS type
@@ -82,38 +83,41 @@ JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slu
   return { text, values: [appKey, slug] };
 }
 
-/** How many published entries a type has, by the counts that the database keeps (schema/0015_counts.sql). */
+/** SQL of one row `total`: the number of published entries of a type, from the kept counts (schema/0015_counts.sql). */
 export function totalOf(typeId: string): string {
   return `SELECT coalesce(sum(change), 0) AS total FROM precast.entry_counts WHERE content_type_id = ${typeId}`;
 }
 
-/** Published entries of a type to which any plan comes sooner, by an index of the type, than the best one is made. */
+/**
+ * Largest number of published entries of a small type: running any plan that uses an index of the type takes less time
+ * than planning for the values.
+ */
 const SMALL = 1_000;
 
-/** Whether a type is small: SQL of a boolean. */
+/** SQL of a boolean: whether the type has at most SMALL published entries. */
 export function isSmallSql(typeId: string): string {
   return `(${totalOf(typeId)}) <= ${SMALL}`;
 }
 
 /**
- * The edition of an app's published types: one row of a text that is the same only while the entries of all of them are the same
- * (schema/0015_counts.sql). Queries of entries tell it as well, of the moment at which they see them.
+ * The edition of the published types among `slugs`: one row with a text that stays the same only while the entries of
+ * all of them do (schema/0015_counts.sql). Queries of entries also return it, for the snapshot in which they see them.
  */
 export function editionQuery(appKey: string, slugs: readonly string[]): Query {
   const text = `SELECT ${EDITION} FROM ${TYPES_OF_APP} AND type.slug = ANY ($2::text[])`;
   return { text, values: [appKey, slugs], recurs: "any" };
 }
 
-/** The edition of the row `type`, with its name: two types may swap theirs. Without a blank. */
+/** SQL of the edition of the row `type`. It contains the slug, because two types may swap slugs, and never a space. */
 export function editionOf(typeId: string): string {
   return `(type.slug || ':' || ${typeId} || ':' || (
     SELECT coalesce(sum(mark), 0) FROM precast.entry_counts WHERE content_type_id = ${typeId}))`;
 }
 
-/** The editions of some types, joined. */
+/** SQL aggregate: the editions of the selected types, joined by spaces. */
 const EDITION = `string_agg(${editionOf("type.id")}, ' ' ORDER BY type.id)`;
 
-/** How many entries each published type shows: rows of [slug, count]. */
+/** The number of published entries of each published type: rows of [slug, count]. */
 export function entryCountsQuery(appKey: string): Query {
   const text = `SELECT type.slug, (${totalOf("type.id")})::text
 FROM ${TYPES_OF_APP}`;

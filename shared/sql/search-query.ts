@@ -1,4 +1,4 @@
-/** The queries of searches: which entries have all the words, and in what order. Source: contract.md section 4. */
+/** Builds the queries of searches: entries that contain all words, in their order. Source: contract.md section 4. */
 import type { Query } from "../database/database.ts";
 import type { SearchPlan } from "../plan.ts";
 import type { Sort } from "../sort.ts";
@@ -7,7 +7,10 @@ import { type SortKey, sortKeys } from "./order.ts";
 import { gatheredSql, pageQuery, recurring, statementOf } from "./page-query.ts";
 import type { Slots } from "./slots.ts";
 
-/** As listQuery. Full-word entries come first, then those in which the words occur more often. */
+/**
+ * Builds the query of one page of a search; its rows are those of pageQuery. Without a sort, entries that contain every
+ * word as a full word come first, and within each group those in which the words occur more often.
+ */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
   const { place } = statement.values;
@@ -23,7 +26,7 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   return recurring(query, [...plan.words, ...textsIn(plan.conditions)], isForAny);
 }
 
-/** There are words of published entries alone. */
+/** Needs no test of the status: `entry_words` has rows of published entries only. */
 const ENTRIES = "JOIN precast.entries AS e ON e.content_type_id = w.content_type_id AND e.id = w.id";
 
 const NEWEST_FIRST: readonly SortKey[] = [
@@ -31,14 +34,14 @@ const NEWEST_FIRST: readonly SortKey[] = [
   { value: "w.id", direction: "ASC" },
 ];
 
-/** Keys, and what must be joined to have them. */
+/** The sort keys, and the joins that they need. */
 type Order = { readonly keys: readonly SortKey[]; readonly beside: readonly string[] };
 
 function orderOf(sort: Sort | null, words: readonly string[], slots: Slots): Order {
   if (sort === null) return relevanceOrder(words);
   if (sort.column.name === "published_at") return { keys: NEWEST_FIRST, beside: [] };
   const [{ value, direction }] = sortKeys(sort) as [SortKey];
-  // A slot need not be read out of `data`.
+  // A slot spares reading the value out of `data`.
   const stored = storedIn(sort.column, slots) ?? value;
   return { keys: [{ value: stored, direction }, ...NEWEST_FIRST], beside: [ENTRIES] };
 }
@@ -55,12 +58,12 @@ function relevanceOrder(words: readonly string[]): Order {
       { value: `CASE WHEN ${complete} THEN ${sum} ELSE ${partial} END`, direction: "DESC" },
       ...NEWEST_FIRST,
     ],
-    // OFFSET 0 has each counted once.
+    // OFFSET 0 keeps the planner from merging the subquery, so that each word is counted once per entry.
     beside: [`CROSS JOIN LATERAL (SELECT ${full.join(", ")} OFFSET 0) AS counted`],
   };
 }
 
-/** Counted in bytes, which is faster than in characters, and the same. */
+/** SQL of the number of occurrences of a word. Lengths in bytes give the same number as in characters, but faster. */
 function occurrences(word: string): string {
   return `(octet_length(w.words) - octet_length(replace(w.words, ${word}, ''))) / octet_length(${word})`;
 }

@@ -1,31 +1,32 @@
 /**
- * Slots: which columns of the entries table hold which fields of a type, for filters and sorts to find in indexes. The
- * database gives them out (schema/0008_slots.sql) and may do so anew at any time, so a query says which map it means.
+ * Reads the slots of a type: the shared, indexed columns of the entries table that hold its filtered and sorted fields.
+ * The database assigns them (schema/0008_slots.sql) and may reassign them at any time, so each query names the map that
+ * it was written for.
  */
 import type { Column } from "../catalog.ts";
 import type { Row } from "../database/database.ts";
 
 export type Slots = {
-  /** The number of the type's row. */
+  /** The `id` of the type's row in `content_types`. */
   readonly typeId: string;
-  /** The map as the database spells it. */
+  /** The map from slots to fields, as the JSON text that the database returned. */
   readonly map: string;
   readonly slotOf: (column: Column) => string | null;
-  /** As slotOf, for a `multiple` field whose elements are counted: it is no column. */
+  /** The slot under which the elements of a `multiple` field are counted, or null. Such a slot is not a column. */
   readonly elementsOf: (column: Column) => string | null;
-  /** Those whose values are counted in pairs (schema/0016_value_counts.sql). */
+  /** The slots whose values are counted in pairs (schema/0016_value_counts.sql). */
   readonly paired: readonly string[];
-  /** Whether the type had few entries when this was read (query.ts). */
+  /** Whether the type was small when the slots were read (isSmallSql in query.ts). */
   readonly isSmall: boolean;
 };
 
-/** What was last known of each type's slots, by app and slug. */
+/** The slots of each type as they were last read, by app key and slug. */
 export type SlotBook = Map<string, Slots>;
 
 type StoredMap = Readonly<Record<string, readonly [field: string, type: string] | readonly string[]>>;
 
 const LONG = "long";
-/** What the slots of `multiple` fields begin with. */
+/** The first letter of the slots of `multiple` fields. */
 const ELEMENTS = "m";
 
 export const NO_SLOTS: Slots = {
@@ -37,7 +38,7 @@ export const NO_SLOTS: Slots = {
   isSmall: false,
 };
 
-/** A row of slotsQuery; null where there is none. */
+/** Reads a row of slotsQuery; null when there is no row, because the type does not exist or is not published. */
 export function readSlots(row: Row | undefined): Slots | null {
   const [typeId, map, paired, isSmall] = row ?? [];
   if (typeId == null || map == null || paired == null) return null;
@@ -47,7 +48,8 @@ export function readSlots(row: Row | undefined): Slots | null {
       .map(([slot, [field, type]]) => [`${field} ${type} ${slot.startsWith(ELEMENTS)}`, slot]),
   );
   const slotOf = ({ name, type }: Column, multiple: boolean) => slots.get(`${name} ${type} ${multiple}`) ?? null;
-  // A field that has changed its type since the tree was built means another thing to the database.
+  // The key includes the type: a field that has changed its type since the tree was built has a slot of another
+  // meaning.
   return {
     typeId,
     map,

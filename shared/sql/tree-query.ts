@@ -1,6 +1,6 @@
 /**
- * The queries of a build: everything that a type's files show, in whole or for what has changed. As in query.ts, every
- * one names its app.
+ * Builds the queries of a build: everything that the files of a type show, or only what has changed. As in query.ts,
+ * every query names its app.
  */
 import type { Column, ContentType } from "../catalog.ts";
 import type { Query } from "../database/database.ts";
@@ -8,7 +8,9 @@ import { defaultSort, type Sort } from "../sort.ts";
 import { elementsSql, entryColumns, isContainable, sqlType, textSql, valueSql } from "./column.ts";
 import { orderSql } from "./order.ts";
 
-/** The published type `$2` of the app `$1`; no row when there is none, and then no entry either. */
+/**
+ * Common table of the published type `$2` of the app `$1`. If there is none it is empty, and PUBLISHED finds nothing.
+ */
 export const KIND = `kind AS MATERIALIZED (
   SELECT type.id, type.app_id FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
   WHERE app.key = $1 AND type.slug = $2 AND type.published)`;
@@ -21,14 +23,14 @@ WHERE ${PUBLISHED} ORDER BY ${orderSql(defaultSort(type))}`;
   return { text, values: [appKey, type.slug] };
 }
 
-/** Those of these entries that are published: rows of [id, data, rich, …]. */
+/** The entries with these ids that are published, ordered by id: rows of [id, data, rich, …]. */
 export function entriesOfQuery(appKey: string, type: ContentType, ids: readonly string[]): Query {
   const text = `WITH ${KIND} SELECT ${entryColumns(true)} FROM precast.entries AS e
 WHERE ${PUBLISHED} AND e.id = ANY ($3::uuid[]) ORDER BY e.id`;
   return { text, values: [appKey, type.slug, ids] };
 }
 
-/** Where these entries stand in the order of the default pages, from 1: rows of [place, id, data, rich, …] in order. */
+/** The 1-based places of these entries in the order of default pages: rows of [place, id, data, rich, …] by place. */
 export function placesQuery(appKey: string, type: ContentType, ids: readonly string[]): Query {
   const text = `WITH ${KIND},
 placed AS (
@@ -41,7 +43,7 @@ ORDER BY placed.place`;
   return { text, values: [appKey, type.slug, ids] };
 }
 
-/** The first entries by a sort: rows of [id, data, rich, …]. */
+/** The first `size` entries in the order of a sort: rows of [id, data, rich, …]. */
 export function headQuery(appKey: string, type: ContentType, sort: Sort, size: number): Query {
   const text = `WITH ${KIND},
 head AS (
@@ -53,7 +55,7 @@ ORDER BY head.place`;
   return { text, values: [appKey, type.slug] };
 }
 
-/** The ids of the first entries by each of several sorts, in one look at a type that is small: one row, ids by commas. */
+/** The ids of the first entries by each of several sorts, in one scan of a small type: one row, comma-separated. */
 export function headIdsQuery(appKey: string, type: ContentType, sorts: readonly Sort[], size: number): Query {
   const heads = sorts.map((sort) => `array_to_string((array_agg(e.id ORDER BY ${orderSql(sort)}))[1:${size}], ',')`);
   const text = `WITH ${KIND} SELECT ${heads.join(",\n  ")} FROM precast.entries AS e WHERE ${PUBLISHED}`;
@@ -61,8 +63,8 @@ export function headIdsQuery(appKey: string, type: ContentType, sorts: readonly 
 }
 
 /**
- * Which of some entries come first, for each of several contests by its own sort: one row, ids by commas. All candidates
- * are published.
+ * The first `size` candidates of each contest, in the order of its sort: one row with a column of comma-separated ids
+ * for each contest. Candidates that are not published are left out.
  */
 export function firstsQuery(
   appKey: string,
@@ -81,9 +83,9 @@ export function firstsQuery(
 }
 
 /**
- * The first entries of the values that a filter can ask for, a value's entries together: rows of ["=" and the value, total, id,
- * data, rich, …], for the embedded database drops a U+FEFF with which a text begins. `values` are canonical spellings; null for
- * all that there are.
+ * The first `size` entries of each value that a filter can ask for, grouped by value: rows of ["=" and the value,
+ * total, id, data, rich, …]. The "=" keeps a U+FEFF at the start of a value, which the embedded database would drop.
+ * `values` are canonical spellings; null means all values.
  */
 export function facetHeadsQuery(
   appKey: string,
@@ -107,7 +109,7 @@ ORDER BY head.value, head.place`;
   return { text, values: [appKey, type.slug, ...(values === null ? [] : [values])] };
 }
 
-/** Finds the wanted values `$3` by index where equality is containment, else in one look at all entries. */
+/** Restricts to the wanted values `$3`: by index where equality is containment, else in one scan of all entries. */
 function wantedSql(column: Column, key: string): { join: string; test: string } {
   if (!isContainable(column)) {
     return { join: "", test: ` AND ${key} = ANY ($3::${column.type === "timestamp" ? "text" : sqlType(column)}[])` };
@@ -120,7 +122,7 @@ function wantedSql(column: Column, key: string): { join: string; test: string } 
   };
 }
 
-/** How many values of a column a filter can ask for, and how many entries the most frequent has: one row. */
+/** The number of values of a column that a filter can ask for, and the entries of the most frequent one: one row. */
 export function facetCountQuery(appKey: string, type: ContentType, column: Column): Query {
   const { key, elements } = keySql(column);
   const text = `WITH ${KIND} SELECT count(*)::text, coalesce(max(entries), 0)::text FROM (
@@ -137,7 +139,7 @@ export function publishedIdsQuery(appKey: string, slug: string): Query {
   };
 }
 
-/** How many entries each published type of these apps shows: rows of [app key, slug, count]. */
+/** The number of published entries of each published type of these apps: rows of [app key, slug, count]. */
 export function appCountsQuery(appKeys: readonly string[]): Query {
   const text = `SELECT app.key, type.slug, count(e.id)::text
 FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app.id AND type.published
@@ -146,7 +148,7 @@ WHERE app.key = ANY ($1::text[]) GROUP BY app.key, type.slug`;
   return { text, values: [appKeys] };
 }
 
-/** How many entries a type shows: one row. */
+/** The number of published entries of a type: one row. */
 export function countQuery(appKey: string, slug: string): Query {
   return {
     text: `WITH ${KIND} SELECT count(*)::text FROM precast.entries AS e WHERE ${PUBLISHED}`,
@@ -154,7 +156,10 @@ export function countQuery(appKey: string, slug: string): Query {
   };
 }
 
-/** The value by which the entries of a column's filters are kept together, and the rows that hold it. */
+/**
+ * SQL of the value that a filter on the column compares, by which entries are grouped, and of the join that gives it:
+ * the distinct elements of a `multiple` field, '' for any other.
+ */
 export function keySql(column: Column): { key: string; elements: string } {
   if (column.multiple) {
     const elements = `CROSS JOIN LATERAL (SELECT DISTINCT value FROM ${elementsSql(column)} AS value) AS element`;

@@ -1,12 +1,12 @@
-/** Turns conditions into SQL: the tests that an entry `e` must pass. */
+/** Turns filter conditions into SQL: the tests that an entry `e` must pass. */
 import type { Condition } from "../condition.ts";
 import type { Value } from "../database/database.ts";
 import { elementsSql, holdsElementsSql, isContainable, isTextual, sqlType, textSql, valueSql } from "./column.ts";
 
-/** Takes a value of the statement and gives its placeholder. */
+/** Adds a value to the statement and returns its placeholder, such as `$3`. */
 export type Place = (value: Value) => string;
 
-/** A test that is never NULL where it is negated. */
+/** SQL of the test for a condition. A negated test is true or false, never NULL. */
 export function conditionSql(condition: Condition, place: Place): string {
   const { column } = condition;
   const contained = condition.kind === "equals" ? containmentSql(condition, place) : null;
@@ -16,10 +16,16 @@ export function conditionSql(condition: Condition, place: Place): string {
 
 type Equals = Condition & { readonly kind: "equals" };
 
-/** With more values than that, one text does for any number of them. */
+/**
+ * Up to this many values of one condition get a placeholder each. More are sent as one array, so that the text of the
+ * statement is the same for any number of them.
+ */
 export const FEW = 8;
 
-/** Equality to a few values as an index can find it. Null where it is no containment: numbers are equal as doubles. */
+/**
+ * Equality to one of up to FEW values as containment, which an index can find. Null when there are more values or none,
+ * or when containment does not express equality (isContainable).
+ */
 function containmentSql({ column, values: wanted }: Equals, place: Place): string | null {
   if (wanted.length === 0 || wanted.length > FEW || !isContainable(column)) return null;
   const contained = wanted.map((text) => {
@@ -38,7 +44,7 @@ function singleSql(condition: Condition, place: Place): string {
   return testSql(condition, `(${valueSql(condition.column)})`, `(${textSql(condition.column)})`, place);
 }
 
-/** The condition on one value: `value` as it compares, `text` as an answer spells it. */
+/** The condition on one value. `value` is SQL of the value to compare, `text` SQL of the text that an answer shows. */
 function testSql(condition: Condition, value: string, text: string, place: Place): string {
   switch (condition.kind) {
     case "equals":
@@ -55,13 +61,13 @@ function equalsTest({ column, values: wanted }: Equals, value: string, place: Pl
   return `${value} = ANY (${place(operands)}::${sqlType(column)}[])`;
 }
 
-/** A test on a text: `text` is SQL. */
+/** The test of a `contains` or `starts_with` condition. `text` is SQL of the text to search. */
 export function matchTest(
   { text: wanted, operator }: Condition & { kind: "match" },
   text: string,
   place: Place,
 ): string {
-  // PostgreSQL holds no U+0000: no text has one in it.
+  // PostgreSQL cannot store U+0000, so no text contains it.
   if (wanted.includes("\0")) return "false";
   const operand = `lower(${place(wanted)}::text COLLATE "und-x-icu")`;
   const stored = `lower(${text} COLLATE "und-x-icu")`;
@@ -79,7 +85,10 @@ function orderTest(condition: Condition & { kind: "order" }, value: string, plac
   return `${value}${collation} ${sign} ${place(condition.value)}::${sqlType(column)}`;
 }
 
-/** PostgreSQL has no year 0000, and what stands for instants beyond the years is no text of its. */
+/**
+ * Converts a canonical instant into text that PostgreSQL can read. PostgreSQL has no year 0000, and `-` and `~`, which
+ * stand for instants before and after the years of four digits, are not its syntax: all of them become infinities.
+ */
 export function timestampOperand(text: string): string {
   if (text === "~") return "infinity";
   return text === "-" || text.startsWith("0000") ? "-infinity" : text;
