@@ -1,18 +1,21 @@
-/** Reads a large result a batch at a time, inside a transaction, at memory that does not grow with it. */
+/** Reads a large result in batches, inside a transaction, with memory that does not grow with the result. */
 import { type Query, type Row, type Session, sql } from "./database.ts";
 
-/** Rows of the first batch, and of each at most; of large ones as many as come near so many characters. */
+/** Rows of the first batch; rows of a batch at most; characters that a batch of large rows should have. */
 const FIRST = 50;
 const MOST = 250;
 const CHARACTERS = 1 << 22;
 let opened = 0;
 
-/** The next batch is asked for before one is given: the database reads while the batch is worked on. */
+/**
+ * Yields the rows of a query in batches. Requests the next batch before it yields one, so that the database reads while
+ * the caller works.
+ */
 export async function* readBatches(session: Session, { text, values }: Query): AsyncGenerator<Row[]> {
   const name = `cursor_${++opened}`;
   const fetch = (size: number) => {
     const fetched = session.query(sql(`FETCH ${size} FROM ${name}`));
-    // What goes wrong while a batch is worked on is thrown where the next is waited for, and ends nothing before.
+    // A failure is thrown where the batch is awaited. Unhandled until then, it would end the process.
     fetched.catch(() => {});
     return fetched;
   };
@@ -27,13 +30,13 @@ export async function* readBatches(session: Session, { text, values }: Query): A
       yield rows;
     }
   } finally {
-    // Whoever stops early leaves a batch on its way.
+    // A caller that stops early leaves a batch that is still being fetched.
     await next.catch(() => {});
     await session.query(sql(`CLOSE ${name}`)).catch(() => {});
   }
 }
 
-/** How many rows are worth a batch if they are as large as these. */
+/** Number of rows of the next batch, if its rows are as large as these. */
 function sizeAfter(rows: readonly Row[]): number {
   const characters = rows.flat().reduce((sum, value) => sum + (value?.length ?? 0), 1);
   return Math.max(1, Math.min(MOST, Math.floor((CHARACTERS * rows.length) / characters)));

@@ -1,25 +1,25 @@
 /**
- * What the rest of Precast knows of a database: sessions that run SQL.
- * Every value goes in as text and comes out as text, so PostgreSQL and the embedded database read alike.
+ * Defines the interface through which the rest of Precast uses a database: sessions that run SQL.
+ * Values are sent and returned as text, so that PostgreSQL and the embedded database give the same results.
  */
 export type Value = string | null | readonly string[];
 export type Row = readonly (string | null)[];
 
-/** SQL with `$1`… and what they stand for. Select lists cast to text. */
+/** SQL with placeholders `$1`… and their values. Select lists cast to text. */
 export type Query = {
   readonly text: string;
   readonly values: readonly Value[];
   /**
-   * Comes again with other values, so that it is worth to keep it. With `any` values one plan does; with `some` another may be
-   * better, and PostgreSQL is to weigh that.
+   * Set when the query is asked again with other values, so that preparing it pays. `any`: one plan fits all values.
+   * `some`: another plan may be better for some values, and PostgreSQL decides.
    */
   readonly recurs?: "any" | "some";
-  /** Writes outside of a transaction: the embedded database has to look whether there is room. */
+  /** Set when the query writes outside of a transaction: the embedded database checks first for free disk space. */
   readonly writes?: true;
 };
 
 export type Session = {
-  /** Runs one statement. Throws a DatabaseFault when the database is away, too slow or too busy. */
+  /** Runs one statement. Throws a DatabaseFault when the database is unavailable, too slow or too busy. */
   readonly query: (query: Query) => Promise<Row[]>;
   /** Runs a script of several statements, without values. */
   readonly execute: (script: string) => Promise<void>;
@@ -30,24 +30,26 @@ export type Access = "read" | "write";
 export type Database = Omit<Session, "query"> & {
   readonly kind: "postgres" | "embedded";
   /**
-   * A query that its signal aborts is a fault: `overloaded` when it had not begun, `timeout` when it ran. It is gone from
-   * the database by then. Where the database does not even say so in a second, the fault is `unavailable`.
+   * Runs one statement. When `signal` aborts it, throws a DatabaseFault: `overloaded` if the query had not begun,
+   * `timeout` if it was running. By then the database no longer runs it. If the database does not confirm that in time
+   * (about a second), the fault is `unavailable`.
    */
   readonly query: (query: Query, signal?: AbortSignal) => Promise<Row[]>;
   /**
-   * Resolves when a newcomer is answered, or is refused because all connections are taken, or when one that is open and idle is
-   * answered. Throws a DatabaseFault when not, after a few seconds at most.
+   * Checks whether the database is available: resolves when a new connection is answered or is refused because all
+   * connections are taken, or when an idle connection is answered. Otherwise throws a DatabaseFault, after a few
+   * seconds at most.
    */
   readonly probe: () => Promise<void>;
-  /** Uses no connection again that was made before: the other end of one may have vanished without a word. */
+  /** Uses no connection again that was made before this call: its other end may have vanished without closing it. */
   readonly renew: () => void;
-  /** Connections that are open, and how many of them do nothing. The embedded database has one, and does not tell. */
+  /** Number of open connections, and of idle ones among them. The embedded database always reports 1 and 0. */
   readonly connections: () => { readonly open: number; readonly idle: number };
-  /** One transaction, rolled back when `run` throws. A read sees one snapshot from start to end and cannot write. */
+  /** Runs `run` in a transaction; rolls back when it throws. `read` sees one snapshot throughout and cannot write. */
   readonly transaction: <T>(access: Access, run: (session: Session) => Promise<T>) => Promise<T>;
   /**
-   * Resolves when every later change is sure to be heard, with what ends the listening. `heard` is called when a change of content
-   * was committed, or may have been while nobody listened.
+   * Listens for changes of content. Calls `heard` when one was committed, or may have been while no connection
+   * listened. Once the promise resolves, no change is missed; it resolves to a function that ends the listening.
    */
   readonly listen: (heard: () => void) => Promise<() => Promise<void>>;
   readonly close: () => Promise<void>;
@@ -56,13 +58,13 @@ export type Database = Omit<Session, "query"> & {
 export type DatabaseOptions = {
   /** `postgres://…`; null for the embedded database. */
   readonly url: string | null;
-  /** Where the embedded database lives. */
+  /** The folder of the embedded database and its lock. */
   readonly dataDir: string;
-  /** Milliseconds after which a statement is cancelled, by the embedded database outside of transactions alone; null for never. */
+  /** Milliseconds after which a statement is cancelled; null for never. Embedded: only outside of transactions. */
   readonly queryTimeout: number | null;
-  /** Connections at most. PostgreSQL alone. */
+  /** Maximum number of connections. Used by PostgreSQL only. */
   readonly connections: number;
-  /** Lets other processes of this machine use the embedded database as long as it is open here. */
+  /** Lets other processes on this machine use the embedded database while it is open here. */
   readonly share?: boolean;
 };
 
@@ -70,5 +72,5 @@ export function sql(text: string, values: readonly Value[] = []): Query {
   return { text, values };
 }
 
-/** Where the triggers of the schema announce changes. */
+/** The notification channel on which the triggers of the schema announce changes. */
 export const CHANNEL = "precast";

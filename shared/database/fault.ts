@@ -1,10 +1,10 @@
-/** The ways in which a database can fail a caller who did nothing wrong. */
+/** Classifies database errors: separates faults of the database from errors that a statement itself causes. */
 
 export type FaultReason = "unavailable" | "timeout" | "overloaded";
 
 export class DatabaseFault extends Error {
   readonly reason: FaultReason;
-  /** What the server or the system called it: an SQLSTATE, `ECONNREFUSED`. */
+  /** Code of the error that caused the fault: an SQLSTATE, or one of the system such as `ECONNREFUSED`. */
   readonly code: string | undefined;
 
   constructor(reason: FaultReason, message: string, cause?: unknown) {
@@ -15,7 +15,7 @@ export class DatabaseFault extends Error {
   }
 }
 
-/** The embedded database was another process's, which has ended or does not answer. */
+/** The process that shared the embedded database has ended or does not answer. */
 export class HostEndedFault extends DatabaseFault {
   constructor() {
     super("unavailable", "the process that shared the embedded database has ended");
@@ -23,7 +23,7 @@ export class HostEndedFault extends DatabaseFault {
   }
 }
 
-/** The embedded database cannot be used. The message is for people, and says what helps. */
+/** The embedded database cannot be used. The message is shown to users and says what to do. */
 export class EmbeddedFault extends DatabaseFault {
   constructor(message: string, cause?: unknown) {
     super("unavailable", message, cause);
@@ -31,7 +31,7 @@ export class EmbeddedFault extends DatabaseFault {
   }
 }
 
-/** What was given up while it waited. */
+/** The fault of a query that was aborted before it began. */
 export function notBegun(): DatabaseFault {
   return new DatabaseFault("overloaded", "the query was given up before its turn came");
 }
@@ -40,16 +40,21 @@ const CANCELLED = "57014";
 const READ_ONLY = "25006";
 /** too_many_connections */
 const NO_SLOT = "53300";
-/** A prepared statement is not where it was prepared, or is where somebody else has prepared it. */
+/** invalid_sql_statement_name, duplicate_prepared_statement: a pooler has switched the server connection. */
 const NOT_PREPARED = ["26000", "42P05"];
 /** feature_not_supported */
 const NOT_SUPPORTED = "0A000";
-/** Its connections, its resources, a conflict with recovery or with others (40), a lock or a transaction that it waits for no longer. */
+/**
+ * SQLSTATEs that mean the database is unavailable: connection (08), time limits of transactions (25P03, 25P04), login
+ * (28), conflicts with recovery or with other transactions (40), shutdown (57P), resources (53), unknown
+ * database (3D), lock not available (55P03), system (58).
+ */
 const AWAY = /^(08|25P0[34]|28|40|57P|53|3D|55P03|58)/;
 
 /**
- * Reads an error of the PostgreSQL client: a fault of the database, or an error of ours that is passed on as it is.
- * `late` says that the time limit of the query had passed: before that, an administrator has cancelled it.
+ * Turns an error of the PostgreSQL client into a DatabaseFault, or returns it as it is if the statement caused it.
+ * `late` says that the time limit of the query had passed; a query that was cancelled earlier was cancelled by an
+ * administrator.
  */
 function faultOf(error: unknown, late: boolean): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseFault) return error;
@@ -74,7 +79,10 @@ function unavailable(error: Error & { readonly code?: string }): DatabaseFault {
   return new DatabaseFault("unavailable", error.message || (error.code ?? ""), error);
 }
 
-/** Begins a transaction. A standby calls one that may write not supported; what writes without it calls it read-only. */
+/**
+ * Begins a transaction. A standby reports a transaction that may write as not supported, and a write outside of a
+ * transaction as read-only; here both get the code for read-only.
+ */
 export async function begun(begin: () => Promise<unknown>): Promise<void> {
   try {
     await answered(begin);
@@ -84,7 +92,7 @@ export async function begun(begin: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** What goes wrong while a connection is made is a fault of the database, whatever it is: it takes none. */
+/** Connects. Every error while connecting becomes a DatabaseFault `unavailable`, whatever its code. */
 export async function connected<T>(connect: () => Promise<T>): Promise<T> {
   try {
     return await connect();
@@ -93,9 +101,12 @@ export async function connected<T>(connect: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What the client of PostgreSQL throws, as a fault where it is one. `limit` is what the server allows a query to take. */
+/**
+ * Runs `ask`, which uses the PostgreSQL client, and throws a DatabaseFault for errors that are faults of the database.
+ * `limit` is the server's time limit for the query in milliseconds; null for none.
+ */
 export async function answered<T>(ask: () => Promise<T>, limit: number | null = null): Promise<T> {
-  // Before it is asked: the database may begin to count at once.
+  // Taken before the query is sent: the clock of the server may start at once.
   const start = performance.now();
   try {
     return await ask();
@@ -107,22 +118,22 @@ export async function answered<T>(ask: () => Promise<T>, limit: number | null = 
 /** serialization_failure, deadlock_detected, lock_not_available. */
 const IN_THE_WAY = ["40001", "40P01", "55P03"];
 
-/** Whether the database is there, and somebody else was in the way: another time it may go well. */
+/** Whether another transaction got in the way, while the database is available: a retry may succeed. */
 export function isInTheWay({ code }: DatabaseFault): boolean {
   return IN_THE_WAY.includes(code ?? "");
 }
 
-/** Whether the database is there, and the query was cancelled: by its time limit, or by somebody. */
+/** Whether the query was cancelled, by its time limit or by an administrator, while the database is available. */
 export function isCancelled({ code }: DatabaseFault): boolean {
   return code === CANCELLED;
 }
 
-/** Whether the database is there, and all the connections that it allows are taken. */
+/** Whether all connections that the database allows are taken, while the database is available. */
 export function hasNoSlot({ code }: DatabaseFault): boolean {
   return code === NO_SLOT;
 }
 
-/** Whether the database may only be read: to who reads that is no fault. */
+/** Whether a write failed because the database is read-only. That is not a DatabaseFault, since reads succeed. */
 export function isReadOnly(error: unknown): error is Error {
   return error instanceof Error && "code" in error && error.code === READ_ONLY;
 }
@@ -130,7 +141,7 @@ export function isReadOnly(error: unknown): error is Error {
 /** invalid_schema_name, undefined_table, undefined_column, undefined_function, insufficient_privilege. */
 const LACKING = ["3F000", "42P01", "42703", "42883", "42501"];
 
-/** Whether the database lacks what is asked of it, or the role the right to it: it is the same whatever the values are. */
+/** Whether the database lacks what the statement names, or the role a right to it: it fails whatever its values are. */
 export function isLacking(error: unknown): boolean {
   return error instanceof Error && "code" in error && LACKING.includes(String(error.code));
 }

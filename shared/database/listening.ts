@@ -1,23 +1,24 @@
-/** Keeps listening to PostgreSQL: a connection that is lost is made anew, and what may have been missed is told. */
+/** Keeps listening for notifications: reconnects after a loss, and reports that some may have been missed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseFault } from "./fault.ts";
 
 /** A connection that listens. */
 export type Line = {
-  /** Resolves when the connection has ended, however it did. */
+  /** Resolves when the connection has ended, for whatever reason. */
   readonly ended: Promise<unknown>;
   readonly close: () => void;
 };
 
 type Connect = () => Promise<Line>;
 
+/** Milliseconds before the first attempt to reconnect, and the limit to which later waits double. */
 const FIRST_WAIT = 100;
 const LONGEST_WAIT = 5_000;
 
 /**
- * Gives what ends it. Throws when the database refuses to let anyone listen; one that is away is waited for. `heard` is
- * called when a connection is lost and when the next one listens: before that, something may have been announced to
- * nobody.
+ * Keeps a listening connection open and returns a function that ends it. Throws when the first `connect` fails with
+ * anything but a DatabaseFault; if the database is unavailable, retries in the background. Calls `heard` when a
+ * connection is lost and when the next one listens, because notifications in between were missed.
  */
 export async function keepListening(connect: Connect, heard: () => void): Promise<() => Promise<void>> {
   const stop = new AbortController();
@@ -45,7 +46,7 @@ export async function keepListening(connect: Connect, heard: () => void): Promis
   };
 }
 
-/** Null when it was stopped before the database was back. */
+/** Retries with backoff until the database is back. Null when `signal` aborts before that. */
 async function reconnect(connect: Connect, signal: AbortSignal): Promise<Line | null> {
   for (let wait = FIRST_WAIT; !signal.aborted; wait = Math.min(2 * wait, LONGEST_WAIT)) {
     await sleep(wait, null, { signal }).catch(() => {});

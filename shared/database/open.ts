@@ -1,6 +1,6 @@
 /**
- * The one place that opens a database: PostgreSQL by its address, or the embedded one. Each is loaded when it is opened, for a
- * command needs one of them, and what is refused before needs none.
+ * Opens a database: PostgreSQL by its URL, or the embedded one. Each module is loaded only when it is needed: a command
+ * uses one of them, and a command that is refused before this point uses none.
  */
 import type { Database, DatabaseOptions } from "./database.ts";
 
