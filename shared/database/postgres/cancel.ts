@@ -1,8 +1,8 @@
-/** Asks PostgreSQL to cancel what runs on a connection. */
+/** Asks PostgreSQL to cancel the query that runs on a connection. */
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
-/** What `pg` knows of a connection and of how to reach its server, and does not declare. */
+/** Members of `pg` that its types do not declare: how to reach the server, and what identifies the connection there. */
 type Inner = {
   readonly host: string;
   readonly port: number;
@@ -17,15 +17,15 @@ type Wire = pg.Connection & {
   readonly cancel: (processID: number, secretKey: number) => void;
 };
 
-/** Resolves when a query may be cancelled: to false when it has ended by then. */
+/** Resolves to true when it is the query's turn to be cancelled, to false when `ended` resolves before that. */
 export type AwaitTurn = (ended: Promise<unknown>) => Promise<boolean>;
 
 /** Milliseconds between two cancellations. */
 const APART = 10;
 
 /**
- * PostgreSQL starts a process for each cancellation. What is given up at one moment, as all that has begun together is when its time
- * is over, is cancelled one by one: else those processes hold up everybody else.
+ * Spaces out cancellations. PostgreSQL starts a process for each one, and queries that began together reach their time
+ * limit together: cancelled at once, those processes would slow down every other query.
  */
 export function openCancellations(): AwaitTurn {
   let next = 0;
@@ -36,7 +36,7 @@ export function openCancellations(): AwaitTurn {
     if (wait <= 0) return true;
     const over = new AbortController();
     const isTurn = await Promise.race([ended.then(() => false), sleep(wait, true, over).catch(() => false)]);
-    // Else those that end by themselves would hold up those that do not.
+    // Frees the turn of a query that ended by itself, which would otherwise delay the cancellation of others.
     if (!isTurn) next -= APART;
     over.abort();
     return isTurn;
@@ -44,9 +44,9 @@ export function openCancellations(): AwaitTurn {
 }
 
 /**
- * Resolves when the server has passed the request on: from then on it cannot hit a later query of the connection. It
- * goes over a connection of its own, as the protocol has it, through TLS where the other does. Throws when the server
- * cannot be told, or has not taken it in so many milliseconds.
+ * Cancels the query that `client` runs, over a separate connection as the protocol demands, with TLS if `client` uses
+ * it. Resolves when the server has handled the request: from then on it cannot hit a later query of `client`. Rejects
+ * when the server cannot be reached, or does not handle the request within `milliseconds`.
  */
 export function cancelQuery(client: pg.ClientBase, milliseconds: number): Promise<void> {
   const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as Inner;
@@ -57,12 +57,12 @@ export function cancelQuery(client: pg.ClientBase, milliseconds: number): Promis
       () => wire.stream.destroy(new Error("the server did not take the cancellation")),
       milliseconds,
     );
-    // `pg` itself begins TLS where it is negotiated directly.
+    // With direct negotiation, `pg` starts TLS by itself.
     if (!ssl) wire.once("connect", send);
     else if (sslNegotiation !== "direct") wire.once("connect", () => wire.requestSsl());
     wire.once("sslconnect", send);
     wire.on("error", reject);
-    // The server closes the connection when it has sent its signal.
+    // The server closes the connection when it has signalled the process that runs the query.
     wire.once("end", () => {
       clearTimeout(limit);
       resolve();

@@ -1,4 +1,4 @@
-/** Values as literals of SQL, for the statements that take no parameters. */
+/** Formats values as SQL literals, for the statements that take no parameters. */
 import pg from "pg";
 import type { Value } from "../database.ts";
 

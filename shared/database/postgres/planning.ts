@@ -1,7 +1,8 @@
 /**
- * For which values a connection plans: PostgreSQL prefers to plan a prepared statement again and again as long as it believes that
- * its values make it cheaper, and that takes longer than many answers do. Where one plan does for all values, it is told so, and
- * that plan reads by indexes alone: it outlives the moment, in which a table that is read whole may have been small.
+ * Sets whether a connection plans a prepared statement once or for its values. PostgreSQL plans a statement anew for
+ * each execution while it estimates that plans for the values are cheaper, and planning takes longer than many answers
+ * do. Where one plan fits all values, a generic plan is forced, and sequential scans are off for it: such a plan may be
+ * made while the table is small, and would be kept after the table has grown.
  */
 import type pg from "pg";
 import type { Access } from "../database.ts";
@@ -14,18 +15,18 @@ const SETTINGS: Record<Planning, readonly string[]> = {
   "by value": ["plan_cache_mode = auto", "enable_seqscan = DEFAULT"],
 };
 
-/** The statements that have a connection plan in this way, in all that follows or in one transaction. */
+/** SQL that sets how the connection plans: for the session (`SET`) or for the current transaction (`SET LOCAL`). */
 export function settingSql(planning: Planning, set: "SET" | "SET LOCAL" = "SET"): string {
   return SETTINGS[planning].map((setting) => `${set} ${setting}`).join("; ");
 }
 
-/** The connections that plan otherwise than they did when they were made. */
+/** The connections that plan "once"; a new connection plans "by value". */
 const once = new WeakSet<pg.ClientBase>();
 
-/** Has the connection plan what it is asked next in this way. */
+/** Makes the connection plan its next statements in this way. */
 export async function planFor(client: pg.ClientBase, planning: Planning): Promise<void> {
   if (once.has(client) === (planning === "once")) return;
-  // Nothing makes it take long but a connection whose other end has vanished.
+  // SET is slow only on a connection whose other end has vanished.
   const set = { text: settingSql(planning), query_timeout: CONNECT_TIMEOUT };
   await client.query(set);
   if (planning === "once") once.add(client);
@@ -37,15 +38,15 @@ const BEGIN: Record<Access, string> = {
   write: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 };
 
-/** Begins a transaction, by value: so it is known what holds when it is rolled back. */
+/** Begins a transaction, planning "by value": that is then also the setting that a rollback restores. */
 export async function begin(client: pg.ClientBase, access: Access): Promise<void> {
   await planFor(client, "by value");
-  // The pool may lend a connection whose other end has vanished: nothing but that makes BEGIN take long.
+  // BEGIN is slow only on a connection whose other end has vanished, which the pool may lend.
   const statement = { text: BEGIN[access], query_timeout: CONNECT_TIMEOUT };
   await client.query(statement);
 }
 
-/** Undoes a transaction, and with it what has been set in it. */
+/** Rolls back a transaction, and with it the settings that were made in it. */
 export async function rollBack(client: pg.ClientBase): Promise<void> {
   once.delete(client);
   await client.query("ROLLBACK");

@@ -1,24 +1,26 @@
-/** The connections to PostgreSQL that queries share: lent to one at a time, and thrown away when they broke. */
+/** Pools the connections to PostgreSQL: lends each to one query or transaction at a time, and discards broken ones. */
 import pg from "pg";
 import type { Database, DatabaseOptions } from "../database.ts";
 import { connected, DatabaseFault, hasNoSlot, isReadOnly } from "../fault.ts";
 import { openPrepared, type Prepared } from "./prepared.ts";
 import { openRoom } from "./room.ts";
 
+/** Milliseconds for connecting, and for statements that are slow only when the connection is dead. */
 export const CONNECT_TIMEOUT = 2_000;
-/** How much longer than its own limit a server may take to say that it has cancelled a query. */
+/** Milliseconds beyond the time limit of a query within which the server must report that it has cancelled it. */
 export const GRACE = 1_000;
-/** So that a connection whose other end has vanished fails, and is not waited for. */
+/** TCP keep-alive: a connection whose other end has vanished fails, instead of being waited for. */
 export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
 
-/** Every value comes as the text that the database sends. */
+/** Type parsers that leave every value as the text that the database sends. */
 export const AS_TEXT = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
 
 export type Pool = {
+  /** Runs `run` with a connection that it has to itself. Throws a DatabaseFault when none can be had. */
   readonly lend: <T>(run: (client: pg.PoolClient) => Promise<T>) => Promise<T>;
-  /** What its connections keep prepared. */
+  /** The prepared statements of the pool's connections. */
   readonly prepared: Prepared<pg.PoolClient>;
-  /** Throws every connection away that was made before, each when it is next to be lent. */
+  /** Discards all connections made before this call, each when it would next be lent. */
   readonly renew: () => void;
   readonly connections: Database["connections"];
   readonly close: () => Promise<void>;
@@ -37,10 +39,10 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   const prepared = openPrepared<pg.PoolClient>();
   const open = new Set<pg.PoolClient>();
   const room = openRoom(connections);
-  /** Those that may be lent again. */
+  /** The connections that may be lent: those made since the last `renew`. */
   let trusted = new WeakSet<pg.PoolClient>();
-  // A connection may break in any moment, also before the next who borrows it can listen: without a listener it would end the
-  // process. Whoever asks it something then hears of it.
+  // A connection may break at any time, even before a borrower can add a listener, and an error without a listener ends
+  // the process. The next query on the connection reports the error.
   pool.on("error", () => {});
   pool.on("connect", (client) => {
     trusted.add(client);
@@ -55,8 +57,8 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   }
 
   /**
-   * Where the database has no slot for another, and where a pooler welcomes another and lets it wait, one of those that are lent is
-   * waited for, once.
+   * Takes a connection from the pool, or opens one. When the database has no slot for a new one, or a pooler accepts it
+   * but does not answer, the limit of the pool is lowered and a connection that is in use is awaited, once.
    */
   async function find(isWaiting = false): Promise<pg.PoolClient> {
     pool.options.max = room.most(open.size);
@@ -80,7 +82,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     }
   }
 
-  /** Lends one connection; one that is lost is thrown away, and those that were made before it are lent no more. */
+  /** Lends one connection. If it turns out to be lost, no connection made until then is lent again. */
   const lend: Pool["lend"] = async (run) => {
     const client = await borrow();
     let broken = false;
@@ -88,9 +90,9 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
       return await run(client);
     } catch (error) {
       broken = isLost(error);
-      // What has ended one has likely ended the others, and those that are idle may not have heard of it.
+      // Whatever ended this connection has probably ended the others, and idle ones may not have noticed yet.
       if (broken) renew();
-      // A new one may write: it learns of other settings, or comes to the server that has taken over.
+      // A new connection may be able to write: it gets changed settings, or reaches the server that has taken over.
       broken ||= isReadOnly(error);
       throw error;
     } finally {
@@ -106,26 +108,26 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   return { lend, prepared, renew, connections: counts, close };
 }
 
-/** Says goodbye. */
+/** Closes a connection without waiting for it. */
 export function leave(client: pg.Client): void {
   client.end().catch(() => {});
   cutInTime(client);
 }
 
-/** A server that hangs answers no goodbye, and a process that waits for it does not end. */
+/** Destroys the socket after GRACE: a server that hangs never closes it, and the process would wait for that. */
 function cutInTime(client: pg.ClientBase): void {
   const { connection } = client as unknown as { readonly connection: pg.Connection };
   setTimeout(() => connection.stream.destroy(), GRACE).unref();
 }
 
-/** A build may take hours, whatever the role's other programs are allowed. */
+/** Options for connections without a time limit: a build may take hours, whatever limits the role has. */
 function patient(): pg.PoolConfig {
   return configured("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0");
 }
 
 /**
- * The server cancels the query; a server that does not even do that is given up. To compile a plan takes longer than to answer
- * with it, and would be done for every query anew.
+ * Options for connections with a time limit per query. The server cancels a late query; if it does not, the client
+ * gives up after GRACE. JIT is off: compiling a plan takes longer than running it, and every query would pay for it.
  */
 function live(milliseconds: number): pg.PoolConfig {
   return {
@@ -134,17 +136,20 @@ function live(milliseconds: number): pg.PoolConfig {
   };
 }
 
-/** What is read, and what SQL means, must not depend on what the role or the database is set to. A standby knows no other isolation. */
+/**
+ * Settings that the meaning of SQL and the text of results depend on, so that those of the role or the database do not
+ * matter. The isolation level is one of them because a standby refuses `serializable`.
+ */
 const PLAIN =
   "SET extra_float_digits = 1; SET standard_conforming_strings = on; SET default_transaction_isolation = 'read committed'";
-/** Lifts limits that not every PostgreSQL has. */
+/** Lifts limits that older versions of PostgreSQL do not have: a plain SET would fail there. */
 export const NO_LIMITS =
   "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')";
 
-/** Settings are sent when the connection is there: a pooler between takes none before. */
+/** Sends settings once the connection is open, because a pooler in between accepts none when it is being opened. */
 function configured(own: string): pg.PoolConfig {
   const onConnect = async (client: pg.ClientBase) => {
-    // One after the other: what is sent at once is one transaction, under the isolation of before.
+    // In separate messages: statements in one message are one transaction, under the previous isolation level.
     for (const text of [`${PLAIN}; ${own}`, NO_LIMITS]) {
       const settings = { text, query_timeout: CONNECT_TIMEOUT };
       await client.query(settings);
@@ -153,7 +158,7 @@ function configured(own: string): pg.PoolConfig {
   return { onConnect };
 }
 
-/** Whether the error says that the connection is of no more use: it comes from no server, or from one that ends. */
+/** Whether an error means that the connection is unusable: no server sent it, or a server that ends the connection. */
 export function isLost(error: unknown): boolean {
   if (!(error instanceof DatabaseFault) || error.reason !== "unavailable") return false;
   const { severity, code } = (error.cause ?? {}) as { severity?: string; code?: string };

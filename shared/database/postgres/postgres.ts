@@ -1,4 +1,4 @@
-/** PostgreSQL through a pool of connections. */
+/** Opens PostgreSQL as a Database, through a pool of connections. */
 import pg from "pg";
 import {
   type Access,
@@ -16,9 +16,9 @@ import { begin, rollBack } from "./planning.ts";
 import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, leave, NO_LIMITS, openPool, type Pool } from "./pool.ts";
 import { runStatement } from "./statement.ts";
 
-/** How long a newcomer may wait for an answer where the database is well. */
+/** Milliseconds within which a new connection gets an answer from an available database. */
 const PROBE_TIMEOUT = 1_000;
-/** How often a connection that listens is asked whether it is still there, and how long it may take to say so. */
+/** Milliseconds between two checks of a listening connection, and for the answer to one. */
 const HEARTBEAT = 5_000;
 const HEARTBEAT_TIMEOUT = 3_000;
 
@@ -43,11 +43,12 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
   };
 }
 
-/** Who may give a query up, and when it may be cancelled then. */
+/** The signal that aborts a query, and the wait for its turn to be cancelled. */
 type GivenUp = { readonly signal: AbortSignal; readonly awaitTurn: AwaitTurn };
 type Terms = {
+  /** The time limit that the server applies, in milliseconds; null for none. */
   readonly limit: number | null;
-  /** Null where nobody gives it up. */
+  /** Null when the query cannot be aborted. */
   readonly given: GivenUp | null;
 };
 const UNBOUND: Terms = { limit: null, given: null };
@@ -67,7 +68,7 @@ async function runScript(client: pg.PoolClient, script: string): Promise<void> {
   await answered(() => client.query(script));
 }
 
-/** Has the database cancel the query when the signal says so. */
+/** Cancels the query in the database when the signal aborts. */
 function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, { signal, awaitTurn }: GivenUp): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = () => void cancelled(client, asking, awaitTurn).catch(reject);
@@ -75,7 +76,7 @@ function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, { signal, awa
     const settle = <R>(end: (result: R) => void) => {
       return (result: R) => {
         signal.removeEventListener("abort", cancel);
-        // One that ends while it is cancelled is no answer any more.
+        // After an abort, `cancelled` decides the outcome, and the result of the query is dropped.
         if (!signal.aborted) end(result);
       };
     };
@@ -84,8 +85,9 @@ function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, { signal, awa
 }
 
 /**
- * Ends when both the query and its cancellation have: one that came late would hit the next query of the connection.
- * Where that takes too long, the fault makes the connection be thrown away.
+ * Cancels a query and throws the fault of an aborted one. Waits until both the query and its cancellation have ended: a
+ * late cancellation would hit the next query of the connection. If that takes longer than GRACE, throws a fault that
+ * makes the pool discard the connection.
  */
 async function cancelled(client: pg.PoolClient, asking: Promise<unknown>, awaitTurn: AwaitTurn): Promise<never> {
   const ended = asking.then(
@@ -127,8 +129,8 @@ async function transaction<T>(
 }
 
 /**
- * Over a connection of its own: the pool's may all be busy, and tell nothing of the next. Where the database takes no newcomers, one
- * of the pool's that is idle may tell.
+ * Checks the database over a connection of its own: those of the pool may all be busy, and an answer on one of them
+ * does not show that new ones are accepted. If a new one fails, an answer on an idle one of the pool is enough.
  */
 async function probe(url: string, askIdle: () => Promise<boolean>): Promise<void> {
   const isThere = askIdle().catch(() => false);
@@ -149,7 +151,7 @@ async function askAsNewcomer(url: string): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
     application_name: "precast probe",
-    // As long as those that queries share may take: one that is far away would never be found again.
+    // The same limit as in the pool: with a shorter one, a distant database could be queried but never probed.
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     query_timeout: PROBE_TIMEOUT,
   });
@@ -162,7 +164,7 @@ async function askAsNewcomer(url: string): Promise<void> {
   }
 }
 
-/** A connection of its own: one that the pool lends would be lent to others, and closed when it is idle. */
+/** Opens a connection that listens. It is not one of the pool, which would lend it to others and close it when idle. */
 async function openLine(url: string, heard: () => void): Promise<Line> {
   const client = new pg.Client({
     connectionString: url,

@@ -1,25 +1,25 @@
 /**
- * Prepared statements: the queries that come again, so that a connection plans them once. Which those are is known when they
- * have come a few times, and what a connection holds is given up when it is much: its memory stays bounded whatever is asked.
+ * Decides which queries a connection prepares: those that have been asked a few times. Limits how many statements a
+ * connection holds and how many texts are remembered, so that memory stays bounded whatever is asked.
  */
 import type { Query } from "../database.ts";
 
 export type Prepared<Connection extends object> = {
-  /** The name under which the connection is to keep the query; undefined for one that is not worth it. */
+  /** The name under which the connection must prepare the query; undefined for a query that is not worth preparing. */
   readonly nameFor: (connection: Connection, query: Query) => string | undefined;
-  /** Whether the connection holds as many as it may. */
+  /** Whether the connection holds as many prepared statements as it may. */
   readonly isFull: (connection: Connection) => boolean;
-  /** The connection holds none any more. */
+  /** Records that the connection no longer holds any prepared statement. */
   readonly forget: (connection: Connection) => void;
 };
 
-/** To keep one costs more than to plan it once or twice. */
+/** A query is prepared when it is asked this often: keeping one costs more than planning it once or twice. */
 const FREQUENT = 3;
 const MAX_TEXTS = 2_000;
 const MAX_HELD = 200;
 
 export function openPrepared<Connection extends object>(): Prepared<Connection> {
-  /** How often each text was asked, those that were asked last at the end. */
+  /** The count and the name of each text, least recently asked first. */
   const texts = new Map<string, Asked>();
   const held = new WeakMap<Connection, Set<string>>();
   let made = 0;

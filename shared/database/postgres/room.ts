@@ -1,15 +1,15 @@
-/** The room that a database has for the connections of a pool: it may have fewer slots than the pool would take. */
+/** Adapts the size of a pool to the connections that the database allows, which may be fewer than the pool wants. */
 
 export type Room = {
-  /** How many connections to have at most, where so many are open. */
+  /** The maximum size of the pool, given the number of open connections. */
   readonly most: (open: number) => number;
-  /** The database has no slot for another. */
+  /** Records that the database had no slot for another connection. */
   readonly denied: () => void;
-  /** It has let another in. */
+  /** Records that the database has accepted a connection. */
   readonly granted: () => void;
 };
 
-/** Milliseconds after which a database that had no slot is asked for one again. */
+/** Milliseconds after which the pool tries to open another connection when the database had no slot. */
 const PAUSE = 1_000;
 
 export function openRoom(wanted: number): Room {

@@ -1,4 +1,4 @@
-/** One statement over a connection of node-postgres, which keeps it prepared under a name where it comes again. */
+/** Runs one statement over a node-postgres connection, prepared under a name if it is asked often. */
 import type pg from "pg";
 import type { Query, Row } from "../database.ts";
 import { planFor } from "./planning.ts";
@@ -19,11 +19,11 @@ export async function runStatement<Client extends pg.ClientBase>(
   return rows as Row[];
 }
 
-/** What node-postgres believes to be prepared: it has no way to be told of less. */
+/** Where node-postgres records which statements are prepared; it has no method that removes one. */
 type Beliefs = { readonly connection: { parsedStatements: object; submittedNamedStatements: object } };
 
 async function giveUpAll<Client extends pg.ClientBase>(client: Client, prepared: Prepared<Client>): Promise<void> {
-  // Nothing makes it take long but a connection whose other end has vanished.
+  // DEALLOCATE is slow only on a connection whose other end has vanished.
   const all = { text: "DEALLOCATE ALL", query_timeout: CONNECT_TIMEOUT };
   await client.query(all);
   const { connection } = client as unknown as Beliefs;
