@@ -1,5 +1,5 @@
 /**
- * The connection to PGlite, by the client that speaks to PostgreSQL: what comes again is prepared, for PGlite takes several times as
+ * Connects to PGlite with the PostgreSQL client, so that recurring queries are prepared: PGlite takes several times as
  * long to plan a query as to answer it.
  */
 import type { PGlite } from "@electric-sql/pglite";

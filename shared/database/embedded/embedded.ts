@@ -1,6 +1,6 @@
 /**
- * The embedded database: PGlite in a thread of its own, which leaves the event loop free and can be ended when a query
- * takes too long (PGlite itself cannot cancel one).
+ * Opens the embedded database: PGlite in a thread of its own, which leaves the event loop free and can be terminated
+ * when a query takes too long (PGlite itself cannot cancel one).
  */
 import { mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,8 +13,9 @@ import { lockOf } from "./keeper.ts";
 import { openOwn } from "./own.ts";
 
 /**
- * Opens the database of this folder, or joins the server that has it open and shares it. Who would share it goes on when that
- * server ends.
+ * Opens the database of a folder, or joins the process that has it open and shares it. With `share`, the result
+ * outlives that process: it then opens the database itself or joins another. Throws LockedError when the database stays
+ * in use.
  */
 export async function openEmbedded(options: DatabaseOptions): Promise<Database> {
   const opened = await openOrJoin(options);
@@ -22,8 +23,8 @@ export async function openEmbedded(options: DatabaseOptions): Promise<Database> 
 }
 
 /**
- * Most who have the folder are soon done with it, or share it in a moment: so often they are asked, so many milliseconds apart.
- * Commands of two terminals, or of a script that runs several at once, take their turns.
+ * Number of attempts to take the lock or to join, and the milliseconds between them. Most processes that hold the lock
+ * soon release it or share the database, so commands that run at the same time take turns.
  */
 const KNOCKS = 50;
 const BETWEEN_KNOCKS = 100;
@@ -43,7 +44,7 @@ async function openOrJoin(options: DatabaseOptions, knocks = KNOCKS): Promise<Da
   }
   const database = openOwn(options, lock);
   if (!options.share) return database;
-  // Sharing is a convenience: where no socket can be made, the database is this process's alone.
+  // Sharing is optional: if no socket can be created, this process uses the database alone.
   const host = await shareDatabase(database, options.dataDir).catch(() => null);
   const close = async () => {
     await host?.close();

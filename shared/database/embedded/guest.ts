@@ -1,4 +1,4 @@
-/** Uses the embedded database that another process has open and shares. */
+/** Uses the embedded database that another process (the host) has open and shares. */
 import { connect, type Socket } from "node:net";
 import type { Access, Database, Query, Row, Session } from "../database.ts";
 import { HostEndedFault } from "../fault.ts";
@@ -6,20 +6,20 @@ import { openMutex } from "./mutex.ts";
 import { openPending } from "./pending.ts";
 import { type Ask, listenTo, say, socketOf, type Told, unpackError } from "./wire.ts";
 
-/** How long the host may take to say that it is there, and to end a query. */
+/** Milliseconds that the host may take to answer a probe, and to end an aborted query. */
 const PROBE_TIMEOUT = 1_000;
 const GRACE = 1_500;
 
 type Order = Ask extends infer A ? (A extends Ask ? Omit<A, "id"> : never) : never;
 
 export type Guest = Omit<Database, "listen"> & {
-  /** Whether the host has: what is asked then is refused. */
+  /** Whether the connection to the host has ended. From then on every request fails with a HostEndedFault. */
   readonly hasEnded: () => boolean;
-  /** `lost` is called when nothing more will be heard, for the host has ended. */
+  /** Calls `lost` when the host has ended, so that `heard` is not called any more. */
   readonly listen: (heard: () => void, lost?: () => void) => ReturnType<Database["listen"]>;
 };
 
-/** Null when nobody shares the database of this folder. */
+/** Connects to the host of a folder. Null when no process shares the database of this folder. */
 export async function joinDatabase(dataDir: string): Promise<Guest | null> {
   const socket = await reach(socketOf(dataDir));
   return socket === null ? null : guestOf(socket);
@@ -36,7 +36,7 @@ function reach(address: string): Promise<Socket | null> {
 function guestOf(socket: Socket): Guest {
   const pending = openPending<Row[]>();
   const listeners = new Set<{ readonly heard: () => void; readonly lost: () => void }>();
-  // One connection has one transaction at a time: whatever else it is asked for waits.
+  // The host runs every request of a guest inside the guest's open transaction, so requests from outside it must wait.
   const inTurn = openMutex();
 
   listenTo<Told>(socket, (told) => {
@@ -59,7 +59,7 @@ function guestOf(socket: Socket): Guest {
     return pending.answerTo(id);
   }
 
-  /** A host that does not answer in time is taken for gone. */
+  /** Treats a host that does not answer in time as ended. */
   const giveUpIn = (milliseconds: number, id: number) =>
     setTimeout(() => pending.reject(id, new HostEndedFault()), milliseconds).unref();
 
@@ -69,7 +69,7 @@ function guestOf(socket: Socket): Guest {
     await ask({ probe: true }, id).finally(() => clearTimeout(limit));
   }
 
-  /** A query that is given up is the host's to end, which says so in its answer to the query. */
+  /** Runs a query; on abort asks the host to end it. The host confirms that with its answer to the query. */
   async function cancellable(query: Query, signal?: AbortSignal): Promise<Row[]> {
     const id = pending.next();
     const asking = ask({ query }, id);

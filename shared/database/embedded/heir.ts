@@ -1,13 +1,13 @@
 /**
- * A guest of the embedded database that outlives its host: once that has ended, whatever is asked next joins the process that
- * has the database open by then, or opens it.
+ * Makes a guest of the embedded database outlive its host: when the host has ended, the next request joins the process
+ * that has the database open by then, or opens it in this process.
  */
 import type { Database } from "../database.ts";
 import { DatabaseFault } from "../fault.ts";
 import { keepListening, type Line } from "../listening.ts";
 import type { Guest } from "./guest.ts";
 
-/** `open` opens or joins anew. Its failure is a database that is away. */
+/** `open` opens or joins the database again. When it fails, requests throw a DatabaseFault `unavailable`. */
 export function outlive(guest: Guest, open: () => Promise<Database | Guest>): Database {
   let current: Database | Guest = guest;
   let opening: Promise<Database | Guest> | null = null;

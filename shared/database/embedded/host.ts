@@ -1,4 +1,4 @@
-/** Shares an open embedded database with other processes of this machine: `build` and `usage` beside a running `serve`. */
+/** Shares an open embedded database with other processes on this machine, such as `build` while `serve` is running. */
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import type { Access, Database, Query, Row, Session } from "../database.ts";
@@ -27,19 +27,19 @@ export async function shareDatabase(database: Database, dataDir: string): Promis
   return { close };
 }
 
-/** A transaction that a guest has open; it has the database to itself until it ends. */
+/** An open transaction of a guest, which has the database to itself until it ends. */
 type Open = { readonly session: Session; readonly end: (commit: boolean) => void; readonly ended: Promise<unknown> };
 
 function serveGuest(database: Database, socket: Socket): void {
   let open: Open | null = null;
   let listening: ReturnType<Database["listen"]> | null = null;
-  /** The queries that can be given up, by the numbers under which they were asked. */
+  /** The running queries that can be aborted, by request id. */
   const queries = new Map<number, AbortController>();
 
   async function answer(ask: Ask): Promise<Row[]> {
     if ("begin" in ask) {
       open = await begin(database, ask.begin);
-      // It may have gone while it waited for its turn.
+      // The guest may have disconnected while it waited for its turn.
       if (socket.destroyed) open.end(false);
     } else if ("end" in ask) {
       const ending = open;
@@ -68,7 +68,7 @@ function serveGuest(database: Database, socket: Socket): void {
       (error) => say(socket, { id: ask.id, error: packError(error) }),
     );
   });
-  // A guest that goes away takes its transaction and its queries with it.
+  // When a guest disconnects, its queries are aborted and its transaction is rolled back.
   socket.on("close", () => {
     for (const controller of queries.values()) controller.abort();
     open?.end(false);

@@ -1,4 +1,4 @@
-/** Keeps the thread of a folder: a new one where it has ended, never two, and none while another process has the folder. */
+/** Manages the thread of a folder: replaces one that has ended, never runs two, and none without holding the lock. */
 import { join } from "node:path";
 import { type Lock, LockedError, takeLock } from "../../lock.ts";
 import { DatabaseFault, EmbeddedFault } from "../fault.ts";
@@ -6,34 +6,37 @@ import { needRoom } from "./room.ts";
 import { startThread, type Thread } from "./thread.ts";
 
 export type Keeper = {
-  /** Throws an EmbeddedFault where another process has the folder by now. */
+  /**
+   * The running thread, or a new one if it has ended. Throws an EmbeddedFault when another process has taken the
+   * folder, and for a second the fault of a thread that could not open the database.
+   */
   readonly thread: () => Promise<Thread>;
-  /** Throws where the folder was lost since. */
+  /** Throws an EmbeddedFault when another process has taken the lock since the thread started. */
   readonly mayGoOn: () => void;
-  /** The same, and where the disk has no room. */
+  /** As mayGoOn; also throws an EmbeddedFault when the disk is too full for a write. */
   readonly mayWrite: () => void;
-  /** Closes the database where the folder is still ours. Rejects where none could be opened. */
+  /** Closes the database if this process still holds the lock. Rejects when the database could not be opened. */
   readonly closeDatabase: () => Promise<void>;
-  /** Ends the thread, and lets others have the folder. */
+  /** Ends the thread and releases the lock. */
   readonly end: () => Promise<void>;
 };
 
 export type Listener = {
-  /** A thread has heard of a change. */
+  /** Called when a thread reports a change of content. */
   readonly heard: () => void;
-  /** A thread has taken the place of one that ended. */
+  /** Called when a thread has replaced one that ended. */
   readonly replaced: (thread: Thread) => void;
 };
 
-/** Milliseconds: an opening that fails takes a second of a processor, and all that is asked would try it. */
+/** Milliseconds between attempts to open: a failed one takes a second of CPU time, and every query would cause one. */
 const BETWEEN_OPENINGS = 1_000;
 
-/** What stands in the folder of the data of which only one process may have the database open. */
+/** The lock file of a data folder: only the process that holds the lock may have the database open. */
 export function lockOf(dataDir: string): string {
   return join(dataDir, "database.lock");
 }
 
-/** `taken` is the lock of the folder. */
+/** Starts the first thread. `taken` is the lock of the folder, which this process must hold. */
 export function openKeeper(dataDir: string, taken: Lock, { heard, replaced }: Listener): Keeper {
   const folder = join(dataDir, "database");
   let failure: { readonly fault: unknown; readonly at: number } | null = null;
@@ -51,7 +54,7 @@ export function openKeeper(dataDir: string, taken: Lock, { heard, replaced }: Li
 
   async function thread(): Promise<Thread> {
     if (lock.isHeld() && !current.hasEnded()) return current;
-    // Two may not have the folder open, not even for the moment in which one dies.
+    // Two threads must never have the folder open, not even while one is terminating.
     await current.end();
     if (!closed && !lock.isHeld()) lock = takeAgain();
     if (closed) throw new DatabaseFault("unavailable", "the embedded database is closed");
@@ -61,7 +64,7 @@ export function openKeeper(dataDir: string, taken: Lock, { heard, replaced }: Li
     return current;
   }
 
-  /** Another had the folder while this process was stopped: what the thread knew of it is no more. */
+  /** Takes the lock again after another process had it while this one was stopped. Throws if it is still taken. */
   function takeAgain(): Lock {
     lock.release();
     try {
@@ -74,7 +77,7 @@ export function openKeeper(dataDir: string, taken: Lock, { heard, replaced }: Li
 
   function mayGoOn(): void {
     if (lock.isHeld()) return;
-    // It may write nothing more, not even that a transaction is rolled back.
+    // The thread must write nothing more, not even the rollback of a transaction.
     void current.end();
     throw lockLost(folder);
   }

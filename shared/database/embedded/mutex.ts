@@ -1,11 +1,11 @@
-/** A mutex: what needs the one connection waits for its turn. */
+/** A mutex: tasks that need the only connection wait for their turn. */
 import { notBegun } from "../fault.ts";
 
 export type Mutex = <T>(run: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
 /**
- * Runs one thing after the other, in the order in which they were asked for; one that fails holds up none. What its
- * signal aborts before it has begun is a fault at once, and does not begin.
+ * Runs tasks one after the other, in the order of the calls; a task that fails does not block the next. A task whose
+ * signal aborts before it has begun rejects at once with a DatabaseFault `overloaded`, and never runs.
  */
 export function openMutex(): Mutex {
   let last: Promise<unknown> = Promise.resolve();

@@ -1,4 +1,4 @@
-/** The embedded database of this process: a thread runs what it is asked, one thing after the other. */
+/** Opens the embedded database in this process: a thread runs one query or transaction after the other. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Lock } from "../../lock.ts";
 import type { Access, Database, DatabaseOptions, Query, Row, Session } from "../database.ts";
@@ -8,16 +8,16 @@ import { openMutex } from "./mutex.ts";
 import { openPatience } from "./patience.ts";
 import type { Order, Thread } from "./thread.ts";
 
-/** How long what runs may keep a database from being closed: ended in the middle, it is as after a crash. */
+/** Milliseconds that `close` waits for what is running. Ended in the middle, the database is left as after a crash. */
 const PATIENCE = 5_000;
 
-/** `lock` is that of the folder. */
+/** `lock` is the lock of the folder, which this process must hold. */
 export function openOwn({ dataDir, queryTimeout }: DatabaseOptions, lock: Lock): Database {
   const listeners = new Set<() => void>();
   const heard = () => {
     for (const tell of listeners) tell();
   };
-  // Who listens is told, for something may have been missed.
+  // Listeners are notified, because a change may have been missed meanwhile.
   const replaced = (thread: Thread) => {
     if (listeners.size > 0) thread.run({ listen: true }).then(heard, () => {});
   };
@@ -41,12 +41,12 @@ export function openOwn({ dataDir, queryTimeout }: DatabaseOptions, lock: Lock):
         listeners.add(tell);
         return async () => void listeners.delete(tell);
       }),
-    // A thread that has ended is started anew when it is needed.
+    // Always available: a thread that has ended is replaced when one is needed.
     probe: async () => {},
     renew: () => {},
     connections: () => ({ open: 1, idle: 0 }),
     close: async () => {
-      // One that never opened has nothing to close.
+      // A database that never opened has nothing to close.
       const done = inTurn(keeper.closeDatabase).catch(() => {});
       await Promise.race([done, sleep(PATIENCE, null, { ref: false })]);
       await keeper.end();
@@ -54,7 +54,7 @@ export function openOwn({ dataDir, queryTimeout }: DatabaseOptions, lock: Lock):
   };
 }
 
-/** What takes too long is ended with its thread: PGlite cannot cancel it. */
+/** Runs a query within its time limit. PGlite cannot cancel a query, so the thread of a late one is terminated. */
 async function runInTime(
   keeper: Keeper,
   query: Query,

@@ -1,17 +1,17 @@
-/** How long a query may take: as long as the limit says, and a while after nobody wants it any more. */
+/** Limits how long a query may run: until its time limit, or for a short while after its signal has aborted. */
 import { DatabaseFault } from "../fault.ts";
 
-/** How long a query that nobody wants may run on: to end its thread would cost the next query as much. */
+/** Milliseconds that an aborted query may go on: ending its thread would cost the next query about as much. */
 const GRACE = 500;
 
 export type Patience = {
   readonly fault: DatabaseFault;
-  /** Rejects with the fault. */
+  /** Rejects with `fault` when the time is over. */
   readonly passed: Promise<never>;
   readonly clear: () => void;
 };
 
-/** `milliseconds` are the limit; null for none. */
+/** `milliseconds` is the time limit; null for none. */
 export function openPatience(milliseconds: number | null, signal: AbortSignal | undefined): Patience {
   const fault = new DatabaseFault("timeout", "the query took too long");
   const timers: NodeJS.Timeout[] = [];

@@ -1,10 +1,10 @@
-/** What has been asked over a line and waits for its answer: answers come in any order, by number. */
+/** Tracks requests that wait for their answers, which arrive in any order and name the request by its id. */
 
 export type Pending<T> = {
-  /** A number that nothing else has had. */
+  /** A request id that has not been used before. */
   readonly next: () => number;
   readonly answerTo: (id: number) => Promise<T>;
-  /** What nobody waits for any more is passed over. */
+  /** Ignored, like `reject`, when no request with this id is waiting. */
   readonly resolve: (id: number, answer: T) => void;
   readonly reject: (id: number, error: unknown) => void;
   readonly rejectAll: (error: unknown) => void;

@@ -1,24 +1,24 @@
-/** The room on the disk of the embedded database: where it needs some and there is none, PGlite neither goes on nor fails. */
+/** Checks the free disk space of the embedded database: without enough, PGlite hangs instead of failing. */
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { EmbeddedFault } from "../fault.ts";
 
 const MEGABYTE = 1_024 * 1_024;
-/** What opening writes at most, and what a statement may write before there is another look, in bytes. */
+/** Bytes that opening the database writes at most, and that a statement may write before the next check. */
 const ROOM = 32 * MEGABYTE;
-/** A file of its log: where the next one does not fit, PGlite tries to make it for ever. */
+/** Bytes of a file of the write-ahead log: if the next one does not fit on the disk, PGlite retries forever. */
 const LOG_FILE = 16 * MEGABYTE;
 
 export function isFull(folder: string): boolean {
   return roomAt(dirname(folder)) < ROOM;
 }
 
-/** Whether what runs there may never end. */
+/** Whether a running statement may never end, because the disk has no space for the next file of the log. */
 export function isStuck(folder: string): boolean {
   return roomAt(dirname(folder)) < LOG_FILE;
 }
 
-/** Throws where there is too little to begin a write. */
+/** Throws an EmbeddedFault when there is too little space to begin a write. */
 export function needRoom(folder: string): void {
   if (isFull(folder)) throw diskFull(folder);
 }
@@ -29,13 +29,13 @@ export function diskFull(folder: string): EmbeddedFault {
   );
 }
 
-/** Bytes that this user may still write. What has no blocks does not tell, nor does a folder that is gone. */
+/** Bytes that this user may still write; infinite for a file system that reports no blocks and for a missing folder. */
 function roomAt(folder: string): number {
   try {
     const { blocks, bavail, bsize } = statfsSync(folder);
     return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;
   } catch {
-    // It is looked at from timers, where an error would end a server that has a tree to answer from.
+    // Timers call this: an error there would end the process, also that of a server that can still answer from a tree.
     return Number.POSITIVE_INFINITY;
   }
 }

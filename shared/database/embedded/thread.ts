@@ -1,4 +1,4 @@
-/** The thread of the embedded database as seen from outside: what it is told, and what it answers. */
+/** Starts and controls the thread of the embedded database, and defines the messages to and from it. */
 import { Worker } from "node:worker_threads";
 import type { Access, Query, Row } from "../database.ts";
 import { DatabaseFault, EmbeddedFault } from "../fault.ts";
@@ -7,9 +7,9 @@ import { diskFull, isStuck } from "./room.ts";
 
 export type Job = { readonly id: number } & Order;
 export type Reply = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: SqlError });
-/** Comes unasked. */
+/** Reports a change of content; not an answer to a job. */
 export type Heard = { readonly heard: true };
-/** The last that comes: why the database cannot be opened, for people. */
+/** The last message of a thread that cannot open the database: the reason, as a message to users. */
 export type Unopened = { readonly unopened: string };
 export type SqlError = { readonly message: string; readonly code: string };
 
@@ -23,23 +23,23 @@ export type Order =
 
 export type Thread = {
   readonly run: (order: Order) => Promise<Row[]>;
-  /** Takes nothing more at once. Resolves when it is gone. */
+  /** Terminates the thread, which accepts no more orders from now on. Resolves when it has ended. */
   readonly end: () => Promise<unknown>;
   readonly hasEnded: () => boolean;
-  /** Resolves when the database is open, which takes seconds the first time. */
+  /** Resolves when the database is open, which takes seconds the first time; rejects when it cannot be opened. */
   readonly ready: Promise<unknown>;
 };
 
-/** A thread inherits no loader: when the sources run as they are, in tests, the compiled worker serves them. */
+/** A thread inherits no module loader: when tests run the TypeScript sources directly, the compiled worker is used. */
 const WORKER = new URL(
   import.meta.url.endsWith(".ts") ? "../../../dist/shared/database/embedded/worker.js" : "./worker.js",
   import.meta.url,
 );
 
-/** What takes longer than so many milliseconds may be stuck on a full disk. */
+/** Milliseconds between checks whether a running order is stuck on a full disk. */
 const LONG = 3_000;
 
-/** Whether PGlite may be in the middle of something for good: it goes on after errors that end PostgreSQL. */
+/** Whether PGlite may be stuck for good after this error: it goes on after errors that would end PostgreSQL. */
 function isBroken({ message, code }: SqlError): boolean {
   return code.startsWith("XX") || message.includes("pg_wal");
 }

@@ -1,8 +1,8 @@
-/** Says why the embedded database cannot be opened, and what helps: nobody is to remove one that is intact. */
+/** Explains why the embedded database cannot be opened and what to do, so that nobody removes one that is intact. */
 import { accessSync, constants } from "node:fs";
 import { isFull } from "./room.ts";
 
-/** A sentence or two. `said` is the message of PGlite, which tells all causes in the same words. */
+/** Returns one or two sentences for users. `said` is the message of PGlite, which is the same for several causes. */
 export function whyUnopened(folder: string, said: string): string {
   const subject = `The embedded database in ${folder}`;
   if (isForbidden(folder)) {

@@ -1,4 +1,4 @@
-/** What a host of the embedded database and its guests say to each other: JSON, a line each, over a local socket. */
+/** The protocol between the host of an embedded database and its guests: lines of JSON over a local socket. */
 import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import type { Socket } from "node:net";
@@ -13,13 +13,13 @@ export type Ask = { readonly id: number } & (
   | { readonly begin: Access }
   | { readonly end: "commit" | "rollback" }
   | { readonly listen: true }
-  // What was asked under this number is wanted no more.
+  // Aborts the query with this id.
   | { readonly cancel: number }
   | { readonly probe: true }
 );
 
 export type Answered = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: WireError });
-/** What is heard comes unasked. */
+/** A message from the host: the answer to a request, or the report of a change of content. */
 export type Told = Answered | { readonly heard: true };
 
 type WireError = {
@@ -30,10 +30,13 @@ type WireError = {
   readonly embedded?: boolean;
 };
 
-/** Bytes that the name of a socket may have, on every system that has them. */
+/** Largest size in bytes of the path of a Unix socket that every system supports. */
 const LONGEST_NAME = 103;
 
-/** Where the host of a folder listens: in the folder, which is as private as its data, unless the name gets too long there. */
+/**
+ * The address on which the host of a folder listens: in the folder, which is as private as its data, or in the
+ * temporary folder of the system if the path would be too long. On Windows it is a named pipe.
+ */
 export function socketOf(dataDir: string): string {
   const folder = realpathSync(dataDir);
   const name = `precast-${createHash("sha256").update(folder).digest("hex").slice(0, 24)}`;
@@ -47,7 +50,7 @@ export function say(socket: Socket, message: Ask | Told): void {
 }
 
 export function listenTo<M extends Ask | Told>(socket: Socket, hear: (message: M) => void): void {
-  // Put together once: a large message comes in many chunks.
+  // A large message arrives in many chunks, which are joined only once.
   let parts: string[] = [];
   socket.setEncoding("utf8");
   socket.on("data", (chunk: string) => {

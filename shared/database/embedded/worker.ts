@@ -1,4 +1,4 @@
-/** The thread of the embedded database: opens PGlite and runs one job after the other. */
+/** The worker thread of the embedded database: opens PGlite and runs one job after the other. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
@@ -12,12 +12,12 @@ const port = parentPort;
 if (port === null) throw new Error("the worker of the embedded database runs as a worker thread");
 
 const folder = workerData as string;
-/** Names the folder in which a database is being made, until it has been opened once. */
+/** A file with the identity of the folder in which a database is being created; removed once that has opened. */
 const begun = `${folder}.begun`;
 
 /**
- * All of the buffers is written to when the database opens, for a command that needs none of it as well: 128 MB of memory, and a
- * quarter of the time it takes. The system keeps the files in its own memory anyway.
+ * Opening writes to all shared buffers, even for a command that needs none: PGlite's default of 128 MB costs as much
+ * memory, and a quarter of the time that opening takes. The operating system caches the files anyway.
  */
 const START = [...PGlite.defaultStartParams, "-c", "shared_buffers=32MB"];
 
@@ -34,8 +34,8 @@ port.on("message", (job: Job) => {
 });
 
 /**
- * A process that died on making the database has left a part of it, which nobody can open and which holds nothing. What stands in
- * its place by now is a copy that somebody has put there.
+ * Opens or creates the database. Removes what a process that died while creating it has left: that cannot be opened and
+ * holds no data. A folder with another identity is a copy that a user has put in its place, and is kept.
  */
 async function open(): Promise<Opened> {
   if (identityOf(folder) === textOf(begun)) rmSync(folder, { recursive: true, force: true });
@@ -46,7 +46,7 @@ async function open(): Promise<Opened> {
   return { database, connection: await openConnection(database) };
 }
 
-/** No two folders have the same, also where one has taken the number of another. */
+/** Inode and birth time: these differ even for a folder that reuses the inode of another. Null if nothing is there. */
 function identityOf(path: string): string | null {
   const found = statSync(path, { throwIfNoEntry: false });
   return found === undefined ? null : `${found.ino} ${found.birthtimeMs}`;
