@@ -107,6 +107,15 @@ describe("--purge", () => {
     }
   });
 
+  test("cloudflare forgets a deleted app that nothing but its files in the store tells of", async () => {
+    const object = s3.objects.get(`api/${SHOP_FOLDER}/_schemas.json`) as S3Object;
+    s3.objects.set("api/s-other/v1/authors/page/1.json", object);
+    s3.objects.delete("api/.precast/manifest.json");
+    await deploy("--force --purge cloudflare", CLOUDFLARE);
+    expect([...s3.objects.keys()].filter((key) => key.includes("s-other"))).toEqual([]);
+    expect(JSON.parse(String(cdn.requests[0]?.body)).tags).toContain("other/authors");
+  });
+
   test("is told in the summary", async () => {
     expect((await run("--purge cloudflare", CLOUDFLARE)).stdout).toMatch(/ s, purged by 1 request\n$/);
   });
