@@ -1,5 +1,5 @@
 /** A copy that logical replication keeps: it is built, watched and asked as the original is, whatever is written there. */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -148,4 +148,15 @@ test("watch on the copy builds what is brought", async () => {
   const file = join(copy.folder, "out", SHOP_FOLDER, "posts", "entry", `${idOf(1)}.json`);
   await until("the file to hold it", () => readFileSync(file, "utf8").includes('"Seen"'));
   expect((await watching.stop()).code).toBe(0);
+});
+
+// The last one: nothing is left after it.
+test("watch on the copy builds when all content types of the original are truncated", async () => {
+  await expectSame();
+  const watching = copy.start("watch --json");
+  await watching.printed(/^\{.*\}$/m);
+  await rowsOf(urls.original, "TRUNCATE precast.content_types CASCADE");
+  await until("the entries to be gone", () => !existsSync(join(copy.folder, "out", SHOP_FOLDER, "posts", "entry")));
+  expect((await watching.stop()).code).toBe(0);
+  await expectSame();
 });
