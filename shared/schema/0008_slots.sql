@@ -129,7 +129,8 @@ LANGUAGE sql STABLE AS $$
   WHERE type.id = type_id
     AND CASE WHEN field.multiple THEN field.type IN ('select', 'relation') ELSE field.type NOT IN ('rich_text', 'json') END
     AND (sorts OR field.name = ANY (type.filterable_fields))
-    AND NOT coalesce(slots.map -> 'long' ? field.name, false)
+    -- The name may have been another field's, whose texts were long. No number or element is.
+    AND (field.multiple OR field.type IN ('number', 'boolean') OR NOT coalesce(slots.map -> 'long' ? field.name, false))
   ORDER BY sorts DESC NULLS LAST, field.position, field.name
 $$;
 

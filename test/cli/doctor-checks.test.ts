@@ -63,10 +63,10 @@ describe("a filter with as many values as entries", () => {
 
 test("a field without a slot is advice where lists are sorted by it, and its reason is told", () => {
   const slotless = [
-    { name: "ninth", type: "text" as const, sorts: true, isLong: false },
-    { name: "story", type: "text" as const, sorts: true, isLong: true },
-    { name: "shelf", type: "relation" as const, sorts: false, isLong: false },
-    { name: "size", type: "number" as const, sorts: false, isLong: false },
+    { name: "ninth", type: "text" as const, namedIn: ["sortable_fields" as const], isLong: false },
+    { name: "story", type: "text" as const, namedIn: ["default_sort" as const], isLong: true },
+    { name: "shelf", type: "relation" as const, namedIn: ["filterable_fields" as const], isLong: false },
+    { name: "size", type: "number" as const, namedIn: ["filterable_fields" as const], isLong: false },
   ];
   const found = slotsCheck.judge([{ ...size(20_000), typeId: "7", slotless }]);
   expect(found.map(({ kind, subject }) => `${kind} ${subject}`)).toEqual([
@@ -82,6 +82,7 @@ test("a field without a slot is advice where lists are sorted by it, and its rea
   expect(found[3]?.problem).toMatch(/: a range by it reads 20,000 entries\.$/);
   expect(found[2]?.remedy).toMatch(/^Take a text, select, media, relation, date or datetime that nobody asks for/);
   expect(found[3]?.remedy).toMatch(/^Take a number or boolean that nobody asks for/);
+  expect(found[1]?.remedy).toMatch(/^Take it out of default_sort, or use a shorter field there\. /);
   // Nobody else's.
   expect(found[1]?.remedy).toContain("UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = 7");
 });

@@ -131,6 +131,30 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await titles("filter[title][starts_with]=LAMP")).toEqual(["lampxxxx", "lamp"]);
   });
 
+  test("a number gets a slot also under the name of a former field whose texts were too long for one", async () => {
+    const [[lists = "{}"] = []] = await store.database.query(
+      sql("SELECT sortable_fields::text FROM precast.content_types"),
+    );
+    await run(
+      `INSERT INTO precast.fields (content_type_id, name, position, type) SELECT id, 'story', 9, 'text' FROM precast.content_types`,
+    );
+    await run("UPDATE precast.content_types SET sortable_fields = sortable_fields || '{story}'");
+    await add(19, { title: "stool", story: LONG });
+    expect(await map()).toMatchObject({ long: expect.arrayContaining(["story"]) });
+    await run(
+      `UPDATE precast.content_types SET sortable_fields = '${lists}'; DELETE FROM precast.fields WHERE name = 'story'`,
+    );
+    await run(
+      `INSERT INTO precast.fields (content_type_id, name, position, type) SELECT id, 'story', 9, 'number' FROM precast.content_types`,
+    );
+    await run("UPDATE precast.content_types SET sortable_fields = sortable_fields || '{story}'");
+    expect(Object.values(await map())).toContainEqual(["story", "number"]);
+    await run(
+      `UPDATE precast.content_types SET sortable_fields = '${lists}'; DELETE FROM precast.fields WHERE name = 'story'`,
+    );
+    await run("DELETE FROM precast.entries WHERE data ->> 'title' = 'stool'");
+  });
+
   test("entries with an element are found and counted, in every order, and so are those without it", async () => {
     const filter = (names: string) => run(`UPDATE precast.content_types SET filterable_fields = ${names}`);
     const sorted = async (query: string) => (await titles(query)).sort();

@@ -1,5 +1,5 @@
 /** Finds filterable and sortable fields of large types that have no slot: lists that use them may read every entry. */
-import type { Field } from "../../../shared/catalog.ts";
+import type { ContentType, Field } from "../../../shared/catalog.ts";
 import type { Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { defineCheck, type Patient, type TypeSize } from "../check.ts";
@@ -15,7 +15,8 @@ export const slotsCheck = defineCheck({
 type Slotless = {
   readonly name: string;
   readonly type: Field["type"];
-  readonly sorts: boolean;
+  /** Which of these settings of the type name the field. */
+  readonly namedIn: readonly ("sortable_fields" | "default_sort" | "filterable_fields")[];
   /** Whether the field lost its slot because an entry had a text too long for an index. */
   readonly isLong: boolean;
 };
@@ -29,31 +30,40 @@ async function readSlotless(patient: Patient): Promise<TypeSlots[]> {
 function slotlessOf({ type }: TypeSize, { slotOf, map }: Slots): Slotless[] {
   const { long = [] } = JSON.parse(map) as { long?: readonly string[] };
   // Leaves out `multiple` fields: another index serves equality filters on them.
-  const fields = type.fields.filter(({ name, multiple }) => {
-    return !multiple && [...type.sortable_fields, ...type.filterable_fields].includes(name);
-  });
-  return fields
-    .filter((field) => slotOf(field) === null)
+  return type.fields
+    .filter((field) => !field.multiple && slotOf(field) === null)
     .map(({ name, type: kind }) => ({
       name,
       type: kind,
-      sorts: type.sortable_fields.includes(name),
-      isLong: long.includes(name),
-    }));
+      namedIn: settingsWith(type, name),
+      isLong: long.includes(name) && !isNumeric(kind),
+    }))
+    .filter(({ namedIn }) => namedIn.length > 0);
+}
+
+function settingsWith(type: ContentType, name: string): Slotless["namedIn"] {
+  return [
+    ...(type.sortable_fields.includes(name) ? (["sortable_fields"] as const) : []),
+    ...(type.default_sort?.replace(/^-/, "") === name ? (["default_sort"] as const) : []),
+    ...(type.filterable_fields.includes(name) ? (["filterable_fields"] as const) : []),
+  ];
 }
 
 function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Finding[] {
-  return slotless.map(({ name, type: kind, sorts, isLong }) => ({
+  return slotless.map(({ name, type: kind, namedIn, isLong }) => {
     // An equality filter needs no slot, so a field that is only filterable is no reason for advice.
-    kind: sorts ? "advice" : "information",
-    subject: `${app.key}/${type.slug}: ${name}`,
-    problem: `No slot holds it${isLong ? ", for an entry had a text too long for an index" : ", for all are taken"}: ${sorts ? "a sort by it" : readBy(kind)} reads ${formatCount(entries)} entries.`,
-    gain: "A page and its total are found in an index.",
-    remedy: isLong
-      ? `Take it out of sortable_fields, or sort by a shorter field. After shortening the text: UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}, and take the field out of the type's lists and in again.`
-      : `Take ${peersOf(kind)} that nobody asks for out of filterable_fields or sortable_fields: its slot is given to the next that waits, sortable ones first.`,
-    fix: null,
-  }));
+    const sorts = namedIn.includes("sortable_fields") || namedIn.includes("default_sort");
+    return {
+      kind: sorts ? "advice" : "information",
+      subject: `${app.key}/${type.slug}: ${name}`,
+      problem: `No slot holds it${isLong ? ", for an entry had a text too long for an index" : ", for all are taken"}: ${sorts ? "a sort by it" : readBy(kind)} reads ${formatCount(entries)} entries.`,
+      gain: "A page and its total are found in an index.",
+      remedy: isLong
+        ? `Take it out of ${namedIn.join(" and ")}, or use a shorter field there. After shortening the text: UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}, and take the field out of the type's lists and in again.`
+        : `Take ${peersOf(kind)} that nobody asks for out of filterable_fields or sortable_fields: its slot is given to the next that waits, sortable ones first.`,
+      fix: null,
+    };
+  });
 }
 
 /**
@@ -66,7 +76,9 @@ function readBy(type: Field["type"]): string {
 
 /** The field types that share slots with this one, in words. */
 function peersOf(type: Field["type"]): string {
-  return ["number", "boolean"].includes(type)
-    ? "a number or boolean"
-    : "a text, select, media, relation, date or datetime";
+  return isNumeric(type) ? "a number or boolean" : "a text, select, media, relation, date or datetime";
+}
+
+function isNumeric(type: Field["type"]): boolean {
+  return type === "number" || type === "boolean";
 }
