@@ -23,11 +23,11 @@ export class LockedError extends Error {
   readonly path: string;
   readonly holder: string;
 
-  constructor(path: string, holder: Holder) {
-    super(`${path} is held by ${nameOf(holder)}`);
+  constructor(path: string, holder: string) {
+    super(`${path} is held by ${holder}`);
     this.name = "LockedError";
     this.path = path;
-    this.holder = nameOf(holder);
+    this.holder = holder;
   }
 }
 
@@ -70,8 +70,10 @@ export function takeLock(path: string, onDead: () => void = () => {}): Lock {
   for (;;) {
     if (make(path, own)) return hold(path, own);
     const text = readLock(path);
-    const holder = readHolder(text);
-    if (holder !== null && lives(path, holder)) throw new LockedError(path, holder);
+    // Its holder has released it since.
+    if (text === null) continue;
+    const holder = liveHolder(path, text);
+    if (holder !== null) throw new LockedError(path, holder);
     bury(path, text);
     onDead();
   }
@@ -82,13 +84,9 @@ function make(path: string, own: string): boolean {
   const draft = besides(path);
   try {
     writeFileSync(draft, own);
-    linkSync(draft, path);
-    return true;
+    return link(draft, path, own);
   } catch (error) {
-    const { code = "" } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST") return false;
-    if (!NO_LINKS.includes(code)) throw inTermsOf(path, draft, error as Error);
-    return makeInPlace(path, own);
+    throw inTermsOf(path, draft, error as Error);
   } finally {
     rmSync(draft, { force: true });
   }
@@ -102,6 +100,19 @@ function inTermsOf(path: string, draft: string, error: Error): Error {
 /** Error codes of file systems without hard links. */
 const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS"];
 
+/** Gives the file `draft`, which contains `text`, the name `path` too. False when that exists. */
+function link(draft: string, path: string, text: string): boolean {
+  try {
+    linkSync(draft, path);
+    return true;
+  } catch (error) {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (code === "EEXIST") return false;
+    if (!NO_LINKS.includes(code)) throw error;
+    return makeInPlace(path, text);
+  }
+}
+
 function makeInPlace(path: string, own: string): boolean {
   try {
     writeFileSync(path, own, { flag: "wx" });
@@ -114,7 +125,14 @@ function makeInPlace(path: string, own: string): boolean {
 
 /** Describes the live process that holds the lock; null when none does. */
 export function holderOf(path: string): string | null {
-  const holder = readHolder(readLock(path));
+  const text = readLock(path);
+  return text === null ? null : liveHolder(path, text);
+}
+
+function liveHolder(path: string, text: string): string | null {
+  // Without hard links, a lock file is empty for a moment.
+  if (text === "") return isRenewed(path) ? "a process that has just taken it" : null;
+  const holder = readHolder(text);
   return holder !== null && lives(path, holder) ? nameOf(holder) : null;
 }
 
@@ -165,13 +183,7 @@ function lives(path: string, { pid, machine }: Holder): boolean {
 /** Whether the process started after the lock's last renewal: then it only reuses the pid of the dead holder. */
 function isOlder(path: string, pid: number): boolean {
   const age = ageOf(pid);
-  if (age === null) return false;
-  try {
-    return silenceOf(path) > age + EXPIRY;
-  } catch {
-    // The clock of a read-only file system cannot be read: that takes writing a file.
-    return false;
-  }
+  return age !== null && silenceOf(path) > age + EXPIRY;
 }
 
 function isRenewed(path: string): boolean {
@@ -181,7 +193,13 @@ function isRenewed(path: string): boolean {
 /** Milliseconds since the last renewal; infinity when the lock file does not exist. */
 function silenceOf(path: string): number {
   const renewed = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
-  return renewed === undefined ? Number.POSITIVE_INFINITY : clockOf(path) - renewed;
+  if (renewed === undefined) return Number.POSITIVE_INFINITY;
+  try {
+    return clockOf(path) - renewed;
+  } catch {
+    // The clock of a read-only file system cannot be read, because that takes writing a file: the lock may be held.
+    return 0;
+  }
 }
 
 /** Milliseconds since 1970 by the clock of the file system, which may be on another machine. */
@@ -199,13 +217,14 @@ function besides(path: string): string {
 }
 
 /** Removes a dead holder's lock file. Puts it back when another process has taken the lock since `text` was read. */
-function bury(path: string, text: string | null): void {
+function bury(path: string, text: string): void {
   const grave = besides(path);
   try {
     renameSync(path, grave);
-    if (readText(grave) !== text) linkSync(grave, path);
+    const buried = readText(grave);
+    if (buried !== null && buried !== text) link(grave, path, buried);
   } catch (error) {
-    if (!["ENOENT", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
   rmSync(grave, { force: true });
 }
@@ -228,8 +247,8 @@ function readText(path: string): string | null {
   }
 }
 
-function readHolder(text: string | null): Holder | null {
-  const [, pid, machine = ""] = /^(\d+) ?(.*)/.exec(text ?? "") ?? [];
+function readHolder(text: string): Holder | null {
+  const [, pid, machine = ""] = /^(\d+) ?(.*)/.exec(text) ?? [];
   if (pid === undefined) return null;
   return { pid: Number(pid), machine: machine === "" || machine === machineId() ? null : machine };
 }

@@ -90,6 +90,7 @@ test.skipIf(process.platform !== "linux")("one that cannot be taken is told in t
 
 test("one that says of nobody that it is his is left from a machine that lost its power", () => {
   writeFileSync(lock, "");
+  age(11);
   takeLock(lock).release();
   expect(readdirSync(folder)).toEqual([]);
 });
@@ -124,6 +125,13 @@ test("who finds the lock gone has lost it, and who cannot look has not", () => {
   release();
 });
 
+test("a lock file that is still empty is held for ten seconds: its holder may be about to write to it", () => {
+  writeFileSync(lock, "");
+  expect(() => takeLock(lock)).toThrow("is held by a process that has just taken it");
+  expect(holderOf(lock)).toBe("a process that has just taken it");
+  expect(readFileSync(lock, "utf8")).toBe("");
+});
+
 /** Root reads whatever it likes, until it is somebody else. */
 const NO_OTHERS = process.getuid?.() === 0 ? null : "only root can be another user";
 
@@ -149,6 +157,24 @@ test.skipIf(NO_OTHERS !== null)(
     const { stdout } = runScript(script, folder);
     expect(stdout).toBe("EACCES some.lock\n".repeat(2));
     expect(isHeld()).toBe(true);
+  },
+);
+
+test.skipIf(NO_OTHERS !== null)(
+  unlessLacking(
+    NO_OTHERS,
+    "a lock of another machine counts as held where the folder is read-only, for nobody can tell its age",
+  ),
+  () => {
+    writeFileSync(lock, "1 elsewhere\n");
+    age(3_600);
+    expect(holderOf(lock)).toBe(null);
+    chmodSync(folder, 0o755);
+    const script = `
+      import { holderOf } from ${JSON.stringify(fileURLToPath(new URL("../../shared/lock.ts", import.meta.url)))};
+      process.seteuid(65534);
+      process.stdout.write(String(holderOf("some.lock")));`;
+    expect(runScript(script, folder).stdout).toBe("process 1 of another machine or container");
   },
 );
 
