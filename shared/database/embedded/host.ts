@@ -47,7 +47,13 @@ function serveGuest(database: Database, socket: Socket): void {
       ending?.end(ask.end === "commit");
       await ending?.ended;
     } else if ("listen" in ask) {
-      listening ??= database.listen(() => say(socket, { heard: true }));
+      listening ??= database
+        .listen(() => say(socket, { heard: true }))
+        .catch((error: unknown) => {
+          // The guest will ask again.
+          listening = null;
+          throw error;
+        });
       await listening;
     } else if ("cancel" in ask) queries.get(ask.cancel)?.abort();
     else if ("probe" in ask) return [];
