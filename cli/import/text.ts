@@ -33,7 +33,7 @@ export function unstorableIn(line: string): Unstorable[] {
   const found = new Map<string, Unstorable>();
   for (const { token, depth, field } of placedTokens(line)) {
     const fault = faultOf(token, depth);
-    if (fault !== null) found.set(`${field} ${fault}`, { field, fault });
+    if (fault !== null) found.set(JSON.stringify([field, fault]), { field, fault });
   }
   return [...found.values()];
 }

@@ -70,7 +70,7 @@ export async function verifyApp(
         if (markOf(file) !== hash("sha256", live ?? body, "hex")) note("differs", file);
       } else if (content === null) note("missing", file);
       else if (content !== body || (live !== null && content !== live)) note("differs", file);
-      bytes += content?.length ?? 0;
+      bytes += Buffer.byteLength(content ?? "");
       onProgress?.({ done: expected.size, total: totalFiles, bytes });
     }
   }
