@@ -1,4 +1,4 @@
-/** The admin port: health and readiness as load balancers ask for them. */
+/** Checks the admin port: its paths, methods and address, and readiness as load balancers see it. */
 import { once } from "node:events";
 import { connect } from "node:net";
 import { Client } from "pg";
@@ -51,15 +51,15 @@ const READY_TREE = { ready: true, apps: 1, built_at: expect.stringMatching(/^\d{
 const NO_TREE = { ready: false, apps: 0, built_at: null };
 const READY = { ready: true, error: null };
 
-describe("readiness", () => {
-  test("is ok with a tree and a database", async () => {
+describe("/readyz", () => {
+  test("reports ok with a tree and a database", async () => {
     const { get, server } = await start();
     const { status, json } = await get("/readyz");
     expect([status, json]).toEqual([200, { status: "ok", draining: false, tree: READY_TREE, database: READY }]);
     await server.stop();
   });
 
-  test("is degraded without the database: what is free is still answered", async () => {
+  test("reports degraded without the database; a free request is still answered", async () => {
     const { get, server } = await start("", AWAY);
     const { status, json } = await get("/readyz");
     const database = { ready: false, error: expect.stringContaining("ECONNREFUSED") };
@@ -68,7 +68,7 @@ describe("readiness", () => {
     await server.stop();
   });
 
-  test.each(ENGINES)("is degraded without a tree, and ok as soon as there is one (%s)", async (engine) => {
+  test.each(ENGINES)("reports degraded without a tree, and ok as soon as one is built (%s)", async (engine) => {
     const elsewhere = engine === "postgres" ? place : await openEmbeddedPlace();
     if (elsewhere !== place) await elsewhere.take(shop());
     const { get, server } = await start("--out new", {}, elsewhere);
@@ -80,7 +80,7 @@ describe("readiness", () => {
     if (elsewhere !== place) await elsewhere.close();
   });
 
-  test("is unavailable with neither", async () => {
+  test("reports unavailable with neither tree nor database; /healthz still answers 200", async () => {
     const { get, server } = await start("--out nowhere", AWAY);
     const { status, json } = await get("/readyz");
     expect([status, json.status]).toEqual([503, "unavailable"]);
@@ -88,7 +88,7 @@ describe("readiness", () => {
     await server.stop();
   });
 
-  test("says that a database is not ready that lacks the tables, or does not answer in time", async () => {
+  test("reports a database that hangs or lacks a table as not ready; concurrent requests share one query", async () => {
     const { get, server } = await start();
     await client.query("BEGIN; LOCK TABLE precast.apps IN ACCESS EXCLUSIVE MODE");
     const asked = await Promise.all(Array.from({ length: 20 }, () => get("/readyz")));
@@ -108,7 +108,7 @@ describe("readiness", () => {
     await server.stop();
   });
 
-  test("is unavailable while the server finishes what is open, and health is not", async () => {
+  test("reports unavailable while the server finishes an open request; /healthz still reports ok", async () => {
     const { get, server } = await start();
     await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
     const slow = server.get("/api/v1/posts?per_page=1", { appKey: SHOP });
@@ -125,12 +125,12 @@ describe("readiness", () => {
   });
 });
 
-describe("the port", () => {
+describe("the admin port", () => {
   let server: Served;
   let get: (path: string, method?: string) => ReturnType<typeof ask>;
   let admin: string;
 
-  test("answers three paths, with GET and HEAD", async () => {
+  test("answers HEAD on its three paths and GET on /healthz; other methods get 405, other paths 404", async () => {
     ({ server, get, admin } = await start());
     for (const path of ["/healthz", "/readyz", "/metrics"]) {
       const got = await ask(admin, path, { method: "HEAD" });
@@ -152,7 +152,7 @@ describe("the port", () => {
     await server.stop();
   });
 
-  test("is told with --json, and there is none unless it is asked for", async () => {
+  test("is printed as JSON with --json, and is not announced without --admin-port", async () => {
     const told = await place.serve("--json --admin-port 0");
     const { stdout } = await told.stop();
     expect(JSON.parse(stdout)).toEqual({ url: told.url, admin: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) });
@@ -160,13 +160,13 @@ describe("the port", () => {
     expect((await none.stop()).stdout).not.toContain("Health");
   });
 
-  test("is on the address that it is told", async () => {
+  test("listens on the address given by --admin-host", async () => {
     const { admin, server } = await start("--admin-host ::1");
     expect(admin).toMatch(/^http:\/\/\[::1\]:\d+$/);
     await server.stop();
   });
 
-  test("that is in use is told as such, and the server ends", async () => {
+  test("makes serve exit with 1 and one line that names --admin-port when the port is in use", async () => {
     const held = await holdPort();
     const { code, stdout, stderr } = await place.run(`serve --port 0 --admin-port ${held.port} --log-level warn`);
     expect([code, stdout]).toEqual([1, ""]);
@@ -174,7 +174,7 @@ describe("the port", () => {
     await held.release();
   });
 
-  test("does not hold up the end of the server, whoever is connected to it", async () => {
+  test("does not keep the server from exiting while a client is connected to it", async () => {
     const { admin, server } = await start();
     const socket = connect(Number(new URL(admin).port), "127.0.0.1");
     socket.on("error", () => {});

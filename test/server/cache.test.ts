@@ -1,4 +1,4 @@
-/** The bound of the memory for answers, whatever is put in and asked for. */
+/** Checks the in-memory cache for answers: its size limit, and which entries it evicts. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { openCache } from "../../server/memory/cache.ts";
@@ -11,7 +11,7 @@ const step = fc.oneof(
 );
 
 describe("a cache", () => {
-  test("never holds more than its room, gives what was last held, and counts what it holds", () => {
+  test("stays within its size limit, returns the value stored last for a key, and counts its entries", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 100 }), fc.array(step, { maxLength: 60 }), (room, steps) => {
         const cache = openCache<number>(room);
@@ -36,10 +36,10 @@ describe("a cache", () => {
     );
   });
 
-  test("what is asked for stays, what is not goes first", () => {
+  test("evicts the oldest entry when it needs room, and keeps a newer one that was read", () => {
     const cache = openCache<string>(30);
     for (const name of ["asked for", "forgotten", "new"]) cache.hold(name, name, 10);
-    // All are new until room is needed for the first time.
+    // Until the first eviction every entry counts as read, so the oldest is evicted.
     cache.hold("newer", "newer", 10);
     expect(cache.find("asked for")).toBeUndefined();
     cache.find("new");

@@ -1,9 +1,9 @@
-/** How much slow work may run at once, by what has come too late and what has come in time. */
+/** Checks the limit of slow queries that run at once: late queries halve it, queries that finish in time raise it. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { openConcurrencyLimit } from "../../server/load/concurrency-limit.ts";
 
-test("it is cut in half once for all that ran when it was cut", () => {
+test("the limit is halved once for all late queries that were already running at the cut", () => {
   const { places, tooLate } = openConcurrencyLimit(8);
   tooLate(0, 5_000);
   tooLate(1, 5_001);
@@ -13,7 +13,7 @@ test("it is cut in half once for all that ran when it was cut", () => {
   expect(places()).toBe(2);
 });
 
-test("it grows by one when as many have come in time as may run, and starts again behind one that came too late", () => {
+test("the limit grows by one after as many timely queries as it allows; a late query restarts the count", () => {
   const { places, inTime, tooLate } = openConcurrencyLimit(8);
   tooLate(0, 1);
   const seen = Array.from({ length: 4 + 5 + 6 }, () => {
@@ -31,7 +31,7 @@ test("it grows by one when as many have come in time as may run, and starts agai
   expect(places()).toBe(4);
 });
 
-test("one may always run, and never more than at first", () => {
+test("the limit never falls below one or rises above its initial value", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 50 }), fc.array(fc.boolean(), { maxLength: 200 }), (most, ends) => {
       const { places, inTime, tooLate } = openConcurrencyLimit(most);

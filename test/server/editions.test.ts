@@ -1,11 +1,14 @@
-/** Editions are read in common, and never from before the question. */
+/**
+ * Checks reads of an edition, the version of a type's content: requests share them, and none gets an edition whose
+ * read began before the request.
+ */
 import { expect, test } from "vitest";
 import { openEditions } from "../../server/live/editions.ts";
 import type { Session } from "../../shared/database/database.ts";
 
 const stays = new AbortController().signal;
 
-test("whoever asks, and however soon behind another's answer, is told of a reading that began later", async () => {
+test("a request gets an edition that was read after it asked, however closely it follows another request", async () => {
   let now = 0;
   const session: Pick<Session, "query"> = { query: async () => [[String(now)]] };
   const editions = openEditions({ ask: (_, run) => run(session), instead: () => null });
@@ -20,7 +23,7 @@ test("whoever asks, and however soon behind another's answer, is told of a readi
   }
 });
 
-test("who asks while a reading hangs is told in spite of it, as are those who ask with him", async () => {
+test("requests that arrive while a read hangs share a second read and do not wait for the first", async () => {
   let [begin, release] = [() => {}, () => {}];
   const begun = new Promise<void>((resolve) => {
     begin = resolve;

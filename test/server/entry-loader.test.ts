@@ -1,4 +1,4 @@
-/** Entries that are asked for at the same moment are found together, and each is told as if it had been asked for alone. */
+/** Checks that entries requested at the same moment share a query, and that each gets the answer it would get alone. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { openEntryLoader } from "../../server/live/entry-loader.ts";
@@ -16,9 +16,9 @@ import { idOf, SHOP } from "../support/posts.ts";
 import { ENGINES, loadBundles, MEDIA, openStore, type Store } from "../support/site.ts";
 
 const FORGETS = { find: () => undefined, hold: () => {} };
-/** Fewer than may wait. */
+/** Fewer requests than the queue takes. */
 const AT_ONCE = 40;
-/** The signal of somebody who does not go away. */
+/** The signal of a client that does not disconnect. */
 const stays = () => new AbortController().signal;
 
 function openLiveOn({ limits }: Store, database: Database): Live {
@@ -27,13 +27,13 @@ function openLiveOn({ limits }: Store, database: Database): Live {
   return live;
 }
 
-/** What is refused by its type alone has none. */
+/** Requests that are refused without a query have no plan and are left out. */
 function plansOf(app: App, targets: readonly string[]): Plan[] {
   const requests = targets.map((target) => readRequest({ method: "GET", target, appKey: app.key }) as ApiRequest);
   return requests.map((request) => readFor(app, request).plan).filter((plan) => !isRefusal(plan));
 }
 
-/** The database, and what it has been asked. */
+/** The database, and the text of each query that it gets. */
 function counted(database: Database): { readonly database: Database; readonly texts: string[] } {
   const texts: string[] = [];
   const query: Database["query"] = (asked, signal) => {
@@ -43,7 +43,7 @@ function counted(database: Database): { readonly database: Database; readonly te
   return { database: { ...database, query }, texts };
 }
 
-/** Every entry of a bundle and some that it has not, with what may be asked of it. */
+/** Requests for every entry of a bundle and for a missing one of each type, without and with `populate`. */
 function targetsOf({ types, entries }: Bundle): string[] {
   return types.flatMap(({ slug, fields }) => {
     const relations = fields.filter(({ type }) => type === "relation").map(({ name }) => name);
@@ -63,7 +63,7 @@ describe.each(ENGINES)("on the %s database", (engine) => {
   const contents = fc.sample(arbitraryBundles(), { numRuns: engine === "postgres" ? 12 : 3, seed: 20261123 });
 
   test.each(contents.map((bundles, index) => ({ bundles, index })))(
-    "content $index: what is asked for at once is answered as what is asked for alone",
+    "content $index: entries requested concurrently get the same answers as one by one",
     async ({ bundles }) => {
       await store.database.query(sql("DELETE FROM precast.apps"));
       await loadBundles(store, bundles);
@@ -89,7 +89,7 @@ describe.each(ENGINES)("on the %s database", (engine) => {
   );
 });
 
-describe("entries that are asked for at the same moment", () => {
+describe("entries requested at the same moment", () => {
   let store: Store;
   beforeAll(async () => {
     store = await openStore("postgres");
@@ -107,7 +107,7 @@ describe("entries that are asked for at the same moment", () => {
     return { app, planOf, ask, texts };
   }
 
-  test("are found by one query, and those of the next moment by another", async () => {
+  test("are read by one query, and a later one by another", async () => {
     const { ask, texts } = await openShop();
     const first = [1, 2, 3, 4, 3].map((post) => ask(post));
     await Promise.all(first);
@@ -116,7 +116,7 @@ describe("entries that are asked for at the same moment", () => {
     expect(texts.length).toBe(2);
   });
 
-  test("are not joined by what comes when their query runs", async () => {
+  test("are not joined by an entry that is requested while their query runs", async () => {
     const { ask } = await openShop();
     const activity = await observe(store.url as string);
     onTestFinished(activity.close);
@@ -129,7 +129,7 @@ describe("entries that are asked for at the same moment", () => {
     for (const answer of [await early, await late]) expect(answer).toHaveProperty("bytes");
   });
 
-  test("who goes away leaves the query to the others; when all have gone it is ended", async () => {
+  test("keep their query when one client disconnects; it is cancelled when the last one does", async () => {
     const { ask } = await openShop();
     const activity = await observe(store.url as string);
     onTestFinished(activity.close);
@@ -142,13 +142,13 @@ describe("entries that are asked for at the same moment", () => {
     expect(await activity.running()).toBe(1);
     leaving[1].abort("left");
     expect(await gone[1]).toBe("left");
-    // With the lock still held.
+    // The lock is still held, so the query was cancelled.
     await activity.runs(0);
     await activity.unlock();
     expect(await ask(1)).toHaveProperty("bytes");
   });
 
-  test("are all told when it fails", async () => {
+  test("all fail as unavailable when their query is cancelled", async () => {
     const { ask } = await openShop();
     const activity = await observe(store.url as string);
     onTestFinished(activity.close);
@@ -160,7 +160,7 @@ describe("entries that are asked for at the same moment", () => {
     await activity.unlock();
   });
 
-  test("but for those who have waited already: nobody is given less time by them", async () => {
+  test("are split into two queries when one has much less time left than the others", async () => {
     const { app, planOf } = await openShop();
     const loads: { readonly ids: readonly string[]; readonly left: number }[] = [];
     const loadEntry = openEntryLoader({
