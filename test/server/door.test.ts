@@ -1,4 +1,4 @@
-/** The door itself: HTTP that is wrong, odd, too large, too slow or too much, on real sockets. */
+/** Checks the HTTP layer on real sockets: malformed, unusual, oversized, pipelined and slow requests. */
 import { execFileSync } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { EventEmitter, once } from "node:events";
@@ -17,7 +17,7 @@ const KEY = "door";
 const HOST = `Host: x\r\nX-App-Key: ${KEY}\r\n`;
 const LIST = "/api/v1/pages";
 const GET = `GET ${LIST} HTTP/1.1\r\n${HOST}`;
-/** An answer that no kernel takes at once. */
+/** An entry whose answer is larger than the kernel's socket buffers. */
 const LARGE = `/api/v1/pages/${libraryId(1)}`;
 const LARGE_SIZE = 12_000_000;
 
@@ -50,7 +50,7 @@ function bundle(size: number): Bundle {
   return { app: { key: KEY, name: "Door" }, types: [type], entries: { pages } };
 }
 
-/** Sends bytes and gives all answers that come until the server closes. */
+/** Sends bytes and resolves to all answers that arrive until the connection is closed. */
 async function refused(bytes: string, url = door.url): Promise<WireAnswer[]> {
   const wire = await openWire(url);
   wire.send(bytes);
@@ -83,11 +83,11 @@ async function stillServes(url = door.url): Promise<void> {
 
 const many = (count: number, line: (index: number) => string) =>
   Array.from({ length: count }, (_, at) => line(at)).join("");
-/** A target of exactly so many bytes. */
+/** A request target of exactly this many bytes. */
 const target = (bytes: number) => `${LIST}?x=`.padEnd(bytes, "a");
 
-describe("what operators are told", () => {
-  test("each refusal, with the id that the client was given", async () => {
+describe("what the server reports to operators", () => {
+  test("malformed and oversized requests are reported uncounted, with the request id sent to the client", async () => {
     const before = door.seen.length;
     const [long] = await refused(`GET ${target(16_385)} HTTP/1.1\r\n${HOST}X-Request-Id: mine\r\n\r\n`);
     const [broken] = await refused("\x00\x01 hello\r\n\r\n");
@@ -100,7 +100,7 @@ describe("what operators are told", () => {
   });
 });
 
-describe("what is no HTTP, or HTTP that nobody should trust", () => {
+describe("malformed or ambiguous HTTP", () => {
   test.each([
     ["a method that is no token", `G(T) ${LIST} HTTP/1.1\r\n${HOST}\r\n`],
     ["bytes of anything", "\x00\x01\x02\x03 hello\r\n\r\n"],
@@ -132,20 +132,20 @@ describe("what is no HTTP, or HTTP that nobody should trust", () => {
     ["an encoding behind the chunks", `${GET}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`],
     ["two encodings", `${GET}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`],
     ["chunks in HTTP/1.0", `GET ${LIST} HTTP/1.0\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
-  ])("%s is 400 BAD_REQUEST, once, and the connection is closed", async (_, bytes) => {
+  ])("%s: one answer, 400 BAD_REQUEST, then the connection is closed", async (_, bytes) => {
     const inner = `GET /api/v1/_schemas HTTP/1.1\r\n${HOST}\r\n`;
     const answers = await refused(bytes + inner);
     expect(answers.length).toBe(1);
     expectRefusal(answers[0], 400, "BAD_REQUEST");
   });
 
-  test("a request that ends in the middle is 400 BAD_REQUEST", async () => {
+  test("a request that the client ends midway gets 400 BAD_REQUEST", async () => {
     const wire = await openWire(door.url);
     wire.socket.end("GET /api/v1/pa");
     expectRefusal(readAnswers(await wire.closed)[0], 400, "BAD_REQUEST");
   });
 
-  test("what was asked before is answered first", async () => {
+  test("valid requests pipelined before a malformed one are answered before its 400", async () => {
     const live = `GET ${LIST}?per_page=2 HTTP/1.1\r\n${HOST}\r\n`;
     const answers = await refused(`${live}${GET}\r\n${live}NONSENSE\r\n\r\n${GET}\r\n`);
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 400]);
@@ -153,26 +153,29 @@ describe("what is no HTTP, or HTTP that nobody should trust", () => {
     expectRefusal(answers[3], 400, "BAD_REQUEST");
   });
 
-  test("what follows a request that says it is the last one is not read", async () => {
+  test("a request that follows one with Connection: close is not answered", async () => {
     const answers = await refused(`GET ${LIST}?per_page=1 HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n${GET}\r\n`);
     expect(answers.map(({ status }) => status)).toEqual([200]);
   });
 
-  test("a client that connects, says nothing and leaves gets nothing", async () => {
+  test("a client that connects and ends the connection without a request receives no bytes", async () => {
     const wire = await openWire(door.url);
     wire.socket.end();
     expect(await wire.closed).toBe("");
   });
 
-  test.each(["FOO", "get", "GETS", "GE", "M-S!"])("%s is 405 METHOD_NOT_ALLOWED, as any method is", async (method) => {
-    const answers = await refused(`${GET}\r\n${method} ${LIST} HTTP/1.1\r\n${HOST}\r\n`);
-    expect(answers.map(({ status }) => status)).toEqual([200, 405]);
-    expectRefusal(answers[1], 405, "METHOD_NOT_ALLOWED");
-    expect(answers[1]?.headers.allow).toBe("GET, HEAD, OPTIONS");
-    expect(JSON.parse(answers[1]?.body ?? "").error.message).toMatch(`${method} is not allowed`);
-  });
+  test.each(["FOO", "get", "GETS", "GE", "M-S!"])(
+    "the unknown method %s gets 405 METHOD_NOT_ALLOWED",
+    async (method) => {
+      const answers = await refused(`${GET}\r\n${method} ${LIST} HTTP/1.1\r\n${HOST}\r\n`);
+      expect(answers.map(({ status }) => status)).toEqual([200, 405]);
+      expectRefusal(answers[1], 405, "METHOD_NOT_ALLOWED");
+      expect(answers[1]?.headers.allow).toBe("GET, HEAD, OPTIONS");
+      expect(JSON.parse(answers[1]?.body ?? "").error.message).toMatch(`${method} is not allowed`);
+    },
+  );
 
-  test("CONNECT is 405 METHOD_NOT_ALLOWED, and no proxy", async () => {
+  test("CONNECT gets 405 METHOD_NOT_ALLOWED and opens no tunnel", async () => {
     const answers = await refused("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\nhello");
     expect(answers.length).toBe(1);
     expectRefusal(answers[0], 405, "METHOD_NOT_ALLOWED");
@@ -180,12 +183,12 @@ describe("what is no HTTP, or HTTP that nobody should trust", () => {
   });
 });
 
-describe("what is odd, and right", () => {
+describe("unusual but valid HTTP", () => {
   const first = async (bytes: string) => {
     const wire = await openWire(door.url);
     wire.send(bytes);
     const [answer] = await wire.answers(1);
-    // It takes another request, or it does not.
+    // A second request shows whether the server keeps the connection open.
     wire.send(`${GET}\r\n`);
     const open = (await Promise.race([wire.answers(2), wire.closed.then(() => [])]).catch(() => [])).length === 2;
     wire.socket.destroy();
@@ -218,19 +221,22 @@ describe("what is odd, and right", () => {
     ["a body of no length", `${GET}Content-Length: 0\r\n\r\n`, 200, true],
     ["a method that is not for reading", `DELETE ${LIST} HTTP/1.1\r\n${HOST}\r\n`, 405, true],
     ["a method of WebDAV", `PROPFIND ${LIST} HTTP/1.1\r\n${HOST}\r\n`, 405, true],
-  ])("%s is answered", async (_, bytes, status, open) => {
-    const answer = await first(bytes);
-    expect([answer.status, answer.open]).toEqual([status, open]);
-    expect(answer.headers.connection).toBe(open ? "keep-alive" : "close");
-  });
+  ])(
+    "%s gets the expected status, and its connection stays open or closes as the answer says",
+    async (_, bytes, status, open) => {
+      const answer = await first(bytes);
+      expect([answer.status, answer.open]).toEqual([status, open]);
+      expect(answer.headers.connection).toBe(open ? "keep-alive" : "close");
+    },
+  );
 
-  test("a connection rests longer than load balancers keep theirs", async () => {
+  test("Keep-Alive offers more than the 60 seconds for which load balancers keep idle connections", async () => {
     const { headers } = await first(`${GET}\r\n`);
     expect(Number(/^timeout=(\d+)$/.exec(headers["keep-alive"] ?? "")?.[1])).toBeGreaterThan(60);
   });
 });
 
-describe("bodies", () => {
+describe("request bodies", () => {
   const chunks = `${GET}Transfer-Encoding: chunked\r\n\r\n`;
   const inner = `GET /api/v1/_schemas HTTP/1.1\r\n${HOST}\r\n`;
 
@@ -243,7 +249,7 @@ describe("bodies", () => {
     ["a live GET with a body", `GET ${LIST}?per_page=1 HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, 200],
     ["a POST", `POST ${LIST} HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, 405],
     ["a body that waits for leave", `${GET}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, 200],
-  ])("%s is answered at once, and nothing behind it", async (_, bytes, status) => {
+  ])("%s gets one answer with Connection: close; a request sent behind it gets none", async (_, bytes, status) => {
     const wire = await openWire(door.url);
     wire.send(bytes + inner);
     const [answer] = await wire.answers(1);
@@ -252,12 +258,12 @@ describe("bodies", () => {
     expect(readAnswers(await wire.closed).length).toBe(1);
   });
 
-  test("a body that never comes is not waited for", async () => {
+  test("a request is answered although most of its body never arrives", async () => {
     const answers = await refused(`${GET}Content-Length: 1000000000\r\n\r\nabc`);
     expect(answers.map(({ status }) => status)).toEqual([200]);
   });
 
-  test("a body of 64 MB does not keep its client from the answer", async () => {
+  test("a client that sends a body of 64 MB receives its 405", async () => {
     const wire = await openWire(door.url);
     wire.send(`POST ${LIST} HTTP/1.1\r\n${HOST}Content-Length: 64000000\r\n\r\n`);
     const chunk = Buffer.alloc(64_000, "a");
@@ -270,13 +276,13 @@ describe("bodies", () => {
   });
 });
 
-describe("sizes", () => {
+describe("size limits", () => {
   test.each([
     ["a target of 16,384 bytes", target(16_384), 200],
     ["a target of 16,385 bytes", target(16_385), 414],
     ["a target of 60,000 bytes", target(60_000), 414],
     ["a target of 1 MB", target(1_000_000), 414],
-  ])("%s", async (_, path, status) => {
+  ])("%s: 414 URI_TOO_LONG above 16,384 bytes, else 200", async (_, path, status) => {
     const [answer] = await refused(`GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`);
     if (status === 414) expectRefusal(answer, 414, "URI_TOO_LONG");
     else expect(answer?.status).toBe(status);
@@ -292,13 +298,13 @@ describe("sizes", () => {
     ["a header of 16,385 bytes", `${others}X-A: ${"a".repeat(16_385)}\r\n\r\n`, 431],
     ["headers of 20,000 bytes", `${others}${many(20, (at) => `X-${at}: ${"a".repeat(1_000)}\r\n`)}\r\n`, 431],
     ["a header of 1 MB", `${others}X-A: ${"a".repeat(1_000_000)}\r\n\r\n`, 431],
-  ])("%s", async (_, bytes, status) => {
+  ])("%s: 431 HEADERS_TOO_LARGE above 100 headers or 16,384 bytes, else 200", async (_, bytes, status) => {
     const [answer] = await refused(bytes);
     if (status === 431) expectRefusal(answer, 431, "HEADERS_TOO_LARGE");
     else expect(answer?.status).toBe(status);
   });
 
-  test("a key behind too many headers is not taken for a missing one", async () => {
+  test("an app key behind too many headers gets 431 HEADERS_TOO_LARGE, not MISSING_APP_KEY", async () => {
     const [answer] = await refused(
       `GET ${LIST} HTTP/1.1\r\nHost: x\r\n${many(200, () => "A: b\r\n")}X-App-Key: ${KEY}\r\n\r\n`,
     );
@@ -306,8 +312,8 @@ describe("sizes", () => {
   });
 });
 
-describe("a client that sends ahead", () => {
-  test("has all answers in their order", async () => {
+describe("a client that pipelines requests", () => {
+  test("receives all answers in the order of its requests", async () => {
     const wire = await openWire(door.url);
     const targets = Array.from({ length: 50 }, (_, at) =>
       at % 3 === 0 ? `${LIST}?per_page=${at + 1}` : `${LIST}/${at}`,
@@ -325,7 +331,7 @@ describe("a client that sends ahead", () => {
     ["a request for a proxy", "CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n", 405],
     ["more headers than are read", `GET / HTTP/1.1\r\n${many(200, () => "A: b\r\n")}\r\n`, 431],
   ])(
-    "%s, in one piece with a request that is answered from memory, has that answered first",
+    "%s, sent in one write behind a request answered from memory, is refused after that answer",
     async (_, bytes, status) => {
       const wire = await openWire(door.url);
       wire.send(`${GET}\r\n`);
@@ -336,7 +342,7 @@ describe("a client that sends ahead", () => {
     },
   );
 
-  test("too far is answered as far as is promised, and told that the connection ends there", async () => {
+  test("receives at least 100 of 2,000 answers, the last one with Connection: close", async () => {
     const answers = await refused(many(2_000, () => `${GET}\r\n`));
     expect(answers.length).toBeGreaterThanOrEqual(100);
     expect(answers.length).toBeLessThan(2_000);
@@ -345,7 +351,7 @@ describe("a client that sends ahead", () => {
     expect(answers.at(-1)?.headers.connection).toBe("close");
   });
 
-  test("and goes on while the first is waited for is not read, and has the answers that are promised", async () => {
+  test("is not read further while its first request is unanswered, and then receives 101 answers", async () => {
     const first = new EventEmitter();
     const app = async (incoming: IncomingMessage, outgoing: ServerResponse) => {
       if (incoming.url === "/slow") await once(first, "found");
@@ -359,7 +365,7 @@ describe("a client that sends ahead", () => {
     const sent = 40_000;
     wire.send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
     wire.send(many(sent, () => `GET / HTTP/1.1\r\nHost: x\r\nA: ${"a".repeat(500)}\r\n\r\n`));
-    // Meanwhile the server has the time to read it all.
+    // These requests give the server time to read all that was sent.
     for (let count = 0; count < 200; count++) await refused("GET / HTTP/1.0\r\n\r\n", own.url);
     first.emit("found");
     expect(readAnswers(await wire.closed)).toHaveLength(101);
@@ -368,7 +374,7 @@ describe("a client that sends ahead", () => {
     await own.stop();
   });
 
-  test("and leaves takes its requests with it", async () => {
+  test("and disconnects before it has its answers does not keep the server from answering others", async () => {
     const wire = await openWire(door.url);
     wire.send(many(60, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
     await until("the first bytes", () => wire.size() > 0);
@@ -381,7 +387,7 @@ describe("a server that is told to stop", () => {
   test.each([
     ["a large answer that is on its way", 1],
     ["all that was asked ahead", 3],
-  ])("finishes %s", async (_, count) => {
+  ])("finishes %s, and refuses new connections", async (_, count) => {
     const own = await openDoor({ ...store, folder: join(store.folder, "stops") }, join(store.folder, "out"));
     const wire = await openWire(own.url);
     wire.send(many(count, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
@@ -408,13 +414,13 @@ describe("slow clients", () => {
     expect(strict.errors).toEqual([]);
   });
 
-  test("headers that do not end are 408 REQUEST_TIMEOUT", async () => {
+  test("headers that stop arriving before their end get 408 REQUEST_TIMEOUT", async () => {
     const answers = await refused(`${GET}X-A: `, strict.url);
     expect(answers.length).toBe(1);
     expectRefusal(answers[0], 408, "REQUEST_TIMEOUT");
   });
 
-  test("headers that drip are 408 REQUEST_TIMEOUT", async () => {
+  test("headers that keep arriving slowly without an end get 408 REQUEST_TIMEOUT", async () => {
     const wire = await openWire(strict.url);
     wire.send(GET);
     const drip = setInterval(() => wire.send("X-A: a\r\n"), 50);
@@ -423,16 +429,16 @@ describe("slow clients", () => {
     expectRefusal(readAnswers(text)[0], 408, "REQUEST_TIMEOUT");
   });
 
-  test("a second request that does not end is 408 as well", async () => {
+  test("a second request on a connection gets 408 when its headers do not end", async () => {
     const answers = await refused(`${GET}\r\n${GET}`, strict.url);
     expect(answers.map(({ status }) => status)).toEqual([200, 408]);
   });
 
-  test("a connection that never asks is closed without a word", async () => {
+  test("a connection without a request is closed without an answer", async () => {
     expect(await (await openWire(strict.url)).closed).toBe("");
   });
 
-  test("a connection that rests between two requests is not hurried by the limits of a request", async () => {
+  test("an idle connection outlasts the request timeouts and is closed after the idle timeout", async () => {
     const wire = await openWire(strict.url);
     wire.send(`${GET}\r\n`);
     await wire.answers(1);
@@ -440,22 +446,22 @@ describe("slow clients", () => {
     await until("more time than a request has", () => performance.now() - start > 1_200);
     wire.send(`${GET}\r\n`);
     expect((await wire.answers(2)).map(({ status }) => status)).toEqual([200, 200]);
-    // And is closed when it has rested enough.
+    // The idle timeout closes the connection.
     expect(readAnswers(await wire.closed).length).toBe(2);
   });
 
-  test("a client that takes nothing of its answer is cut", async () => {
+  test("a client that does not read its answer is disconnected", async () => {
     const wire = await openWire(strict.url);
     wire.socket.pause();
     wire.send(many(20, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
     for (const other of await openAll()) other.socket.destroy();
     wire.socket.resume();
-    // What comes are the bytes that were on their way.
+    // Only bytes that were already in socket buffers arrive.
     await wire.closed;
     expect(wire.size()).toBeLessThan(LARGE_SIZE);
   });
 
-  test("a client that takes its answer slowly, but takes it, has all of it", async () => {
+  test("a client that reads its answer slowly receives all of it", async () => {
     const wire = await openWire(strict.url);
     wire.send(`GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`);
     wire.socket.on("data", () => {
@@ -467,7 +473,7 @@ describe("slow clients", () => {
     wire.socket.destroy();
   });
 
-  test("a client that is refused and goes on sending is cut", async () => {
+  test("a client that keeps sending after a refusal is disconnected", async () => {
     const wire = await openWire(strict.url, true);
     wire.send(`GET ${target(20_000)} HTTP/1.1\r\n${HOST}Content-Length: 1000000000\r\n\r\n`);
     const drip = setInterval(() => wire.send("a".repeat(1_000)), 20);
@@ -476,7 +482,7 @@ describe("slow clients", () => {
     expectRefusal(readAnswers(text)[0], 414, "URI_TOO_LONG");
   });
 
-  test("of too many connections those that are open go on, and the others are closed", async () => {
+  test("a connection above the limit is closed without an answer, and open ones are still served", async () => {
     const wires = await openAll();
     expect(await refused(`${GET}\r\n`, strict.url)).toEqual([]);
     wires[0]?.send(`${GET}\r\n`);
@@ -485,7 +491,7 @@ describe("slow clients", () => {
     for (const wire of await openAll()) wire.socket.destroy();
   });
 
-  /** As many connections as there may be, each with an answer. What was closed a moment ago may still be counted. */
+  /** Opens as many connections as the limit allows, each with one answer. Retries: closed ones may still be counted. */
   async function openAll(): Promise<Wire[]> {
     let wires: Wire[] = [];
     await until("three connections that are free", async () => {
@@ -512,10 +518,10 @@ describe("the memory of a server", () => {
   const MB = 1_000_000;
   const rss = (pid: number) => Number(execFileSync("ps", ["-o", "rss=", "-p", String(pid)])) * 1_024;
 
-  test("does not grow with what is done to it", async () => {
+  test("stays below 700 MB while clients send abusive requests", async () => {
     const server = await place.serve();
     const rounds: ((wire: Wire) => void)[] = [
-      // Many requests, and none of the answers taken.
+      // Many requests, none of whose answers is read.
       (wire) => {
         wire.socket.pause();
         wire.send(many(100, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
@@ -538,7 +544,7 @@ describe("the memory of a server", () => {
     };
     for (let again = 0; again < 3; again++) {
       await abuse();
-      // The answers that the first round asks for would be 3 GB.
+      // All answers that the first of these rounds requests would take 3 GB.
       expect(rss(server.pid)).toBeLessThan(700 * MB);
     }
     expect((await server.stop()).code).toBe(0);

@@ -1,4 +1,4 @@
-/** Answers of the tree as clients see them come from memory: always those of the last build, compressed for who asks. */
+/** Checks answers from the tree, which the server keeps in memory: of the last build only, compressed on request. */
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { until } from "../support/until.ts";
 
 const STORY = "A chair, a lamp and a table. ".repeat(200);
 
-/** One of the goods has a text that is worth compressing. */
+/** The goods, one of them with a text that is long enough to be compressed. */
 const SHOP: Bundle = {
   ...GOODS,
   types: GOODS.types.map((type) => ({
@@ -57,8 +57,8 @@ const setTitle = (id: string, title: string) =>
     ]),
   );
 
-describe("a build that ends while the server runs", () => {
-  test("shows in the next answer, however often the old one was given", async () => {
+describe("a build while the server runs", () => {
+  test("is visible in the next answer, however often the old one was sent", async () => {
     for (let round = 0; round < 20; round++) {
       await setTitle(ID, `chair ${round}`);
       await buildSite(store);
@@ -69,7 +69,7 @@ describe("a build that ends while the server runs", () => {
     }
   });
 
-  test("takes away what it no longer has, and gives it back", async () => {
+  test("removes an unpublished entry, and restores it when it is published again", async () => {
     expect((await get(SHORT)).status).toBe(200);
     await store.database.query(
       sql("UPDATE precast.entries SET status = 'draft' WHERE id = $1::uuid", [SHORT.slice(-36)]),
@@ -83,7 +83,7 @@ describe("a build that ends while the server runs", () => {
     expect((await get(SHORT)).status).toBe(200);
   });
 
-  test("gives body and ETag of one build to everybody who asks meanwhile", async () => {
+  test("never gives concurrent requests the body of one build with the ETag of another", async () => {
     const seen = new Map<string, Set<string>>();
     let isBuilding = true;
     const clients = Array.from({ length: 8 }, async () => {
@@ -104,12 +104,12 @@ describe("a build that ends while the server runs", () => {
   });
 });
 
-describe("a build that has put its app in place, and has just taken away the files that this one lacks", () => {
+describe("a tree in the middle of a build", () => {
   const filter = (value: string) => `${LIST}?filter[title]=${value}`;
   const change = (columns: string) => store.database.query(sql(`UPDATE precast.content_types SET ${columns}`));
   const folderOf = (out: string) => join(out, "s-shop", "v1", "goods");
 
-  /** The tree as it is in the middle of the build that follows the change: `move` does what of it is done. */
+  /** Calls `run` in the middle of the build that follows a change of the type: `move` does the part that is done. */
   async function halfway(columns: string, move: (out: string, next: string) => void, run: () => Promise<void>) {
     const out = join(store.folder, "out");
     const next = join(store.folder, "next");
@@ -127,7 +127,7 @@ describe("a build that has put its app in place, and has just taken away the fil
     await buildSite(store);
   }
 
-  test("is answered by that app", async () => {
+  test("refuses a filter that the new build no longer has, once its app is in place", async () => {
     for (const [value, total] of [
       ["lamp", 1],
       ["nobody", 0],
@@ -143,7 +143,7 @@ describe("a build that has put its app in place, and has just taken away the fil
     });
   });
 
-  test("says of a page behind the last what its first page says", async () => {
+  test("gives a page past the last one the per_page and total of the current first page", async () => {
     expect((await get(`${LIST}?page=99`)).json.meta.per_page).toBe(2);
     const move = (out: string, next: string) =>
       renameSync(join(folderOf(next), "page", "1.json"), join(folderOf(out), "page", "1.json"));
@@ -156,7 +156,7 @@ describe("a build that has put its app in place, and has just taken away the fil
   });
 });
 
-describe("a tree that is changed by other means than a build", () => {
+describe("a tree that is changed other than by a build", () => {
   const entryFile = () => join(store.folder, "out", "s-shop", "v1", "goods", "entry", `${ID}.json`);
 
   const renameOver = (file: string, text: string | Buffer) => {
@@ -164,7 +164,7 @@ describe("a tree that is changed by other means than a build", () => {
     renameSync(`${file}.new`, file);
   };
 
-  test("shows soon when a file is another", async () => {
+  test("serves a file that was replaced, without a restart", async () => {
     const { text } = await get(LONG);
     renameOver(entryFile(), text.replace("stool", "perch"));
     await until("the other file", async () => (await get(LONG)).text.includes("perch"));
@@ -177,26 +177,29 @@ describe("a tree that is changed by other means than a build", () => {
     ["cut", (bytes) => bytes.subarray(0, bytes.length - 5)],
     ["made of zeros", (bytes) => Buffer.alloc(bytes.length)],
     ["made of zeros at its end", (bytes) => bytes.fill(0, 100)],
-  ])("answers live in place of a file that a power failure has left %s", async (_, damage) => {
-    const goods = join(store.folder, "out", "s-shop", "v1", "goods");
-    const files = {
-      [LONG]: entryFile(),
-      [LIST]: join(goods, "page", "1.json"),
-      [`${LIST}?page=9`]: join(goods, "page", "1.json"),
-    };
-    for (const [target, file] of Object.entries(files)) {
-      const { text } = await get(target);
-      const bytes = readFileSync(file);
-      renameOver(file, damage(Buffer.from(bytes)));
-      await until("a live answer", async () => (await get(target)).headers["cache-status"] === "precast; fwd=miss");
-      expect(await get(target)).toMatchObject({ status: 200, text });
-      renameOver(file, bytes);
-      await until("the file", async () => (await get(target)).headers["cache-status"] === "precast; hit");
-      expect((await get(target)).text).toBe(text);
-    }
-  });
+  ])(
+    "answers live while a file is %s, as a power failure may leave it, and then from the file again",
+    async (_, damage) => {
+      const goods = join(store.folder, "out", "s-shop", "v1", "goods");
+      const files = {
+        [LONG]: entryFile(),
+        [LIST]: join(goods, "page", "1.json"),
+        [`${LIST}?page=9`]: join(goods, "page", "1.json"),
+      };
+      for (const [target, file] of Object.entries(files)) {
+        const { text } = await get(target);
+        const bytes = readFileSync(file);
+        renameOver(file, damage(Buffer.from(bytes)));
+        await until("a live answer", async () => (await get(target)).headers["cache-status"] === "precast; fwd=miss");
+        expect(await get(target)).toMatchObject({ status: 200, text });
+        renameOver(file, bytes);
+        await until("the file", async () => (await get(target)).headers["cache-status"] === "precast; hit");
+        expect((await get(target)).text).toBe(text);
+      }
+    },
+  );
 
-  test("answers live from the moment that it is gone, and from the tree when there is one again", async () => {
+  test("is replaced by live answers as soon as it is deleted, and serves again once it is rebuilt", async () => {
     expect((await get(LIST)).headers["cache-status"]).toBe("precast; hit");
     rmSync(join(store.folder, "out"), { recursive: true });
     expect((await get(LIST)).headers["cache-status"]).toBe("precast; fwd=miss");
@@ -229,7 +232,7 @@ describe("content codings", () => {
     ["", undefined],
     [";;,=", undefined],
     [undefined, undefined],
-  ])("Accept-Encoding: %s gives %s, from a file and from memory", async (accept, coding) => {
+  ])("Accept-Encoding: %s gives the coding %s, also when asked again", async (accept, coding) => {
     const plain = await bytesOf(LONG);
     for (let again = 0; again < 2; again++) {
       const got = await bytesOf(LONG, accept);
@@ -242,7 +245,7 @@ describe("content codings", () => {
     }
   });
 
-  test("each has an ETag of its own, which gives 304 where that coding is asked for", async () => {
+  test("each coding has an ETag of its own, which gives 304 only with that coding", async () => {
     const etags = new Map<string, string>();
     for (const coding of ["identity", "gzip", "br"]) {
       etags.set(coding, (await bytesOf(LONG, coding)).headers.etag as string);
@@ -266,7 +269,7 @@ describe("content codings", () => {
     expect(coded.headers.etag).not.toBe(plain.headers.etag);
   });
 
-  test("small bodies are left alone, and HEAD tells the length of the coded body", async () => {
+  test("small bodies are not compressed, and HEAD has the headers of the compressed GET", async () => {
     const small = await bytesOf(SHORT, "gzip, br");
     expect(small.headers["content-encoding"]).toBeUndefined();
     const [get, head] = [
@@ -279,8 +282,8 @@ describe("content codings", () => {
   });
 });
 
-describe("the memory for answers", () => {
-  test.each([0, 10_000])("may be as small as %i bytes: the answers are the same", async (size) => {
+describe("the cache for answers of the tree", () => {
+  test.each([0, 10_000])("stays within %i bytes and does not change the answers", async (size) => {
     const other = await openDoor(store, join(store.folder, "out"), { memory: size });
     try {
       for (const target of [LIST, LONG, SHORT, `${LIST}?page=2`, `${LIST}?sort=title`, LIST, LONG]) {
@@ -293,7 +296,7 @@ describe("the memory for answers", () => {
     }
   });
 
-  test("every file of the tree is answered as it is, the first time and from memory", async () => {
+  test("answers with the content of each page file, also when asked again", async () => {
     const root = join(store.folder, "out", "s-shop", "v1", "goods", "page");
     for (const name of await readdir(root)) {
       for (let again = 0; again < 2; again++) {
@@ -304,7 +307,7 @@ describe("the memory for answers", () => {
   });
 });
 
-test("a request without a key is no request of the app that is called undefined", async () => {
+test("a request without an app key gets MISSING_APP_KEY although an app has the key 'undefined'", async () => {
   await loadBundles(store, [{ ...GOODS, app: { key: "undefined", name: "Undefined" } }]);
   await buildSite(store);
   for (const target of [`${LIST}?page=2`, `${LIST}?per_page=1`]) {
