@@ -230,7 +230,7 @@ describe("unusual but valid HTTP", () => {
     },
   );
 
-  test("Keep-Alive offers more than the 60 seconds for which load balancers keep idle connections", async () => {
+  test("the Keep-Alive timeout exceeds the 60 seconds of load balancers", async () => {
     const { headers } = await first(`${GET}\r\n`);
     expect(Number(/^timeout=(\d+)$/.exec(headers["keep-alive"] ?? "")?.[1])).toBeGreaterThan(60);
   });
@@ -374,7 +374,7 @@ describe("a client that pipelines requests", () => {
     await own.stop();
   });
 
-  test("and disconnects before it has its answers does not keep the server from answering others", async () => {
+  test("does not keep the server from answering others when it disconnects before it has its answers", async () => {
     const wire = await openWire(door.url);
     wire.send(many(60, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
     await until("the first bytes", () => wire.size() > 0);

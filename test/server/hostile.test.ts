@@ -1,6 +1,6 @@
 /**
- * Everything that comes in is hostile: paths, parameters, headers and what is no HTTP at all. The server answers, tells
- * nothing of itself, keeps its tables and its files, and finds what is stored under hostile names.
+ * Checks hostile input: paths, parameters, headers and bytes that are not HTTP. The server answers, reveals nothing
+ * about itself, leaves the tables unchanged, and still finds entries whose values are hostile text.
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
@@ -26,7 +26,7 @@ const LEAK = /precast\.|SELECT|\/tmp|node_modules|at .*\(|syntax error|ECONN|ENO
 const ID = libraryId(1);
 const DOORS = ["with a tree", "without a tree"];
 
-/** Texts that mean something to SQL, to a shell, to a browser, to JavaScript or to a file system. */
+/** Texts with a special meaning in SQL, shells, browsers, JavaScript or file systems. */
 const HOSTILE_TEXTS = [
   "'",
   "''",
@@ -95,7 +95,7 @@ const HOSTILE_TEXTS = [
   "%252e%252e%252f",
 ];
 
-/** What no text is: bytes that are no UTF-8, and escapes that escape nothing. */
+/** Malformed percent escapes, and escapes of bytes that are not UTF-8 or not a character. */
 const BROKEN_ESCAPES = [
   "%",
   "%2",
@@ -136,7 +136,7 @@ afterAll(async () => {
   await store.close();
 });
 
-/** An entry for each text that a database can hold, with that text as its title and its file name. */
+/** One entry for each text that PostgreSQL can store, with that text as its title, file name and tag. */
 function hostileBundle(): Bundle {
   const texts = HOSTILE_TEXTS.filter((text) => !text.includes("\0"));
   const values = JSON.parse('{"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}}}');
@@ -167,7 +167,7 @@ function hostileBundle(): Bundle {
   return { app: { key: KEY, name: "Hostile" }, types: [type], entries: { notes } };
 }
 
-/** Files that no request may read: beside the tree, in it, and in the folder of another app. */
+/** Writes files that no request may read: beside the tree, in it, and in the folder of another app. */
 async function hideSecrets(folder: string): Promise<void> {
   const text = JSON.stringify({ data: SECRET });
   const places = ["", "out", "out/.precast", `out/s-${KEY}`, `out/s-${KEY}/v1`, "out/s-other/v1/notes/page"];
@@ -192,14 +192,14 @@ function ask(site: string, target: string, asked: Asked = {}): Promise<Got> {
   return (doors.get(site) as Door).get(target, { appKey: KEY, ...asked });
 }
 
-/** Asks, and looks whether the answer does no harm. */
+/** Sends a request and checks that its answer is harmless. */
 async function probe(site: string, target: string, asked: Asked = {}): Promise<Got> {
   const got = await ask(site, target, asked);
   expectHarmless(target, got);
   return got;
 }
 
-/** What holds of every answer, whatever was asked. */
+/** Checks what must hold for every answer: an expected status, no secret, no injected header, no leak. */
 function expectHarmless(target: string, got: Got): void {
   const statuses = target.length > 16_384 ? [414] : [200, 400, 401, 404];
   expect(statuses, `${target.slice(0, 100)}: ${got.text.slice(0, 300)}`).toContain(got.status);
@@ -213,11 +213,11 @@ function expectHarmless(target: string, got: Got): void {
   expect(code).toMatch(/^[A-Z_]+$/);
   expect(message, target).not.toMatch(LEAK);
   expect(rest).toEqual({});
-  // The parameter is the client's own words.
+  // `parameter` may only repeat what the client sent.
   if (parameter !== undefined) expect(spelling(target), target).toContain(parameter.replace(/\]$/, ""));
 }
 
-/** The query as a client wrote it, decoded. */
+/** The query as the client wrote it, decoded. */
 function spelling(target: string): string {
   return `${decodeURIComponent(new URLSearchParams(target.slice(target.indexOf("?") + 1)).toString().replaceAll("+", " "))} filter`;
 }
@@ -265,23 +265,26 @@ const PLACES: [string, (text: string) => string][] = [
   ["the name of a parameter", (text) => `/api/v1/notes?${text}=1&filter${text}=1&${text}[polluted]=1`],
 ];
 
-describe.each(DOORS)("%s", (site) => {
-  test.each(PLACES)("hostile text as %s is answered and does nothing", async (_, place) => {
+describe.each(DOORS)("a server %s", (site) => {
+  test.each(PLACES)("hostile text as %s gets a harmless answer", async (_, place) => {
     for (const text of ESCAPED) {
       const target = place(text);
       await probe(site, target);
     }
   });
 
-  test.each(ESCAPED.filter((text) => !/%0[07D]|^[A-Za-z]|%09/.test(text)))("%s is no app key", async (text) => {
-    for (const appKey of [text, `${KEY}${text}`, `../${text}`]) {
-      const got = await probe(site, "/api/v1/notes", { appKey });
-      expect([got.status, got.json.error.code]).toEqual([401, "INVALID_APP_KEY"]);
-    }
-  });
+  test.each(ESCAPED.filter((text) => !/%0[07D]|^[A-Za-z]|%09/.test(text)))(
+    "app keys made of %s get 401 INVALID_APP_KEY",
+    async (text) => {
+      for (const appKey of [text, `${KEY}${text}`, `../${text}`]) {
+        const got = await probe(site, "/api/v1/notes", { appKey });
+        expect([got.status, got.json.error.code]).toEqual([401, "INVALID_APP_KEY"]);
+      }
+    },
+  );
 
   test.each(["constructor", "toString", "hasOwnProperty", "prototype", "s-hostile", "secret", "Hostile", "HOSTILE"])(
-    "%s is the key of no app",
+    "the app key %s gets 401 INVALID_APP_KEY",
     async (appKey) => {
       const got = await ask(site, "/api/v1/notes", { appKey });
       expect([got.status, got.json.error.code]).toEqual([401, "INVALID_APP_KEY"]);
@@ -289,7 +292,7 @@ describe.each(DOORS)("%s", (site) => {
   );
 
   test.each(["__proto__", "constructor", "toString", "hasOwnProperty", "prototype"])(
-    "%s is no type, no field, no operator, no sort and no entry",
+    "the JavaScript name %s is no content type, entry, field, operator, sort or parameter",
     async (name) => {
       const cases: [string, string][] = [
         [`/api/v1/${name}`, "CONTENT_TYPE_NOT_FOUND"],
@@ -309,7 +312,7 @@ describe.each(DOORS)("%s", (site) => {
     },
   );
 
-  test("what is stored under a hostile name is found by it, and nothing else is", async () => {
+  test("an equality filter with a hostile text finds exactly the entry that has it", async () => {
     for (const [index, text] of HOSTILE_TEXTS.filter((one) => !one.includes("\0")).entries()) {
       const value = encodeURIComponent(text);
       for (const query of [`filter[title]=${value}`, `filter[file]=${value}`, `filter[tags]=${value}`]) {
@@ -323,19 +326,19 @@ describe.each(DOORS)("%s", (site) => {
     }
   });
 
-  test.each(["%", "_", "\\", "'"])("contains %s finds that sign alone", async (sign) => {
+  test.each(["%", "_", "\\", "'"])("a contains filter with %s matches that literal character only", async (sign) => {
     const expected = HOSTILE_TEXTS.filter((text) => text.includes(sign) && !text.includes("\0"));
     const got = await ask(site, `/api/v1/notes?filter[title][contains]=${encodeURIComponent(sign)}&per_page=100`);
     expect(got.json.data.map((item: { title: string }) => item.title).sort()).toEqual(expected.sort());
   });
 
-  test("a JSON value with the names of every object comes out as it went in", async () => {
+  test("a JSON value with the keys __proto__ and constructor is returned unchanged", async () => {
     const got = await ask(site, `/api/v1/notes/${ID}`);
     expect(got.text).toContain('"__proto__":{"polluted":true}');
     expect(got.text).toContain('"constructor":{"prototype":{"polluted":true}}');
   });
 
-  test("a text that holds U+0000 equals, contains and starts nothing", async () => {
+  test("an equality, in, contains or starts_with filter with U+0000 matches nothing", async () => {
     for (const operator of ["", "[in]", "[contains]", "[starts_with]"]) {
       const got = await ask(site, `/api/v1/notes?filter[title]${operator}=a%00b`);
       expect([got.status, got.json?.meta?.total]).toEqual([200, 0]);
@@ -386,16 +389,19 @@ describe.each(DOORS)("%s", (site) => {
     (climb) => `/api/v1/notes?filter[${climb}]=secret`,
   ];
 
-  test.each(CLIMBS)("the path %s leads out of nothing", async (climb) => {
-    for (const target of CLIMBABLE.map((place) => place(climb))) {
-      const got = await probe(site, target);
-      expect([400, 404], target).toContain(got.status);
-    }
-    for (const name of ["title", "file", "published_at", "author"]) {
-      const got = await probe(site, `/api/v1/notes?filter[${name}]=${climb}`);
-      expect(got.status).toBe(200);
-    }
-  });
+  test.each(CLIMBS)(
+    "the path segment %s reveals no file: it gets 400 or 404, and 200 as a filter value",
+    async (climb) => {
+      for (const target of CLIMBABLE.map((place) => place(climb))) {
+        const got = await probe(site, target);
+        expect([400, 404], target).toContain(got.status);
+      }
+      for (const name of ["title", "file", "published_at", "author"]) {
+        const got = await probe(site, `/api/v1/notes?filter[${name}]=${climb}`);
+        expect(got.status).toBe(200);
+      }
+    },
+  );
 
   test.each([
     "/../secret.json",
@@ -404,7 +410,7 @@ describe.each(DOORS)("%s", (site) => {
     "//secret.json",
     "/out/secret.json",
     "/secret.json?x",
-  ])("%s is no endpoint", async (target) => {
+  ])("the target %s gets NOT_FOUND or CONTENT_TYPE_NOT_FOUND", async (target) => {
     const got = await ask(site, target);
     expect(["NOT_FOUND", "CONTENT_TYPE_NOT_FOUND"]).toContain(got.json.error.code);
   });
@@ -417,7 +423,7 @@ describe.each(DOORS)("%s", (site) => {
     ["field in Cyrillic", "filter[%D0%B9][like]=x"],
     ["field of half a character", "filter[%ED%A0%80][like]=x"],
     ["field with a line separator", "filter[%E2%80%A8][like]=x"],
-  ])("a like on a %s puts nothing into the headers", async (_, query) => {
+  ])("a like filter on a %s injects no header and gives an X-Request-Warning in ASCII", async (_, query) => {
     const got = await probe(site, `/api/v1/notes?${query}`);
     expect(got.status).toBe(200);
     expect(got.headers["x-request-warning"]).toMatch(/^[\x20-\x7e]*contains[\x20-\x7e]*$/);
@@ -427,13 +433,13 @@ describe.each(DOORS)("%s", (site) => {
     ["one field of 7,000 letters", `filter[${"a".repeat(7_000)}][like]=x`],
     ["one field of 700 emoji", `filter[${"%F0%9F%98%80".repeat(700)}][like]=x`],
     ["500 fields", Array.from({ length: 500 }, (_, index) => `filter[f${index}][like]=x`).join("&")],
-  ])("a like on %s still gives headers of a size that every client takes", async (_, query) => {
+  ])("a like filter on %s keeps the response headers below 4,000 characters", async (_, query) => {
     const got = await ask(site, `/api/v1/notes?${query}`);
     expect(got.status).toBe(200);
     expect(Object.values(got.headers).join("").length).toBeLessThan(4_000);
   });
 
-  /** A long like has a test of its own, above. */
+  /** A long like filter has its own test above. */
   const LONG_PLACES = PLACES.filter(([name]) => name !== "a like").map(([, place]) => place);
   const LONG = 8_000;
   const LONG_VALUES = [
@@ -456,7 +462,7 @@ describe.each(DOORS)("%s", (site) => {
     "<",
   ];
 
-  test.each(LONG_VALUES)("8 KB of %s are answered everywhere", async (unit) => {
+  test.each(LONG_VALUES)("8 KB of %s get a harmless answer in every place except a like filter", async (unit) => {
     const text = unit.repeat(Math.floor(LONG / unit.length));
     for (const place of LONG_PLACES) await probe(site, place(text));
   });
@@ -481,7 +487,7 @@ describe.each(DOORS)("%s", (site) => {
     ["entities", "%26amp;".repeat(1_000)],
   ];
 
-  test.each(PUZZLES)("a value made to be hard to read is answered: %s", async (_, text) => {
+  test.each(PUZZLES)("a value that is hard to parse gets a harmless answer: %s", async (_, text) => {
     for (const name of ["title", "price", "day", "at", "yes", "author", "published_at"]) {
       for (const operator of ["", "[neq]", "[gt]", "[lte]", "[contains]", "[in]", "[nin]"]) {
         const target = `/api/v1/notes?filter[${name}]${operator}=${text}`;
@@ -491,7 +497,7 @@ describe.each(DOORS)("%s", (site) => {
     for (const place of LONG_PLACES) await probe(site, place(text));
   });
 
-  test("1,000 parameters are answered", async () => {
+  test("1,000 parameters are answered with 200, and 1,000 filter fields with 400", async () => {
     const many = (name: (index: number) => string) =>
       Array.from({ length: 1_000 }, (_, index) => name(index)).join("&");
     const cases: [string, number][] = [
@@ -508,12 +514,12 @@ describe.each(DOORS)("%s", (site) => {
     }
   });
 
-  test("a list of 3,000 values is answered", async () => {
+  test("a nin filter with 3,000 values that no entry has returns all entries", async () => {
     const got = await ask(site, `/api/v1/notes?filter[title][nin]=${"x,".repeat(3_000)}`);
     expect(got.json.meta.total).toBe(HOSTILE_TEXTS.filter((text) => !text.includes("\0")).length);
   });
 
-  test("deep brackets are an operator that nobody knows", async () => {
+  test("thousands of brackets in a filter are an invalid operator, an invalid filter or no filter", async () => {
     for (const [deep, code] of [
       [`filter[title]${"[a]".repeat(2_000)}`, "INVALID_OPERATOR"],
       [`filter[title]${"[".repeat(5_000)}`, "INVALID_OPERATOR"],
@@ -540,7 +546,7 @@ describe.each(DOORS)("%s", (site) => {
     }
   });
 
-  test("headers that proxies know change nothing", async () => {
+  test("forwarding, method override, Host, Range and credential headers do not change the answer", async () => {
     const plain = await ask(site, "/api/v1/notes");
     const headers = {
       "X-HTTP-Method-Override": "DELETE",
@@ -603,7 +609,7 @@ describe.each(DOORS)("%s", (site) => {
     ["3,000 headers", `${GET}${HOST}${"A: b\r\n".repeat(3_000)}\r\n`, 431],
     ["an end in the middle", "GET /api/v1/no", undefined],
     ["nothing", "", undefined],
-  ])("raw HTTP: %s", async (_, bytes, status) => {
+  ])("raw HTTP, %s: no 5xx, no leak, and the next request is answered", async (_, bytes, status) => {
     const text = await exchange(site, bytes, bytes.length < 20);
     const seen = text === "" ? undefined : Number(/^HTTP\/1\.1 (\d{3}) /.exec(text)?.[1]);
     if (status !== undefined) expect(seen, text.slice(0, 200)).toBe(status);
@@ -614,19 +620,19 @@ describe.each(DOORS)("%s", (site) => {
     expect((await ask(site, "/api/v1/notes")).status).toBe(200);
   });
 
-  test("a query that is not percent-encoded is told how to be", async () => {
+  test("a query with raw bytes gets 400 with the advice to percent-encode it", async () => {
     const text = await exchange(site, `GET /api/v1/notes?filter[x]=\xc3\xa9 HTTP/1.1\r\n${HOST}\r\n`);
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
     expect(text).toContain("Percent-encode it, as UTF-8");
   });
 
-  test("a body is no second request", async () => {
+  test("a request inside a body is not answered as a second request", async () => {
     const inner = `GET /api/v1/_schemas HTTP/1.1\r\n${HOST}\r\n`;
     const text = await exchange(site, `${GET}${HOST}Content-Length: ${inner.length}\r\n\r\n${inner}`);
     expect(text.split("HTTP/1.1 ").length - 1).toBe(1);
   });
 
-  test("requests one behind the other are answered in their order", async () => {
+  test("pipelined requests are answered in their order", async () => {
     const one = (target: string, headers: string) => `GET ${target} HTTP/1.1\r\n${headers}\r\n`;
     const first = one("/api/v1/notes?per_page=1", OPEN) + one("/api/v1/nope", OPEN);
     const text = await exchange(site, first + one("/api/v1/_schemas", HOST));
@@ -634,28 +640,28 @@ describe.each(DOORS)("%s", (site) => {
     expect(text.indexOf("per_page")).toBeLessThan(text.indexOf("CONTENT_TYPE_NOT_FOUND"));
   });
 
-  test("another app of the same server is untouched", async () => {
+  test("another app of the same server still has all its works", async () => {
     const got = await ask(site, "/api/v1/works", { appKey: LIBRARY_KEY });
     expect([got.status, got.json.meta.total]).toEqual([200, 6]);
   });
 });
 
-describe("after all of this", () => {
-  test("the tables are as they were", async () => {
+describe("after all hostile requests", () => {
+  test("the content tables are unchanged", async () => {
     expect(await tableSums()).toEqual(before);
   });
 
-  test("nothing went wrong behind an answer", () => {
+  test("no server has reported an internal error", () => {
     expect([...doors.values()].flatMap((door) => door.errors)).toEqual([]);
   });
 
-  test("no prototype has got a property", () => {
+  test("no property was added to Object.prototype", () => {
     expect(Object.keys(Object.prototype)).toEqual([]);
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
     expect(([] as { polluted?: unknown }).polluted).toBeUndefined();
   });
 
-  test("what was counted are shapes and keys of ours", async () => {
+  test("the usage table holds only this app and the shapes list, populate and search", async () => {
     await Promise.all([...doors.values()].map((door) => door.close()));
     const rows = await store.database.query(sql("SELECT DISTINCT app_key, shape FROM precast.usage ORDER BY 1, 2"));
     expect(rows).toEqual([
@@ -667,7 +673,7 @@ describe("after all of this", () => {
   });
 });
 
-/** Sends bytes as they are (latin1), ends its own side when told to, and gives all that comes back. */
+/** Sends bytes as they are (latin1), then ends its side if `end` is true, and resolves to all that comes back. */
 function exchange(site: string, bytes: string, end = false): Promise<string> {
   const { hostname, port } = new URL((doors.get(site) as Door).url);
   return new Promise((resolve) => {
@@ -677,7 +683,7 @@ function exchange(site: string, bytes: string, end = false): Promise<string> {
       if (end) socket.end();
     });
     socket.on("data", (chunk) => chunks.push(chunk));
-    // A connection that the server resets is an answer too.
+    // The server may reset the connection: `close` follows, with what came before.
     socket.on("error", () => {});
     socket.on("close", () => resolve(Buffer.concat(chunks).toString("latin1")));
   });

@@ -1,7 +1,7 @@
 /**
- * Nobody sees what is not theirs, and nobody what is not published. Two apps with the same types, fields and ids hold
- * words that only one of them may show, and words that nobody may: drafts and an unpublished type hold those. Every
- * endpoint, every parameter and every file of the tree is looked through for them.
+ * Checks that no app shows another app's content or unpublished content. Two apps with the same types, fields and ids
+ * hold marker words that only one of them may show, and others, in drafts and an unpublished type, that none may show.
+ * Every endpoint, every parameter and every file of the tree is searched for them.
  */
 import { cp, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,17 +12,17 @@ import { entry, field, libraryId } from "../support/library.ts";
 import type { Bundle, BundleEntry, BundleType } from "../support/model-bundle.ts";
 import { buildSite, type Door, type Got, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
 
-/** Keys that some file systems take for one. */
+/** Keys that a case-insensitive file system takes for the same name. */
 const APPS = ["twin", "Twin"] as const;
 type AppKey = (typeof APPS)[number];
 
-/** What each app shows, and what it must not. They are words of search and names of files as they are. */
+/** Marker words: those that an app shows, and those that none may show. Each is one search word and a file name. */
 const SHOWN: Record<AppKey, string> = { twin: "openalpha", Twin: "openbeta" };
 const DRAFTS: Record<AppKey, string> = { twin: "draftalpha", Twin: "draftbeta" };
 const UNPUBLISHED: Record<AppKey, string> = { twin: "hiddenalpha", Twin: "hiddenbeta" };
 const LEAVER = "leaverword";
 
-/** Entries 1 and 2 are published in both apps, 3 and 4 are drafts, 5 is published in one app alone, 6 will be taken back. */
+/** Posts 1 and 2 are published in both apps, 3 and 4 are drafts, 5 is in `Twin` only, 6 in `twin` until unpublished. */
 const [FIRST, SECOND, DRAFT, WITHDRAWN, ONLY, LEAVING] = [1, 2, 3, 4, 5, 6].map(libraryId) as [
   string,
   string,
@@ -53,7 +53,7 @@ function bundleOf(key: AppKey): Bundle {
   };
 }
 
-/** An entry with a word in each of its fields, and relations to all that it must not show. */
+/** An entry with the word in each text field, and with relations to everything that it must not show. */
 function post(number: number, word: string, price: number): BundleEntry {
   return entry(number, "2026-01-05T00:00:00Z", {
     title: word,
@@ -100,7 +100,7 @@ function forbiddenTo(key: AppKey): string[] {
 
 const ALL_POPULATED = "friend_id,secret_id,foreign_id,leaver_id,related,secrets";
 
-/** Every way to ask, with every word and every id. */
+/** Requests without a marker word: the catalog, and schemas, lists and entries of every type and id. */
 function targets(): string[] {
   const types = ["posts", "pages", "secrets", "posts/", "_schemas/posts", "_schemas/secrets", "_schemas"];
   const ids = [FIRST, SECOND, DRAFT, WITHDRAWN, ONLY, LEAVING];
@@ -123,7 +123,7 @@ function targets(): string[] {
   return [...types, ...lists].map((target) => `/api/v1/${target}`);
 }
 
-/** Requests that hold a word of their own, so that their echo must not be mistaken for content. */
+/** Requests that contain a marker word: its echo in their answers must not be mistaken for content. */
 function wordTargets(word: string): string[] {
   return ["posts", "pages", "secrets"].flatMap((type) =>
     [
@@ -168,15 +168,15 @@ function shownBy(got: Got): string {
   return JSON.stringify(got.json.data);
 }
 
-/** Entries 1 and 2 of each app, and one that the other lacks. */
+/** Published posts of each app: 1, 2 and one that the other app lacks. */
 const TOTAL = 3;
 
-describe.each(["the tree", "the database"])("what %s answers", (site) => {
-  describe.each(APPS)("to the app %s", (appKey) => {
+describe.each(["the tree", "the database"])("answers from %s", (site) => {
+  describe.each(APPS)("for the app %s", (appKey) => {
     const get = (target: string) => doorOf(site).get(target, { appKey });
     const list = async (query: string) => (await get(`/api/v1/posts${query}`)).json;
 
-    test("holds no word of the other app, of a draft or of an unpublished type", async () => {
+    test("no answer shows a word of the other app, a draft or an unpublished type", async () => {
       let own = 0;
       for (const target of targets()) {
         const text = shownBy(await get(target));
@@ -186,7 +186,7 @@ describe.each(["the tree", "the database"])("what %s answers", (site) => {
       expect(own).toBeGreaterThan(60);
     });
 
-    test("holds them neither when they are asked for", async () => {
+    test("no answer shows a forbidden word to a request that contains one", async () => {
       for (const word of forbiddenTo(appKey)) {
         for (const target of wordTargets(word)) {
           const got = await get(target);
@@ -196,7 +196,7 @@ describe.each(["the tree", "the database"])("what %s answers", (site) => {
       }
     });
 
-    test("says of a word that others hold what it says of one that nobody holds", async () => {
+    test("a request for a forbidden word gets the same answer as one for a word that no app has", async () => {
       for (const word of forbiddenTo(appKey)) {
         const strange = "q".repeat(word.length);
         for (const [index, target] of wordTargets(word).entries()) {
@@ -208,13 +208,13 @@ describe.each(["the tree", "the database"])("what %s answers", (site) => {
       }
     });
 
-    test("shows its own words", async () => {
+    test("every filter and search for the app's own word finds entries", async () => {
       for (const target of wordTargets(SHOWN[appKey]).filter((one) => one.startsWith("/api/v1/posts"))) {
         expect((await get(target)).json.meta.total, target).toBeGreaterThan(0);
       }
     });
 
-    test("counts published entries of this app alone", async () => {
+    test("entry_count and meta.total count published entries of this app only", async () => {
       const { data } = (await get("/api/v1/_schemas")).json;
       const counts = data.map((item: { slug: string; entry_count: number }) => [item.slug, item.entry_count]);
       expect(counts).toEqual([
@@ -226,14 +226,14 @@ describe.each(["the tree", "the database"])("what %s answers", (site) => {
       }
     });
 
-    test("sorts published entries of this app alone", async () => {
+    test("a sorted list holds published entries of this app only", async () => {
       const { data } = await list("?sort=-price&fields=price&per_page=100");
       expect(data.map((item: { price: number }) => item.price)).toEqual(
         appKey === "twin" ? [60, 20, 10] : [50, 20, 10],
       );
     });
 
-    test("finds no draft by its id, its filters or a relation to it", async () => {
+    test("no draft is found by its id or by a filter on its price or relation", async () => {
       for (const id of [DRAFT, WITHDRAWN]) {
         for (const query of ["", "?populate=related"]) {
           const got = await get(`/api/v1/posts/${id}${query}`);
@@ -244,11 +244,11 @@ describe.each(["the tree", "the database"])("what %s answers", (site) => {
         expect((await list(`?filter[price]=${price}`)).meta.total).toBe(0);
         expect((await list(`?filter[price][in]=${price}`)).meta.total).toBe(0);
       }
-      // The drafts have that friend, too.
+      // Both drafts have this friend as well, and are not counted.
       expect((await list(`?filter[friend_id]=${WITHDRAWN}`)).meta.total).toBe(TOTAL - 1);
     });
 
-    test("finds nothing in a type that is unpublished, whoever asks how", async () => {
+    test("requests to an unpublished type get CONTENT_TYPE_NOT_FOUND, without its field names", async () => {
       for (const path of [
         "_schemas/secrets",
         "secrets",
@@ -263,7 +263,7 @@ describe.each(["the tree", "the database"])("what %s answers", (site) => {
       expect(message).not.toContain("price");
     });
 
-    test("the same id is each app's own entry", async () => {
+    test("an id that both apps have gets this app's own entry", async () => {
       for (const id of [FIRST, SECOND]) {
         expect((await get(`/api/v1/posts/${id}`)).json.data.title).toBe(SHOWN[appKey]);
       }
@@ -271,7 +271,7 @@ describe.each(["the tree", "the database"])("what %s answers", (site) => {
       expect(only.status).toBe(appKey === "twin" ? 404 : 200);
     });
 
-    test("a relation does not lead out of what is published in this app", async () => {
+    test("populate expands only entries that are published in this app", async () => {
       const { data } = (await get(`/api/v1/posts/${FIRST}?populate=${ALL_POPULATED}`)).json;
       expect([data.friend_id, data.secret_id, data.secrets]).toEqual([null, null, []]);
       expect(data.foreign_id?.title).toBe(appKey === "twin" ? undefined : SHOWN.Twin);
@@ -280,7 +280,7 @@ describe.each(["the tree", "the database"])("what %s answers", (site) => {
       expect(related).toEqual(appKey === "twin" ? [FIRST, LEAVING] : [FIRST, ONLY]);
     });
 
-    test("an ETag of the other app matches nothing", async () => {
+    test("a request with the ETag of the other app gets 200, not 304", async () => {
       const other = appKey === "twin" ? "Twin" : "twin";
       for (const target of ["/api/v1/posts", `/api/v1/posts/${FIRST}`, "/api/v1/posts?per_page=1"]) {
         const { etag } = (await doorOf(site).get(target, { appKey: other })).headers;
@@ -302,20 +302,20 @@ async function filesOf(folder: string): Promise<File[]> {
   );
 }
 
-/** The files of an app: what it serves, and its state. */
+/** The files of an app: its part of the tree, and its build state. */
 async function filesOfApp(out: string, appKey: AppKey): Promise<File[]> {
   const state = (await filesOf(join(out, ".precast"))).filter(({ name }) => name === `/${segment(appKey)}.json`);
   return [...(await filesOf(join(out, segment(appKey)))), ...state];
 }
 
-/** A word as it may stand in the text or the name of a file. */
+/** Whether a file has the word in its text or name, as it is or in hexadecimal. */
 function holds({ name, text }: File, word: string): boolean {
   const hexadecimal = Buffer.from(word).toString("hex");
   return [name, text].some((one) => one.includes(word) || one.includes(hexadecimal));
 }
 
 describe("the files of the tree", () => {
-  test.each(APPS)("hold no word that %s must not show, in text or name", async (appKey) => {
+  test.each(APPS)("contain no word, in text or name, that the app %s must not show", async (appKey) => {
     const files = await filesOfApp(join(store.folder, "out"), appKey);
     expect(files.length).toBeGreaterThan(40);
     for (const word of forbiddenTo(appKey)) {
@@ -324,14 +324,14 @@ describe("the files of the tree", () => {
     expect(files.filter((file) => holds(file, SHOWN[appKey])).length).toBeGreaterThan(20);
   });
 
-  test("hold nowhere a word of a draft or of an unpublished type", async () => {
+  test("contain no word of a draft or an unpublished type, in any folder", async () => {
     const files = await filesOf(join(store.folder, "out"));
     for (const word of [...Object.values(DRAFTS), ...Object.values(UNPUBLISHED), "hiddenname"]) {
       expect(files.filter((file) => holds(file, word)).map(({ name }) => name)).toEqual([]);
     }
   });
 
-  test.each(APPS)("of %s are not named after a draft or an unpublished type", async (appKey) => {
+  test.each(APPS)("of the app %s include none for a draft or an unpublished type", async (appKey) => {
     const names = (await filesOfApp(join(store.folder, "out"), appKey)).map(({ name }) => name);
     expect(names.filter((name) => name.startsWith("/v1/secrets") || name.includes("_schemas/secrets"))).toEqual([]);
     expect(names.filter((name) => name.includes("/entry/")).sort()).toEqual(
@@ -345,7 +345,7 @@ describe("the files of the tree", () => {
 });
 
 /** Runs last: it changes the content. */
-describe("what is taken back", () => {
+describe("unpublishing", () => {
   const get = (door: Door, target: string) => door.get(`/api/v1/${target}`, { appKey: "twin" });
   const COUNTED = [
     "posts?per_page=100",
@@ -374,7 +374,7 @@ describe("what is taken back", () => {
     );
   }
 
-  test("an entry that is unpublished is gone from live answers at once, and from the tree with the next build", async () => {
+  test("an unpublished entry disappears from live answers at once, and from the tree with the next build", async () => {
     for (const target of COUNTED) expect(shownBy(await get(tree, target)), target).toContain(LEAVER);
     await withdraw();
 
@@ -389,7 +389,7 @@ describe("what is taken back", () => {
     for (const target of FREE) expect(shownBy(await get(tree, target)), target).not.toContain(LEAVER);
     expect((await get(tree, `posts/${LEAVING}`)).json.error.code).toBe("ENTRY_NOT_FOUND");
     expect((await get(tree, "_schemas")).json.data[1].entry_count).toBe(2);
-    // The list of what a CDN has to purge names it, and is not for clients.
+    // `changes.json` lists what a CDN has to purge, so it names the entry. It is not for clients.
     const files = (await filesOf(join(store.folder, "out"))).filter(({ name }) => !name.endsWith("/changes.json"));
     expect(files.filter((file) => holds(file, LEAVER)).map(({ name }) => name)).toEqual([]);
     expect(files.filter(({ name }) => name.includes(`entry/${LEAVING}`)).map(({ name }) => name)).toEqual([]);
@@ -407,25 +407,25 @@ describe("what is taken back", () => {
     `posts/${LEAVING}?populate=friend_id`,
   ];
 
-  describe("a type that is unpublished", () => {
+  describe("an unpublished type", () => {
     beforeAll(async () => {
       await cp(join(store.folder, "out"), join(store.folder, "before"), { recursive: true });
       await store.database.query(sql("UPDATE precast.content_types SET published = false WHERE slug = 'posts'"));
     });
 
-    test.each(OF_A_TYPE)("is gone from live answers at once, though the tree has it: %s", async (target) => {
+    test.each(OF_A_TYPE)("gets 404 in live answers at once, although the tree still has it: %s", async (target) => {
       const got = await get(tree, target);
       expect([got.status, got.json.error?.code]).toEqual([404, "CONTENT_TYPE_NOT_FOUND"]);
       expect(got.headers["x-request-counted"]).toBe("true");
       expect(got.headers["cache-control"]).toBe("no-store");
     });
 
-    test("is populated no more", async () => {
+    test("is no longer populated in entries of other types", async () => {
       const { data } = (await get(tree, `pages/${FIRST}?populate=leaver_id,related`)).json;
       expect([data.leaver_id, data.related]).toEqual([null, []]);
     });
 
-    test("stays in the tree until the next build, and is then gone from it", async () => {
+    test("stays in the tree until the next build removes it", async () => {
       expect((await get(tree, "posts")).json.meta.total).toBe(2);
       expect((await get(live, "posts")).json.error.code).toBe("CONTENT_TYPE_NOT_FOUND");
       await buildSite(store);

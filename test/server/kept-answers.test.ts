@@ -1,6 +1,6 @@
 /**
- * Live answers that are asked for again are kept as long as their content: whatever is written, and by however many, nobody is
- * told what was true before he asked.
+ * Checks that a live answer is kept only as long as its content: whatever is written, and by however many writers, no
+ * request gets an answer older than itself.
  */
 import { join } from "node:path";
 import fc from "fast-check";
@@ -19,7 +19,7 @@ import { buildSite, type Door, type Engine, MEDIA, openDoor, openStore, type Sto
 
 type Wanted = { readonly appKey: string; readonly target: string };
 
-/** Counted requests of every shape for what the apps have. */
+/** Counted requests of every shape, for the types, fields and entries that the apps have. */
 function requestsOf(apps: readonly KnownApp[]): Wanted[] {
   return apps.flatMap(({ key, types }) =>
     types.flatMap(({ slug, fields, filterable, sortable, entries }) => {
@@ -48,7 +48,7 @@ describe.each<{ engine: Engine; runs: number }>([
   });
   afterAll(() => store.close());
 
-  test("a server that keeps answers answers as one that keeps none, whatever is written", async () => {
+  test("a server that keeps live answers gives the same ones as a server that keeps none", async () => {
     const edits = fc.array(arbitraryEditOrTruncate(), { minLength: 4, maxLength: 10, size: "max" });
     const property = fc.asyncProperty(arbitraryStart(), edits, async (start, edits) => {
       await store.database.execute("DELETE FROM precast.apps");
@@ -71,11 +71,11 @@ describe.each<{ engine: Engine; runs: number }>([
         await forgets.close();
       }
     });
-    // A smaller example takes minutes to find, and says no more.
+    // Shrinking a failing example takes minutes and shows nothing more.
     await fc.assert(property, { numRuns: runs, endOnFailure: true });
   }, 300_000);
 
-  /** What the database refuses changes nothing, which is as good. */
+  /** A write that the database refuses changes nothing, which is a valid step too. */
   async function write(script: string): Promise<void> {
     if (script !== "") await store.database.transaction("write", (session) => session.execute(script)).catch(() => {});
   }
@@ -83,9 +83,9 @@ describe.each<{ engine: Engine; runs: number }>([
 
 type Late = {
   readonly database: Database;
-  /** How many such queries it has had. */
+  /** How many queries so far match the pattern. */
   readonly asked: (pattern: RegExp) => number;
-  /** Holds back the next answer to such a query: a promise of its arrival, and what lets it go. */
+  /** Holds back the rows of the next such query: returns a promise of their arrival and a function to release them. */
   readonly hold: (pattern: RegExp) => readonly [arrived: Promise<void>, release: () => void];
 };
 
@@ -138,7 +138,7 @@ describe("on postgres, case by case", () => {
   const titles = async () => (await get(LIST)).json.data.map(({ title }: { title: string }) => title);
   const run = (script: string) => store.database.execute(script);
 
-  test("an answer that was given before is given without a look at the entries, one that was not is not", async () => {
+  test("a repeated request is answered while the entries are locked, and a new one times out", async () => {
     const before = await get(LIST);
     await get(LIST);
     const activity = await observe(store.url as string);
@@ -156,7 +156,7 @@ describe("on postgres, case by case", () => {
     await activity.unlock();
   });
 
-  test("answers that are kept hold their app once, however often it was read", async () => {
+  test("kept answers share one object for their app until the app changes", async () => {
     const held = new Set<unknown>();
     const keeper: Keeper = { find: () => undefined, hold: (_, { app }) => held.add(app) };
     const live = openLive(store.database, { ...store.limits, mediaBaseUrl: MEDIA, keeper });
@@ -174,7 +174,7 @@ describe("on postgres, case by case", () => {
     expect(held.size).toBe(2);
   });
 
-  test("another spelling of the same request is the same answer", async () => {
+  test("another spelling of a request gets the kept answer", async () => {
     for (const target of [LIST, LIST]) await get(target);
     const activity = await observe(store.url as string);
     onTestFinished(activity.close);
@@ -183,7 +183,7 @@ describe("on postgres, case by case", () => {
     await activity.unlock();
   });
 
-  test("what a transaction has written is not shown before it commits, and is when it has", async () => {
+  test("a write is not shown before its transaction commits, and is shown right after", async () => {
     for (let time = 0; time < 2; time++) expect(await titles()).toContain("posts 6");
     await store.database.transaction("write", async (session) => {
       await session.execute(`UPDATE precast.entries SET data = '{"title": "other"}' WHERE ${post(6)}`);
@@ -192,7 +192,7 @@ describe("on postgres, case by case", () => {
     expect(await titles()).toContain("other");
   });
 
-  test("a change of a related entry shows in who names it", async () => {
+  test("a change of a related entry, or unpublishing its type, shows in the entry that populates it", async () => {
     await run(`INSERT INTO precast.fields (content_type_id, name, position, type, target)
       SELECT id, 'page', 3, 'relation', 'pages' FROM precast.content_types WHERE slug = 'posts'`);
     await run(
@@ -209,7 +209,7 @@ describe("on postgres, case by case", () => {
     expect((await get(target)).json.data.page).toBeNull();
   });
 
-  test("two types that swap their names are told apart", async () => {
+  test("two types that swap their slugs do not get each other's kept answers", async () => {
     await run(`INSERT INTO precast.fields (content_type_id, name, position, type, target)
       SELECT id, 'page', 3, 'relation', 'pages' FROM precast.content_types`);
     await buildSite(store);
@@ -221,7 +221,7 @@ describe("on postgres, case by case", () => {
     expect(await title()).toBe("pages 1");
   });
 
-  test("a type that was emptied is not what it was when it was empty before", async () => {
+  test("TRUNCATE, a new entry and another TRUNCATE each show in the next answer", async () => {
     await run("TRUNCATE precast.entries");
     for (let time = 0; time < 2; time++) expect(await titles()).toEqual([]);
     await run(newPost(1));
@@ -230,7 +230,7 @@ describe("on postgres, case by case", () => {
     for (let time = 0; time < 2; time++) expect(await titles()).toEqual([]);
   });
 
-  test("who has written sees it in his next answer, however many ask the same meanwhile", async () => {
+  test("a client sees its own write in its next answer while others send the same request", async () => {
     let stopped = false;
     const others = Array.from({ length: 6 }, async () => {
       while (!stopped) await get(LIST);
@@ -246,7 +246,7 @@ describe("on postgres, case by case", () => {
 
   const SEARCH = /page\.data/;
 
-  /** A door of its own, to a database whose answers can be held back. */
+  /** A server of its own, on a database whose answers can be held back. */
   async function openLate(out = "out"): Promise<Late & Pick<Door, "get">> {
     const late = answersLate(store.database);
     const slow = await openDoor({ ...store, database: late.database }, join(store.folder, out));
@@ -258,7 +258,7 @@ describe("on postgres, case by case", () => {
     ["edition", 2, /mark/],
     ["answer", 2, SEARCH],
     ["first answer of all", 0, SEARCH],
-  ])("who has written is not given the %s that another asked for before", async (_, times, pattern) => {
+  ])("a request after a write does not get the %s that another one requested before it", async (_, times, pattern) => {
     const late = await openLate();
     const ask = async () => (await late.get(LIST)).json.data[0].title;
     for (let time = 0; time < times; time++) await ask();
@@ -268,7 +268,7 @@ describe("on postgres, case by case", () => {
     await arrived;
     await run(`UPDATE precast.entries SET data = '{"title": "twice"}' WHERE ${post(6)}`);
     const after = ask();
-    // What is asked behind it is answered: it has reached the server.
+    // A request that was sent after it is answered, so it has reached the server.
     await late.get("/api/v1/_schemas");
     release();
     expect(await after).toBe("twice");
@@ -279,7 +279,7 @@ describe("on postgres, case by case", () => {
   test.each([
     ["once", "", 1],
     ["once more for those who have come after a change", newPost(7), 2],
-  ])("what a crowd asks for the first time is looked for %s", async (_, change, looks) => {
+  ])("concurrent first requests for the same list query the entries %s", async (_, change, looks) => {
     const late = await openLate();
     const [arrived, release] = late.hold(SEARCH);
     const first = late.get(LIST);
@@ -296,26 +296,29 @@ describe("on postgres, case by case", () => {
 
   test.each([
     ["app", /FROM precast\.apps/, RENAME, '"Articles"', "/nowhere"],
-    // What is answered behind it has the app, and so has it.
+    // This request needs the app: once it is answered, the one before it has found the app too.
     ["catalog", /sum\(change\)/, newPost(7), '"entry_count":7', "/api/v1/nothing"],
-  ])("nor is he given the %s, where there is no tree", async (_, pattern, change, changed, behind) => {
-    const late = await openLate("none");
-    const [arrived, release] = late.hold(pattern);
-    const before = late.get("/api/v1/_schemas");
-    await arrived;
-    await run(change);
-    const after = late.get("/api/v1/_schemas");
-    expect((await late.get(behind)).status).toBe(404);
-    release();
-    expect((await after).text).toContain(changed);
-    expect((await before).text).not.toContain(changed);
-  });
+  ])(
+    "without a tree, a request after a write does not get the %s that another one requested before it",
+    async (_, pattern, change, changed, behind) => {
+      const late = await openLate("none");
+      const [arrived, release] = late.hold(pattern);
+      const before = late.get("/api/v1/_schemas");
+      await arrived;
+      await run(change);
+      const after = late.get("/api/v1/_schemas");
+      expect((await late.get(behind)).status).toBe(404);
+      release();
+      expect((await after).text).toContain(changed);
+      expect((await before).text).not.toContain(changed);
+    },
+  );
 
-  test("statements that add up do not make the sum of others", async () => {
+  test("each of 250 updates gives the marks a sum that they have not had before", async () => {
     const stamp = async () =>
       (await store.database.query(sql("SELECT sum(mark)::text FROM precast.entry_counts")))[0]?.[0];
     const seen = new Set([await stamp()]);
-    // More than are folded into one.
+    // Enough statements for rows to be folded into one in between.
     for (let round = 0; round < 250; round++) {
       await run(`UPDATE precast.entries SET data = data WHERE ${post(1 + (round % 6))}`);
       seen.add(await stamp());
