@@ -1,4 +1,4 @@
-/** How far a replica is said to be behind, from what is known of the primary's log. */
+/** The lag of a replica, computed from recorded positions of the primary's log. */
 import { expect, test } from "vitest";
 import { addMark, lagOf, type Mark } from "../../server/replicas/lag.ts";
 
@@ -8,7 +8,7 @@ function marksOf(...pairs: readonly (readonly [time: number, position: bigint])[
   return pairs.reduce<readonly Mark[]>((marks, [time, position]) => addMark(marks, { time, position }, WINDOW), []);
 }
 
-test("who has what the log had at a time lacks at most what came later", () => {
+test("the lag is the time since the last recorded log position that the replica has reached", () => {
   const marks = marksOf([1_000, 10n], [2_000, 20n], [3_000, 30n]);
   expect(lagOf(marks, 30n, 3_500)).toBe(500);
   expect(lagOf(marks, 35n, 3_500)).toBe(500);
@@ -16,22 +16,22 @@ test("who has what the log had at a time lacks at most what came later", () => {
   expect(lagOf(marks, 10n, 3_500)).toBe(2_500);
 });
 
-test("nothing is known of who has less than was ever seen", () => {
+test("the lag is unknown while the replica has reached no recorded log position", () => {
   expect(lagOf(marksOf([1_000, 10n]), 9n, 1_000)).toBeNull();
   expect(lagOf([], 9n, 1_000)).toBeNull();
 });
 
-test("a log that stands still makes nobody late", () => {
+test("an idle primary does not increase the lag of a replica that has its whole log", () => {
   expect(lagOf(marksOf([1_000, 10n], [2_000, 10n], [9_000, 10n]), 10n, 9_001)).toBe(1);
 });
 
-test("where a log ended long ago is forgotten", () => {
+test("log positions recorded before the window are forgotten", () => {
   const marks = marksOf([1_000, 10n], [2_000, 20n], [11_500, 30n]);
   expect(lagOf(marks, 10n, 11_500)).toBeNull();
   expect(lagOf(marks, 20n, 11_500)).toBe(9_500);
 });
 
-test("a log that goes back is another one: what only the old one had is forgotten", () => {
+test("a log position that goes back belongs to another server: higher recorded positions are forgotten", () => {
   const marks = marksOf([1_000, 10n], [2_000, 40n], [3_000, 30n]);
   expect(lagOf(marks, 30n, 3_000)).toBe(0);
   expect(lagOf(marks, 29n, 3_000)).toBe(2_000);

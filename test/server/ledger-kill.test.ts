@@ -1,6 +1,6 @@
 /**
- * Servers that are killed while clients ask for what is counted, with the database away now and then: the ledger has
- * every counted answer that a client received, and nothing beyond but requests that were under way.
+ * Servers are killed while clients send counted requests, and the database is down now and then. The ledger then
+ * matches what clients received: it has every complete answer, and beyond these at most the requests in progress.
  */
 import { realpathSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
@@ -30,7 +30,7 @@ const TARGETS = [
   ["search", "/api/v1/posts/search"],
 ] as const;
 
-/** What clients know: answers that they have in full, by shape and status, and requests that ended without, by shape. */
+/** What clients saw: complete answers by shape and status, and requests without a complete answer by shape. */
 type Tally = { readonly received: Map<string, number>; readonly lost: Map<string, number> };
 
 function newTally(): Tally {
@@ -45,7 +45,7 @@ function sum(map: ReadonlyMap<string, number>): number {
   return [...map.values()].reduce((total, count) => total + count, 0);
 }
 
-/** Asks until the server is gone. */
+/** Sends one request after the other until one gets no complete answer: then the server is gone. */
 async function askUntilGone(url: string, tally: Tally, first: number): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (let turn = first; ; turn++) {
@@ -60,7 +60,7 @@ async function askUntilGone(url: string, tally: Tally, first: number): Promise<v
   agent.destroy();
 }
 
-/** The status of an answer that came in full and counted; null when none came in full. */
+/** The status of the answer; null when it did not arrive completely. Rejects when a complete answer was not counted. */
 function askOnce(url: string, target: string, agent: Agent): Promise<number | null> {
   return new Promise((resolve, reject) => {
     const asking = get(`${url}${target}`, { agent, headers: { "X-App-Key": SHOP } }, (answer) => {
@@ -76,7 +76,7 @@ function askOnce(url: string, target: string, agent: Agent): Promise<number | nu
   });
 }
 
-/** What is wrong with the ledger, in words. */
+/** Received answers that the ledger lacks, and counts in it that no request explains, in words. */
 function problemsOf({ received, lost }: Tally, ledger: ReadonlyMap<string, number>): string[] {
   const keys = new Set([...received.keys(), ...ledger.keys()]);
   const missing = [...keys].filter((key) => (received.get(key) ?? 0) > (ledger.get(key) ?? 0));
@@ -97,7 +97,7 @@ function ofShape(counts: ReadonlyMap<string, number>, shape: string): number {
   return sum(new Map([...counts].filter(([key]) => key.startsWith(`${shape} `))));
 }
 
-/** The usage as `precast usage` tells it, by shape and status. */
+/** The counts that `precast usage` reports, by shape and status. */
 async function usageOf(place: Place): Promise<Map<string, number>> {
   const { rows } = await place.json<{ rows: { app: string; shape: string; status: number; count: number }[] }>("usage");
   const counts = new Map<string, number>();
@@ -112,7 +112,7 @@ async function journalsOf(place: Place): Promise<string[]> {
   return readdir(join(place.folder, ".precast", "ledger"));
 }
 
-/** A server that finds what the dead have left, and ends when all of it is sent. */
+/** Runs a server until it has sent all journals that killed servers left behind. */
 async function settle(place: Place): Promise<void> {
   const server = await place.serve();
   await until("all journals to be sent", async () => (await journalsOf(place)).length === 0);
@@ -139,7 +139,7 @@ describe("on PostgreSQL", () => {
   beforeEach(() => store.database.execute("DELETE FROM precast.usage; DELETE FROM precast.usage_batches"));
   afterEach(() => place.quit());
 
-  test("32 servers killed at any moment, two at a time over one folder, the database crashing meanwhile", async () => {
+  test("the ledger matches what clients received after 32 servers are killed and the database crashes", async () => {
     const tally = newTally();
     const random = randomFrom(20260121);
     let killed = 0;
@@ -164,6 +164,7 @@ describe("on PostgreSQL", () => {
       }
     }
     const crashing = crashDatabase();
+    // Two servers at a time share the folder of journals.
     await Promise.all([killServers(16), killServers(16)]);
     over = true;
     await crashing;
@@ -175,7 +176,7 @@ describe("on PostgreSQL", () => {
     expect(problemsOf(tally, await usageOf(place))).toEqual([]);
   });
 
-  test("a server killed at each of its calls that change files, from the start until its batch is sent", async () => {
+  test("the ledger matches what clients received when a server is killed at each file operation in turn", async () => {
     const log = join(place.folder, "calls");
     const tried = await place.serve("", { NODE_OPTIONS: `--import=${KILLER}`, PRECAST_TEST_COUNT: log });
     await askThrough(tried, newTally());
@@ -216,7 +217,7 @@ describe("on PostgreSQL", () => {
   });
 
   test.runIf(process.platform === "linux")(
-    "with --ledger-sync, a journal and its folder have their names on the disk before anything is counted in it",
+    "with --ledger-sync, a journal's directory entries are on disk before the first count is written to it",
     async () => {
       const log = join(place.folder, "calls-synced");
       const env = { NODE_OPTIONS: `--import=${KILLER}`, PRECAST_TEST_COUNT: log };
@@ -236,7 +237,7 @@ describe("on PostgreSQL", () => {
     },
   );
 
-  /** Asks for everything once, and waits until it is sent or the server is gone. */
+  /** Requests every target once, then waits until the server has sent its batch or is gone. */
   async function askThrough(server: Served, tally: Tally): Promise<void> {
     let gone = false;
     void server.end().then(() => {
@@ -253,7 +254,7 @@ describe("on PostgreSQL", () => {
     await until("the batch to be sent", async () => gone || (await own()).length === 0);
   }
 
-  test("a server killed while the database works on its batch, which is committed all the same", async () => {
+  test("a batch that the database commits after its server was killed is counted once", async () => {
     const tally = newTally();
     const server = await place.serve();
     const client = new Client({ connectionString: store.url ?? "" });
@@ -280,7 +281,7 @@ describe("on PostgreSQL", () => {
   }
 });
 
-test("on the embedded database: servers that are killed, and the last one that sends it all", async () => {
+test("on the embedded database, the ledger matches what clients received after three servers are killed", async () => {
   const place = await openEmbeddedPlace();
   try {
     await place.take(shop());

@@ -1,4 +1,4 @@
-/** Counted requests are counted: every one, once, however many come at a time and whatever becomes of server and database. */
+/** The ledger counts every counted request once, at any load, while servers, the database or the disk fail. */
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ function line(app: string, more = {}): string {
   return `${JSON.stringify({ ...count(app), day: DAY, count: 1, ...more })}\n`;
 }
 
-/** The name of a journal whose owner nobody can see. */
+/** The name of a journal from another machine: whether its owner lives cannot be checked by process id. */
 function strangersName(): string {
   return `0123456789abcdef-1-01234567.${randomUUID()}.ndjson`;
 }
@@ -50,7 +50,7 @@ async function usage(store: Store): Promise<unknown[]> {
   );
 }
 
-/** How many are being written and wait for somebody else. */
+/** The number of batches that wait for a lock in the database. */
 async function batchesThatWait(store: Store): Promise<number> {
   const waiting =
     "SELECT 1::text FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%precast.usage_batches%'";
@@ -71,7 +71,7 @@ describe("the ledger", () => {
     await server.remove();
   });
 
-  test("adds up by app, day, shape and status, with thousands of counts at a time", async () => {
+  test("adds up 5,000 concurrent counts by app, shape and status, and accepts none after it is closed", async () => {
     const ledger = await open(store, "crowd");
     const counts = Array.from({ length: 5_000 }, (_, index) =>
       ledger.count({
@@ -83,7 +83,7 @@ describe("the ledger", () => {
     );
     expect(new Set(await Promise.all(counts))).toEqual(new Set([true]));
     await ledger.close();
-    // What comes behind the end is the answer to a request that was cut.
+    // A count after the end belongs to a request whose connection was closed: nobody receives its answer.
     expect(await ledger.count({ app: "a", shape: "list", status: 200, saving: "" })).toBe(false);
     expect(ledger.backlog()).toEqual({ requests: 0, seconds: 0 });
     expect(await usage(store)).toEqual([
@@ -95,7 +95,7 @@ describe("the ledger", () => {
     expect(await readdir(join(store.folder, "crowd"))).toEqual([]);
   });
 
-  test("keeps on disk what the database could not take, and sends it once after the next start", async () => {
+  test("keeps counts on disk while the database is down, and sends them once after the next start", async () => {
     const ledger = await open(store, "outage");
     await server.stop("immediate");
     expect(await ledger.count(count("a", "search", 503))).toBe(true);
@@ -113,7 +113,7 @@ describe("the ledger", () => {
     ["may only be read", allowWrites, /read-only transaction/],
     ["lacks the table", allowTable, /relation "precast.usage" does not exist/],
   ])(
-    "keeps what a database that %s does not take, tells it once, and sends it once when it is taken",
+    "keeps counts on disk while the database %s, reports the fault once, and sends each count once afterwards",
     async (_, allow, why) => {
       const errors: unknown[] = [];
       const folder = randomUUID();
@@ -125,12 +125,12 @@ describe("the ledger", () => {
       for (const app of ["a", "b", "a"]) {
         expect(await ledger.count(count(app))).toBe(true);
         const before = ended;
-        // A batch, and before it perhaps to forget others.
+        // One query is the batch; a removal of old batches may come before it.
         await until("the database to refuse twice more", () => ended >= before + 2);
       }
       expect(ledger.backlog()).toMatchObject({ requests: 3 });
       expect(errors.map(String)).toEqual([expect.stringMatching(why)]);
-      // What was tried first, and what was counted since.
+      // One journal was refused; the other has what was counted since.
       expect(await readdir(join(store.folder, folder))).toHaveLength(2);
 
       await allow(true);
@@ -147,7 +147,7 @@ describe("the ledger", () => {
 
   const nameOfStore = () => new URL(store.url as string).pathname.slice(1);
 
-  /** For connections that are made from now on. */
+  /** Applies to connections that are opened from now on. */
   async function allowWrites(allowed: boolean): Promise<void> {
     const setting = `default_transaction_read_only = ${!allowed}`;
     await rowsOf(server.url("postgres"), `ALTER DATABASE "${nameOfStore()}" SET ${setting}`);
@@ -161,7 +161,7 @@ describe("the ledger", () => {
   test.each([
     ["a stranger's, after a while without a sign of life", strangersName()],
     ["of the first version", `4194305-${randomUUID()}.ndjson`],
-  ])("adopts while it runs a journal that is %s", async (_, name) => {
+  ])("sends an abandoned journal while it runs: one that is %s", async (_, name) => {
     const ledger = await open(store, "orphan", { patrol: 10 });
     await writeFile(join(store.folder, "orphan", name), line("a", { count: undefined, saving: undefined }));
     await until("the journal to be sent", async () => (await usage(store)).length === 1);
@@ -169,7 +169,7 @@ describe("the ledger", () => {
     await ledger.close();
   });
 
-  test("leaves the journals of a stranger alone that shows that it lives", async () => {
+  test("does not take the journals of a live server on another machine", async () => {
     await server.stop("immediate");
     const stranger = await open(store, "neighbours", { machine: "elsewhere", patrol: 10, now: () => new Date() });
     const ledger = await open(store, "neighbours", { patrol: 30 });
@@ -188,7 +188,7 @@ describe("the ledger", () => {
     expect(await usage(store)).toEqual([["a", expect.any(String), "list", "200", "1"]]);
   });
 
-  test("that was taken for dead counts on in another journal: nothing answered is lost, nothing is twice", async () => {
+  test("loses no count and repeats none when another server takes its journals because it seemed dead", async () => {
     const errors: unknown[] = [];
     const silent = await open(store, "silent", { machine: "elsewhere", patrol: 3_600_000, errors });
     const thief = await open(store, "silent", { patrol: 2 });
@@ -198,12 +198,12 @@ describe("the ledger", () => {
       expect(turn).toBeLessThan(1_000);
       if (await silent.count(count("a"))) answers.yes++;
       else answers.no++;
-      // Long enough for it to seem dead, now and then.
+      // A pause that is long enough to seem dead.
       await sleep(turn % 3 === 0 ? 60 : 0);
     }
     await silent.close();
     await thief.close();
-    // One that is taken in the moment in which it is written to.
+    // A count fails only when its journal is taken at the very moment when it is written.
     expect(answers.no).toBeLessThan(5);
     const [row] = (await usage(store)) as string[][];
     const counted = Number(row?.[4]);
@@ -212,7 +212,7 @@ describe("the ledger", () => {
     expect(await readdir(join(store.folder, "silent"))).toEqual([]);
   });
 
-  test("counts the next request although its journal has been taken, and tells of it", async () => {
+  test("counts the next request although another server has taken its journal, and reports that once", async () => {
     const folder = join(store.folder, "taken");
     const errors: unknown[] = [];
     const ledger = await open(store, "taken", { patrol: 10, errors });
@@ -226,14 +226,14 @@ describe("the ledger", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("writes no more to a journal that was taken from it and comes back, so what is answered is sent", async () => {
+  test("loses no count when it takes back one of its own journals from a server that has died", async () => {
     const folder = join(store.folder, "returned");
     const ledger = await open(store, "returned", { patrol: 10 });
     await store.database.transaction("write", async (session) => {
       await session.query(sql("LOCK TABLE precast.usage IN EXCLUSIVE MODE"));
       expect(await ledger.count(count("a"))).toBe(true);
       const [file = ""] = await readdir(folder);
-      // Who has taken it has died.
+      // The new name says that a server which no longer exists has taken the journal.
       await rename(join(folder, file), join(folder, file.replace(/-\d+-[0-9a-f]{8}\./, "-4194305-01234567.")));
       await until("it to be back", async () => (await readdir(folder)).includes(file));
       await until("the batch to wait", async () => (await batchesThatWait(store)) === 1);
@@ -247,7 +247,7 @@ describe("the ledger", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("sets a journal aside that has broken lines, counts the whole ones, and tells it once", async () => {
+  test("sets a journal with broken lines aside, counts its valid lines, and reports it once", async () => {
     const folder = join(store.folder, "broken");
     await mkdir(folder);
     const broken = strangersName();
@@ -269,7 +269,7 @@ describe("the ledger", () => {
     expect(errors.map(String)).toEqual([expect.stringMatching(/^Error: 4 lines of .*\.broken cannot be read/)]);
   });
 
-  test("sends what the database takes beside what it refuses, which follows when it does not any more", async () => {
+  test("sends other batches while the database refuses one, and sends that one once it is accepted", async () => {
     await store.database.execute("ALTER TABLE precast.usage ADD CONSTRAINT picky CHECK (app_key <> 'bad')");
     const folder = join(store.folder, "refused");
     await mkdir(folder);
@@ -286,7 +286,7 @@ describe("the ledger", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test("starts beside a journal that cannot be looked at, adopts the others, and tells of each once", async () => {
+  test("starts despite an unreadable journal, adopts those that it can, and reports each failure once", async () => {
     const folder = join(store.folder, "untakable");
     await mkdir(folder);
     const errors: unknown[] = [];
@@ -295,7 +295,7 @@ describe("the ledger", () => {
     await ledger.count(count("a"));
     const [own = ""] = (await readdir(folder)).filter((file) => !file.startsWith("0123456789abcdef"));
     const untakable = strangersName();
-    // Nothing takes the place of a folder.
+    // A file cannot be renamed to the name of a folder, so this journal cannot be adopted.
     await mkdir(join(folder, own.replace(/\..*\.ndjson$/, untakable.slice(untakable.indexOf(".")))));
     await writeFile(join(folder, untakable), line("b"));
     await writeFile(join(folder, strangersName()), line("c"));
@@ -308,7 +308,7 @@ describe("the ledger", () => {
     ]);
   });
 
-  test("adopts beside a journal of its own that cannot be touched, and tells of it once", async () => {
+  test("adopts other journals when it cannot update the timestamp of its own, and reports that once", async () => {
     await server.stop("immediate");
     const folder = join(store.folder, "untouchable");
     const errors: unknown[] = [];
@@ -326,13 +326,13 @@ describe("the ledger", () => {
     expect(errors.map(String).filter((error) => /utime/.test(error))).toEqual([expect.stringMatching(/ELOOP/)]);
   });
 
-  /** A link to itself leads nowhere. At no time is there nothing. */
+  /** Replaces the file by a symbolic link to itself, which fails with ELOOP. The path exists at every moment. */
   async function makeUnreadable(path: string): Promise<void> {
     await symlink(path, `${path}.link`);
     await rename(`${path}.link`, path);
   }
 
-  test("of two servers that add to the same rows in another order, none fails", async () => {
+  test("does not fail when two servers add to the same rows in opposite orders", async () => {
     const errors: unknown[] = [];
     const apps = ["a", "b", "c", "d", "e"];
     const first = await open(store, "both", { errors });
@@ -353,14 +353,14 @@ describe("the ledger", () => {
     expect((await usage(store)).map((row) => (row as string[])[4])).toEqual(["3", "3", "3", "3", "3"]);
   });
 
-  test("sends what is counted while a batch takes longer than until the next", async () => {
+  test("sends counts that arrive while a batch takes longer than the interval between batches", async () => {
     const ledger = await open(store, "slow");
     await store.database.transaction("write", async (session) => {
       await session.query(sql("LOCK TABLE precast.usage_batches IN EXCLUSIVE MODE"));
       await ledger.count(count("a"));
       await until("the batch to wait", async () => (await batchesThatWait(store)) === 1);
       await ledger.count(count("b"));
-      // The next batch would be sent a second later: that has to come while the first still waits.
+      // The next batch is due a second later, and has to become due while the first still waits.
       await sleep(1_200);
     });
     await until("both to be sent", async () => (await usage(store)).length === 2);
@@ -385,7 +385,7 @@ describe("the ledger", () => {
   });
 
   test.each(["process", "power"] as const)(
-    "without its folder counts nothing, and goes on when it is back (%s)",
+    "counts nothing while its folder is missing, and resumes when the folder is back (durability: %s)",
     async (durability) => {
       const folder = join(store.folder, `lost-${durability}`);
       const errors: unknown[] = [];
@@ -435,7 +435,7 @@ describe("the ledger", () => {
     },
   );
 
-  test("what cannot be counted is not given, and what is free is", async () => {
+  test("refuses counted requests with 503 while it cannot record them, and does not affect free ones", async () => {
     await store.database.execute(SHOP);
     const door = await openDoor(store);
     const folder = join(store.folder, "ledger");

@@ -1,4 +1,4 @@
-/** The log of `precast serve`: a line a request, ids that lead from an answer to its line, and no app key in clear. */
+/** The log of `precast serve`: one line per request, request ids that link answers to lines, and no app key in full. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
@@ -26,7 +26,7 @@ type Line = Readonly<Record<string, unknown>>;
 const FREE = "/api/v1/authors";
 const LOGGED = { PRECAST_LOG_LEVEL: "info" };
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** Of every kind of name that a folder of the tree may have. */
+/** One key for each kind of folder name in the tree: `s-`, `x-` and `h-`. */
 const KEYS = ["lowercase-secret-1", "MixedCaseSecret2", `long-${"secret".repeat(15)}`];
 
 let store: Store;
@@ -54,7 +54,7 @@ function linesOf({ stderr }: { stderr: string }): Line[] {
 }
 
 describe("a request", () => {
-  test("is one line of JSON, with what it was, what came of it and how long it took", async () => {
+  test("is logged as one line of JSON with its target, its outcome and its duration", async () => {
     const server = await place.serve("", LOGGED);
     const free = await server.get(FREE, { appKey: KEYS[0] as string });
     const counted = await server.get("/api/v1/posts?per_page=1", { appKey: SHOP });
@@ -96,7 +96,7 @@ describe("a request", () => {
     expect(linesOf(ran)[3]).not.toHaveProperty("app");
   });
 
-  test("is in the log while the server runs on, not only at its end", async () => {
+  test("is logged while the server runs, not only when it stops", async () => {
     const server = await place.serve("", LOGGED);
     await server.get(FREE, { appKey: SHOP, headers: { "X-Request-Id": "look-for-me" } });
     await server.printed(/look-for-me/);
@@ -112,7 +112,7 @@ describe("a request", () => {
     try {
       const [printed] = await once(child.stdout, "data");
       const url = /http:\S+/.exec(String(printed))?.[0] ?? "";
-      // More than a pipe and the buffer of its reader hold.
+      // More than the pipe and the buffer of its reader hold.
       for (let number = 0; number < 600; number++) {
         expect((await ask(url, `${FREE}?x=${"x".repeat(900)}`, { appKey: KEYS[0] as string })).status).toBe(200);
       }
@@ -122,7 +122,7 @@ describe("a request", () => {
     expect((await once(child, "exit"))[0]).toBe(0);
   });
 
-  test("of many none is missing from the log when the server ends", async () => {
+  test("is in the log when the server stops, even if it is one of 300 concurrent requests", async () => {
     const server = await place.serve("", LOGGED);
     const ids = Array.from({ length: 300 }, (_, number) => `request-${number}`);
     await Promise.all(ids.map((id) => server.get(FREE, { appKey: SHOP, headers: { "X-Request-Id": id } })));
@@ -130,8 +130,8 @@ describe("a request", () => {
   });
 });
 
-describe("an id", () => {
-  test("is taken over, or made, and is in every answer, refusals too", async () => {
+describe("a request id", () => {
+  test("is taken from the request or generated, and is in every answer, refusals included", async () => {
     const server = await place.serve();
     const ask = async (target: string, method: string, appKey: string | undefined, given?: string) => {
       const headers: Record<string, string> = given === undefined ? {} : { "X-Request-Id": given };
@@ -160,7 +160,7 @@ describe("an id", () => {
     await server.stop();
   });
 
-  test("that is too long, or not a plain word, or holds the app key, is not taken over", () => {
+  test("that is too long, has other characters or reveals the app key is replaced by a generated one", () => {
     const longest = "a".repeat(128);
     for (const good of ["a", longest, "00-4bf92f3577b34da6-01", "https://x/y?".slice(0, -1)])
       expect(requestIdOf(good, "lowercase-secret-1")).toBe(good);
@@ -181,7 +181,7 @@ describe("an app key", () => {
     ["a", "…"],
     ["", "…"],
     ["a\u009bb\u001bcdef", "a?b?…"],
-  ])("%j is shown as %j", (key, shown) => {
+  ])("%j is logged as %j", (key, shown) => {
     expect(redactKey(key)).toBe(shown);
   });
 
@@ -195,21 +195,21 @@ describe("an app key", () => {
     ["/api/v1/a-b?x=a&y=ab", "a", "/api/v1/a-b?x=…&y=ab"],
     ["/api/v1/posts?filter%5Btitle%5D=T20%20x", "Shop", "/api/v1/posts?filter%5Btitle%5D=T20%20x"],
     ["/api/v1/\u009b\u00e9", "Shop", "/api/v1/%9B%E9"],
-  ])("in the target %j of %j gives %j", (target, key, shown) => {
+  ])("the target %j with the app key %j is logged as %j", (target, key, shown) => {
     expect(redactTarget(target, key)).toBe(shown);
   });
 
-  test("a target is cut where it is too long", () => {
+  test("a target is truncated after 1,024 characters", () => {
     expect(redactTarget(`/${"x".repeat(9_000)}`, "Shop")).toMatch(/^\/x{1023}…$/);
   });
 
-  // To look for each of them by itself takes a minute.
+  // Searching for each word separately would take a minute.
   test("of thousands of words holds nobody up", { timeout: 5_000 }, () => {
     const words = Array.from({ length: 20_000 }, (_, index) => `k${index}`);
     expect(redactTarget(`/x?${words.join("&")}`, words.join(","))).toMatch(/^\/x\?(k…&)+/);
   });
 
-  test("is nowhere in the log, whatever goes wrong", async () => {
+  test("is nowhere in the log in full, even when requests are malformed or fail", async () => {
     const server = await place.serve("--log-level trace");
     for (const appKey of KEYS) await abuse(server, appKey);
     await breakThings(server);
@@ -219,13 +219,13 @@ describe("an app key", () => {
       expect(stderr.split("\n").filter((line) => line.includes(key))).toEqual([]);
       expect(lines.filter(({ app }) => app === redactKey(key)).length).toBeGreaterThan(10);
     }
-    // Each of the errors has a line that says what it was.
+    // Each failure is logged with its cause.
     expect(lines.filter(({ level }) => level === "error").length).toBeGreaterThanOrEqual(2 * KEYS.length);
     expect(stderr).toContain("ELOOP");
     expect(stderr).toContain("no room for");
   });
 
-  /** Everything that a client might do with a key. */
+  /** Sends the key in every part of a request where a client might put it. */
   async function abuse(server: Served, appKey: string): Promise<void> {
     const encoded = [...appKey].map((letter) => `%${letter.charCodeAt(0).toString(16)}`).join("");
     const targets = [
@@ -251,7 +251,7 @@ describe("an app key", () => {
     await malformed(server, `${appKey}\r\n\r\n`);
   }
 
-  /** Files that cannot be read, whose names have the key, and a database that names it in what it says. */
+  /** Causes errors that quote the key: files that cannot be read in folders named by it, and errors of the database. */
   async function breakThings(server: Served): Promise<void> {
     const out = join(place.folder, "out");
     const folders = ["s-lowercase-secret-1", `x-${Buffer.from(KEYS[1] ?? "").toString("hex")}`];
@@ -267,7 +267,7 @@ describe("an app key", () => {
     await store.database.execute("DROP FUNCTION precast.refuse CASCADE");
     for (const appKey of KEYS.slice(0, 2)) expect((await server.get(FREE, { appKey })).status).toBe(500);
     await store.database.execute("ALTER TABLE precast.entries RENAME TO elsewhere");
-    // Not what was answered before: that is kept, and known to be true without a look at the entries.
+    // A request not sent before: a kept answer would be validated and sent without reading the entries.
     for (const appKey of KEYS) expect((await server.get(`${FREE}?per_page=3`, { appKey })).status).toBe(500);
     await store.database.execute("ALTER TABLE precast.elsewhere RENAME TO entries");
     for (const folder of folders) {
@@ -276,7 +276,7 @@ describe("an app key", () => {
     }
   }
 
-  /** Sends what is no HTTP, and waits until the connection is closed. */
+  /** Sends malformed HTTP, and waits until the connection is closed. */
   function malformed({ url }: Served, text: string): Promise<void> {
     const { hostname, port } = new URL(url);
     return new Promise((resolve) => {
@@ -288,7 +288,7 @@ describe("an app key", () => {
   }
 });
 
-describe("the level", () => {
+describe("the log level", () => {
   const levelsOf = (lines: readonly Line[]) => [...new Set(lines.map(({ level }) => level))];
   test.each([
     ["", ["warn", "info"]],
@@ -298,7 +298,7 @@ describe("the level", () => {
     ["--quiet --log-level info", ["warn", "info"]],
     ["--log-level error", []],
     ["--log-level silent", []],
-  ])("%j tells %j", async (line, levels) => {
+  ])("with the options %j, the lines have the levels %j", async (line, levels) => {
     const elsewhere = openPlace({ DATABASE_URL: AWAY_URL });
     try {
       const server = await elsewhere.serve(line, { PRECAST_LOG_LEVEL: "" });
@@ -311,7 +311,7 @@ describe("the level", () => {
     }
   });
 
-  test("that there is none of is refused, with those that there are", async () => {
+  test("is refused when it is unknown, and the error lists the known ones", async () => {
     const { code, stderr } = await place.run("serve --log-level loud");
     expect(code).toBe(1);
     expect(stderr).toBe("--log-level must be one of trace, debug, info, warn, error, fatal, silent\n");
@@ -324,7 +324,7 @@ describe("on a full disk", () => {
     for (const child of children.splice(0)) child.kill("SIGKILL");
   });
 
-  /** Runs `serve` in a shell that has said where its log goes. */
+  /** Runs `serve` in a shell, after the command `log`, which redirects standard error. */
   async function serveInto(log: string): Promise<{ url: string; stop: () => Promise<number | null> }> {
     const command = `${log}; exec "${process.execPath}" "${MAIN}" serve --port 0`;
     const child = spawn("sh", ["-c", command], {
@@ -346,15 +346,15 @@ describe("on a full disk", () => {
 
   const asks = (url: string, id: string) => ask(url, FREE, { appKey: SHOP, headers: { "X-Request-Id": id } });
 
-  test("requests are answered, and the server ends as ever when it is told to", async () => {
+  test("requests are answered, and the server exits with 0 on SIGTERM", async () => {
     const server = await serveInto("exec 2>/dev/full");
     for (let turn = 0; turn < 200; turn++) expect((await asks(server.url, `turn-${turn}`)).status).toBe(200);
     expect(await server.stop()).toBe(0);
   });
 
-  test("nothing is missing from the log, and no line is torn, when there is room again", async () => {
+  test("no line of the log is lost or torn once there is room again", async () => {
     const log = join(place.folder, "log");
-    // For the process no file may be longer: the system refuses what comes behind, and takes a part before it does.
+    // The limit on file size makes the system write the part of a line that fits, and refuse the rest.
     const room = 8_192;
     const server = await serveInto(`ulimit -f ${room / 512}; exec 2>>"${log}"`);
     const ids = Array.from({ length: 50 }, (_, number) => `request-${number}.`);
@@ -368,7 +368,7 @@ describe("on a full disk", () => {
     expect(lines.map(({ id }) => id)).toEqual(ids);
   });
 
-  test("a server that cannot start says so by its exit code", async () => {
+  test("a server that cannot start exits with code 1", async () => {
     const [gone, held] = [await holdPort(), await holdPort()];
     await gone.release();
     const url = `DATABASE_URL=postgres://nobody@127.0.0.1:${gone.port}/none`;
@@ -378,8 +378,8 @@ describe("on a full disk", () => {
     expect(code).toBe(1);
   });
 
-  test("lines for which there is no room for long are dropped, and counted", async () => {
-    // It stays open: a sink writes for as long as the process lives.
+  test("lines beyond the buffer limit are dropped and counted", async () => {
+    // Never closed, because a sink writes as long as the process lives.
     const descriptor = openSync("/dev/full", "w");
     const sink = openLogSink(descriptor, false);
     const [line, lines] = [`${"x".repeat(1_023)}\n`, 10_000];
@@ -393,7 +393,7 @@ describe("on a full disk", () => {
 describe("on a terminal", () => {
   const ESCAPE = String.fromCharCode(27);
 
-  /** A server at `url`, run by a command line that a terminal takes, until `stop` is called. */
+  /** `args` make `script` run a server at `url` in a terminal, until `stop` is called. */
   async function prepare() {
     const file = join(place.folder, "stop");
     rmSync(file, { force: true });
@@ -411,7 +411,7 @@ describe("on a terminal", () => {
   test.each([
     ["in colour", {}, true],
     ["without colour where NO_COLOR is set", { NO_COLOR: "1" }, false],
-  ])("a request is a line to read, %s", async (_, env, colored) => {
+  ])("a request is logged as a readable sentence, %s", async (_, env, colored) => {
     const { args, url, stop } = await prepare();
     const ended = place.spawn("script", args, { TERM: "xterm", ...env });
     const reads = () => ask(url, FREE, { appKey: KEYS[0] as string, headers: { "X-Request-Id": "mine" } });
@@ -428,7 +428,7 @@ describe("on a terminal", () => {
     expect(stdout).not.toContain(KEYS[0]);
   });
 
-  test("that is paused a server answers on, and shows its log when it goes on", async () => {
+  test("a server keeps answering while the terminal is paused, and shows the whole log when it resumes", async () => {
     const { args, url, stop } = await prepare();
     const env = { ...process.env, DATABASE_URL: store.url ?? "", PRECAST_LOG_LEVEL: "info", TERM: "xterm" };
     const terminal = spawn("script", args, {
@@ -448,7 +448,7 @@ describe("on a terminal", () => {
     await until("the server to answer", async () => (await asks("first").catch(() => null))?.status === 200);
     try {
       terminal.kill("SIGSTOP");
-      // More than a terminal takes before anybody looks.
+      // More than a terminal buffers while nobody reads it.
       for (let number = 0; number < 100; number++) expect((await asks(`request-${number}.`)).status).toBe(200);
     } finally {
       terminal.kill("SIGCONT");

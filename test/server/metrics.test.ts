@@ -1,4 +1,4 @@
-/** What Prometheus is told: every line of it well formed, true, and without end of series for nobody. */
+/** The metrics for Prometheus: well formed, correct, and with a bounded number of series. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -20,7 +20,7 @@ function seriesOf(families: ReadonlyMap<string, Family>, name: string, labels: R
   )?.value;
 }
 
-describe("of one server", () => {
+describe("the metrics of one server", () => {
   let store: Store;
   let place: Place;
   let server: Served;
@@ -51,13 +51,13 @@ describe("of one server", () => {
   const requests = (families: ReadonlyMap<string, Family>, shape: string, status: string, source: string) =>
     seriesOf(families, "precast_requests_total", { shape, status, source }) ?? 0;
 
-  test("each name is ours, and says its unit as Prometheus wants it", async () => {
+  test("each metric has the prefix precast_ and a help text, and only counters end in _total", async () => {
     const families = await scrape();
     expect(families.size).toBeGreaterThan(20);
     for (const [name, { type, help }] of families) {
       expect(name).toMatch(/^precast_/);
       expect(help).not.toBe("");
-      // The library's own names are not all as Prometheus wants them.
+      // Not all metrics of the client library itself follow this convention.
       if (!name.startsWith("precast_nodejs_")) {
         expect([name, type === "counter"]).toEqual([name, name.endsWith("_total")]);
       }
@@ -70,7 +70,7 @@ describe("of one server", () => {
       expect([...families.keys()]).toContain(`precast_${name}`);
   });
 
-  test("requests are counted by shape, status and who answered", async () => {
+  test("requests are counted by shape, status and source of the answer", async () => {
     const before = await scrape();
     const asked = [
       ["/api/v1/_schemas", SHOP, "catalog", "200", "tree", 2],
@@ -90,7 +90,7 @@ describe("of one server", () => {
     }
   });
 
-  test("the durations of live answers are told, and of no others", async () => {
+  test("durations are recorded for live answers only", async () => {
     const count = (families: Map<string, Family>) =>
       seriesOf(families, "precast_live_duration_seconds_count", { shape: "search" }) ?? 0;
     const before = count(await scrape());
@@ -121,7 +121,7 @@ describe("of one server", () => {
     expect(after).toBeLessThan(aged + (Date.now() - built) / 1_000);
   });
 
-  test("nothing that clients may choose makes a series of its own", async () => {
+  test("values that clients choose create no series and appear in none", async () => {
     await server.get("/nowhere", { appKey: "x0" });
     await server.get("/api/v1/posts?per_page=1", { appKey: "x0", method: "PUT" });
     const before = [...(await scrape()).values()].flatMap(({ samples }) => samples).length;
@@ -131,13 +131,13 @@ describe("of one server", () => {
     }
     const response = await fetch(`${admin}/metrics`);
     const text = await response.text();
-    // The library tells a kind of garbage collection, or of handle, once it has seen one.
+    // The client library adds a series for a kind of garbage collection, or of handle, when it first sees one.
     const ours = [...readExposition(text)].filter(([name]) => !/^precast_(nodejs|process)_/.test(name));
     expect(ours.flatMap(([, { samples }]) => samples).length).toBeLessThanOrEqual(before);
     for (const secret of [SHOP, "nowhere", "id-1", "x1"]) expect(text).not.toContain(secret);
   });
 
-  test("nothing of it is on the port of the API", async () => {
+  test("metrics and health are not served on the port of the API", async () => {
     for (const path of ["/metrics", "/healthz", "/readyz", "/api/v1/metrics"]) {
       expect((await ask(server.url, path)).status).not.toBe(200);
       expect((await ask(server.url, path, { appKey: SHOP })).status).toBe(404);
@@ -145,7 +145,7 @@ describe("of one server", () => {
   });
 });
 
-describe("of several workers", () => {
+describe("the metrics of several workers", () => {
   let primary: ChildProcessWithoutNullStreams;
   let told: Record<string, unknown>[];
 
@@ -154,7 +154,7 @@ describe("of several workers", () => {
     primary = spawn(process.execPath, [CLUSTER], { stdio: "pipe" });
     createInterface({ input: primary.stdout }).on("line", (line) => told.push(JSON.parse(line)));
   }
-  /** It ends its workers, one that hangs too. */
+  /** The primary ends its workers when its input ends, one that hangs included. */
   afterEach(async () => {
     const ended = once(primary, "exit");
     primary.stdin.end();
@@ -178,7 +178,7 @@ describe("of several workers", () => {
     return readExposition(String(texts().at(-1)?.text));
   }
 
-  test("they are added up; what a worker has counted stays when it dies, and what it had goes with it", async () => {
+  test("are aggregated; when a worker dies, its counters are kept and its gauges are dropped", async () => {
     start();
     await fork(1);
     await fork(2);
@@ -202,7 +202,7 @@ describe("of several workers", () => {
     expect([pages(again), seriesOf(again, "precast_live_waiting")]).toEqual([600, 20]);
   });
 
-  test("what a worker has counted stays when it dies before anybody has asked", async () => {
+  test("include the counters of a worker that died before the first scrape", async () => {
     start();
     await fork(1);
     await until("what it tells unasked", () => isTold("heard", 1));
@@ -211,7 +211,7 @@ describe("of several workers", () => {
     expect(pages(await scrape())).toBe(100);
   });
 
-  test("a worker that hangs holds nobody up, and is told as it was last", async () => {
+  test("are served while a worker hangs, with the values that it reported last", async () => {
     start();
     await fork(1);
     await fork(2);

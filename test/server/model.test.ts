@@ -1,6 +1,6 @@
 /**
- * The server against a naive reading of the contract: generated content, generated requests, with a tree and without,
- * on PostgreSQL and on the embedded database. Free answers of tree and database are the same bytes.
+ * Compares the server with the model of the contract (test/support/model.ts): generated content and requests, with a
+ * tree and without, on PostgreSQL and on the embedded database. Answers with and without a tree are the same bytes.
  */
 
 import { rm } from "node:fs/promises";
@@ -23,7 +23,7 @@ import {
   type Store,
 } from "../support/site.ts";
 
-/** As a large table has PostgreSQL plan: with other processes at work beside the one that is asked. */
+/** Makes PostgreSQL plan as it does for large tables: with parallel workers. */
 const PARALLEL = {
   force_parallel_mode: "on",
   parallel_setup_cost: "0",
@@ -37,7 +37,7 @@ type Setting = {
   readonly engine: Engine;
   readonly settings: Readonly<Record<string, string>>;
   readonly contents: number;
-  /** For each content. PostgreSQL answers thousands, the embedded database hundreds. */
+  /** For each content. The embedded database is slower, and gets fewer. */
   readonly requests: number;
 };
 const SETTINGS: readonly Setting[] = [
@@ -52,7 +52,7 @@ describe.each(SETTINGS)("on $on", ({ engine, settings, contents: numRuns, reques
   beforeAll(async () => {
     store = await openStore(engine);
     for (const [name, value] of Object.entries(settings)) await setForDatabase(store, name, value);
-    // Connections that are there have settings already.
+    // Connections that are already open keep the old settings.
     store.database.renew();
   });
   afterAll(() => store.close());
@@ -60,7 +60,7 @@ describe.each(SETTINGS)("on $on", ({ engine, settings, contents: numRuns, reques
   const contents = fc.sample(arbitraryBundles(), { numRuns, seed: 20260120 });
 
   test.each(contents.map((bundles, index) => ({ bundles, index })))(
-    "content $index: tree and database answer as the contract reads",
+    "content $index: answers from the tree and from the database match the model of the contract",
     async ({ bundles, index }) => {
       await replaceContent(store, bundles);
       await buildSite(store);
