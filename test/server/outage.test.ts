@@ -1,4 +1,7 @@
-/** What users see while the database is away, slow or busy: free answers as ever, the rest refused, and a recovery by itself. */
+/**
+ * While the database is down, slow or busy, free answers are unchanged and live requests are refused. Afterwards the
+ * server recovers by itself.
+ */
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -21,7 +24,7 @@ async function answersOf(door: Door, targets: readonly string[]) {
   return answers.map(timeless);
 }
 
-/** Asks until the answer has this status: the test's time limit ends a wait in vain. */
+/** Repeats the request until it gets this status. The test's timeout ends a wait in vain. */
 async function untilStatus(door: Door, target: string, status: number): Promise<Got> {
   for (;;) {
     const got = await door.get(target, { appKey: KEY });
@@ -29,7 +32,7 @@ async function untilStatus(door: Door, target: string, status: number): Promise<
   }
 }
 
-describe("with the database gone", () => {
+describe("while the database is down", () => {
   let server: TestServer;
   let store: Store;
   let door: Door;
@@ -60,7 +63,7 @@ describe("with the database gone", () => {
     ["killed", () => server.kill(), () => server.start()],
     ["frozen", async () => server.pause(), async () => server.resume()],
     ["closed to everybody", () => allowConnections(false), () => allowConnections(true)],
-  ])("%s: free answers are the same as before, the rest are 503, and it recovers by itself", async (_, away, back) => {
+  ])("database %s: free answers are unchanged, counted requests get 503 until it is back", async (_, away, back) => {
     const before = await answersOf(door, FREE);
     const stranger = await door.get("/api/v1/goods", { appKey: "nobody" });
     expect(stranger.status).toBe(401);
@@ -83,7 +86,7 @@ describe("with the database gone", () => {
   });
 });
 
-describe("with a database that is slow", () => {
+describe("while the database is slow", () => {
   let store: Store;
   let door: Door;
   let activity: Activity;
@@ -92,7 +95,7 @@ describe("with a database that is slow", () => {
     store = await openStore("postgres", { queryTimeout: 300, connections: 1, queue: 1 });
     await loadBundles(store, [GOODS]);
     await buildSite(store);
-    // Without memory each request is a query.
+    // Without a cache, each request runs a query.
     door = await openDoor(store, join(store.folder, "out"), { memory: 0 });
     activity = await observe(store.url as string);
   });
@@ -102,13 +105,13 @@ describe("with a database that is slow", () => {
     await store.close();
   });
 
-  /** A lock that another client holds makes every live query wait. */
+  /** Makes every live query wait for a lock that another client holds. */
   async function whileLocked<T>(run: () => Promise<T>): Promise<T> {
     await activity.lock();
     return run().finally(activity.unlock);
   }
 
-  test("a live query past the limit is 504, and is gone from the database", async () => {
+  test("a live query that exceeds the time limit gets 504 and is cancelled in the database", async () => {
     const got = await whileLocked(async () => {
       const answer = await door.get("/api/v1/goods?per_page=1", { appKey: KEY });
       await activity.runs(0);
@@ -120,7 +123,7 @@ describe("with a database that is slow", () => {
     expect((await door.get("/api/v1/goods?per_page=1", { appKey: KEY })).status).toBe(200);
   });
 
-  test("more live requests than may wait are 503 at once, and free ones are answered meanwhile", async () => {
+  test("live requests beyond the queue limit get 503 at once, and free requests are answered meanwhile", async () => {
     await whileLocked(async () => {
       const codes: string[] = [];
       const asked = [1, 2, 3, 4].map(async (size) => {
@@ -130,7 +133,7 @@ describe("with a database that is slow", () => {
       });
       expect((await door.get("/api/v1/goods", { appKey: KEY })).status).toBe(200);
       const answers = await Promise.all(asked);
-      // Two at once, then the one that would have too little time left, and last the one that ran.
+      // Two at once, then the queued one, which would have too little time left, and last the running one.
       expect(codes).toEqual(["OVERLOADED", "OVERLOADED", "OVERLOADED", "QUERY_TIMEOUT"]);
       const refused = answers.find((got) => got.json.error.code === "OVERLOADED");
       expect(refused?.headers["retry-after"]).toBe("1");
@@ -138,7 +141,7 @@ describe("with a database that is slow", () => {
   });
 });
 
-test("who has waited for the types already waits for his answer the shorter", async () => {
+test("the time that a request waits for the content types counts towards its time limit", async () => {
   const store = await openStore("postgres", { queryTimeout: 3_000 });
   await loadBundles(store, [GOODS]);
   await buildSite(store);
@@ -165,7 +168,7 @@ test("who has waited for the types already waits for his answer the shorter", as
   for (const open of [entries, types, door, treeless, store]) await open.close();
 });
 
-describe("with connections that break", () => {
+describe("when the connections to the database break", () => {
   let store: Store;
   let line: Line;
   let database: Database;
@@ -191,7 +194,7 @@ describe("with connections that break", () => {
 
   const askAll = async () => (await answersOf(door, COUNTED)).map(({ status }) => status);
 
-  test("in the middle: what ran is refused, and the next is answered", async () => {
+  test("during queries, the requests get 503 and the next ones are answered", async () => {
     await activity.lock();
     const refused = askAll();
     await activity.runs(3);
@@ -201,7 +204,7 @@ describe("with connections that break", () => {
     expect(await askAll()).toEqual([200, 200, 200]);
   });
 
-  test("without a word: one round of requests finds out, and the next is answered", async () => {
+  test("without being closed, one request gets 503 and the next ones are answered", async () => {
     await activity.lock();
     const answered = askAll();
     await activity.runs(3);
@@ -213,7 +216,7 @@ describe("with connections that break", () => {
   });
 });
 
-test("a database that welcomes slowly, as one that is far away, is there", async () => {
+test("a database that takes 1.7 seconds to accept a connection, as a distant one may, is available", async () => {
   const store = await openStore("postgres");
   await loadBundles(store, [GOODS]);
   const line = await openLine(store.url as string, (near, far) => {
@@ -235,7 +238,7 @@ test("a database that welcomes slowly, as one that is far away, is there", async
   await store.close();
 });
 
-describe("with an embedded database that is slow", () => {
+describe("while the embedded database is slow", () => {
   let store: Store;
   let door: Door;
 
@@ -250,7 +253,7 @@ describe("with an embedded database that is slow", () => {
     await store.close();
   });
 
-  /** Every look at the entries takes for ever. */
+  /** Makes every query that reads entries run forever. */
   async function whileSlow<T>(run: () => Promise<T>): Promise<T> {
     await store.database.execute(`ALTER TABLE precast.entries RENAME TO hidden;
       CREATE VIEW precast.entries AS SELECT hidden.* FROM precast.hidden,
@@ -262,7 +265,7 @@ describe("with an embedded database that is slow", () => {
     }
   }
 
-  test("a live query past the limit is 504, more than may wait are 503 at once, and free ones are as before", async () => {
+  test("live queries get 504 at the time limit, 503 beyond the queue limit, and free ones are unchanged", async () => {
     const before = await answersOf(door, FREE);
     const codes: string[] = [];
     await whileSlow(async () => {
@@ -275,13 +278,13 @@ describe("with an embedded database that is slow", () => {
     });
     expect(codes.slice(0, 2)).toEqual(["OVERLOADED", "OVERLOADED"]);
     expect(codes.slice(2)).toContain("QUERY_TIMEOUT");
-    // The thread that it ran in was ended, and another knows the same.
+    // The thread of the database was ended; the new one has the same data.
     for (const target of COUNTED) expect((await door.get(target, { appKey: KEY })).status).toBe(200);
     expect(await answersOf(door, FREE)).toEqual(before);
   });
 });
 
-test("an embedded database that cannot be opened again is away, and is back as soon as it can be", async () => {
+test("counted requests get 503 while the embedded database cannot be reopened, and 200 once it can", async () => {
   const store = await openStore("embedded");
   await loadBundles(store, [GOODS]);
   const door = await openDoor(store);
@@ -292,7 +295,7 @@ test("an embedded database that cannot be opened again is away, and is back as s
   const endless = store.database.query(countTo("1000000000000"), AbortSignal.timeout(1));
   renameSync(folder, `${folder}-aside`);
   writeFileSync(folder, "");
-  // The thread that it ran in is ended, and the next one finds no database.
+  // The thread of the query is ended, and the new one finds no database to open.
   await expect(endless).rejects.toMatchObject({ reason: "timeout" });
   for (const target of COUNTED) {
     const { status, json } = await door.get(target, { appKey: KEY });

@@ -1,4 +1,4 @@
-/** How long live work may wait for its turn. The clock is the test's own. */
+/** How long live work waits in the queue before it runs or is refused. The timers are fake. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openQueue, type Queue } from "../../server/load/queue.ts";
 import type { DatabaseFault } from "../../shared/database/fault.ts";
@@ -8,12 +8,12 @@ const LIMIT = 5_000;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A slow kind gets half of what runs at once. */
+/** Slow work may use half of the `atOnce` places. */
 const open = (atOnce: number, waiting = 20): Queue => openQueue({ atOnce, waiting, limit: LIMIT });
 
 const alone = (takes: number) => new Promise<void>((resolve) => void setTimeout(resolve, takes));
 
-/** Tells how it ended, and after how many milliseconds. */
+/** Resolves to the outcome, and to the milliseconds after which it was known. */
 async function ask(queue: Queue, kind: string, takes: number, run = alone): Promise<string> {
   const since = performance.now();
   const work = () => run(takes);
@@ -25,7 +25,7 @@ async function ask(queue: Queue, kind: string, takes: number, run = alone): Prom
   }
 }
 
-/** Work on a machine with so many processors: what runs beside more than they are takes as much longer. `cost` is in milliseconds. */
+/** Work on a machine whose processors all running work shares equally. `cost` is in milliseconds of one processor. */
 function machine(processors: number): (cost: number) => Promise<void> {
   const running = new Map<() => void, number>();
   let since = performance.now();
@@ -58,21 +58,21 @@ async function outcomes(asked: readonly Promise<string>[]): Promise<string[]> {
   return Promise.all(asked);
 }
 
-describe("work that waits", () => {
-  test("is done one after the other as long as it comes in time, where it is known how long it takes", async () => {
+describe("queued work", () => {
+  test("of a kind known to be slow runs one at a time, and is refused at once if it would be too late", async () => {
     const queue = open(2);
     await outcomes([ask(queue, "search", 1_200)]);
     const asked = Array.from({ length: 5 }, () => ask(queue, "search", 1_200));
     expect(await outcomes(asked)).toEqual(["done 1200", "done 2400", "done 3600", "done 4800", "overloaded 0"]);
   });
 
-  test("is given up after half of the limit where nothing is known of it", async () => {
+  test("of a kind with unknown duration is refused after half of the time limit", async () => {
     const queue = open(2);
     const asked = Array.from({ length: 3 }, () => ask(queue, "search", 4_000));
     expect(await outcomes(asked)).toEqual(["done 4000", "done 4000", "overloaded 2500"]);
   });
 
-  test("is not refused because one of its kind takes long, when others do not", async () => {
+  test("is not refused when one query of its kind takes long and the others do not", async () => {
     const queue = open(4);
     const long = ask(queue, "search", 4_000);
     await vi.advanceTimersByTimeAsync(3_000);
@@ -83,7 +83,7 @@ describe("work that waits", () => {
     expect(await Promise.all(asked)).toEqual(["done 100", "done 100", "done 150", "done 200", "done 200"]);
   });
 
-  test("is not refused where its kind takes now a short and now a long time, and all come in time", async () => {
+  test("is not refused when the durations of its kind vary and all of it finishes in time", async () => {
     const queue = open(10, 100);
     const clients = Array.from({ length: 20 }, async (_, client) => {
       const ended: string[] = [];
@@ -96,7 +96,7 @@ describe("work that waits", () => {
     expect(all.filter((outcome) => !outcome.startsWith("done"))).toEqual([]);
   });
 
-  test("is not refused by those who come while others take longer than their kind ever did, and end in time", async () => {
+  test("is not refused when its kind suddenly takes longer than ever and all of it finishes in time", async () => {
     const queue = open(10, 200);
     const run = machine(2);
     await outcomes([ask(queue, "search", 240, run)]);
@@ -114,7 +114,7 @@ describe("work that waits", () => {
     [40, 4, 400],
     [40, 8, 600],
   ])(
-    "is not refused where %i clients at a time ask %i processors for %i milliseconds of work, and all come in time",
+    "is not refused when %i concurrent clients ask %i processors for %i ms of work each and all finish in time",
     async (count, processors, cost) => {
       const queue = open(10, 200);
       const run = machine(processors);

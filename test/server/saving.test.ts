@@ -1,6 +1,6 @@
 /**
- * What could have been free: for generated content and generated requests, what a counted request is told to leave out
- * makes it free, and the answer stays the same, byte for byte.
+ * What could have been free: for generated content and generated requests, a counted request without what it is advised
+ * to leave out is free, and its answer is the same, byte for byte.
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -38,7 +38,7 @@ describe.each(ENGINES)("on the %s database", (engine) => {
   const contents = fc.sample(arbitraryBundles(), { numRuns: EFFORT[engine].contents, seed: 20260121 });
 
   test.each(contents.map((bundles, index) => ({ bundles, index })))(
-    "content $index: what could have been free is, with the same answer",
+    "content $index: each suggested request is free and has the same answer as the counted one",
     async ({ bundles, index }) => {
       await store.database.query(sql("DELETE FROM precast.apps"));
       await loadBundles(store, bundles);
@@ -63,7 +63,7 @@ describe.each(ENGINES)("on the %s database", (engine) => {
     },
   );
 
-  test("every way to save has been tried", () => {
+  test("every kind of saving occurs in the generated requests", () => {
     expect([...seen.keys()].sort()).toEqual(KINDS);
   });
 });
@@ -86,7 +86,7 @@ async function check(
   expect({ status: asked.status, text: asked.text }, told).toEqual({ status: less.status, text: less.text });
 }
 
-/** The request with more words that change nothing, or nearly nothing. */
+/** The request with redundant parameters that change nothing, or nearly nothing. */
 function saidTwice(request: ApiRequest, app: App, roll: (sides: number) => number): ApiRequest {
   const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
   if (type === undefined) return request;
@@ -133,7 +133,7 @@ function allFields(type: ContentType): string {
   return [...timestamps, ...fields.map(({ name }) => name)].join(", ");
 }
 
-/** Null for a request that no list and no entry answers. */
+/** Null for a request that is for neither a list nor an entry. */
 function targetOf({ route, asked }: ApiRequest): string | null {
   if (route.kind !== "list" && route.kind !== "entry") return null;
   const pairs = pairsOf(route, asked).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);

@@ -1,4 +1,4 @@
-/** A database that has fewer connections to give than the server may use: those that it gives answer everybody. */
+/** A database allows fewer connections than the server may use: all requests are answered over those that it allows. */
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
@@ -31,7 +31,7 @@ beforeEach(async () => {
   const url = new URL(store.url as string);
   url.username = ROLE;
   database = await openDatabase({ url: url.href, dataDir: "", queryTimeout: 5_000, connections: 11 });
-  // Without a tree and without memory each request is a query.
+  // Without a tree and without a cache, each request runs a query.
   door = await openDoor({ ...store, database }, join(store.folder, "nowhere"), { memory: 0 });
   return async () => {
     await door.close();
@@ -43,7 +43,7 @@ beforeEach(async () => {
 const allow = (connections: number) =>
   rowsOf(store.url as string, `ALTER ROLE ${ROLE} CONNECTION LIMIT ${connections}`);
 
-/** Resolves when they are gone, and no longer count. */
+/** Resolves when the connections are closed and no longer count towards the limit. */
 const endConnections = () =>
   rowsOf(store.url as string, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = '${ROLE}'`);
 
@@ -52,7 +52,7 @@ const ask = async (filter: string) => {
   return got.status === 200 ? "answered" : got.json.error.code;
 };
 
-/** Each client asks again and again, and nobody else for the same. */
+/** Each client sends one request after the other. No two requests of a crowd are equal, so none share a query. */
 async function crowd(): Promise<string[]> {
   const one = async (_: unknown, client: number) => {
     const answers: string[] = [];
@@ -68,20 +68,20 @@ function talliesOf(answers: readonly string[]): Record<string, number> {
   return tallies;
 }
 
-test("a role that may have two connections is answered over those", async () => {
+test("all requests are answered when the role may open only two connections", async () => {
   await allow(2);
   const answers = await crowd();
   expect(talliesOf(answers)).toEqual({ answered: CLIENTS * EACH });
 });
 
-test("connections that are open answer, while other programs take all the others", async () => {
+test("all requests are answered over open connections while no new one can be opened", async () => {
   await allow(3);
   await Promise.all([1, 2, 3].map(() => database.query(sql("SELECT pg_sleep(0.1)::text"))));
   await allow(0);
   expect(talliesOf(await crowd())).toEqual({ answered: CLIENTS * EACH });
 });
 
-test("who finds none in time is told of the crowd, and so is everybody while there is none to have", async () => {
+test("requests that get no connection in time get OVERLOADED, as do all while the role may open none", async () => {
   await allow(1);
   const activity = await observe(store.url as string);
   await activity.lock();

@@ -1,4 +1,7 @@
-/** Identical live requests share one query; a client that goes away ends its waiting, and the query when it was the last. */
+/**
+ * Identical live requests share one query. A client that disconnects leaves the queue, and ends its query if nobody else
+ * waits for that.
+ */
 import { request } from "node:http";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
@@ -14,7 +17,7 @@ const THIRD = "/api/v1/goods?per_page=4";
 
 let store: Store;
 let door: Door;
-/** The same content without a tree. */
+/** A server of the same content, without a tree. */
 let live: Door;
 let activity: Activity;
 
@@ -22,7 +25,7 @@ beforeAll(async () => {
   store = await openStore("postgres", { connections: 2, queue: 1, queryTimeout: 20_000 });
   await loadBundles(store, [GOODS]);
   await buildSite(store);
-  // Without memory each request is a query.
+  // Without a cache, each request runs a query.
   door = await openDoor(store, join(store.folder, "out"), { memory: 0 });
   live = await openDoor(store, join(store.folder, "nowhere"), { memory: 0 });
   activity = await observe(store.url as string);
@@ -37,7 +40,7 @@ afterAll(async () => {
 
 const get = (target: string): Promise<Got> => door.get(target, { appKey: KEY });
 
-/** A client that asks, and goes away when it is told to. */
+/** Sends a request; `leave` disconnects its client. */
 function visit(target: string, { url }: Door = door): { leave: () => void; left: Promise<void> } {
   const { hostname, port } = new URL(url);
   const headers = { "X-App-Key": KEY };
@@ -49,11 +52,11 @@ function visit(target: string, { url }: Door = door): { leave: () => void; left:
 }
 
 describe("identical live requests", () => {
-  test("share one query, and each gets its answer", async () => {
+  test("share one query, and all get the same answer", async () => {
     await activity.lock();
     const asked = Array.from({ length: 40 }, () => get(LIST));
     await activity.runs(1);
-    // Another would make it two, and as many as may wait are far fewer than those that share.
+    // Two queries in all: the other request's, and one that the 40 share, which would not all fit into the queue.
     const other = get(OTHER);
     await activity.runs(2);
     await activity.unlock();
@@ -65,7 +68,7 @@ describe("identical live requests", () => {
     expect(new Set(answers.map(({ headers }) => headers["x-request-counted"]))).toEqual(new Set(["true"]));
   });
 
-  test("are those that mean the same, however they are spelled", async () => {
+  test("share one query even if they are spelled differently", async () => {
     await activity.lock();
     const spellings = [
       LIST,
@@ -84,7 +87,7 @@ describe("identical live requests", () => {
     for (const answer of await Promise.all(asked)) expect([answer.status, answer.json.data.length]).toEqual([200, 1]);
   });
 
-  test("do not share when the app was changed between them", async () => {
+  test("do not share a query when the app was changed between them", async () => {
     await activity.lock("precast.entry_counts");
     const before = live.get("/api/v1/_schemas", { appKey: KEY });
     await activity.runs(1);
@@ -97,7 +100,7 @@ describe("identical live requests", () => {
     await activity.query("UPDATE precast.content_types SET name = 'Goods'");
   });
 
-  test("share the look at an app that has no tree", async () => {
+  test("share the query that reads an app without a tree", async () => {
     await activity.lock("precast.apps");
     const asked = Array.from({ length: 20 }, () => live.get("/api/v1/_schemas", { appKey: KEY }));
     await activity.runs(1);
@@ -105,13 +108,13 @@ describe("identical live requests", () => {
     for (const { status } of await Promise.all(asked)) expect(status).toBe(200);
   });
 
-  test("that fail are all told so", async () => {
+  test("all get 503 when their shared query fails", async () => {
     await activity.lock();
     const asked = [get(LIST), get(LIST), get(LIST)];
     await activity.runs(1);
     await activity.cancel();
     for (const got of await Promise.all(asked)) {
-      // An administrator did that: the limit had not passed.
+      // No 504: an administrator cancelled the query, before the time limit.
       expect([got.status, got.json.error.code]).toEqual([503, "DATABASE_UNAVAILABLE"]);
       expect(got.headers["retry-after"]).toBe("1");
     }
@@ -120,8 +123,8 @@ describe("identical live requests", () => {
   });
 });
 
-describe("a client that goes away", () => {
-  test("ends its query, with the lock still held", async () => {
+describe("a client that disconnects", () => {
+  test("ends its query even while that waits for a lock", async () => {
     await activity.lock();
     const visitor = visit(LIST);
     await activity.runs(1);
@@ -131,12 +134,12 @@ describe("a client that goes away", () => {
     expect((await get(LIST)).status).toBe(200);
   });
 
-  test("leaves the query to others who want it", async () => {
+  test("does not end a query that others wait for", async () => {
     await activity.lock();
     const [first, second] = [visit(LIST), visit(LIST)];
     await activity.runs(1);
     const stays = get(LIST);
-    // The other door's query shows that the ones above were taken: it comes behind them.
+    // The other request was sent last: once its query runs, the server has received those above.
     const other = get(OTHER);
     await activity.runs(2);
     first.leave();
@@ -148,7 +151,7 @@ describe("a client that goes away", () => {
     expect([(await stays).status, (await other).status]).toEqual([200, 200]);
   });
 
-  test("gives its place in the queue to another", async () => {
+  test("gives its place in the queue to the next request", async () => {
     await activity.lock();
     const running = [get(LIST), get(OTHER)];
     await activity.runs(2);
@@ -164,7 +167,7 @@ describe("a client that goes away", () => {
     for (const { status } of await Promise.all([...running, next])) expect(status).toBe(200);
   });
 
-  test("is not counted for an answer that was never made", async () => {
+  test("is not counted when its query never finished", async () => {
     await activity.lock();
     const visitor = visit(COUNTED[1] as string);
     await activity.runs(1);

@@ -1,4 +1,4 @@
-/** Live queries of a slow kind leave places for the others, and who could not be answered in time does not wait for it. */
+/** Live queries of a slow kind leave places for others, and those that could not finish in time are refused at once. */
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Activity, observe } from "../support/activity.ts";
@@ -16,10 +16,10 @@ let activity: Activity;
 beforeAll(async () => {
   store = await openStore("postgres", { connections: PLACES, queue: 20, queryTimeout: 1_000 });
   await loadBundles(store, [GOODS]);
-  // Without a tree and without memory each request is a query.
+  // Without a tree and without a cache, each request runs a query.
   door = await openDoor(store, join(store.folder, "nowhere"), { memory: 0 });
   activity = await observe(store.url as string);
-  // To connect takes a part of the time that a query has, and on a busy machine all of it.
+  // Opening a connection uses part of a query's time limit, and on a busy machine all of it.
   await until("every place to have a connection", async () => {
     await Promise.all(Array.from({ length: PLACES }, (_, index) => get(`${LIST}&page=${index + 100}`)));
     return (await activity.connections()) >= PLACES;
@@ -33,11 +33,11 @@ afterAll(async () => {
   await store.close();
 });
 
-/** Only searches wait for it. */
+/** Locks a table that only searches read. */
 const holdWords = () => activity.lock("precast.entry_words");
 const get = (target: string): Promise<Got> => door.get(target, { appKey: KEY });
 
-/** No two ask the same, and none what another test asks. */
+/** No two searches are equal, not even in different tests, so none share a query. */
 let asked = 0;
 function search(count: number): Promise<Got>[] {
   return Array.from({ length: count }, () => {
@@ -50,14 +50,14 @@ const outcome = ({ status, json }: Got): string => `${status} ${json.error?.code
 const outcomes = async (answers: readonly Promise<Got>[]) => (await Promise.all(answers)).map(outcome).sort();
 
 describe("searches that hang", () => {
-  test("may take every place while nobody knows that they do", async () => {
+  test("may take every place until they are known to be slow", async () => {
     await holdWords();
     const hanging = search(PLACES);
     await activity.runs(PLACES);
     expect(await outcomes(hanging)).toEqual(Array(PLACES).fill("504 QUERY_TIMEOUT"));
   });
 
-  test("are tried one at a time after that, refused at once beyond it, and hinder no list", async () => {
+  test("run one at a time once known to be slow, are refused at once beyond that, and delay no list", async () => {
     await holdWords();
     const tried = search(1);
     await activity.runs(1);
@@ -72,8 +72,8 @@ describe("searches that hang", () => {
     expect(await outcomes(tried)).toEqual(["504 QUERY_TIMEOUT"]);
   });
 
-  test("are answered as ever when they hang no longer, and take every place again", async () => {
-    // Each that is answered tells that they are fast again.
+  test("may take every place again once they are fast", async () => {
+    // Each search that is answered shows that searches are fast again.
     for (let count = 1; count <= PLACES; count++) while ((await outcomes(search(count))).some((one) => one !== "200"));
     await holdWords();
     const waiting = search(PLACES);

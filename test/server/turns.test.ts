@@ -1,9 +1,9 @@
-/** What is not answered from memory begins a few at a time, so that a crowd of it holds up nobody else. */
+/** Requests that are not answered from memory begin a few at a time, so that a burst of them delays no others. */
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { openTurns, type TakeTurn } from "../../server/http/turns.ts";
 
-/** Asks for so many turns at once; gives how many are had in each turn of the event loop from then on. */
+/** Asks for so many turns at once; resolves to how many are granted in each following turn of the event loop. */
 async function takenByTurn(takeTurn: TakeTurn, count: number): Promise<number[]> {
   let had = 0;
   for (let index = 0; index < count; index++) void takeTurn().then(() => had++);
@@ -16,7 +16,7 @@ async function takenByTurn(takeTurn: TakeTurn, count: number): Promise<number[]>
   return taken;
 }
 
-test("what is there already comes before those who wait for their turn", async () => {
+test("work that is already pending runs before work that waits for its turn", async () => {
   const takeTurn = openTurns(() => 3);
   const order: string[] = [];
   const waits = takeTurn().then(() => order.push("has waited"));
@@ -25,14 +25,14 @@ test("what is there already comes before those who wait for their turn", async (
   expect(order).toEqual(["was there", "has waited"]);
 });
 
-test("a few begin at a time, and a crowd as many in each turn of the event loop", async () => {
+test("in each turn of the event loop, at most as many begin as the limit allows", async () => {
   const takeTurn = openTurns(() => 3);
   expect(await takenByTurn(takeTurn, 3)).toEqual([3]);
   await nextTurn();
   expect(await takenByTurn(takeTurn, 10)).toEqual([3, 3, 3, 1]);
 });
 
-test("who has waited longest is next, also before those who come later", async () => {
+test("turns are granted in the order in which they were asked for", async () => {
   const takeTurn = openTurns(() => 2);
   const order: number[] = [];
   const take = (name: number) => takeTurn().then(() => order.push(name));
@@ -42,7 +42,7 @@ test("who has waited longest is next, also before those who come later", async (
   expect(order).toEqual([1, 2, 3, 4, 5, 6, 7]);
 });
 
-test("how many begin may change between two turns", async () => {
+test("the limit may change between two turns of the event loop", async () => {
   let most = 4;
   const takeTurn = openTurns(() => most);
   const taken = takenByTurn(takeTurn, 9);

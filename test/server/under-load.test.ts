@@ -1,6 +1,6 @@
 /**
- * The server as a process under load while its PostgreSQL is stopped, killed, frozen and started again: free answers stay
- * as they are, live ones are refused cleanly and come back, and nothing is left behind.
+ * The server as a process under load while its PostgreSQL is stopped, killed, frozen and started again: free answers
+ * stay as they are, live ones are refused cleanly and come back, and no connection or query is left behind.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
@@ -13,7 +13,7 @@ import type { Got } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 const CONNECTIONS = 3;
-/** Some that share, and some that do not. */
+/** More different live requests than may run and wait at once. */
 const LIVE = [...COUNTED, ...Array.from({ length: 9 }, (_, index) => `/api/v1/goods?per_page=${index + 2}`)];
 
 let postgres: TestServer;
@@ -42,13 +42,13 @@ type Load = {
   /** How many answers of each kind there were: `200`, `503 OVERLOADED` … */
   readonly live: Readonly<Record<string, number>>;
   readonly free: () => number;
-  /** Those that nobody should ever get. */
+  /** Answers that no client should ever get. */
   readonly wrong: readonly string[];
   readonly counted: () => number;
   readonly stop: () => Promise<void>;
 };
 
-/** Clients that ask one request after the other, until they are told to stop. */
+/** Starts clients that send one request after the other until `stop`. */
 async function startLoad(): Promise<Load> {
   const bodies = new Map<string, string>();
   for (const target of FREE) bodies.set(target, described(await server.get(target, { appKey: KEY })));
@@ -76,11 +76,11 @@ async function startLoad(): Promise<Load> {
         (got) => take(target, got),
         (error: unknown) => wrong.push(`${target}: ${error}`),
       );
-      // Leaves some of the processor to the others.
+      // Leaves processor time to the server and the database.
       await sleep(2);
     }
   }
-  // Each begins at another place.
+  // Each client begins with a different target.
   const visits = [
     ...[0, 5, 10].map((from) => visit([...FREE.slice(from), ...FREE.slice(0, from)])),
     ...LIVE.map((_, from) => visit([...LIVE.slice(from), ...LIVE.slice(0, from)])),
@@ -95,7 +95,7 @@ async function startLoad(): Promise<Load> {
 const described = ({ status, headers: { date: _, "x-request-id": __, ...headers }, text }: Got) =>
   JSON.stringify([status, headers, text]);
 
-/** Resolves when there have been so many more live answers of this kind, and free ones. */
+/** Resolves when so many more live answers of this kind and so many more free answers have arrived. */
 async function more(kind: string, count = 50): Promise<void> {
   const [live, free] = [load.live[kind] ?? 0, load.free()];
   await until(`${count} more of ${kind}`, () => (load.live[kind] ?? 0) >= live + count && load.free() >= free + count);
@@ -108,7 +108,7 @@ describe("a PostgreSQL under load", () => {
     ["frozen", async () => postgres.pause(), async () => postgres.resume()],
     ["killed", () => postgres.kill(), () => postgres.start()],
     ["frozen and then crashed", async () => postgres.pause(), () => postgres.stop("immediate").then(postgres.start)],
-  ])("that is %s: live answers are refused, and come back", async (_, away, back) => {
+  ])("that is %s: live requests get 503 until it is back, and free answers do not change", async (_, away, back) => {
     await more("200");
     await away();
     await more("503 DATABASE_UNAVAILABLE");
@@ -117,7 +117,7 @@ describe("a PostgreSQL under load", () => {
     expect(load.wrong).toEqual([]);
   });
 
-  test("that drops all connections again and again", async () => {
+  test("that drops all connections repeatedly: live requests are answered again each time", async () => {
     const client = new Client({ connectionString: url });
     await client.connect();
     for (let round = 0; round < 5; round++) {
@@ -131,7 +131,7 @@ describe("a PostgreSQL under load", () => {
     expect(load.wrong).toEqual([]);
   });
 
-  test("that may only be read, as one that is failing over: live answers go on", async () => {
+  test("that is read-only, as during a failover: live requests are still answered", async () => {
     const client = new Client({ connectionString: url });
     await client.connect();
     const setReadOnly = async (value: string) => {
@@ -147,7 +147,7 @@ describe("a PostgreSQL under load", () => {
     expect(load.wrong).toEqual([]);
   });
 
-  test("that is slow is not taken for one that is away", async () => {
+  test("that is slow is not treated as unavailable", async () => {
     const activity = await observe(url);
     onTestFinished(activity.close);
     await activity.lock();
@@ -159,7 +159,7 @@ describe("a PostgreSQL under load", () => {
     expect(load.live["503 DATABASE_UNAVAILABLE"] ?? 0).toBe(before);
   });
 
-  test("leaves no connection and no query behind, and every counted answer is in the ledger", async () => {
+  test("has no connection or query left after the load, and the ledger has every counted answer", async () => {
     await load.stop();
     const activity: Activity = await observe(url);
     onTestFinished(activity.close);
@@ -168,7 +168,7 @@ describe("a PostgreSQL under load", () => {
     expect(await server.get("/api/v1/goods?per_page=1", { appKey: KEY })).toMatchObject({ status: 200 });
     const { code, stderr } = await server.stop();
     expect(code).toBe(0);
-    // Neither an unhandled rejection nor a warning of Node's.
+    // Only lines of the log: neither an unhandled rejection nor a warning from Node.
     const lines = stderr.split("\n").filter((line) => line !== "");
     for (const line of lines) expect(JSON.parse(line)).toMatchObject({ level: "error" });
     expect(stderr).not.toMatch(/unhandled|warning/i);
