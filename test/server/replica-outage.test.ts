@@ -1,4 +1,4 @@
-/** What users see of replicas and their primary going away and coming back: nothing. */
+/** Replicas and their primary go down and come back: clients see no failure while one database can answer. */
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
 import { holdPort, type Served } from "../support/cli.ts";
 import {
@@ -17,7 +17,7 @@ import { until } from "../support/until.ts";
 
 const following = openFollowing();
 
-/** Clients that ask live until they are told to stop, and then tell what they got. */
+/** Starts clients that send live requests until `stop`, which resolves to the statuses that they got. */
 function startLoad(server: Served): { readonly asked: () => number; readonly stop: () => Promise<Set<number>> } {
   const statuses = new Set<number>();
   let asked = 0;
@@ -39,17 +39,17 @@ function startLoad(server: Served): { readonly asked: () => number; readonly sto
   };
 }
 
-/** A replica goes and comes back, and each is told once. On a machine that is very busy it may seem to go more than once. */
+/** The log tells that the replica went away and came back. On a busy machine it may seem to go away more than once. */
 function expectTurns(told: readonly string[]): void {
   const turns = told.map((line) => (line.includes("is left alone") ? "gone" : "back"));
   expect(turns.join(" ")).toMatch(/^gone back( gone back)*$/);
 }
 
-describe("a replica that is away", () => {
+describe("a replica", () => {
   test.each([
     ["crashes", () => following.near.stop("immediate"), () => following.near.start()],
     ["freezes", async () => following.near.pause(), async () => following.near.resume()],
-  ])("%s under load: every answer is given, and it is used again when it is back", async (_, leave, comeBack) => {
+  ])("%s under load: all requests are answered, and it is used again once it is back", async (_, leave, comeBack) => {
     const server = await serve(following, [following.urls.near]);
     await server.ready(true);
     const load = startLoad(server);
@@ -67,7 +67,7 @@ describe("a replica that is away", () => {
     expectTurns(server.told());
   });
 
-  test("takes no connection any more: every answer is given", async () => {
+  test("that refuses connections: all requests are answered", async () => {
     const { primary, near } = following.urls;
     const role = `reader_${Math.random().toString(36).slice(2)}`;
     await rowsOf(primary, `CREATE ROLE ${role} LOGIN IN ROLE pg_read_all_data`);
@@ -87,7 +87,7 @@ describe("a replica that is away", () => {
     await rowsOf(primary, `DROP ROLE ${role}`);
   });
 
-  test("at the start is told of once, and the primary answers", async () => {
+  test("that is down at the start is reported once, without its password, and another replica answers", async () => {
     const held = await holdPort();
     await held.release();
     const server = await serve(following, [
@@ -104,10 +104,10 @@ describe("a replica that is away", () => {
   });
 });
 
-describe("while the primary is away", () => {
+describe("while the primary is down", () => {
   afterEach(() => following.primary.start().catch(() => {}));
 
-  test("replicas answer, counts wait on disk, and what is free is as ever", async () => {
+  test("replicas answer live requests, counts wait on disk, and free answers are unchanged", async () => {
     const before = await total(following);
     const server = await serve(following, [following.urls.near], "--data-dir own");
     await server.ready(true);
@@ -118,7 +118,7 @@ describe("while the primary is away", () => {
     await until("the outage to show", async () => (await server.readyz()).json.status === "degraded");
     expect((await server.readyz()).json).toMatchObject({ database: { ready: false }, replicas: [{ ready: true }] });
 
-    // One that begins now finds nobody but the replica.
+    // A server that starts now finds only the replica.
     const late = await serve(following, [following.urls.near], "--data-dir late");
     expect(await late.title()).toBeTypeOf("string");
     expect(late.output().stderr).toContain("the others by its replicas");
@@ -128,7 +128,7 @@ describe("while the primary is away", () => {
     await Promise.all([server.ready(true), late.ready(true)]);
   });
 
-  test("a replica that has its log and does not apply it is left alone as soon as it is behind", async () => {
+  test("a replica is not used until it has applied all of the log that it has received", async () => {
     const { primary, near } = following.urls;
     await rename(following, "Old");
     await caughtUp(following, near);
@@ -140,7 +140,7 @@ describe("while the primary is away", () => {
     const received = `SELECT 1 WHERE pg_last_wal_receive_lsn() >= '${log?.end}'`;
     await until("the log", async () => (await rowsOf(near, received)).length > 0);
     await following.primary.stop("immediate");
-    // One that begins now has never seen the primary.
+    // A server that starts now has never reached the primary.
     const late = await serve(following, [near], "--max-replica-lag 2 --data-dir late");
     for (const one of [server, late]) {
       await one.ready(false);
@@ -155,7 +155,7 @@ describe("while the primary is away", () => {
     await server.ready(true);
   });
 
-  test("and one replica, too, the other answers", async () => {
+  test("the other replica answers all requests when one replica goes down as well", async () => {
     const server = await serve(following, [following.urls.near, following.urls.other]);
     await server.ready(true, true);
     await following.primary.stop("immediate");
@@ -172,8 +172,8 @@ describe("while the primary is away", () => {
   });
 });
 
-describe("several processes", () => {
-  test("use a replica all of them, and say once what becomes of it", async () => {
+describe("several workers", () => {
+  test("all use the replica, and its changes of state are logged once, not by each worker", async () => {
     const server = await serve(following, [following.urls.near], "--workers 2");
     await server.ready(true);
     const load = startLoad(server);
@@ -191,7 +191,7 @@ describe("several processes", () => {
   });
 });
 
-test("a server that watches a standby says that it builds nothing, and does when that is promoted", async () => {
+test("serve --watch on a standby says that it cannot build, and builds once the standby is promoted", async () => {
   const standby = await following.near.replicate();
   onTestFinished(standby.remove);
   const url = standby.url(new URL(following.urls.primary).pathname.slice(1));
@@ -207,8 +207,8 @@ test("a server that watches a standby says that it builds nothing, and does when
   expect(told).toHaveLength(2);
 });
 
-// It follows nobody from then on, and so this is the last.
-test("a replica that is promoted is left alone, and so is one that follows it: what they have the primary has not", async () => {
+// The promoted replica no longer follows the primary, so this test has to be the last.
+test("a promoted replica is not used, and one that follows it is used only while the primary is down", async () => {
   const server = await serve(following, [following.urls.other]);
   await server.ready(true);
   await rowsOf(following.urls.other, "SELECT pg_promote()");
@@ -217,7 +217,7 @@ test("a replica that is promoted is left alone, and so is one that follows it: w
   expect(await server.title()).toBe("Afterwards");
   expect(server.told()).toEqual([expect.stringMatching(/^Replica 1 .* is left alone: it takes writes of its own/)]);
 
-  // One that follows it is a replica of the same system, and ahead of the primary.
+  // A server that follows the promoted one belongs to the same system, and is ahead of the primary.
   await rowsOf(following.urls.other, "SELECT pg_switch_wal()");
   const copy = await following.other.replicate();
   onTestFinished(copy.remove);
@@ -227,7 +227,7 @@ test("a replica that is promoted is left alone, and so is one that follows it: w
   expect(await another.title()).toBe("By the primary");
   const why = "it follows a server that was promoted, and not the primary";
   expect(another.told()).toEqual([expect.stringContaining(`is left alone: ${why}.`)]);
-  // In place of a primary that is away there is no other.
+  // While the primary is down, no other database can answer.
   await following.primary.stop();
   onTestFinished(following.primary.start);
   await another.ready(true);

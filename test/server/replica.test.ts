@@ -1,4 +1,4 @@
-/** Read replicas: live queries go to a real streaming replica that is near enough, and to no other database. */
+/** Read replicas: live queries go to a streaming replica that is recent enough, and other databases are refused. */
 import { resolve } from "node:path";
 import { Client } from "pg";
 import { afterEach, describe, expect, inject, test } from "vitest";
@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 
 const following = openFollowing();
 
-/** The queries about content that connections of the server have asked last. */
+/** The number of the server's connections whose latest query read content. */
 const contentQueries = async (url: string) =>
   (
     await rowsOf(
@@ -25,7 +25,7 @@ test.each([
   ["watch", "", "cannot execute LISTEN during recovery"],
   ["build", "--out elsewhere", "cannot set transaction read-write mode during recovery"],
   ["import", resolve("cli/demo"), "cannot set transaction read-write mode during recovery"],
-])("%s on a replica says which database it needs", async (command, line, why) => {
+])("%s on a replica fails and tells the user to use the primary", async (command, line, why) => {
   const { code, stderr } = await following.place.run(`${command} ${line}`.trim(), {
     DATABASE_URL: following.urls.near,
   });
@@ -35,7 +35,7 @@ test.each([
   ]);
 });
 
-test("doctor --fix on a replica says which database it needs, and tries no more", async () => {
+test("doctor --fix on a replica stops at the first refusal and tells the user to use the primary", async () => {
   const { primary, near } = following.urls;
   await rowsOf(primary, "CREATE TABLE precast.notes (body text); INSERT INTO precast.notes VALUES ('a'), ('a')");
   for (const name of ["first", "second"]) {
@@ -53,8 +53,8 @@ test("doctor --fix on a replica says which database it needs, and tries no more"
   await rowsOf(primary, "DROP TABLE precast.notes");
 });
 
-describe("a replica that is near enough", () => {
-  test("answers what is live, and the primary takes the counts", async () => {
+describe("a replica that is recent enough", () => {
+  test("answers live requests, and the primary takes the counts", async () => {
     const before = await total(following);
     const server = await serve(following, [following.urls.near]);
     await server.ready(true);
@@ -68,7 +68,7 @@ describe("a replica that is near enough", () => {
     expect(server.told()).toEqual([]);
   });
 
-  test("knows the apps as well, where there is no tree", async () => {
+  test("is also read for apps and content types when there is no tree", async () => {
     const server = await serve(following, [following.urls.near], "--out nowhere");
     await server.ready(true);
     expect((await server.get(FREE, asShop)).status).toBe(200);
@@ -76,7 +76,7 @@ describe("a replica that is near enough", () => {
     expect(await server.answered()).toEqual({ primary: 0, "replica-1": 3 });
   });
 
-  test("shares the load with another", async () => {
+  test("shares the load with a second replica", async () => {
     const server = await serve(following, [following.urls.near, following.urls.other]);
     await server.ready(true, true);
     for (let page = 1; page <= 20; page++) await server.get(`${TITLES}&page=${page}`, asShop);
@@ -85,7 +85,7 @@ describe("a replica that is near enough", () => {
     for (const share of Object.values(shares)) expect(share).toBeGreaterThanOrEqual(5);
   });
 
-  test("cancels what takes too long, and the primary is not asked for it", async () => {
+  test("cancels a query that takes too long, and the query is not repeated on the primary", async () => {
     const server = await serve(following, [following.urls.near]);
     await server.ready(true);
     await whileLocked(async () => {
@@ -97,7 +97,7 @@ describe("a replica that is near enough", () => {
     expect((await server.answered()).primary).toBe(0);
   });
 
-  test("that gives up a query by itself has it answered by the primary", async () => {
+  test("that cancels a query by itself has it answered by the primary", async () => {
     const server = await serve(following, [following.urls.near]);
     await server.ready(true);
     await whileLocked(async (holder) => {
@@ -113,7 +113,7 @@ describe("a replica that is near enough", () => {
   });
 });
 
-test("a query that stands in the way of what the primary has written is a fault of the replica, and not of the query", async () => {
+test("a query that a recovery conflict cancels fails as unavailable, and the next query succeeds", async () => {
   const { primary, near } = following.urls;
   const settle = (setting: string) =>
     rowsOf(near, `ALTER SYSTEM ${setting}`).then(() => rowsOf(near, "SELECT pg_reload_conf()"));
@@ -138,7 +138,7 @@ const WAITING =
   "WHERE application_name = 'precast' AND wait_event_type = 'Lock' AND datname = current_database() AND state = 'active'";
 const waiting = async (url: string) => (await rowsOf(url, `SELECT pid FROM pg_stat_activity ${WAITING}`)).length;
 
-/** A lock that the primary takes is taken by those that follow it. */
+/** Locks the entries on the primary, and so on the replicas, which replay the lock. */
 async function whileLocked(run: (holder: Client) => Promise<void>): Promise<void> {
   const holder = new Client({ connectionString: following.urls.primary });
   await holder.connect();
@@ -152,16 +152,16 @@ async function whileLocked(run: (holder: Client) => Promise<void>): Promise<void
 
 async function lockEverywhere(holder: Client): Promise<void> {
   await holder.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
-  // Any commit brings what was written before it on its way.
+  // A commit makes the primary send its log up to there, the lock included.
   await rowsOf(following.urls.primary, "SELECT pg_logical_emit_message(true, 'test', '')");
   const held = `SELECT 1 FROM pg_locks JOIN pg_class ON pg_class.oid = relation
     WHERE relname = 'entries' AND mode = 'AccessExclusiveLock' AND granted`;
   await until("the lock to arrive", async () => (await rowsOf(following.urls.near, held)).length > 0);
 }
 
-test("a replica whose ICU orders texts in another way is left alone, for the order of its indexes is the primary's", async () => {
+test("a replica with another version of ICU is not used, for the order of its indexes is the primary's", async () => {
   const { primary, near } = following.urls;
-  // Stands for the other library: what the replica is asked through this URL comes before what is built in.
+  // Simulates another version of ICU: the URL below puts this function before the built-in one.
   await rowsOf(
     primary,
     `CREATE SCHEMA other; CREATE FUNCTION other.pg_collation_actual_version(oid) RETURNS text
@@ -183,7 +183,7 @@ test("a replica whose ICU orders texts in another way is left alone, for the ord
 describe("a replica that falls behind", () => {
   afterEach(() => rowsOf(following.urls.near, "SELECT pg_wal_replay_resume()"));
 
-  test("answers as far as it may be behind, and no further", async () => {
+  test("is used only while its lag is within --max-replica-lag", async () => {
     await rename(following, "Old");
     await caughtUp(following, following.urls.near);
     const patient = await serve(following, [following.urls.near], "--max-replica-lag 3600");
@@ -215,7 +215,7 @@ describe("a replica that falls behind", () => {
     expect(patient.told()).toEqual([]);
   });
 
-  test("before the server starts is not asked, and is once it has what the primary had then", async () => {
+  test("before the server starts is not used until it has caught up", async () => {
     await rename(following, "Before");
     await caughtUp(following, following.urls.near);
     await rowsOf(following.urls.near, "SELECT pg_wal_replay_pause()");
@@ -229,7 +229,7 @@ describe("a replica that falls behind", () => {
     expect((await server.answered())["replica-1"]).toBe(1);
   });
 
-  test("and lacks tables is left alone until it has them", async () => {
+  test("and lacks the current schema is not used until it has it", async () => {
     const url = await createDatabase(following.primary.url("postgres"));
     const copy = following.near.url(new URL(url).pathname.slice(1));
     await caughtUp(following, following.near.url("postgres"));
@@ -252,7 +252,7 @@ describe("a replica that falls behind", () => {
   });
 });
 
-describe("what is no replica", () => {
+describe("--read-database-url", () => {
   const refused = async (url: string) => {
     const { code, stdout, stderr } = await following.place.run(`serve --port 0 --read-database-url ${url}`);
     expect([code, stdout]).toEqual([1, ""]);
@@ -262,12 +262,12 @@ describe("what is no replica", () => {
   const withPassword = (url: string) => url.replace("postgres@", "postgres:secret@");
   const SENTENCE = /^Replica 1 \(127.0.0.1:\d+\) is another database\. --read-database-url takes .*\n$/;
 
-  test("is refused: another server, and another database of the same server", async () => {
+  test("refuses another server, and another database of a replica's server", async () => {
     expect(await refused(withPassword(inject("postgresUrl")))).toMatch(SENTENCE);
     expect(await refused(withPassword(following.near.url("postgres")))).toMatch(SENTENCE);
   });
 
-  test("is refused with the embedded database, which has none", async () => {
+  test("is refused with the embedded database, which has no replicas", async () => {
     const { code, stderr } = await following.place.run(`serve --port x --read-database-url ${following.urls.near}`, {
       DATABASE_URL: "",
     });
@@ -278,7 +278,7 @@ describe("what is no replica", () => {
     ]);
   });
 
-  test("the environment names several with blanks between them", async () => {
+  test("takes several URLs, separated by blanks, from the environment, and checks each", async () => {
     const server = await serve(following, [], "", {
       PRECAST_READ_DATABASE_URL: `${following.urls.near} ${following.urls.other}`,
     });
@@ -289,7 +289,7 @@ describe("what is no replica", () => {
     expect([code, stderr]).toEqual([1, "PRECAST_READ_DATABASE_URL must begin with postgres:// or postgresql://\n"]);
   });
 
-  test("the primary itself does as well", async () => {
+  test("accepts the primary itself", async () => {
     const server = await serve(following, [following.urls.primary]);
     await server.ready(true);
     await server.title();
