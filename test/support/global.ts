@@ -5,6 +5,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
 import type { TestProject } from "vitest/node";
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
@@ -30,6 +31,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 }
 
 async function makeTemplate(): Promise<string> {
+  // As the workers do: see execArgv in vitest.config.ts.
+  setFlagsFromString("--liftoff-only");
   const dataDir = await mkdtemp(join(tmpdir(), "precast-template-"));
   const database = await openDatabase({ url: null, dataDir, queryTimeout: null, connections: 1 });
   await migrate(database);
