@@ -110,7 +110,7 @@ const inShop = (files: readonly string[]) => files.map((file) => `${SHOP_FOLDER}
 const differing = (before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>) =>
   paths(after).filter((path) => before.get(path) !== after.get(path));
 
-describe("the build of a small shop", () => {
+describe("a build of a small shop", () => {
   let store: Store;
   let place: Place;
   const out = () => join(place.folder, "out");
@@ -138,17 +138,17 @@ describe("the build of a small shop", () => {
     expect(paths(tree())).toEqual(inShop(SHOP_FILES));
   });
 
-  test("writes the bytes of the answers", async () => {
+  test("writes files whose bytes are the expected responses", async () => {
     await place.run("build");
     for (const [path, bytes] of BYTES) expect([path, readFileSync(inOut(path), "utf8")]).toEqual([path, bytes]);
   });
 
-  test("shows no draft and nothing of an unpublished type in any file", async () => {
+  test("writes no draft and nothing of an unpublished type into any file", async () => {
     await place.run("build");
     for (const [path, bytes] of tree()) expect(path + bytes).not.toMatch(/draft|hidden|nobody|secrets/i);
   });
 
-  test("writes nothing the second time, and leaves the files untouched", async () => {
+  test("writes nothing when nothing has changed, and keeps the modification times of files", async () => {
     await place.run("build");
     const before = modified();
     const { apps } = await place.json<Built>("build");
@@ -156,7 +156,7 @@ describe("the build of a small shop", () => {
     expect(modified()).toEqual(before);
   });
 
-  test("rewrites after an edit just the files that differ", async () => {
+  test("rewrites only the files that differ after an edit", async () => {
     await place.run("build");
     const [before, times] = [tree(), modified()];
     await place.take(
@@ -175,7 +175,7 @@ describe("the build of a small shop", () => {
     expect(paths(tree()).filter((path) => modified().get(path) !== times.get(path))).toEqual(changed);
   });
 
-  test("deletes the files of an entry that was unpublished, and those of values that went with it", async () => {
+  test("deletes the file of an unpublished entry, and the list files that have no entry left", async () => {
     await place.run("build");
     const before = tree();
     await place.take(shopWithout(1));
@@ -196,7 +196,7 @@ describe("the build of a small shop", () => {
     for (const [path, bytes] of tree()) expect([path, bytes.includes('"One"')]).toEqual([path, false]);
   });
 
-  test("deletes the files of a type that is gone", async () => {
+  test("deletes the files of a content type that was removed", async () => {
     await place.run("build");
     const { authors: _, ...entries } = shop().entries;
     const types = shop().types.filter(({ slug }) => slug !== "authors");
@@ -207,7 +207,7 @@ describe("the build of a small shop", () => {
     expect(readdirSync(inOut(""))).not.toContain("authors");
   });
 
-  test("deletes the files of an app that is gone, and touches no other", async () => {
+  test("deletes the files of an app that was removed, and leaves those of other apps unchanged", async () => {
     await place.take(smallApp("going", ["A"]));
     await place.run("build");
     expect(paths(tree()).some((path) => path.startsWith("s-going/"))).toBe(true);
@@ -222,7 +222,7 @@ describe("the build of a small shop", () => {
     expect(readdirSync(join(out(), ".precast"))).toEqual(["changes.json", "x-53686f70.json"]);
   });
 
-  test("builds just the apps that --app names", async () => {
+  test("builds only the apps that --app names", async () => {
     for (const key of ["a", "b", "c"]) await place.take(smallApp(key, [key]));
     await place.run("build --app a");
     expect(readdirSync(out()).sort()).toEqual([".precast", "s-a"]);
@@ -231,7 +231,7 @@ describe("the build of a small shop", () => {
     expect(readdirSync(out()).sort()).toEqual([".precast", "s-a", "s-b", "s-c"]);
   });
 
-  test("leaves the files of other apps alone, even of those that are gone, when --app names one", async () => {
+  test("with --app, keeps the files of another app that was removed from the database", async () => {
     await place.take(smallApp("other", ["A"]));
     await place.run("build");
     const before = tree();
@@ -243,7 +243,7 @@ describe("the build of a small shop", () => {
     expect(others(before)).not.toEqual([]);
   });
 
-  test("tells which apps there are when --app names none of them, and builds nothing", async () => {
+  test("fails, lists the existing apps and builds nothing when --app names an unknown app", async () => {
     await place.take(smallApp("other", ["A"]));
     const { code, stdout, stderr } = await place.run(`build --app ${SHOP} nope`);
     expect([code, stdout]).toEqual([1, ""]);
@@ -251,7 +251,7 @@ describe("the build of a small shop", () => {
     expect(paths(tree())).toEqual([]);
   });
 
-  test("lists with --dry-run what it would do, and touches nothing", async () => {
+  test("with --dry-run, lists what the next build writes and deletes, and changes nothing", async () => {
     await place.run("build");
     await place.take(shopWithout(1));
     const [before, times] = [tree(), modified()];
@@ -270,12 +270,12 @@ describe("the build of a small shop", () => {
     expect(counts).toMatchObject([{ key: SHOP, deleted: 9 }]);
   });
 
-  test("makes no folder with --dry-run", async () => {
+  test("with --dry-run, does not create the output folder", async () => {
     expect((await place.run("build --dry-run")).code).toBe(0);
     expect(readdirSync(place.folder)).not.toContain("out");
   });
 
-  test("reports with --json what it did", async () => {
+  test("with --json, reports the mode, the reason and the file counts of each app", async () => {
     const report = await place.json<Built>("build");
     const bytes = [...tree().values()].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
     expect(report).toEqual({
@@ -298,7 +298,7 @@ describe("the build of a small shop", () => {
     });
   });
 
-  test("says in words what it did", async () => {
+  test("prints the number of written, unchanged and deleted files", async () => {
     const first = await place.run("build");
     expect(first.stdout).toMatch(new RegExp(`^Shop: wrote ${SHOP_FILES.length} files, 0 unchanged, 0 deleted, `));
     expect((await place.run("build")).stdout).toMatch(/^Shop: wrote 0 files, \d+ unchanged, 0 deleted, /);
@@ -311,7 +311,7 @@ describe("the build of a small shop", () => {
     rmSync(join(place.folder, "some"), { recursive: true });
   });
 
-  test("computes everything anew with --full, and the same", async () => {
+  test("with --full, repairs a file that was changed by hand", async () => {
     await place.run("build");
     const before = tree();
     writeFileSync(inOut("posts/page/1.json"), "broken");
@@ -319,7 +319,7 @@ describe("the build of a small shop", () => {
     expect(tree()).toEqual(before);
   });
 
-  test("sweeps what a broken build or a stranger left in the folder of an app", async () => {
+  test("with --full, deletes foreign files and folders in the folder of an app", async () => {
     await place.run("build");
     const before = tree();
     const leftovers = ["posts/page/1.json.tmp", "posts/page/99.json", "notes.txt", "old/deep/down/x.json", "posts/.x"];
@@ -333,7 +333,7 @@ describe("the build of a small shop", () => {
     expect(readdirSync(inOut(""))).not.toContain("old");
   });
 
-  test("puts a folder in the place of a file right, and a file in the place of a folder", async () => {
+  test("with --full, replaces a folder that stands in place of a file, and a file in place of a folder", async () => {
     await place.run("build");
     const before = tree();
     rmSync(inOut("posts/page/1.json"));
@@ -346,7 +346,7 @@ describe("the build of a small shop", () => {
     expect(tree()).toEqual(before);
   });
 
-  test("names the build that is writing the same tree, and leaves the tree to it", async () => {
+  test("fails, names the other process and writes nothing when another build holds the lock", async () => {
     const lock = join(out(), ".precast", "build.lock");
     mkdirSync(dirname(lock), { recursive: true });
     writeFileSync(lock, `${process.pid}\n`);
@@ -357,7 +357,7 @@ describe("the build of a small shop", () => {
     expect(readFileSync(lock, "utf8")).toBe(`${process.pid}\n`);
   });
 
-  test("goes on where a build died: its lock is no obstacle", async () => {
+  test("ignores the lock of a build whose process is dead", async () => {
     const { stdout: dead } = await place.spawn("/bin/sh", ["-c", "echo $$"]);
     const lock = join(out(), ".precast", "build.lock");
     mkdirSync(dirname(lock), { recursive: true });
@@ -367,30 +367,36 @@ describe("the build of a small shop", () => {
     expect(readdirSync(join(out(), ".precast"))).toEqual(["changes.json", "x-53686f70.json"]);
   });
 
-  test("goes on where a build died that had the same process number, as in a container", async () => {
+  test("ignores a lock that holds its own process id, as a build that died in a container leaves it", async () => {
     mkdirSync(join(out(), ".precast"), { recursive: true });
     const script = `echo $$ > out/.precast/build.lock; exec "$0" "$1" build`;
     const ran = await place.spawn("/bin/sh", ["-c", script, process.execPath, MAIN]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test.each(["", "{", '"text"'])("builds anew where the state of the last build is broken: %j", async (broken) => {
-    await place.run("build");
-    const before = tree();
-    writeFileSync(join(out(), ".precast", "x-53686f70.json"), broken);
-    expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
-    expect(tree()).toEqual(before);
-    expect(await place.json("status")).toMatchObject({ apps: [{ tree: { files: SHOP_FILES.length } }] });
-  });
+  test.each(["", "{", '"text"'])(
+    "builds the same tree again when the state of the last build cannot be read: %j",
+    async (broken) => {
+      await place.run("build");
+      const before = tree();
+      writeFileSync(join(out(), ".precast", "x-53686f70.json"), broken);
+      expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
+      expect(tree()).toEqual(before);
+      expect(await place.json("status")).toMatchObject({ apps: [{ tree: { files: SHOP_FILES.length } }] });
+    },
+  );
 
-  test.each(["file", "file/x"])("refuses a folder that cannot be one: --out %s", async (path) => {
-    writeFileSync(join(place.folder, "file"), "");
-    const { code, stdout, stderr } = await place.run(`build --out ${path}`);
-    expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(/^.*\bfile\b.*--out.*\n$/);
-  });
+  test.each(["file", "file/x"])(
+    "fails when a file stands where the output folder should be: --out %s",
+    async (path) => {
+      writeFileSync(join(place.folder, "file"), "");
+      const { code, stdout, stderr } = await place.run(`build --out ${path}`);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(/^.*\bfile\b.*--out.*\n$/);
+    },
+  );
 
-  test("says what to do when there is no app yet", async () => {
+  test("says how to import content when the database has no app", async () => {
     await store.database.execute("DELETE FROM precast.apps");
     const { code, stdout } = await place.run("build");
     expect(code).toBe(0);
@@ -402,7 +408,7 @@ describe("the build of a small shop", () => {
     });
   });
 
-  test("leaves a tree alone that another database has made, where there is no app", async () => {
+  test("refuses to change the tree of another database while its own has no app, and replaces it once it has one", async () => {
     await place.run("build");
     const before = tree();
     const empty = await openStore("postgres");
@@ -417,7 +423,7 @@ describe("the build of a small shop", () => {
     await empty.close();
   });
 
-  test("keeps the files whole while a reader reads them", async () => {
+  test("shows a reader the old or the new content of a file, never a part of it", async () => {
     await place.run("build");
     const [page] = BYTES.filter(([path]) => path === "posts/page/1.json").map(([, bytes]) => bytes);
     const edited = await changeTitle("Uno");
@@ -444,14 +450,14 @@ describe("the build of a small shop", () => {
     return (text) => text.replace('"title":"One"', `"title":"${title}"`);
   }
 
-  test("the media address of an app that sets none is the one that the build is given", async () => {
+  test("uses --media-base-url for an app that sets no media address", async () => {
     await place.run("build --media-base-url https://cdn.test/");
     expect(readFileSync(inOut("posts/page/1.json"), "utf8")).toContain(
       '"cover_url":"https://cdn.test/Shop/cms/media/c%201.png"',
     );
   });
 
-  test("keeps two apps apart whose keys differ in case alone", async () => {
+  test("writes two apps whose keys differ only in case into separate folders", async () => {
     await place.take(smallApp("shop", ["lower"]));
     await place.run("build");
     expect(readdirSync(out()).sort()).toEqual([".precast", "s-shop", "x-53686f70"]);
@@ -477,7 +483,7 @@ describe("the same content gives the same tree, byte for byte", () => {
   }
 
   test.each(SAMPLES.map((bundles, index) => [index + 1, all(bundles)] as const))(
-    "on both databases, in any order, after edits back and forth (sample %i)",
+    "on both databases, in reverse import order and after reverted edits (sample %i)",
     async (_, bundles) => {
       const tree = await treeOf("postgres", [bundles]);
       expect(tree.size).toBeGreaterThan(100);
@@ -493,13 +499,13 @@ describe("the same content gives the same tree, byte for byte", () => {
     },
   );
 
-  /** The same content, its files and lines in another order. */
+  /** The same content, with its types and entries in reverse order. */
   function reversed(bundle: Bundle): Bundle {
     const entries = Object.entries(bundle.entries).map(([slug, some]) => [slug, [...some].reverse()]);
     return { ...bundle, types: [...bundle.types].reverse(), entries: Object.fromEntries(entries) };
   }
 
-  /** Other titles of types, every other entry a draft, the last type gone. */
+  /** Names and page sizes of types changed, every other entry a draft, the last type gone. */
   function edited(bundle: Bundle): Bundle {
     const types = bundle.types.slice(0, -1).map((type) => ({ ...type, name: `${type.name}!`, per_page: 7 }));
     const entries = types.map(({ slug }) => [

@@ -38,7 +38,7 @@ const COMMANDS = [
   "edge",
   "usage",
 ];
-/** `deploy` and `edge` read the tree alone. */
+/** `deploy` and `edge` read only the tree. */
 const WITH_DATABASE = COMMANDS.filter((command) => command !== "deploy" && command !== "edge");
 const EVERYWHERE = ["--database-url", "--data-dir", "--out", "--media-base-url", "--json", "--quiet", "--debug"];
 const OWN: Record<string, string[]> = {
@@ -110,32 +110,38 @@ const VARIABLE = /\(((?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+|DATABA
 const STACK = /\n\s+at .*:\d+/;
 const SENTENCE = /^[^\n]+\.\n$/;
 
-/** A place without a database: what is asked of it ends before one is needed, or finds none. */
+/** A folder without a database, for commands that end before they need one or fail because there is none. */
 let nowhere: Place;
 beforeAll(() => {
   nowhere = openPlace();
 });
 afterAll(() => nowhere.close());
 
-describe("the help", () => {
-  test.each(["--help", "-h", "help"])("of the program names every command and shows examples: %s", async (line) => {
-    const { code, stdout, stderr } = await nowhere.run(line);
-    expect([code, stderr]).toEqual([0, ""]);
-    for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ +${command} .*\\S`, "m"));
-    expect(stdout).toMatch(/^ +\$ precast \w+/m);
-  });
+describe("help and version", () => {
+  test.each(["--help", "-h", "help"])(
+    "the help of the program lists every command and shows an example: %s",
+    async (line) => {
+      const { code, stdout, stderr } = await nowhere.run(line);
+      expect([code, stderr]).toEqual([0, ""]);
+      for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ +${command} .*\\S`, "m"));
+      expect(stdout).toMatch(/^ +\$ precast \w+/m);
+    },
+  );
 
-  test.each(COMMANDS)("of %s shows examples, and every option with its variable", async (command) => {
-    const { code, stdout, stderr } = await nowhere.run(`${command} --help`);
-    expect([code, stderr]).toEqual([0, ""]);
-    expect(stdout).toMatch(new RegExp(`^ +\\$ precast ${command}\\b`, "m"));
-    const options = optionsIn(stdout);
-    expect([...options.keys()].sort()).toEqual([...EVERYWHERE, ...(OWN[command] ?? []), "--help"].sort());
-    options.delete("--help");
-    for (const text of options.values()) expect(text).toMatch(VARIABLE);
-  });
+  test.each(COMMANDS)(
+    "the help of %s shows an example, and exactly its options, each with an environment variable",
+    async (command) => {
+      const { code, stdout, stderr } = await nowhere.run(`${command} --help`);
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(stdout).toMatch(new RegExp(`^ +\\$ precast ${command}\\b`, "m"));
+      const options = optionsIn(stdout);
+      expect([...options.keys()].sort()).toEqual([...EVERYWHERE, ...(OWN[command] ?? []), "--help"].sort());
+      options.delete("--help");
+      for (const text of options.values()) expect(text).toMatch(VARIABLE);
+    },
+  );
 
-  test("gives each option a variable of its own", async () => {
+  test("the help names a different environment variable for each option", async () => {
     const pairs = new Set<string>();
     for (const command of COMMANDS) {
       const options = optionsIn((await nowhere.run(`${command} --help`)).stdout);
@@ -145,12 +151,12 @@ describe("the help", () => {
     expect(new Set(variables).size).toBe(variables.length);
   });
 
-  test("tells its version", async () => {
+  test("--version prints the version of the package", async () => {
     const { version } = JSON.parse(readFileSync(join(MAIN, "../../../package.json"), "utf8")) as { version: string };
     expect(await nowhere.run("--version")).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
   });
 
-  /** What is told of each option, in one line. */
+  /** The description of each option, as one line. */
   function optionsIn(help: string): Map<string, string> {
     const [, list = ""] = /\nOptions:\n([\s\S]*?)\n\n/.exec(help) ?? [];
     const texts = list.split(/\n(?= {2}-)/).map((text) => text.replace(/\s+/g, " ").trim());
@@ -158,23 +164,23 @@ describe("the help", () => {
   }
 });
 
-test("the program of the package can be run by its name alone, as npx does", () => {
+test("the compiled main file can be executed directly, as npx does", () => {
   expect(execFileSync(MAIN, ["--version"], { encoding: "utf8" })).toMatch(/^\d+\.\d+\.\d+\n$/);
 });
 
-test("who reads no more of the output gets no error, and what was begun is finished", async () => {
+test("a command whose output pipe is closed prints no error and exits with 0", async () => {
   const written = `read _ <gone; ${process.execPath} ${MAIN} --help; echo $? >&2`;
   const piped = await nowhere.spawn("sh", ["-c", `mkfifo gone; { ${written}; } | { exec <&-; echo >gone; }`]);
   expect(piped.stderr).toBe("0\n");
 });
 
-test("an output that cannot be written is told, and fails", async () => {
+test("a command that cannot write its output says why and exits with 1", async () => {
   const { code, stderr } = await nowhere.spawn("sh", ["-c", `${process.execPath} ${MAIN} --help >/dev/full`]);
   const why = "The output could not be written (ENOSPC: no space left on device, write).";
   expect([code, stderr]).toEqual([1, `${why} All else was done, unless an error above says otherwise.\n`]);
 });
 
-describe("a wrong call", () => {
+describe("an invalid command line", () => {
   test.each([
     ["nope", /unknown command 'nope'/],
     ["build --nope", /unknown option '--nope'/],
@@ -191,7 +197,7 @@ describe("a wrong call", () => {
     expect(stderr).not.toMatch(STACK);
   });
 
-  test("without a command shows the help, and fails", async () => {
+  test("without a command shows the help and exits with 1", async () => {
     const { code, stdout, stderr } = await nowhere.run("");
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain("Usage: precast");
@@ -200,7 +206,7 @@ describe("a wrong call", () => {
 
 type Bad = readonly [command: string, flag: string, variable: string, bad: string, good: string];
 
-/** Every option whose values are looked at. */
+/** Options whose values are validated, with a bad and a good value. */
 const CHECKED: Bad[] = [
   ["status", "--media-base-url", "PRECAST_MEDIA_BASE_URL", "media", "https://media.test"],
   ["build", "--app", "PRECAST_APP", "a.b", "a"],
@@ -231,7 +237,7 @@ const FLAGS: [command: string, variables: string[]][] = [
   ["doctor", ["PRECAST_FIX"]],
 ];
 
-/** The options of each command; a second bad value of an option has a turn of its own. */
+/** Groups the options by command. A second bad value of an option goes into another group: a run sets each option once. */
 function turnsOf(all: readonly Bad[]): [command: string, options: Bad[]][] {
   const turns: [command: string, options: Bad[]][] = [];
   for (const option of all) {
@@ -247,7 +253,7 @@ describe("the configuration", () => {
   const BAD_URL = { DATABASE_URL: "mysql://x" };
   const BAD_URL_LINE = "DATABASE_URL must begin with postgres:// or postgresql://\n";
 
-  test("an address with a password that must be encoded is told so, and one that is a socket's is right", async () => {
+  test("a malformed database address is refused with a hint at encoding, and a socket's address is accepted", async () => {
     const status = (url: string) => nowhere.spawn(process.execPath, [MAIN, "status", "--database-url", url], {});
     for (const bad of [
       "postgres://u:a/b@host/db",
@@ -269,9 +275,9 @@ describe("the configuration", () => {
     }
   });
 
-  // One run tells the problems of all options of a command.
+  // One run reports the problems of all options of a command.
   test.each(turnsOf(CHECKED))(
-    "%s: a bad value is told of the flag or of the variable, and a flag goes before it",
+    "%s: a bad value is reported with its flag or variable, and a flag overrides the variable",
     async (...given) => {
       const [command, options] = given;
       const flags = (value: (option: Bad) => string) => options.flatMap((option) => [option[1], value(option)]);
@@ -296,30 +302,30 @@ describe("the configuration", () => {
     },
   );
 
-  test("a folder without a name is refused, and not the one that the command runs in", async () => {
+  test("an empty folder name is refused, and does not stand for the current folder", async () => {
     const { code, stderr } = await nowhere.spawn(process.execPath, [MAIN, "build", "--out", "", "--data-dir", ""]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^--out must be the name of a folder/m)]);
     expect(stderr).toMatch(/^--data-dir must be the name of a folder/m);
   });
 
-  test("an address without a name is refused, and not every address of the machine", async () => {
+  test("an empty host is refused, and does not stand for every address of the machine", async () => {
     const args = ["serve", "--host", "", "--admin-host", ""];
     const { code, stderr } = await nowhere.spawn(process.execPath, [MAIN, ...args]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^--host must be an address such as 127\.0\.0\.1/m)]);
     expect(stderr).toMatch(/^--admin-host must be an address/m);
   });
 
-  test("blanks where apps are named are refused, and not an order to look at none", async () => {
+  test("a PRECAST_APP that names no app is refused, and does not stand for an empty selection", async () => {
     const { code, stderr } = await nowhere.run("verify", { PRECAST_APP: " , " });
     expect([code, stderr]).toEqual([1, "PRECAST_APP must name at least one app\n"]);
   });
 
-  test("an empty variable counts as not set", async () => {
+  test("an empty environment variable counts as not set", async () => {
     const empty = Object.fromEntries([...CHECKED.map(([, , variable]) => [variable, ""]), ["PRECAST_JSON", ""]]);
     expect((await nowhere.run("serve", { ...empty, ...BAD_URL })).stderr).toBe(BAD_URL_LINE);
   });
 
-  test.each(FLAGS)("%s: %s are true or false, and nothing else", async (command, variables) => {
+  test.each(FLAGS)("%s: %s accept true, 1, false and 0, and nothing else", async (command, variables) => {
     const env = (value: string) => Object.fromEntries(variables.map((variable) => [variable, value]));
     for (const value of ["true", "1", "false", "0"]) {
       expect((await nowhere.run(command, { ...BAD_URL, ...env(value) })).stderr).toContain(BAD_URL_LINE.trim());
@@ -329,7 +335,7 @@ describe("the configuration", () => {
     expect([code, stderr.trimEnd().split("\n").sort()]).toEqual([1, told.sort()]);
   });
 
-  test("all problems are told at once", async () => {
+  test("all invalid options and variables are reported at once", async () => {
     const env = { DATABASE_URL: "mysql://x", PRECAST_QUEUE: "-1", PRECAST_MEDIA_BASE_URL: "x", PRECAST_JSON: "maybe" };
     const { code, stdout, stderr } = await nowhere.run("serve --port x --connections 0", env);
     expect([code, stdout]).toEqual([1, ""]);
@@ -345,14 +351,14 @@ describe("the configuration", () => {
     expect(told.map((line) => line.split(" ")[0]).sort()).toEqual(names);
   });
 
-  test("an app that must be named and is not is told by its flag", async () => {
+  test("a missing app is reported by the name of its flag, --app", async () => {
     const { code, stderr } = await nowhere.run("explain /x");
     expect(code).toBe(1);
     expect(stderr).toMatch(/--app\b/);
   });
 });
 
-describe("on a database", () => {
+describe("on PostgreSQL", () => {
   let store: Store;
   let place: Place;
   let bundle: string;
@@ -374,7 +380,7 @@ describe("on a database", () => {
     await place.take(shop());
   });
 
-  /** One line for each command, in an order in which each works and exits 0. */
+  /** Commands, in an order in which each exits with 0. */
   const lines = () => [
     "migrate",
     `import ${bundle}`,
@@ -407,13 +413,13 @@ describe("on a database", () => {
     expect(stderr).toContain("Try:");
   });
 
-  test.each(["import", "build"])("the JSON of %s tells a dry run from one that wrote", async (command) => {
+  test.each(["import", "build"])("the JSON of %s says whether it was a dry run", async (command) => {
     const line = callOf(command, bundle);
     expect(await place.json(`${line} --dry-run`)).toMatchObject({ dry_run: true });
     expect(await place.json(line)).toMatchObject({ dry_run: false });
   });
 
-  test("--quiet prints results alone", async () => {
+  test("--quiet prints only results", async () => {
     const results = ["explain", "verify", "status", "doctor", "edge", "usage"];
     for (const line of lines()) {
       const { code, stdout, stderr } = await place.run(`${line} --quiet`);
@@ -425,20 +431,20 @@ describe("on a database", () => {
     }
   });
 
-  test("--quiet still tells what goes wrong", async () => {
+  test("--quiet still prints errors", async () => {
     const { code, stdout, stderr } = await place.run("build --app nope --quiet");
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(SENTENCE);
   });
 
-  test("a failure prints nothing on standard output, with --json neither", async () => {
+  test("a failure with --json prints nothing on standard output", async () => {
     const { code, stdout, stderr } = await place.run("build --app nope --json");
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(SENTENCE);
   });
 
-  test("prints neither colours nor bars into a pipe", async () => {
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  test("output into a pipe contains neither colours nor bars", async () => {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the test looks for control characters
     const decoration = /[\u001b\r█░│]/;
     for (const line of lines()) {
       const { stdout, stderr } = await place.run(line);
@@ -449,7 +455,7 @@ describe("on a database", () => {
     expect(stdout + stderr).not.toMatch(decoration);
   });
 
-  test("exits 0 when it is done, 1 when it failed, 2 when it found differences", async () => {
+  test("the exit code is 0 for success, 1 for a failure and 2 for differences that verify finds", async () => {
     expect((await place.run("build")).code).toBe(0);
     expect((await place.run("verify")).code).toBe(0);
     rmSync(out(`${SHOP_FOLDER}/_schemas.json`));
@@ -457,7 +463,7 @@ describe("on a database", () => {
     expect((await place.run("verify --app nope")).code).toBe(1);
   });
 
-  test("tells an error in one sentence that names what is wrong, and its stack only with --debug", async () => {
+  test("an error is one sentence that names what is wrong, and has its stack only with --debug", async () => {
     writeFileSync(join(place.folder, "file"), "");
     for (const line of ["build --app nope", "build --out file/x", "verify --out file/x"]) {
       const plain = await place.run(line);
@@ -470,7 +476,7 @@ describe("on a database", () => {
     }
   });
 
-  describe("an option is a flag, and a variable where there is no flag", () => {
+  describe("an option is set by its flag, or by its environment variable where there is no flag", () => {
     const title = () => readFileSync(out(`${SHOP_FOLDER}/posts/page/1.json`), "utf8");
     const onlyIn = (folder: string) =>
       readdirSync(place.folder)
@@ -609,11 +615,11 @@ describe("on a database", () => {
       ]);
     });
 
-    test("--connections and --queue, and their variables: they bound what is asked of the database", async () => {
+    test("--connections and --queue, and their variables: requests beyond the limits get 503", async () => {
       const env = { PRECAST_CONNECTIONS: "1", PRECAST_QUEUE: "0" };
       const statuses = async (line: string) => {
         const server = await place.serve(line, env);
-        // All are different: those that are the same share a query.
+        // All targets differ, because equal requests share a query.
         const targets = Array.from({ length: 40 }, (_, index) => `/api/v1/posts/search?q=one&per_page=${index + 1}`);
         const asked = targets.map((target) => server.get(target, { appKey: SHOP }));
         const found = new Set((await Promise.all(asked)).map(({ status }) => status));
@@ -626,7 +632,7 @@ describe("on a database", () => {
     });
   });
 
-  test("migrate says that there is nothing to do the second time", async () => {
+  test("migrate says that the schema is up to date when it runs again", async () => {
     const url = await createDatabase(inject("postgresUrl"), "migrate");
     const env = { DATABASE_URL: url };
     const first = await place.run("migrate", env);
@@ -637,7 +643,7 @@ describe("on a database", () => {
     await dropDatabase(url);
   });
 
-  test("migrate makes all indexes where nobody has a schema for what is made without one", async () => {
+  test("migrate creates the trigram indexes in a database that has no schema public", async () => {
     const url = await createDatabase(inject("postgresUrl"), "hardened");
     const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });
     await database.execute("DROP SCHEMA public");
@@ -649,19 +655,22 @@ describe("on a database", () => {
     await dropDatabase(url);
   });
 
-  test.each(["SQL_ASCII", "LATIN1"])("migrate refuses a database in %s and says how one is made", async (encoding) => {
-    const url = await createDatabase(inject("postgresUrl"), "encoded", `ENCODING '${encoding}' LOCALE 'C'`);
-    const { code, stdout, stderr } = await place.run("migrate", { DATABASE_URL: url });
-    expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toBe(
-      `The encoding of the database is ${encoding}, which cannot keep every script. ` +
-        "Make one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.\n",
-    );
-    await dropDatabase(url);
-  });
+  test.each(["SQL_ASCII", "LATIN1"])(
+    "migrate refuses a database with the encoding %s and says how to create one in UTF-8",
+    async (encoding) => {
+      const url = await createDatabase(inject("postgresUrl"), "encoded", `ENCODING '${encoding}' LOCALE 'C'`);
+      const { code, stdout, stderr } = await place.run("migrate", { DATABASE_URL: url });
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toBe(
+        `The encoding of the database is ${encoding}, which cannot keep every script. ` +
+          "Make one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.\n",
+      );
+      await dropDatabase(url);
+    },
+  );
 
   test.each(WITH_DATABASE.filter((command) => command !== "migrate"))(
-    "%s asks for precast migrate where the schema is not there",
+    "%s fails and asks for precast migrate when the database has no schema",
     async (command) => {
       const url = await createDatabase(inject("postgresUrl"), "empty");
       const { code, stdout, stderr } = await place.run(callOf(command, bundle), { DATABASE_URL: url });
@@ -673,7 +682,7 @@ describe("on a database", () => {
   );
 
   test.each(WITH_DATABASE.filter((command) => command !== "migrate"))(
-    "%s refuses a schema that a newer version has made",
+    "%s refuses a schema that a newer version has migrated",
     async (command) => {
       await store.database.execute("INSERT INTO precast.migrations (name) VALUES ('9999_future.sql')");
       const { code, stdout, stderr } = await place.run(callOf(command, bundle));
@@ -684,13 +693,13 @@ describe("on a database", () => {
   );
 });
 
-/** A call of the command that lacks nothing. */
+/** The command with the arguments that it requires. */
 function callOf(command: string, folder: string): string {
   const rest: Record<string, string> = { import: folder, explain: "/posts --app Shop", serve: "--port 0" };
   return `${command} ${rest[command] ?? ""}`;
 }
 
-describe("without a database that answers", () => {
+describe("when the database does not answer", () => {
   let refused: string;
 
   beforeAll(async () => {
@@ -699,18 +708,21 @@ describe("without a database that answers", () => {
     refused = `postgres://nobody@127.0.0.1:${port}/none`;
   });
 
-  test.each(WITH_DATABASE.filter((command) => command !== "serve"))("%s says so in one sentence", async (command) => {
-    const { code, stdout, stderr } = await nowhere.run(callOf(command, "bundle"), { DATABASE_URL: refused });
-    expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(/^The database did not answer .*ECONNREFUSED.*DATABASE_URL.*\.\n$/);
-  });
+  test.each(WITH_DATABASE.filter((command) => command !== "serve"))(
+    "%s fails with one sentence that names DATABASE_URL",
+    async (command) => {
+      const { code, stdout, stderr } = await nowhere.run(callOf(command, "bundle"), { DATABASE_URL: refused });
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toMatch(/^The database did not answer .*ECONNREFUSED.*DATABASE_URL.*\.\n$/);
+    },
+  );
 
-  test("tells the stack with --debug", async () => {
+  test("status --debug prints the stack of the error", async () => {
     const { code, stderr } = await nowhere.run("status --debug", { DATABASE_URL: refused });
     expect([code, stderr]).toEqual([1, expect.stringMatching(STACK)]);
   });
 
-  test("does not tell the password", async () => {
+  test("status --debug does not print the password", async () => {
     const { stderr } = await nowhere.run("status --debug", { DATABASE_URL: refused.replace("nobody", "me:s3cret") });
     expect(stderr).not.toContain("s3cret");
   });
@@ -725,14 +737,14 @@ describe("on the embedded database", () => {
   });
   afterAll(() => place.close());
 
-  test("makes its schema by itself, in .precast unless told otherwise", async () => {
+  test("the first command creates the database and its schema in .precast", async () => {
     expect(await place.json("status")).toEqual({ apps: [], trees_without_app: [] });
     expect(readdirSync(place.folder)).toEqual([".precast"]);
     expect((await place.run("migrate")).stdout).toBe("The schema is up to date.\n");
     expect(readdirSync(join(place.folder, ".precast"))).not.toContain("database.lock");
   });
 
-  test("names the process that has it open", async () => {
+  test("a command fails and names the process that holds the lock", async () => {
     writeFileSync(lock(), `${process.pid}\n`);
     const commands = ["status", "build", "migrate", "serve --port 0"];
     const ran = await Promise.all(commands.map((command) => place.run(command)));
@@ -744,19 +756,19 @@ describe("on the embedded database", () => {
     rmSync(lock());
   });
 
-  test("takes no notice of a lock whose process is dead", async () => {
+  test("a command ignores the lock of a dead process", async () => {
     const { stdout: dead } = await place.spawn("/bin/sh", ["-c", "echo $$"]);
     writeFileSync(lock(), dead);
     expect(await place.run("status --quiet")).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("takes no notice of a lock with its own number, as a container leaves it", async () => {
+  test("a command ignores a lock that holds its own process id, as a container leaves it", async () => {
     const script = 'echo $$ > .precast/database.lock; exec "$0" "$1" status';
     const ran = await place.spawn("/bin/sh", ["-c", script, process.execPath, MAIN]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
   });
 
-  test("keeps what was imported when a server on it is killed, and opens again", async () => {
+  test("imported content is still there after a server was killed", async () => {
     await place.take(shop());
     const server = await place.serve();
     expect((await server.get(`/api/v1/posts/${idOf(1)}`, { appKey: SHOP })).status).toBe(200);
@@ -767,7 +779,7 @@ describe("on the embedded database", () => {
     ]);
   });
 
-  test("tells which limit to raise where the process may open no more files", async () => {
+  test("a build that may open no more files fails and names the limit to raise", async () => {
     await place.take(shop());
     const build = `exec ${[process.execPath, ...START].join(" ")} build`;
     const { code, stdout, stderr } = await place.spawn("sh", ["-c", `ulimit -n 80; ${build}`]);
@@ -777,7 +789,7 @@ describe("on the embedded database", () => {
     );
   });
 
-  test("ends in an error when it finds a file in the place of its folder", async () => {
+  test("a command fails when a file stands where the data folder should be", async () => {
     writeFileSync(join(place.folder, "file"), "");
     for (const folder of ["file", "file/x"]) {
       const { code, stdout, stderr } = await place.run(`status --data-dir ${folder}`);
@@ -786,7 +798,7 @@ describe("on the embedded database", () => {
     }
   });
 
-  test("ends in an error when its folder is a link to nothing", async () => {
+  test("a command fails when the data folder is a link to nothing", async () => {
     symlinkSync(join(place.folder, "unmounted"), join(place.folder, "link"));
     for (const folder of ["link", "link/x"]) {
       const { code, stdout, stderr } = await place.run(`status --data-dir ${folder}`);
@@ -798,13 +810,13 @@ describe("on the embedded database", () => {
     }
   });
 
-  test("that was killed at its first start begins again", async () => {
+  test("a database whose creation was killed is created again", async () => {
     const folder = join(place.folder, "killed");
     const { pid, end } = place.start("status --data-dir killed");
     await until("the database to be begun", () => existsSync(join(folder, "database.begun")));
     process.kill(pid, "SIGKILL");
     await end();
-    // The file by which a database is known, when others are yet to be unpacked.
+    // As if it was killed when PG_VERSION, which marks a database, was unpacked and other files were not.
     mkdirSync(join(folder, "database"), { recursive: true });
     rmSync(join(folder, "database", "global"), { recursive: true, force: true });
     writeFileSync(join(folder, "database", "PG_VERSION"), "17\n");
@@ -813,7 +825,7 @@ describe("on the embedded database", () => {
     expect(readdirSync(folder)).toEqual(["database"]);
   });
 
-  test("that was killed at its first start is the copy that was put in its place", async () => {
+  test("a copy put in the place of a database whose creation was killed is opened, and not replaced", async () => {
     const folder = join(place.folder, "restored");
     const { pid, end } = place.start("status --data-dir restored");
     await until("the database to be begun", () => existsSync(join(folder, "database.begun")));
@@ -828,7 +840,7 @@ describe("on the embedded database", () => {
     expect(existsSync(join(folder, "database", "copied"))).toBe(true);
   });
 
-  test("ends in an error, and does not hang, when its folder holds something else", async () => {
+  test("a command fails, and does not hang, when the data folder holds a database that cannot be opened", async () => {
     mkdirSync(join(place.folder, "strange", "database"), { recursive: true });
     writeFileSync(join(place.folder, "strange", "database", "PG_VERSION"), "9.6\n");
     const { code, stdout, stderr } = await place.run("status --data-dir strange");
@@ -840,9 +852,9 @@ describe("on the embedded database", () => {
   });
 });
 
-// What PGlite says of it differs with V8, some of which end the process instead.
+// Given as texts, because PGlite's message depends on the version of V8, and some versions end the process instead.
 test.each(["WebAssembly.Memory(): could not allocate memory", "Array buffer allocation failed"])(
-  "an embedded database that cannot be opened for want of memory is not to be removed: %s",
+  "the error about too little memory names the limit to raise, and does not advise removing the database: %s",
   (said) => {
     const told = whyUnopened(join(nowhere.folder, "narrow"), said);
     expect(told).toMatch(/ needs more memory than this process may have \(.*\)\. Raise the limit \(ulimit -v\), /);
@@ -870,7 +882,7 @@ describe("on a terminal", () => {
     expect(terminal.table(["App"], [["atlas"]])).toMatch(/│.*atlas.*│/);
   });
 
-  test("prints plain lines with CI or NO_COLOR set", async () => {
+  test("prints plain lines and no progress when plain output is set, as for CI or NO_COLOR", async () => {
     const { written, terminal } = await opened(true);
     terminal.say(terminal.colors.green("done"));
     expect(written).toEqual({ stdout: "done\n", stderr: "" });

@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => place.close());
 
-/** The curl lines that the server printed. */
+/** The curl lines that the server printed, with the responses to their requests. */
 async function tried(): Promise<{ readonly line: string; readonly got: Got }[]> {
   const lines = server
     .output()
@@ -48,19 +48,19 @@ function readEntries(slug: string): Entry[] {
 }
 
 describe("the demo", () => {
-  test("is what npm start runs", () => {
+  test("is started by npm start with migrate, import, build and serve", () => {
     const { scripts } = JSON.parse(readFileSync(PACKAGE, "utf8")) as { scripts: Record<string, string> };
     const commands = scripts.start?.split(" && ").map((command) => command.replace(/^(precast|node \S+) /, ""));
     expect(commands).toEqual(["migrate --quiet", "import cli/demo", "build", "serve"]);
   });
 
-  test("is set up without an error, and leaves nothing where it was not told to", () => {
+  test("is set up without an error, and writes only into the data folder and the tree", () => {
     for (const { code, stderr } of ran) expect([code, stderr]).toEqual([0, ""]);
     expect(ran[0]?.stdout).toBe("");
     expect(readdirSync(place.folder).sort()).toEqual(["data", "tree"]);
   });
 
-  test("shows three requests to try, and each is answered with something", async () => {
+  test("prints three different requests to try, and each gets a 200 with data", async () => {
     const requests = await tried();
     expect(requests).toHaveLength(3);
     for (const { line, got } of requests) {
@@ -70,12 +70,12 @@ describe("the demo", () => {
     expect(new Set(requests.map(({ line }) => line)).size).toBe(3);
   });
 
-  test("shows something free and something that is counted", async () => {
+  test("prints a free request and a counted one", async () => {
     const counted = (await tried()).map(({ got }) => got.headers["x-request-counted"]);
     expect(new Set(counted)).toEqual(new Set(["true", "false"]));
   });
 
-  test("has drafts, and none of them is visible", async () => {
+  test("contains drafts, and shows none of them in entries or lists", async () => {
     const slugs = readdirSync(join(DEMO, "entries")).map((name) => name.replace(".ndjson", ""));
     const drafts = slugs.flatMap((slug) =>
       readEntries(slug)
@@ -95,7 +95,7 @@ describe("the demo", () => {
     }
   });
 
-  test("is a few hundred entries of related types", async () => {
+  test("has more than 200 entries in at least two content types, one of them cities", async () => {
     const { json } = await server.get("/api/v1/_schemas", { appKey: "atlas" });
     const counts = json.data.map(({ entry_count }: { entry_count: number }) => entry_count);
     expect(counts.length).toBeGreaterThanOrEqual(2);
@@ -108,13 +108,13 @@ describe("the demo", () => {
 describe("verify", () => {
   type Report = { readonly apps: { key: string; files: number; computed: number; differences: unknown[] }[] };
 
-  test("is clean while the server runs", async () => {
+  test("finds no difference in a sample while the server runs", async () => {
     const { apps } = await place.json<Report>("verify --sample 100");
     expect(apps).toMatchObject([{ key: "atlas", differences: [] }]);
     expect(apps[0]?.files).toBeGreaterThan(1000);
   });
 
-  test("is clean when the server has ended", async () => {
+  test("finds no difference in any file after the server has ended", async () => {
     expect((await server.stop()).code).toBe(0);
     const { apps } = await place.json<Report>("verify");
     expect(apps).toMatchObject([{ key: "atlas", computed: apps[0]?.files, differences: [] }]);
