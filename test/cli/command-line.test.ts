@@ -1,4 +1,4 @@
-/** What all commands have in common: help, options and their variables, output, errors, exit codes, and the database. */
+/** What all commands have in common: help, options and their variables, output, errors, exit codes, the database. */
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -237,7 +237,7 @@ const FLAGS: [command: string, variables: string[]][] = [
   ["doctor", ["PRECAST_FIX"]],
 ];
 
-/** Groups the options by command. A second bad value of an option goes into another group: a run sets each option once. */
+/** Groups options by command. A second bad value of an option gets its own group: a run sets each option once. */
 function turnsOf(all: readonly Bad[]): [command: string, options: Bad[]][] {
   const turns: [command: string, options: Bad[]][] = [];
   for (const option of all) {

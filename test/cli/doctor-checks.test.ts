@@ -1,4 +1,4 @@
-/** What the checks of `precast doctor` make of facts that a test cannot bring about: large types, hours, servers set up. */
+/** How the checks of `precast doctor` judge what a test cannot create: large types, long times, server settings. */
 import { describe, expect, test } from "vitest";
 import { deadRowsCheck } from "../../cli/doctor/checks/dead-rows.ts";
 import { filtersCheck } from "../../cli/doctor/checks/filters.ts";
@@ -41,7 +41,7 @@ const TYPE: ContentType = {
 const APP: App = { key: "shop", name: "", media_base_url: "", types: [TYPE] };
 const size = (entries: number, type = TYPE) => ({ app: APP, type, entries });
 
-describe("a filter with as many values as entries", () => {
+describe("a filter with nearly as many values as entries", () => {
   const judge = (entries: number, values: number, exact = true) =>
     filtersCheck.judge([{ ...size(entries), exact, filters: [{ column: TITLE, values, entries }] }]);
 
@@ -50,18 +50,18 @@ describe("a filter with as many values as entries", () => {
     ["values that entries share", 20_000, 15_000, []],
     ["some files: a choice that has its price", 5_000, 4_900, ["information"]],
     ["many files", 20_000, 19_000, ["advice"]],
-  ])("%s", (_, entries, values, kinds) => {
+  ])("is no finding, information or advice, by its number of values: %s", (_, entries, values, kinds) => {
     expect(judge(entries, values).map(({ kind }) => kind)).toEqual(kinds);
   });
 
-  test("tells the share of the type's files, and what an estimate is", () => {
+  test("is reported with its share of the type's files, and with 'about' when the number is an estimate", () => {
     // 20,000 entries, 1,000 pages, 6 sorts, 1 schema, and 20,000 filters.
     expect(judge(20_000, 20_000)[0]?.problem).toMatch(/^It has 20,000 values .*: 49 % of/);
     expect(judge(200_000, 199_000, false)[0]?.problem).toMatch(/^It has about 199,000 values /);
   });
 });
 
-test("a field without a slot is advice where lists are sorted by it, and its reason is told", () => {
+test("a field without a slot is advice if it is sortable, else information, with the reason and a remedy", () => {
   const slotless = [
     { name: "ninth", type: "text" as const, namedIn: ["sortable_fields" as const], isLong: false },
     { name: "story", type: "text" as const, namedIn: ["default_sort" as const], isLong: true },
@@ -77,17 +77,17 @@ test("a field without a slot is advice where lists are sorted by it, and its rea
   ]);
   expect(found[0]?.problem).toBe("No slot holds it, for all are taken: a sort by it reads 20,000 entries.");
   expect(found[1]?.problem).toMatch(/text too long for an index/);
-  // A relation has no order, and a field of another kind none of its columns.
+  // A relation has no ranges; and each field type shares slots only with the types that its remedy names.
   expect(found[2]?.problem).toMatch(/: a filter on it with neq or nin reads 20,000 entries\.$/);
   expect(found[3]?.problem).toMatch(/: a range by it reads 20,000 entries\.$/);
   expect(found[2]?.remedy).toMatch(/^Take a text, select, media, relation, date or datetime that nobody asks for/);
   expect(found[3]?.remedy).toMatch(/^Take a number or boolean that nobody asks for/);
   expect(found[1]?.remedy).toMatch(/^Take it out of default_sort, or use a shorter field there\. /);
-  // Nobody else's.
+  // The statement changes the slots of this type only.
   expect(found[1]?.remedy).toContain("UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = 7");
 });
 
-test("a range among entries with one value is told of where many have it, the field first whose values have the most", () => {
+test("an equality and a range without a common index are reported, the one with most entries first", () => {
   const type = { ...size(20_000), typeId: "7", ranged: [{ name: "price", slot: "n1" }], indexes: ["entries_by_t2"] };
   const judge = (entries: number, indexes = type.indexes) => {
     const valued = [
@@ -102,7 +102,7 @@ test("a range among entries with one value is told of where many have it, the fi
   expect(found?.kind).toBe("information");
   expect(found?.problem).toMatch(/one value \(author, topic\) and a range \(price\) .* about 5,000 of author\.$/);
   expect(found?.remedy).toContain("entries_of_7_by_t4_n1 ON precast.entries (t4, n1) WHERE content_type_id = 7 AND");
-  // That one is made; then all are.
+  // With that index the next pair is named; with all indexes there is no finding.
   expect(judge(5_000, ["entries_of_7_by_t4_n1"])[0]?.remedy).toContain("entries_of_7_by_t3_n1");
   expect(judge(5_000, ["entries_of_7_by_t4_n1", "entries_of_7_by_t3_n1"])).toEqual([]);
   expect(rangesCheck.judge([{ ...type, ranged: [], valued: [{ name: "topic", slot: "t3", entries: 5_000 }] }])).toEqual(
@@ -124,7 +124,7 @@ describe("a table", () => {
     own: true,
   };
 
-  test("that is well is told nothing of", () => {
+  test("in good condition gives no finding", () => {
     expect([...statisticsCheck.judge([table]), ...deadRowsCheck.judge([table])]).toEqual([]);
   });
 
@@ -132,7 +132,7 @@ describe("a table", () => {
     ["never analysed", { hasStatistics: false }, /never analysed/],
     ["much written since", { modified: 30_000 }, /^30,000 of about 100,000 rows/],
     ["grown, where writes are not counted", { pages: 5_000, visiblePages: 5_000 }, /grown from 4,000 pages to 5,000/],
-  ])("has old statistics: %s", (_, sick, problem) => {
+  ])("with old statistics gives the advice to run ANALYZE: %s", (_, sick, problem) => {
     const [found] = statisticsCheck.judge([{ ...table, ...sick }]);
     expect(found).toMatchObject({ kind: "advice", fix: ["ANALYZE precast.entries"] });
     expect(found?.problem).toMatch(problem);
@@ -141,13 +141,13 @@ describe("a table", () => {
   test.each([
     ["dead rows", { dead: 50_000 }, /^50,000 of its 150,000 rows are dead \(33 %\)/],
     ["pages that an index cannot answer for", { visiblePages: 1_000 }, /^3,000 of its 4,000 pages/],
-  ])("has %s", (_, sick, problem) => {
+  ])("with %s gives the advice to run VACUUM", (_, sick, problem) => {
     const [found] = deadRowsCheck.judge([{ ...table, ...sick }]);
     expect(found).toMatchObject({ kind: "advice", fix: ["VACUUM (TRUNCATE false) precast.entries"] });
     expect(found?.problem).toMatch(problem);
   });
 
-  test("of others is theirs to look after", () => {
+  test("of another owner gives a remedy for the owner, and no fix", () => {
     const [found] = statisticsCheck.judge([{ ...table, hasStatistics: false, own: false }]);
     expect(found).toMatchObject({
       fix: null,
@@ -156,7 +156,7 @@ describe("a table", () => {
   });
 });
 
-describe("a server", () => {
+describe("the server check", () => {
   const MB = 1024 * 1024;
   const well = { buffers: 4_096 * MB, bytes: 10_000 * MB, autovacuum: true, free: 97, connections: 10 };
 
@@ -167,16 +167,16 @@ describe("a server", () => {
     ["without autovacuum", { autovacuum: false }, ["autovacuum"]],
     ["with too few connections", { free: 15 }, ["Connections"]],
     ["with as many as are needed", { free: 16 }, []],
-  ])("%s", (_, sick, expected) => {
+  ])("a server %s gives the findings that apply to it", (_, sick, expected) => {
     expect(subjects(serverCheck.judge({ ...well, ...sick }))).toEqual(expected);
   });
 
-  test("there is none behind the embedded database", () => {
+  test("the embedded database, which has no server, gives no finding", () => {
     expect(serverCheck.judge(null)).toEqual([]);
   });
 });
 
-test("a transaction is told of when it has been open for half an hour, with what ends it", () => {
+test("a transaction that has been open for half an hour is advice, with the statement that ends it", () => {
   const holder = {
     what: "A transaction of report (process 7, idle in transaction)",
     end: "SELECT pg_terminate_backend(7)",
@@ -187,7 +187,7 @@ test("a transaction is told of when it has been open for half an hour, with what
   expect(found?.remedy).toContain("pg_terminate_backend(7)");
 });
 
-test("removals are told of where they are more than the entries, and ask for nothing", () => {
+test("records of removals are information, without a fix, when they are many and more than the entries", () => {
   expect(removalsCheck.judge({ removals: 90_000, entries: 10, bytes: 1 })).toEqual([]);
   expect(removalsCheck.judge({ removals: 200_000, entries: 300_000, bytes: 1 })).toEqual([]);
   expect(removalsCheck.judge({ removals: 400_000, entries: 300_000, bytes: 1 })).toMatchObject([
@@ -195,7 +195,7 @@ test("removals are told of where they are more than the entries, and ask for not
   ]);
 });
 
-describe("an index for parts of words", () => {
+describe("a trigram index", () => {
   const missing = {
     missing: ["pg_trgm", "entry_words_by_part"],
     available: true,
@@ -212,11 +212,11 @@ describe("an index for parts of words", () => {
       "where nothing large is searched",
       { types: [size(50_000, { ...TYPE, fields: [{ ...TITLE, searchable: false }] })] },
     ],
-  ])("%s is told nothing of", (_, well) => {
+  ])("%s gives no finding", (_, well) => {
     expect(trigramsCheck.judge({ ...missing, ...well })).toEqual([]);
   });
 
-  test("is made where it is missing, by who may", () => {
+  test("that is missing gets a fix if the role may create it, else a remedy for an administrator", () => {
     expect(trigramsCheck.judge(missing)).toMatchObject([
       {
         fix: [
@@ -231,7 +231,7 @@ describe("an index for parts of words", () => {
   });
 });
 
-test("of many findings of a kind ten are told, and how many more there are", async () => {
+test("the report shows ten findings of a check and kind, and the number of the others", async () => {
   const nobody = { write: () => {} };
   const options = { stdout: nobody, stderr: nobody, json: false, quiet: false, debug: false, plain: true };
   const terminal = await openTerminal(options);

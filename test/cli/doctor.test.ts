@@ -25,7 +25,7 @@ type Finding = {
 };
 type Report = { readonly findings: Finding[]; readonly fixed: Finding[] };
 
-/** A type whose entries have a slug each, and one of few colours. */
+/** A type whose entries each have a slug of their own and one of seven colours. */
 const MANY = 5_000;
 const logs = (count = MANY) => `INSERT INTO precast.content_types (app_id, slug)
   SELECT id, 'logs' FROM precast.apps WHERE key = '${SHOP}';
@@ -44,7 +44,7 @@ async function examine(place: Place, line = ""): Promise<Report & { code: number
   return { code, stderr, ...(JSON.parse(stdout) as Report) };
 }
 
-/** As if the library that orders texts had been another when the indexes were made. */
+/** As if the indexes had been created with another version of the collation library. */
 const REORDERED = "UPDATE pg_collation SET collversion = '1.1' WHERE collname = 'und-x-icu'";
 
 const subjects = (findings: readonly Finding[]) => findings.map(({ subject }) => subject);
@@ -57,7 +57,7 @@ describe("on PostgreSQL", () => {
   beforeAll(async () => {
     store = await openStore("postgres");
     place = openPlace({ DATABASE_URL: store.url ?? "" });
-    // What the tests leave undone is not to be done behind their backs.
+    // Autovacuum would repair what the tests expect to be found.
     const tables = await store.database.query({
       text: "SELECT tablename::text FROM pg_tables WHERE schemaname = 'precast'",
       values: [],
@@ -81,12 +81,12 @@ describe("on PostgreSQL", () => {
   }
   const number = async (text: string) => Number((await store.database.query({ text, values: [] }))[0]?.[0]);
 
-  test("finds nothing to change where all is well, and exits 0", async () => {
+  test("finds nothing to change in a healthy database, and exits with 0", async () => {
     expect(await place.run("doctor")).toEqual({ code: 0, stdout: "Nothing to change.\n", stderr: "" });
     expect(await examine(place)).toMatchObject({ code: 0, findings: [], fixed: [] });
   });
 
-  test("names the triggers that do not fire as they should, and what puts right what they have missed", async () => {
+  test("names triggers that are disabled or fire in the wrong mode, and the statements that restore them", async () => {
     await store.database.execute(`ALTER TABLE precast.entries DISABLE TRIGGER ALL;
       ALTER TABLE precast.entries ENABLE TRIGGER ALL; ALTER TABLE precast.fields DISABLE TRIGGER field_added`);
     const { code, findings } = await examine(place);
@@ -104,7 +104,7 @@ describe("on PostgreSQL", () => {
     expect((await examine(place)).findings).toEqual([]);
   });
 
-  test("names the triggers that were dropped, and what makes them as they were", async () => {
+  test("names triggers that were dropped, and the statements that create them as they were", async () => {
     const triggers = () =>
       store.database.query({
         text: `SELECT tgenabled::text, pg_get_triggerdef(oid) FROM pg_trigger
@@ -126,7 +126,7 @@ describe("on PostgreSQL", () => {
     expect((await examine(place)).findings).toEqual([]);
   });
 
-  test("tells first that texts have another order since the system was upgraded, until indexes are made anew", async () => {
+  test("reports a changed collation version before other findings, until its remedies have been run", async () => {
     await store.database.execute(`${REORDERED}; ALTER TABLE precast.fields DISABLE TRIGGER field_added`);
     const { code, findings } = await examine(place);
     expect([code, findings.map(({ check }) => check)]).toEqual([2, ["collations", "triggers"]]);
@@ -138,7 +138,7 @@ describe("on PostgreSQL", () => {
     expect((await examine(place)).findings).toEqual([]);
   });
 
-  describe("by a role that may only read", () => {
+  describe("run by a role that may only read", () => {
     let role: string;
     const examineAsReader = (line = "") => {
       const url = new URL(store.url ?? "");
@@ -152,7 +152,7 @@ describe("on PostgreSQL", () => {
     });
     afterAll(() => store.database.execute(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
 
-    test("counts the connections of others, whose kind it may not see", async () => {
+    test("counts connections of other roles, although it may not see their type", async () => {
       const free = async () => {
         const { findings } = await examineAsReader("--connections 1000");
         return Number(
@@ -164,7 +164,7 @@ describe("on PostgreSQL", () => {
       expect(await free()).toBe(before - others.length);
     });
 
-    test("does not take an index for a failure that another role is making", async () => {
+    test("does not report an index that another role is still creating as unfinished", async () => {
       const [open, maker] = [await connect(), await connect()];
       await open.query("BEGIN; LOCK TABLE precast.usage IN ROW EXCLUSIVE MODE");
       const made = maker.query("CREATE INDEX CONCURRENTLY usage_by_day ON precast.usage (day)");
@@ -176,7 +176,7 @@ describe("on PostgreSQL", () => {
       await maker.query("DROP INDEX precast.usage_by_day");
     });
 
-    test("says that it cannot see for how long the transactions of others are open", async () => {
+    test("says that it cannot see the age of other roles' transactions, unless it has pg_read_all_stats", async () => {
       const open = await connect();
       await open.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1");
       const { findings } = await examineAsReader();
@@ -189,9 +189,9 @@ describe("on PostgreSQL", () => {
       await open.query("ROLLBACK");
     });
 
-    test("takes no VACUUM for a transaction", async () => {
+    test("does not report a running VACUUM as a transaction", async () => {
       const keeper = await connect();
-      // A tenth of a second a page, of a few hundred pages.
+      // So that VACUUM goes on for long: a tenth of a second for each of a few hundred pages.
       await keeper.query(`CREATE TABLE precast.notes (body text) WITH (autovacuum_enabled = off);
         INSERT INTO precast.notes SELECT repeat('a', 200) FROM generate_series(1, 10000)`);
       await keeper.query("SET vacuum_cost_delay = 100; SET vacuum_cost_limit = 1");
@@ -207,7 +207,7 @@ describe("on PostgreSQL", () => {
     });
   });
 
-  test("asks for no statistics of a table whose rows are all gone", async () => {
+  test("does not ask for statistics of a table from which all rows were deleted", async () => {
     await store.database.execute(`CREATE TABLE precast.notes (body text) WITH (autovacuum_enabled = off);
       INSERT INTO precast.notes SELECT repeat('a', 100) FROM generate_series(1, 5000); DELETE FROM precast.notes`);
     expect(subjects((await examine(place, "--fix")).findings)).not.toContain("precast.notes: statistics");
@@ -215,7 +215,7 @@ describe("on PostgreSQL", () => {
     await store.database.execute("DROP TABLE precast.notes");
   });
 
-  describe("with something wrong everywhere", () => {
+  describe("on a database with many problems", () => {
     beforeAll(async () => {
       const writer = await connect();
       await writer.query(logs());
@@ -227,7 +227,7 @@ describe("on PostgreSQL", () => {
         ('Shop', current_date, 'search', 504, 60, ''), ('Shop', current_date, 'search', 200, 20, ''),
         ('Shop', current_date - 40, 'list', 200, 100000, 'fields'), ('Shop', current_date - 40, 'list', 504, 1000, '')`);
       await leaveIndex(writer);
-      // What a connection has written is counted when it ends, at the latest.
+      // PostgreSQL counts what a connection has written when the connection ends, at the latest.
       await writer.end();
       clients.splice(clients.indexOf(writer), 1);
       const dead = "SELECT n_dead_tup::text FROM pg_stat_user_tables WHERE relid = 'precast.entries'::regclass";
@@ -235,7 +235,7 @@ describe("on PostgreSQL", () => {
       leaveJournals(join(place.folder, ".precast", "ledger"));
     });
 
-    /** An index whose making was given up, as somebody who wrote meanwhile did not end. */
+    /** Leaves an unfinished index: its creation waits for a writing transaction until it times out. */
     async function leaveIndex(client: Client): Promise<void> {
       const open = await connect();
       await open.query("BEGIN; LOCK TABLE precast.usage IN ROW EXCLUSIVE MODE");
@@ -270,7 +270,7 @@ describe("on PostgreSQL", () => {
     ];
     const TO_KNOW = "Shop logs: filter on slug";
 
-    test("tells of each what is wrong, what a change brings and how it is made, and exits 2", async () => {
+    test("reports the problem, the gain and the remedy of each finding, and exits with 2", async () => {
       const { code, findings, fixed } = await examine(place);
       expect([code, fixed]).toEqual([2, []]);
       expect(subjects(findings).sort()).toEqual([...SAFE, ...FOR_PEOPLE, TO_KNOW].sort());
@@ -293,7 +293,7 @@ describe("on PostgreSQL", () => {
       expect(found[".precast/ledger: journals that nobody sends"]?.problem).toMatch(/^1 journal .* 3 hours/);
     });
 
-    test("tells it in words, a paragraph each, with a line that sums up", async () => {
+    test("prints a paragraph for each finding, and a summary line", async () => {
       const { code, stdout, stderr } = await place.run("doctor");
       expect([code, stderr]).toEqual([2, ""]);
       const paragraphs = stdout.trimEnd().split("\n\n");
@@ -306,14 +306,14 @@ describe("on PostgreSQL", () => {
       }
     });
 
-    test("counts the connections that the servers are to have", async () => {
+    test("reports that PostgreSQL allows fewer connections than --connections needs", async () => {
       const { findings } = await examine(place, "--connections 1000");
       const found = findings.find(({ check }) => check === "server");
       expect(found).toMatchObject({ kind: "advice", subject: "Connections", fix: null });
       expect(found?.problem).toMatch(/--connections 1000, .* need 1006 connections; PostgreSQL has \d+ /);
     });
 
-    test("asks for no rights but to read, and says who may do what it may not", async () => {
+    test("needs no rights but to read, and names the owner in remedies that a reader may not run", async () => {
       const role = `reader_${Math.random().toString(36).slice(2)}`;
       await store.database.execute(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA precast TO ${role};
         GRANT SELECT ON ALL TABLES IN SCHEMA precast TO ${role}`);
@@ -328,9 +328,9 @@ describe("on PostgreSQL", () => {
       await store.database.execute(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     });
 
-    test("--fix does what is safe while others write, tells each, and leaves the rest with exit code 2", async () => {
+    test("--fix makes the safe changes without blocking writers, prints each, and exits with 2", async () => {
       const [looking, writing, other] = [await connect(), await connect(), await connect()];
-      // Each statement of --fix finds somebody it has to wait for: if it kept writers out, they would wait behind it.
+      // ANALYZE, REINDEX and VACUUM each have to wait for a lock: if they blocked writers, those would wait too.
       await looking.query("BEGIN; LOCK TABLE precast.entries IN SHARE UPDATE EXCLUSIVE MODE");
       await writing.query("BEGIN; LOCK TABLE precast.usage IN ROW EXCLUSIVE MODE");
       await other.query("SET lock_timeout = '2s'");
@@ -371,7 +371,7 @@ describe("on PostgreSQL", () => {
       expect(stdout).toMatch(/\n\n4 to change, 1 to know of\.\n$/);
     });
 
-    test("has left nothing of what it has fixed", async () => {
+    test("reports after --fix only what --fix does not change", async () => {
       const { code, findings } = await examine(place);
       expect(code).toBe(2);
       expect(subjects(findings).sort()).toEqual([...FOR_PEOPLE, TO_KNOW].sort());
@@ -379,7 +379,7 @@ describe("on PostgreSQL", () => {
       expect(await number("SELECT count(*)::text FROM precast.usage_batches WHERE removed_at IS NOT NULL")).toBe(0);
     });
 
-    test("--fix tells what fails, and leaves it", async () => {
+    test("--fix reports a statement that fails, and keeps its finding", async () => {
       const writer = await connect();
       await writer.query("CREATE TABLE precast.notes (body text); INSERT INTO precast.notes VALUES ('a'), ('a')");
       await expect(
@@ -389,14 +389,14 @@ describe("on PostgreSQL", () => {
       expect([code, fixed]).toEqual([2, []]);
       expect(stderr).toMatch(/^REINDEX INDEX CONCURRENTLY precast\.notes_key: failed, could not create unique index/m);
       expect(subjects(findings)).toContain("precast.notes_key: unfinished index");
-      // Beside it there is now what the rebuild has left; that can be dropped.
+      // The failed rebuild has left another index, which can be dropped.
       const next = await examine(place, "--fix");
       expect(subjects(next.fixed)).toEqual([expect.stringMatching(/^precast\.notes_key_ccnew: /)]);
       await writer.query("DROP TABLE precast.notes");
     });
   });
 
-  /** Two tables, each with an index that is unfinished, and who holds the one that is called `held`. */
+  /** Creates two tables with an unfinished index each. The client that it returns holds a lock on the table `held`. */
   const holdUnfinished = async (free: string): Promise<Client> => {
     const holder = await connect();
     for (const table of ["held", free]) {
@@ -409,7 +409,7 @@ describe("on PostgreSQL", () => {
     return holder;
   };
 
-  test("--fix tells what somebody else holds up for too long, leaves it, and does the rest", async () => {
+  test("--fix reports a statement that exceeds the lock timeout, and makes the other changes", async () => {
     const holder = await holdUnfinished("free");
     const url = new URL(store.url ?? "");
     url.searchParams.set("options", "-c lock_timeout=200ms");
@@ -419,7 +419,7 @@ describe("on PostgreSQL", () => {
     expect(stderr).toMatch(/^REINDEX INDEX CONCURRENTLY precast\.held_key: failed, .*lock timeout$/m);
   });
 
-  test("--fix tells what an administrator has cancelled, leaves it, and does the rest", async () => {
+  test("--fix reports a statement that an administrator cancels, and makes the other changes", async () => {
     const holder = await holdUnfinished("later");
     const doctor = examine(place, "--fix");
     await until("REINDEX to wait, and be cancelled", async () => {
@@ -433,7 +433,7 @@ describe("on PostgreSQL", () => {
     expect(stderr).toMatch(/^REINDEX INDEX CONCURRENTLY precast\.held_key: failed, canceling statement /m);
   });
 
-  test("--fix makes the indexes for parts of words that migrate could not make", async () => {
+  test("--fix creates missing trigram indexes, and a search then uses one", async () => {
     await store.database.execute("DROP EXTENSION pg_trgm CASCADE");
     await store.database.execute(`DELETE FROM precast.content_types WHERE slug = 'logs'; ${logs(10_000)}`);
     await store.database.execute("UPDATE precast.fields SET searchable = true WHERE name = 'slug'");
@@ -448,7 +448,7 @@ describe("on PostgreSQL", () => {
     expect(explained.sql.service.indexes).toEqual(["entry_words_by_part"]);
   });
 
-  test("names the index for a range among the entries with one value, which serves when it is made", async () => {
+  test("recommends an index for an equality combined with a range, which queries use once it exists", async () => {
     await store.database.execute(`DELETE FROM precast.content_types WHERE slug = 'logs'; ${logs(12_000)};
       INSERT INTO precast.fields (content_type_id, name, position, type)
         SELECT id, 'price', 3, 'number' FROM precast.content_types WHERE slug = 'logs';
@@ -499,7 +499,7 @@ describe("on the embedded database", () => {
     await run(database).finally(database.close);
   }
 
-  test("finds what nobody looks after there, and --fix does it beside a server that answers", async () => {
+  test("finds a table without current statistics, and --fix analyzes it while a server answers", async () => {
     const server = await place.serve("--out nowhere");
     const before = await examine(place);
     expect([before.code, subjects(before.findings)]).toEqual([
@@ -517,19 +517,19 @@ describe("on the embedded database", () => {
     expect((await place.run("doctor")).stdout).toMatch(/\n\nNothing to change, 1 to know of\.\n$/);
   });
 
-  test("makes indexes anew with --fix where texts have another order since an upgrade", async () => {
+  test("--fix repairs the indexes after a change of the collation version", async () => {
     await change((database) => database.execute(REORDERED));
     expect((await examine(place, "--fix")).fixed[0]?.check).toBe("collations");
     expect((await examine(place)).findings.map(({ check }) => check)).not.toContain("collations");
   });
 });
 
-describe("how many values a type has is estimated from a part of its entries", () => {
+describe("the estimate of distinct values from a sample of entries", () => {
   test.each([
     ["a value of its own for each", (n: number) => n],
     ["a value for every two", (n: number) => Math.floor(n / 2)],
     ["few values", (n: number) => n % 50],
-  ])("%s", (_, valueAt) => {
+  ])("is within 15 % of the exact number: %s", (_, valueAt) => {
     const all = 40_000;
     const values = Array.from({ length: all }, (_, n) => valueAt(n));
     const exact = new Set(values).size;
@@ -541,7 +541,7 @@ describe("how many values a type has is estimated from a part of its entries", (
     expect(Math.abs(estimate - exact) / exact).toBeLessThan(0.15);
   });
 
-  test("exactly, where the part is all there is", () => {
+  test("is exact when the sample contains all entries", () => {
     expect(estimateDistinct({ values: 7, singles: 3, held: 20 }, 20)).toBe(7);
     expect(estimateDistinct({ values: 0, singles: 0, held: 0 }, 0)).toBe(0);
   });

@@ -1,4 +1,4 @@
-/** `precast edge`: what it prints and writes, for which apps, and what it says where it cannot. */
+/** `precast edge`: what it prints and writes, for which apps, and which errors it reports. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -26,8 +26,8 @@ afterAll(async () => {
 
 const edge = (line: string, at = place) => at.json<Printed>(`edge ${line} ${ADDRESSES}`);
 
-describe("without a target", () => {
-  test("it lists the targets, one line each", async () => {
+describe("the list of targets", () => {
+  test("is printed when no target is named, one line each", async () => {
     const { code, stdout } = await nowhere.run("edge");
     expect(code).toBe(0);
     expect(stdout.trimEnd().split("\n")).toHaveLength(TARGETS.length);
@@ -36,7 +36,7 @@ describe("without a target", () => {
     expect(targets.map(({ name }) => name)).toEqual(TARGETS);
   });
 
-  test("that there is, it lists them as well, and fails", async () => {
+  test("is part of the error when the target is unknown", async () => {
     const { code, stdout, stderr } = await place.run("edge apache");
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(/^There is no target 'apache'\. Targets:\n/);
@@ -50,25 +50,25 @@ describe.each(TARGETS)("for %s", (target) => {
     files = (await edge(target)).files;
   });
 
-  test("it knows the apps of the tree, and needs no database", async () => {
+  test("the configuration contains the apps of the tree, and needs no database", async () => {
     const text = files.map((file) => file.text).join("\n");
     expect(text).toContain("x-53686f70");
     expect(text).toContain("s-other");
     expect(await edge(`${target} --database-url postgres://nobody@127.0.0.1:1/none`)).toEqual({ target, files });
   });
 
-  test("--app names the apps instead, and then no tree is needed", async () => {
+  test("--app names the apps of the configuration, and then no tree is needed", async () => {
     const text = (await edge(`${target} --app Books ${SHOP}`, nowhere)).files.map((file) => file.text).join("\n");
     expect(text).toContain("x-426f6f6b73");
     expect(text).not.toContain("s-other");
   });
 
-  test("it begins by saying how to put it in place", () => {
+  test("the first file begins with numbered steps of installation, and says what to do for a new app", () => {
     expect(files[0]?.text.slice(0, 2_000)).toMatch(/^\W* *1\. \w/m);
     expect(files[0]?.text).toMatch(/When an app is added, make /);
   });
 
-  test("--write writes the files that it prints otherwise", async () => {
+  test("--write writes the files that are printed without it", async () => {
     const { code, stdout } = await place.run(`edge ${target} ${ADDRESSES} --write ${target}/made`);
     const paths = files.map(({ name }) => join(target, "made", name));
     expect(code).toBe(0);
@@ -77,7 +77,7 @@ describe.each(TARGETS)("for %s", (target) => {
     expect([...written]).toEqual(files.map(({ name, text }) => [name, text]).sort());
   });
 
-  test("it prints them all, with the origin and the headers that it is told", async () => {
+  test("all files are printed, with the origin and the cache headers that are configured", async () => {
     const { code, stdout } = await place.run(
       `edge ${target} --origin http://api.example.com:8080/ --tree-url http://tree.example.com`,
       {
@@ -89,27 +89,30 @@ describe.each(TARGETS)("for %s", (target) => {
     if (files.length > 1) for (const { name } of files) expect(stdout).toContain(`==> ${name} <==\n`);
     expect(stdout).toContain("public, max-age=7");
     expect(stdout).toContain("public, max-age=99");
-    // The hosts of a service at Fastly are no part of its code.
+    // At Fastly the origin is a host of the service, and not in the VCL.
     if (target !== "fastly") expect(stdout).toContain("api.example.com");
   });
 });
 
-test("the order of the apps changes nothing, nor does naming one twice", async () => {
+test("the order of the apps in --app, and naming one twice, do not change the output", async () => {
   const one = await edge(`nginx --app Books ${SHOP}`, nowhere);
   expect(await edge(`nginx --app ${SHOP} Books Books`, nowhere)).toEqual(one);
 });
 
-test("without a tree and without --app it says so", async () => {
+test("without a tree and without --app, edge fails and says what to do", async () => {
   const { code, stdout, stderr } = await nowhere.run("edge nginx");
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toBe("out holds no tree. Build it (precast build), or name the apps: --app KEY.\n");
 });
 
-test.each(["tree[1]", "tree{x}", "tre*"])("Caddy takes no folder whose name it reads as a pattern: %s", async (out) => {
-  const { code, stdout, stderr } = await nowhere.run(`edge caddy --app ${SHOP} --out ${out}`);
-  expect([code, stdout]).toEqual([1, ""]);
-  expect(stderr).toMatch(/^Caddy takes the [[{*] in \/\S+\/tre\S+ for a pattern: give --out without\.\n$/);
-});
+test.each(["tree[1]", "tree{x}", "tre*"])(
+  "caddy refuses a tree folder whose name Caddy would read as a pattern: %s",
+  async (out) => {
+    const { code, stdout, stderr } = await nowhere.run(`edge caddy --app ${SHOP} --out ${out}`);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(/^Caddy takes the [[{*] in \/\S+\/tre\S+ for a pattern: give --out without\.\n$/);
+  },
+);
 
 test.each([
   "http://api.example.com/api",
@@ -118,14 +121,14 @@ test.each([
   "http://api.example.com?x",
   "http://user@api.example.com",
   "http://api.example.com:99999",
-])("an origin is an address without a path: %s", async (origin) => {
+])("an invalid --origin is refused: %s", async (origin) => {
   const { code, stdout, stderr } = await place.run(`edge nginx --origin ${origin}`);
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toBe("--origin must be an address without a path, such as https://api.example.com\n");
 });
 
 test.each(["cloudflare", "cloudfront", "netlify", "vercel"])(
-  "%s is far from the origin, and wants to be told",
+  "%s requires --origin, because it runs on other machines",
   async (target) => {
     const { code, stdout, stderr } = await place.run(`edge ${target}`);
     expect([code, stdout]).toEqual([1, ""]);
@@ -135,18 +138,18 @@ test.each(["cloudflare", "cloudfront", "netlify", "vercel"])(
   },
 );
 
-test("without --origin an edge on the same machine asks the port that serve has by default", async () => {
+test("without --origin, nginx and caddy send requests to the default port of serve", async () => {
   expect((await place.run("edge nginx")).stdout).toContain("server 127.0.0.1:3000;");
   expect((await place.run("edge caddy")).stdout).toContain("reverse_proxy http://127.0.0.1:3000");
 });
 
-test.each(["varnish", "fastly"])("%s has no files itself, and says so", async (target) => {
+test.each(["varnish", "fastly"])("%s requires --tree-url, because it has no files itself", async (target) => {
   const { code, stderr } = await place.run(`edge ${target}`);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^\w+ has no files itself\. Say where a static host serves the tree: --tree-url URL\.\n$/);
 });
 
-test("Varnish speaks no TLS to what is behind it, and says so", async () => {
+test("varnish refuses https addresses of the tree and of the origin", async () => {
   for (const line of [
     "--tree-url https://tree.example.com",
     "--tree-url http://tree.example.com --origin https://api.example.com",
@@ -156,7 +159,7 @@ test("Varnish speaks no TLS to what is behind it, and says so", async () => {
   }
 });
 
-test("what it makes for web servers names the folder of the tree, wherever it is run", async () => {
+test("the nginx configuration names the tree folder by its absolute path", async () => {
   await edge("nginx --write nginx-out");
   expect(readFileSync(join(place.folder, "nginx-out/precast.conf"), "utf8")).toContain(
     `root "${join(place.folder, "out")}";`,

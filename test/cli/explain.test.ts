@@ -1,4 +1,4 @@
-/** `precast explain`: what a request is, what it costs and why, what answers it, and what would be free instead. */
+/** `precast explain`: shape and price of a request, its file or query plan, and the nearest free request. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -97,7 +97,7 @@ describe("a free request", () => {
     expect(readFileSync(join(place.folder, path), "utf8")).toBe(text);
   });
 
-  test("says so where the tree has no file for it", async () => {
+  test("says that its file does not exist when no entry matches the filter", async () => {
     const { file } = await explain("/posts?filter[category]=nothing");
     const path = join("out", SHOP_FOLDER, "posts/filter/category/s-nothing.json");
     expect(file).toEqual({ path, exists: false, has_tree: true });
@@ -106,14 +106,14 @@ describe("a free request", () => {
     );
   });
 
-  test("says so where there is no tree", async () => {
+  test("says that the answer is live when there is no tree", async () => {
     const found = await place.json<Explanation>(`explain /posts --app ${SHOP} --out nowhere`);
     expect(found.file).toMatchObject({ exists: false, has_tree: false });
     const text = (await place.run(`explain /posts --app ${SHOP} --out nowhere`)).stdout;
     expect(text).toContain("(no whole tree of the app is there: the answer is given live)");
   });
 
-  test("is told in words", async () => {
+  test("is explained in text by its shape, its price and its file", async () => {
     const text = await explainInWords("/posts?page=2");
     expect(text).toMatch(/^Request +\/api\/v1\/posts\?page=2$/m);
     expect(text).toMatch(/^Shape +page$/m);
@@ -121,7 +121,7 @@ describe("a free request", () => {
     expect(text).toMatch(/^File +out\/x-53686f70\/v1\/posts\/page\/2\.json$/m);
   });
 
-  test("may be given with the base path, and without the first slash", async () => {
+  test("may be given with the base path, as a URL, and without the leading slash", async () => {
     const { request } = await explain("/posts");
     for (const spelling of ["/api/v1/posts", "posts", "http://127.0.0.1:3000/api/v1/posts"])
       expect((await explain(spelling)).request).toBe(request);
@@ -132,7 +132,7 @@ describe("while the tree is behind the database", () => {
   const target = "/posts?filter[category]=News";
   afterAll(() => place.take(shop()));
 
-  test("the app of the tree decides, as it does for the server", async () => {
+  test("explain uses the content types of the tree where there is one, as the server does", async () => {
     await store.database.execute("UPDATE precast.content_types SET filterable_fields = '{price}' WHERE slug = 'posts'");
     expect(await explain(target)).toMatchObject({ counted: false, refusal: null, file: { exists: true } });
     const server = await place.serve();
@@ -142,7 +142,7 @@ describe("while the tree is behind the database", () => {
     await server.stop();
   });
 
-  test("so does it for an app that the database has no more", async () => {
+  test("explain uses the tree of an app that was deleted from the database", async () => {
     await store.database.execute("DELETE FROM precast.apps");
     expect(await explain(target)).toMatchObject({ counted: false, file: { exists: true } });
   });
@@ -159,7 +159,7 @@ describe("a counted request", () => {
     expect(found.sql?.plan.ran).toBe(true);
   });
 
-  test("is told in words", async () => {
+  test("is explained in text by its price, its free alternative, its SQL, the plan and the index", async () => {
     const text = await explainInWords("/posts?filter[category]=News&per_page=2");
     expect(text).toMatch(/^Counted +yes: .*per_page.*$/m);
     expect(text).toMatch(/^Free +\/api\/v1\/posts\?filter\[category\]=News \(the same answer\)$/m);
@@ -180,7 +180,7 @@ describe("a counted request", () => {
     ["a filter in the usual order", "/posts?filter[active]=1&sort=-published_at", "/posts?filter[active]=1"],
     ["in with one value", "/posts?filter[category][in]=News", "/posts?filter[category]=News"],
     ["in with one value of several", "/posts?filter[tags][in]=,%C3%A4,", "/posts?filter[tags]=%C3%A4"],
-  ])("is free, with the same answer, when it is asked without what it need not say: %s", async (_, counted, free) => {
+  ])("with redundant parameters has a free alternative with the same answer: %s", async (_, counted, free) => {
     const { nearest_free } = await explain(counted);
     expect(nearest_free).toEqual({ target: `/api/v1${free}`, same: true });
   });
@@ -193,12 +193,12 @@ describe("a counted request", () => {
     ["/posts?filter[price][gte]=2&page=2", "/posts?page=2"],
     ["/posts?filter[category][in]=News,Old", "/posts"],
     [`${ENTRY}?populate=author_id`, ENTRY],
-  ])("names the nearest free request where the answer is another: %s", async (counted, free) => {
+  ])("has a nearest free request with another answer: %s", async (counted, free) => {
     const { nearest_free } = await explain(counted);
     expect(nearest_free).toEqual({ target: `/api/v1${free}`, same: false });
   });
 
-  test("has no free neighbour when it is a search", async () => {
+  test("has no free alternative when it is a search", async () => {
     const found = await explain("/posts/search?q=one");
     expect(found).toMatchObject({ shape: "search", counted: true, nearest_free: null });
     expect(found.sql?.values).toContain("one");
@@ -218,7 +218,7 @@ describe("a counted request", () => {
     "/authors?sort=name&per_page=20",
     "/authors?per_page=2&fields=id",
     `${ENTRY}?populate=author_id`,
-  ])("is never told wrong: what is called free is, and what is called the same answer is: %s", async (target) => {
+  ])("has an alternative that is free, and whose answer is the same when explain says so: %s", async (target) => {
     const { nearest_free } = await explain(target);
     const asked = await live.get(`/api/v1${target}`, asShop);
     const free = await live.get(nearest_free?.target ?? "", asShop);
@@ -238,21 +238,24 @@ describe("a request that is refused", () => {
     ["/secrets", "page", false, 404, "CONTENT_TYPE_NOT_FOUND", null],
     ["/posts/nope", "entry", false, 404, "ENTRY_NOT_FOUND", null],
     ["/posts/nope/nope", null, null, 404, "NOT_FOUND", null],
-  ])("tells the answer, and what it costs: %s", async (target, shape, counted, status, code, free) => {
-    const found = await explain(target);
-    expect(found).toMatchObject({ shape, counted, refusal: { status, code }, sql: null, file: null });
-    expect(found.nearest_free?.target ?? null).toBe(free === null ? null : `/api/v1${free}`);
-    const { status: answered, json, headers } = await live.get(`/api/v1${target}`, asShop);
-    expect([answered, json.error.message]).toEqual([status, found.refusal?.message]);
-    expect(headers["x-request-counted"]).toBe(counted === null ? undefined : String(counted));
-  });
+  ])(
+    "is explained with the server's error, and whether it counts: %s",
+    async (target, shape, counted, status, code, free) => {
+      const found = await explain(target);
+      expect(found).toMatchObject({ shape, counted, refusal: { status, code }, sql: null, file: null });
+      expect(found.nearest_free?.target ?? null).toBe(free === null ? null : `/api/v1${free}`);
+      const { status: answered, json, headers } = await live.get(`/api/v1${target}`, asShop);
+      expect([answered, json.error.message]).toEqual([status, found.refusal?.message]);
+      expect(headers["x-request-counted"]).toBe(counted === null ? undefined : String(counted));
+    },
+  );
 
-  test("is told in words", async () => {
+  test("is explained in text with status, code and message", async () => {
     expect(await explainInWords("/posts?per_page=0")).toMatch(/^Answer +400 INVALID_PER_PAGE: .*1 to 100/m);
   });
 });
 
-test("needs an app, and tells which there are when it is none of them", async () => {
+test("explain requires --app, and lists the existing apps when that names none of them", async () => {
   const missing = await place.run("explain /posts");
   expect([missing.code, missing.stdout]).toEqual([1, ""]);
   expect(missing.stderr).toMatch(/^.*--app.*\n$/);
@@ -261,7 +264,7 @@ test("needs an app, and tells which there are when it is none of them", async ()
   expect(unknown.stderr).toMatch(/^.*\bnope\b.*\bShop\b.*\n$/);
 });
 
-test("what several processes share takes no longer than what waits for it", () => {
+test("a plan step that parallel processes share is shown with the time of one process, not with the sum", () => {
   const run = (step: string, time: number, loops: number) => ({
     "Node Type": step,
     "Plan Rows": 1,
@@ -281,7 +284,7 @@ test("what several processes share takes no longer than what waits for it", () =
   ]);
 });
 
-/** A type of many entries beside the shop: each slug is one entry's alone. */
+/** A type of many entries beside the shop's, each with a slug of its own. */
 const MANY = 2_001;
 const LOG = `INSERT INTO precast.content_types (app_id, slug, filterable_fields)
   SELECT id, 'logs', '{}' FROM precast.apps WHERE key = 'Shop';
@@ -292,7 +295,7 @@ INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
   SELECT id, gen_random_uuid(), 'published', now(), jsonb_build_object('slug', 's' || n)
   FROM precast.content_types, generate_series(1, ${MANY}) AS n WHERE slug = 'logs'`;
 
-/** From now on each entry that is read takes two seconds. */
+/** From now on the read of an entry takes two seconds. */
 const SLOW = `ALTER TABLE precast.entries RENAME TO kept_entries;
 CREATE VIEW precast.entries AS SELECT * FROM precast.kept_entries WHERE pg_sleep(2) IS NOT NULL`;
 
@@ -326,7 +329,7 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
   const explained = async (target: string) =>
     (await place.json<Explanation>(`explain ${target} --app ${SHOP}`)).sql as Explained;
 
-  test("is that of a run, with times and rows of each step", async () => {
+  test("is measured in a run, with the time and the rows of each step", async () => {
     const { plan } = await explained("/posts?filter[price][gte]=2&per_page=1");
     expect(plan).toMatchObject({ ran: true, planning_ms: expect.any(Number), execution_ms: expect.any(Number) });
     expect((plan.pages?.memory ?? 0) + (plan.pages?.disk ?? 0)).toBeGreaterThan(0);
@@ -338,7 +341,7 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
     ).not.toContain(false);
   });
 
-  test("names the index that served", async () => {
+  test("names the index that served the query", async () => {
     const { service } = await explained("/logs?filter[slug]=s7&per_page=5");
     expect(service.by_index).toBe(true);
     expect(service.indexes).not.toEqual([]);
@@ -347,14 +350,14 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
     expect(service.sentence).toMatch(/^Served by index /);
   });
 
-  test("is one for a page deep in a list that reads no other entries whole", async () => {
+  test("does not scan the entries table for a page deep in a list", async () => {
     const { plan, service } = await explained("/logs?per_page=5&page=300");
     const whole = allOf(plan.root).filter(({ step, table }) => table === "entries" && step === "Seq Scan");
     expect(whole).toEqual([]);
     expect(service.by_index).toBe(true);
   });
 
-  test("says that all entries were read, and whether that matters", async () => {
+  test("says that all entries were read, and that so few need no index", async () => {
     const { service } = await explained("/posts?filter[category][contains]=e&per_page=1");
     expect(service).toMatchObject({ by_index: false });
     const why = service.indexes.length === 0 ? "no index served" : "no index found those that are wanted";
@@ -363,13 +366,13 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
     );
   });
 
-  test("asks for nothing else where few of many entries are read, in whatever way", async () => {
+  test("says that no index is needed when few of many entries were read without one", async () => {
     const { service } = await explained("/logs?filter[slug][neq]=s7&per_page=5");
     expect(service.read).toBeLessThan(20);
     expect(service.sentence).toMatch(/^Reads \d+ of the type's 2,001 entries: .*\. With so few, none is needed\.$/);
   });
 
-  test("is told without a run where that takes longer than a live query may", async () => {
+  test("is shown with estimates only when the query takes longer than a live query may", async () => {
     await change((database) => database.execute(SLOW));
     const { stdout } = await place.run(`explain /posts?filter[price][gte]=0&per_page=1 --app ${SHOP}`);
     expect(stdout).toMatch(
