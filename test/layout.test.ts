@@ -1,4 +1,4 @@
-/** The layout holds what it says: imports go down the floors only, and each library has one home. */
+/** The layout of the code: files import from their own floor and lower ones, and each library only in named files. */
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -69,7 +69,7 @@ describe("the layout", () => {
     expect(FILES.filter((file) => floorOf(file) < 0)).toEqual([]);
   });
 
-  test("imports go down only; the plain words of a database may be named from above", () => {
+  test("a file imports only from its own floor and lower ones, except for types", () => {
     const wrong = IMPORTS.filter(({ from, to, typeOnly }) => {
       if (!to.endsWith(".ts") || typeOnly) return false;
       return floorOf(to) > floorOf(from);
@@ -77,10 +77,10 @@ describe("the layout", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("no file is imported by what it imports, around however many corners", () => {
+  test("imports have no cycles", () => {
     const left = new Set(FILES);
     const importsLeft = (file: string) => IMPORTS.some(({ from, to }) => from === file && left.has(to));
-    // What imports nothing that is left cannot stand in a circle.
+    // A file that imports none of the files that are left is in no cycle.
     for (let before = -1; before !== left.size; ) {
       before = left.size;
       for (const file of left) if (!importsLeft(file)) left.delete(file);
@@ -88,7 +88,7 @@ describe("the layout", () => {
     expect([...left]).toEqual([]);
   });
 
-  test("cli and server do not know each other, except that `serve` starts the server", () => {
+  test("cli and server do not import each other, except that `serve` imports the server", () => {
     const crossing = IMPORTS.filter(
       ({ from, to }) =>
         (from.startsWith("cli/") && to.startsWith("server/")) || (from.startsWith("server/") && to.startsWith("cli/")),
@@ -127,18 +127,18 @@ describe("the layout", () => {
     ["negotiator", ["server/http/coding.ts"]],
     ["pino", ["server/log/log.ts"]],
     ["prom-client", ["server/admin/metrics.ts", "server/admin/worker-metrics.ts"]],
-  ])("%s is at home in %j", (library, homes) => {
+  ])("%s is imported only in %j", (library, homes) => {
     expect([...new Set(IMPORTS.filter(({ to }) => to === library).map(({ from }) => from))].sort()).toEqual(homes);
   });
 
-  test("the environment and the clock are read in main.ts alone", () => {
+  test("only main.ts reads the environment and the clock", () => {
     const readers = FILES.filter((file) =>
       /process\.env|Date\.now\(\)|new Date\(\)/.test(readFileSync(join(ROOT, file), "utf8")),
     );
     expect(readers).toEqual(["cli/main.ts"]);
   });
 
-  test("every file begins by saying what it is in charge of", () => {
+  test("every file begins with a documentation comment", () => {
     const silent = FILES.filter((file) => !/^(#!.*\n)?\/\*\*/.test(readFileSync(join(ROOT, file), "utf8")));
     expect(silent).toEqual([]);
   });

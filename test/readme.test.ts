@@ -1,4 +1,4 @@
-/** The READMEs keep up with the program: links lead somewhere, the map is whole, options and variables are those of the help. */
+/** The READMEs match the program: links work, the map is complete, options and variables are those of the help. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +12,7 @@ import { openPlace, type Place } from "./support/cli.ts";
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MAP_OF = ["shared", "cli", "server"];
 
-/** Paths from the root, of folders with a slash at the end. */
+/** Paths relative to the root. Those of folders end with a slash. */
 function below(folder: string): string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
@@ -27,7 +27,7 @@ function textOf(path: string): string {
   return TEXTS.get(path) as string;
 }
 
-/** As GitHub names headings. */
+/** The anchors that GitHub gives to headings. */
 function anchorsOf(text: string): string[] {
   return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) =>
     title
@@ -38,7 +38,7 @@ function anchorsOf(text: string): string[] {
 }
 
 describe.each(READMES)("%s", (path) => {
-  test("links to what is there", () => {
+  test("has no broken link to a file or a heading", () => {
     const links = [...textOf(path).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)/g)];
     const dead = links.filter(([, file = "", anchor]) => {
       const target = file === "" ? path : relative(ROOT, join(ROOT, dirname(path), file));
@@ -49,12 +49,12 @@ describe.each(READMES)("%s", (path) => {
   });
 });
 
-test("the first README leads to all others", () => {
+test("the README of the repository links to all others", () => {
   const linked = [...textOf("README.md").matchAll(/\]\(([^)#]*README\.md)\)/g)].map(([, file]) => file);
   expect(new Set(linked)).toEqual(new Set(READMES.slice(1)));
 });
 
-test("the map has every folder, and every file that stands in `shared` itself", () => {
+test("the map of the code lists every folder, and every file directly in `shared`", () => {
   const map = textOf("README.md").split("## The code")[1] as string;
   const names = MAP_OF.flatMap(below).filter((path) => path.endsWith("/") || /^shared\/[\w-]+\.ts$/.test(path));
   const sources = names.filter((path) => !path.startsWith("cli/demo/"));
@@ -63,7 +63,7 @@ test("the map has every folder, and every file that stands in `shared` itself", 
   expect(sources.filter((path) => !map.split(/\s+/).includes(last(path)))).toEqual([]);
 });
 
-describe("what is typed", () => {
+describe("commands, options and variables in READMEs", () => {
   const helps = new Map<string, string>();
   let nowhere: Place;
   beforeAll(async () => {
@@ -74,7 +74,7 @@ describe("what is typed", () => {
   });
   afterAll(() => nowhere.close());
 
-  /** What stands between backticks, and the lines of code. */
+  /** Inline code, and the lines of code blocks. */
   function typedIn(text: string): string[] {
     const blocks = [...text.matchAll(/^```\w*\n(.*?)^```/gms)].flatMap(([, block = ""]) => block.split("\n"));
     const spans = [...text.replace(/^```.*?^```/gms, "").matchAll(/`([^`\n]+)`/g)].map(([, span]) => span as string);
@@ -83,7 +83,7 @@ describe("what is typed", () => {
 
   const optionsIn = (typed: string): readonly string[] => typed.match(/(?<![\w-])--[a-z][a-z-]+/g) ?? [];
 
-  test.each(READMES)("by %s of a command are options of that command", (path) => {
+  test.each(READMES)("%s shows a command only with options of that command", (path) => {
     const wrong = typedIn(textOf(path)).flatMap((typed) => {
       const [, command = "", rest = ""] = /(?:^|\W)precast ([a-z]+)(.*)$/.exec(typed) ?? [];
       const known = optionsIn(helps.get(command) ?? "");
@@ -92,14 +92,14 @@ describe("what is typed", () => {
     expect(wrong).toEqual([]);
   });
 
-  test.each(READMES)("by %s as an option is one of a command or of a bench", (path) => {
+  test.each(READMES)("%s names only options of a command or of a benchmark", (path) => {
     const benches = [buildBench, serveBench, liveBench, soakBench].map(({ help }) => help);
     const known = optionsIn([...helps.values(), ...benches].join("\n"));
     const named = typedIn(textOf(path)).filter((typed) => typed.startsWith("--"));
     expect(named.flatMap(optionsIn).filter((option) => !known.includes(option))).toEqual([]);
   });
 
-  test.each(READMES)("by %s into the environment is a variable of the help", (path) => {
+  test.each(READMES)("%s names only environment variables that the help lists", (path) => {
     const known = [...helps.values()].join("\n");
     const named = textOf(path).match(/\b(?:PRECAST|AWS|CLOUDFLARE|FASTLY|CLOUDFRONT)_[A-Z_]+\b/g) ?? [];
     expect(named.filter((variable) => !known.includes(variable))).toEqual([]);

@@ -408,7 +408,7 @@ describe("a build of a small shop", () => {
     });
   });
 
-  test("refuses to change the tree of another database while its own has no app, and replaces it once it has one", async () => {
+  test("leaves the tree of another database alone while its own has no app, and then replaces it", async () => {
     await place.run("build");
     const before = tree();
     const empty = await openStore("postgres");

@@ -253,7 +253,7 @@ describe("the configuration", () => {
   const BAD_URL = { DATABASE_URL: "mysql://x" };
   const BAD_URL_LINE = "DATABASE_URL must begin with postgres:// or postgresql://\n";
 
-  test("a malformed database address is refused with a hint at encoding, and a socket's address is accepted", async () => {
+  test("a malformed database address is refused with a hint, and the address of a socket is accepted", async () => {
     const status = (url: string) => nowhere.spawn(process.execPath, [MAIN, "status", "--database-url", url], {});
     for (const bad of [
       "postgres://u:a/b@host/db",

@@ -1,4 +1,4 @@
-/** What `npm start` does, on the embedded database: it imports, builds and serves the demo, and prints requests to try. */
+/** What `npm start` does, on the embedded database: import, build and serve the demo, with requests to try. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -11,7 +11,7 @@ proveEdge({
   name: "caddy",
   start: startCaddy,
   passes: ["encoded", "named", "hashed", "roundabout"],
-  // Go reads no path that it cannot decode.
+  // Caddy answers a path that it cannot decode with 400 itself.
   refuses: ({ target }) => /^\/api\/v1\/(%zz|posts\/%|posts%)$/.test(target),
   spells: asUri,
   skip: CADDY === null,

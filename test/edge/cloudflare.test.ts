@@ -7,10 +7,10 @@ import { asUri, proveEdge } from "../support/edge-proof.ts";
 import type { EdgeSite } from "../support/edge-site.ts";
 import type { Vector } from "../support/edge-vectors.ts";
 
-/** The path of the program; the package says no types. */
+/** The path of the program. The package has no type declarations. */
 const { default: WORKERD } = createRequire(import.meta.url)("workerd") as { readonly default: string };
 
-/** What no Worker can send on as it came. */
+/** Targets with dot segments: a Worker cannot forward them as they were sent. */
 const refuses = ({ target }: Vector) => /^[^?]*\/(\.|%2e){1,2}(\/|$)/i.test(target);
 
 proveEdge({
@@ -63,7 +63,7 @@ const bucket :Workerd.Worker = (
 `;
 }
 
-/** Speaks to workerd's own R2 client as a bucket does that one may read: the object's description, then its bytes. */
+/** A bucket for workerd's own R2 client, for reading alone: it sends the metadata of an object, then its bytes. */
 const BUCKET = `export default {
   async fetch(request, { TREE }) {
     const { method, object } = JSON.parse(request.headers.get("cf-r2-request"));

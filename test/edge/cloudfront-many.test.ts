@@ -1,4 +1,4 @@
-/** `precast edge cloudfront` for more apps than a function has room for: in the same stand-in, with the same requests. */
+/** `precast edge cloudfront` for more apps than fit into a function: in the same stand-in, with the same requests. */
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -30,7 +30,7 @@ proveEdge({
   spells: null,
 });
 
-test("the function is as small as CloudFront wants it, and the setup says that it knows no keys", () => {
+test("the function is below CloudFront's size limit, and setup.txt says that it knows no keys", () => {
   expect(made?.size).toBeLessThan(10_240);
   expect(made?.setup).toContain("it looks into the folder of whatever key is sent");
 });

@@ -1,6 +1,6 @@
 /**
- * `precast edge cloudfront`: CloudFront itself cannot be run here. Its functions run in Node with nothing but the language
- * and in the shell of njs, and in a stand-in for CloudFront with a bucket and failover.
+ * `precast edge cloudfront`: CloudFront itself cannot be run here. Its functions run in Node without host APIs, in the
+ * njs shell, and in a stand-in for CloudFront with a bucket and failover.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
@@ -21,16 +21,16 @@ proveEdge({
     return openCloudfront(join(site.place.folder, "cloudfront"), site.out, site.origin.url);
   },
   passes: [],
-  // Outside of the API there are the files of the tree: those are nobody's to ask for.
+  // Paths outside of the API would be those of files in the bucket, which clients may not request.
   refuses: ({ target }) => !target.startsWith("/api/"),
   pages: true,
-  // What is not in the bucket is asked for by its path there.
+  // At failover the server is asked for the path in the bucket, not for the target as it was sent.
   spells: null,
 });
 
 const NJS = findProgram("njs");
 
-describe("the function for the viewer's request", () => {
+describe("the viewer-request function", () => {
   let site: EdgeSite;
   let map: MapRequest;
   let folder: string;
@@ -44,11 +44,11 @@ describe("the function for the viewer's request", () => {
   });
   afterAll(() => site.close());
 
-  test("is smaller than CloudFront allows", () => {
+  test("is below CloudFront's size limit", () => {
     expect(statSync(join(folder, "viewer-request.js")).size).toBeLessThan(10_240);
   });
 
-  test("names the file that the core names, and leaves every other path of the API as it is", () => {
+  test("names the file that the mapping core names, and leaves every other path of the API as it is", () => {
     const handler = openFunction(join(folder, "viewer-request.js"));
     for (const vector of vectors) {
       const result = handler({ request: eventOf(vector) }) as { uri?: string; statusCode?: number };
@@ -57,7 +57,7 @@ describe("the function for the viewer's request", () => {
     }
   });
 
-  test.skipIf(NJS === null)("does the same in the shell of njs", () => {
+  test.skipIf(NJS === null)("gives the same results in the njs shell", () => {
     const requests = vectors.map(eventOf).map((request) => ({ ...request, query: request.rawQueryString() ?? null }));
     writeFileSync(join(folder, "requests.json"), JSON.stringify(requests));
     writeFileSync(join(folder, "run.js"), `${readFileSync(join(folder, "viewer-request.js"), "utf8")}\n${RUN}`);

@@ -1,4 +1,4 @@
-/** The mapping core that the edges run: it names the file that our own code names, or leaves the request to the origin. */
+/** The mapping core of the edges: it names the file that the server's code names, or leaves a request to the origin. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -24,38 +24,38 @@ const told = ({ method, target, keys }: Vector, what: unknown) => `${method} ${t
 
 const VECTORS = edgeVectors();
 
-test("there are at least 200 requests to ask", () => {
+test("the requests that every edge is tested with are more than 200 different ones", () => {
   expect(new Set(VECTORS.map((vector) => told(vector, ""))).size).toBeGreaterThan(200);
 });
 
-describe("the core", () => {
-  test("names the file that our own code names, and it is there", () => {
+describe("the mapping core", () => {
+  test("names the file that the server's code names, and the file exists", () => {
     const files = VECTORS.filter(isFile);
     const ours = files.map((vector) => told(vector, fileOfRequest(site.apps, vector.target, vector.keys)));
     expect(files.map((vector) => told(vector, mapped(vector)))).toEqual(ours);
     expect(files.filter((vector) => !isThere(mapped(vector)))).toEqual([]);
   });
 
-  test("leaves all else to the origin, or names a file that is not there", () => {
+  test("leaves every request without a file to the origin, or names a file that does not exist", () => {
     const others = VECTORS.filter((vector) => !isFile(vector) && vector.class !== "preflight");
     expect(others.filter((vector) => mapped(vector) !== "origin" && isThere(mapped(vector)))).toEqual([]);
   });
 
-  test("leaves what is counted, refused or malformed to the origin without a look", () => {
+  test("leaves refused and malformed requests to the origin without naming a file", () => {
     const named = VECTORS.filter(({ class: kind }) => ["refused", "malformed"].includes(kind)).filter(
       (vector) => mapped(vector) !== "origin",
     );
     expect(named).toEqual([]);
   });
 
-  test("answers OPTIONS itself, whoever asks", () => {
+  test("answers OPTIONS itself, without an app key", () => {
     const preflights = VECTORS.filter((vector) => vector.class === "preflight");
     expect(new Set(preflights.map(mapped))).toEqual(new Set(["preflight"]));
   });
 });
 
-describe("our own server", () => {
-  test("answers each of them as its class says", async () => {
+describe("the server", () => {
+  test("answers each request that edges are tested with as the class of the request says", async () => {
     for (const vector of VECTORS) {
       const { method, target, keys } = vector;
       const got = await site.origin.get(target, {
@@ -77,8 +77,8 @@ describe("our own server", () => {
   };
 });
 
-describe("for any request at all", () => {
-  test("the core's file is the one that our own code names, or one that is not there", () => {
+describe("for random requests", () => {
+  test("a file that the core names is the one that the server's code names, or does not exist", () => {
     let files = 0;
     const property = fc.property(arbitraryTarget(), fc.constantFrom(...EDGE_KEYS), (target, key) => {
       const file = map("GET", target, [key]);
@@ -88,11 +88,11 @@ describe("for any request at all", () => {
       expect(file, target).toBe(fileOfRequest(site.apps, target, [key]));
     });
     fc.assert(property, { numRuns: 20_000, seed: 6 });
-    // It is no proof where nothing is found.
+    // The property proves nothing unless enough files are found.
     expect(files).toBeGreaterThan(1_000);
   });
 
-  test("the file that a pattern names is the one that the core names, and no two patterns apply", () => {
+  test("the file that a pattern names is the one that the core names, and no two patterns match", () => {
     const patterns = PATTERNS.map(({ target, file }) => ({ pattern: new RegExp(`^${target}$`), file }));
     const literal = fc.constantFrom(...edgeVectors().map(({ target }) => target));
     let named = 0;
@@ -108,7 +108,7 @@ describe("for any request at all", () => {
     expect(named).toBeGreaterThan(1_000);
   });
 
-  test("what our own code names and percent-encoding leaves no doubt of, the core names too", () => {
+  test("the core names every file that the server's code names, except for odd encodings and typed values", () => {
     const property = fc.property(arbitraryTarget(), fc.constantFrom(...EDGE_KEYS), (target, key) => {
       const ours = fileOfRequest(site.apps, target, [key]);
       if (ours === null || !isThere(ours) || !isStrict(target) || hasTypedValue(target)) return;
@@ -126,7 +126,7 @@ function isStrict(target: string): boolean {
   }
 }
 
-/** Typed values have spellings beside the canonical one: those are the origin's. */
+/** Typed values have spellings beside the canonical one, which are left to the origin. */
 function hasTypedValue(target: string): boolean {
   return /price|active|day|filter%5[Bb]filter|filter\[filter|_at/.test(decodeURIComponent(target));
 }
@@ -173,7 +173,7 @@ function arbitraryValue(): fc.Arbitrary<string> {
   );
 }
 
-/** Some characters encoded that need not be, in either case, and blanks in either way. */
+/** Spellings of a text: with needless encoding, hex digits in either case, and blanks as `%20` or `+`. */
 function arbitrarySpelling(text: string): fc.Arbitrary<string> {
   const usual = encodeURIComponent(text);
   const upper = [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, "0").toUpperCase()}`).join("");

@@ -1,6 +1,6 @@
 /**
- * `precast edge fastly`: Fastly cannot be run here. What can be seen without is whether falco, a linter of Fastly's language, finds a
- * mistake in its VCL, and whether its rules name the right files: they are read from the text and followed.
+ * `precast edge fastly`: Fastly cannot be run here. Falco, a linter of Fastly's VCL, must find no mistake in the text,
+ * and an interpreter reads the rules for file names from it and applies them.
  */
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -24,13 +24,13 @@ beforeAll(async () => {
 });
 afterAll(() => site.close());
 
-/** The expressions by their conditions, in the order of the text. */
+/** The conditions with the expressions for file names, in the order of the text. */
 function rules(): { pattern: RegExp; expression: string }[] {
   const found = vcl.matchAll(/if \(req\.url ~ \{"(.*)"\}\) \{\n\s+set req\.http\.X-Precast-File = (.*);/g);
   return [...found].map(([, pattern = "", expression = ""]) => ({ pattern: new RegExp(pattern), expression }));
 }
 
-/** The file that the first rule names which applies, below the folder of the app. */
+/** The file that the first matching rule names, relative to the folder of the app. */
 function fileOf(target: string): string | null {
   for (const { pattern, expression } of rules()) {
     const groups = pattern.exec(target);
@@ -42,7 +42,7 @@ function fileOf(target: string): string | null {
 const HEX = /std\.tolower\(bin\.base64_to_hex\(digest\.base64\(re\.group\.(\d)\)\)\)/;
 const HASH = /std\.tolower\(digest\.hash_sha256\(re\.group\.(\d)\)\)/;
 
-/** Strings beside each other are one. */
+/** Evaluates an expression. In VCL, strings beside each other are concatenated. */
 function textOf(expression: string, groups: RegExpExecArray): string {
   const group = (number: string) => groups[Number(number)] as string;
   const word = new RegExp(`${HEX.source}|${HASH.source}|re\\.group\\.(\\d)|"([^"]*)"| +`, "g");
@@ -54,7 +54,7 @@ function textOf(expression: string, groups: RegExpExecArray): string {
   return expression.replace(word, read);
 }
 
-/** Where the linter's program is in its package. */
+/** Whether the linter's package contains its program for this platform. */
 const LINTED = ["linux-x64", "darwin-x64", "darwin-arm64"].includes(`${process.platform}-${process.arch}`);
 
 /** Fastly declares the hosts of a service itself. */
@@ -75,13 +75,13 @@ async function mistakesIn(text: string): Promise<string[]> {
 
 type Linted = Record<"LintErrors" | "ParseErrors", Record<string, { Severity?: string; Message: string }[]>>;
 
-test.skipIf(!LINTED)("a linter of its language finds no mistake, and would find one", async () => {
+test.skipIf(!LINTED)("a linter finds no mistake in the VCL, and finds those that the test puts in", async () => {
   expect(await mistakesIn(vcl)).toEqual([]);
   expect(await mistakesIn(vcl.replace("digest.hash_sha256", "digest.hash_sha999"))).not.toEqual([]);
   expect(await mistakesIn(vcl.replace("return(pass);", "return(pass)"))).not.toEqual([]);
 });
 
-test("its rules name the file that the core names, or none", () => {
+test("the rules of the VCL name the file that the mapping core names, or none", () => {
   let named = 0;
   for (const { target, keys } of edgeVectors()) {
     const file = fileOf(target);
@@ -92,7 +92,7 @@ test("its rules name the file that the core names, or none", () => {
   expect(named).toBeGreaterThan(50);
 });
 
-test("its rules name all files that are spelled in the usual way", () => {
+test("the rules of the VCL name every file that is requested in its usual spelling", () => {
   const plain = edgeVectors().filter((vector) => vector.class === "plain");
   expect(plain.filter(({ target }) => fileOf(target) === null)).toEqual([]);
   expect(fileOf("/api/v1/posts?filter[title]=News")).toBe("posts/filter/title/x-4e657773.json");
@@ -101,13 +101,13 @@ test("its rules name all files that are spelled in the usual way", () => {
   );
 });
 
-test("knows each app by its key, whatever the case of others", () => {
+test("the VCL finds the folder of an app by its key, also where keys differ only in case", () => {
   expect(vcl).toContain('if (req.http.X-App-Key == "Shop") {\n    set req.http.X-Precast-App = "x-53686f70";');
   expect(vcl).toContain('if (req.http.X-App-Key == "shop") {\n    set req.http.X-Precast-App = "s-shop";');
   expect(vcl).toContain('set req.url = "/precast/" req.http.X-Precast-App "/v1/" req.http.X-Precast-File;');
 });
 
-test("opens and closes the same number of blocks, in strings and outside of them", () => {
+test("the VCL has as many closing braces as opening ones, and ends every statement with a semicolon", () => {
   const plain = vcl.replace(/\{".*?"\}/g, "").replace(/^\s*#(?!FASTLY).*$/gm, "");
   expect(plain.split("{").length).toBe(plain.split("}").length);
   expect(

@@ -11,10 +11,10 @@ import type { Vector } from "../support/edge-vectors.ts";
 const NGINX = findProgram("nginx");
 const NJS = findNginxModule("ngx_http_js_module.so");
 
-/** nginx says of a path that is none what it thinks of it. */
+/** nginx answers malformed paths itself. */
 const refuses = ({ target }: Vector) => /^\/api\/v1\/(%zz|posts\/%|posts%|posts%00)$|\.\.\/\.\.\/etc/.test(target);
 
-/** Two headers of one name are one value since nginx 1.23; before, all but the first are out of sight. */
+/** nginx joins headers of one name into one value since 1.23; before, its configuration sees only the first. */
 const sees = ({ keys }: Vector) => keys.length > 1 && NGINX !== null && version(NGINX) < 23;
 
 proveEdge({

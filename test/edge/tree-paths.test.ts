@@ -1,4 +1,4 @@
-/** `precast serve --tree-paths`: a CDN that failed over from a bucket asks for the file's path, and gets the same answer. */
+/** `precast serve --tree-paths`: a CDN that fails over from a bucket asks for a file's path and gets its content. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -24,7 +24,7 @@ afterAll(() => site.close());
 const FOLDER = `/${segment(EDGE_KEY)}/v1`;
 const asked = { appKey: EDGE_KEY };
 
-test("every file of the tree is answered at its path, whatever the app, and is the file", async () => {
+test("a request for the path of any file of the tree, of any app, gets that file", async () => {
   const values = [...HASHED_VALUES, ...EDGE_KEYS.map((key) => `only ${key}`)];
   const hashes = Object.fromEntries(values.map((value) => [segment(value), encodeURIComponent(value)]));
   const files = [...readTree(site.out)];
@@ -39,7 +39,7 @@ test("every file of the tree is answered at its path, whatever the app, and is t
   }
 });
 
-test("the path that an edge makes of a request, with the query left as it was, gives the answer to the request", async () => {
+test("the path that an edge makes of a request gets the answer to the request", async () => {
   const vectors = edgeVectors().filter((vector) => vector.class !== "preflight" && vector.method === "GET");
   let paths = 0;
   for (const { target, keys, ...vector } of vectors) {
@@ -49,7 +49,7 @@ test("the path that an edge makes of a request, with the query left as it was, g
     const query = target.includes("?") ? target.slice(target.indexOf("?")) : "";
     const sent = { headers: { "X-App-Key": [...keys] } };
     const [expected, got] = [await plain.get(target, sent), await site.origin.get(file + query, sent)];
-    // Of a value in another spelling than the canonical one there is no file, but an answer all the same.
+    // A filter value in another spelling than the canonical one has no file, but still an answer.
     expect([file, got.status, got.text]).toEqual([file, expected.status, expected.text]);
     expect(got.headers["x-request-counted"]).toBe(
       isFile(vector as never) ? "false" : expected.headers["x-request-counted"],
@@ -58,7 +58,7 @@ test("the path that an edge makes of a request, with the query left as it was, g
   expect(paths).toBeGreaterThan(200);
 });
 
-describe("a path of the tree is not found", () => {
+describe("a path of the tree", () => {
   test.each([
     ["with the key of another app", "/posts/page/1.json", { appKey: "shop" }],
     ["without a key", "/posts/page/1.json", {}],
@@ -75,23 +75,23 @@ describe("a path of the tree is not found", () => {
     ],
     ["when it climbs", "/../v1/_schemas.json", asked],
     ["with characters that no file has", "/po%73ts/page/1.json", asked],
-  ])("%s", async (_, path, sent) => {
+  ])("is not found %s", async (_, path, sent) => {
     const got = await site.origin.get(FOLDER + path, sent);
     expect([got.status, got.json.error.code]).toEqual([404, "NOT_FOUND"]);
   });
 
-  test("where nobody asked for them", async () => {
+  test("is not found by a server without --tree-paths", async () => {
     const { status, json } = await plain.get(`${FOLDER}/posts/page/1.json`, asked);
     expect([status, json.error.code]).toEqual([404, "NOT_FOUND"]);
   });
 });
 
-test("the state folder of the tree is no answer", async () => {
+test("files in the state folder of the tree are not served", async () => {
   expect((await site.origin.get("/.precast/changes.json", asked)).status).toBe(404);
   expect(readFileSync(join(site.out, ".precast/changes.json"), "utf8")).not.toBe("");
 });
 
-test("no query has one file answered as another", async () => {
+test("the query does not make a path get the content of another file", async () => {
   const { text } = await plain.get("/api/v1/posts?page=2", asked);
   for (const query of ["", "?page=1", "?filter[title]=news", "?sort=title"]) {
     expect((await site.origin.get(`${FOLDER}/posts/page/2.json${query}`, asked)).text).toBe(text);

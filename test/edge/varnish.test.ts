@@ -20,12 +20,12 @@ proveEdge({
   skip: VARNISH === null,
 });
 
-describe.skipIf(VARNISH === null)("PURGE", () => {
+describe.skipIf(VARNISH === null)("PURGE to Varnish", () => {
   let store: Store;
   let place: Place;
   let origin: Served;
   let varnish: Running;
-  /** To it those who deploy come from an address that it does not know. */
+  /** An instance that accepts PURGE from another address only. */
   let closed: Running;
   let requests: string[];
   let refused: Ran;
@@ -38,7 +38,7 @@ describe.skipIf(VARNISH === null)("PURGE", () => {
   const deploy = (more = "") => place.run(`deploy file://${place.folder}/deployed --retries 0 ${more}`);
   const purging = (url: string) => `--purge ${url}{path} --purge-method PURGE`;
 
-  /** What the first build has, is in both caches; then one of the posts is gone, and that is deployed: the purge fails. */
+  /** Both caches hold the first build. Then a build without one post is deployed, and the purge of `closed` fails. */
   beforeAll(async () => {
     store = await openStore("postgres");
     place = openPlace({ DATABASE_URL: store.url ?? "" });
@@ -65,7 +65,7 @@ describe.skipIf(VARNISH === null)("PURGE", () => {
     await store?.close();
   });
 
-  test("is refused to others as the server refuses it, and nothing is forgotten", async () => {
+  test("from an unknown address is refused as the server refuses it, and removes nothing from the cache", async () => {
     const { code, stderr } = refused;
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^127\.0\.0\.1:\d+ refused the purge \(405: PURGE is/)]);
     const before = await getAll(closed.url);
@@ -76,7 +76,7 @@ describe.skipIf(VARNISH === null)("PURGE", () => {
     expect(await getAll(closed.url)).toEqual(before);
   });
 
-  test("takes nothing along that it does not name: another app's file, what no file can hold", async () => {
+  test("of another app, without a key or of a counted request gets 404 and keeps the cached list", async () => {
     const list = await get(varnish.url, "/api/v1/posts");
     const refusals = [
       await askBytes(varnish.url, "/api/v1/posts", { method: "PURGE", appKey: "other" }),
@@ -87,7 +87,7 @@ describe.skipIf(VARNISH === null)("PURGE", () => {
     expect(await get(varnish.url, "/api/v1/posts")).toEqual(list);
   });
 
-  test("as a deploy does it, everything that has changed is new, and what is gone is gone", async () => {
+  test("by a deploy makes every changed answer new, and a deleted entry a 404", async () => {
     for (const query of ["filter[tags]=a", "sort=-published_at", "page=2"]) {
       expect(requests).toContain(`/api/v1/posts?${query}`);
     }
@@ -102,7 +102,7 @@ describe.skipIf(VARNISH === null)("PURGE", () => {
   });
 });
 
-describe.skipIf(VARNISH === null)("a file", () => {
+describe.skipIf(VARNISH === null)("Varnish in front of the host of the tree", () => {
   let place: Place;
   let tree: Host;
   let origin: Host;
@@ -126,7 +126,7 @@ describe.skipIf(VARNISH === null)("a file", () => {
     await place?.close();
   });
 
-  test("is shown for as long as --cdn-cache-control says, and for longer only while its host is away", async () => {
+  test("keeps a file for as long as --cdn-cache-control says, and longer only while the host fails", async () => {
     expect(await ask("/api/v1/posts")).toBe("200 old");
     tree.text = "new";
     expect(await ask("/api/v1/posts")).toBe("200 old");
@@ -141,7 +141,7 @@ describe.skipIf(VARNISH === null)("a file", () => {
     expect(await ask("/api/v1/posts")).toBe("200 newer");
   });
 
-  test("that is none has nobody wait for the answer to another, and is found when it comes", async () => {
+  test("forwards concurrent requests for a missing file at once, and serves the file when it exists", async () => {
     Object.assign(tree, { text: null, delay: 300 });
     expect(await ask("/api/v1/posts?page=9")).toBe("404 {}");
     tree.most = 0;
@@ -152,13 +152,13 @@ describe.skipIf(VARNISH === null)("a file", () => {
   });
 });
 
-/** Those that the last build tells of. */
+/** The requests whose answers the last build has changed. */
 function requestsIn({ folder }: Place): string[] {
   const { changes } = JSON.parse(readFileSync(join(folder, "out/.precast/changes.json"), "utf8"));
   return (changes as { request: string }[]).map(({ request }) => request);
 }
 
-/** `files` is the folder of the tree at the static host. */
+/** `files` is the folder that the static host serves. */
 async function startVarnish(
   place: Place,
   origin: Served,
@@ -176,7 +176,7 @@ async function startVarnish(
   return { url: varnish.url, stop };
 }
 
-/** With what was written for it. */
+/** Runs Varnish with the configuration that was written to the folder `name`. */
 async function runVarnish(place: Place, name: string, change = (vcl: string) => vcl): Promise<Running> {
   const home = join(place.folder, name);
   const vcl = join(home, "precast.vcl");
@@ -190,7 +190,7 @@ async function runVarnish(place: Place, name: string, change = (vcl: string) => 
 
 type Host = Running & { text: string | null; delay: number; away: boolean; most: number };
 
-/** A host whose files all have the same text, or that has none; it counts how many it was asked for at once. */
+/** A host that answers every request with `text`, or with 404. `most` is the most requests that it had at once. */
 async function startHost(text: string | null): Promise<Host> {
   let now = 0;
   const server = createServer((_, response) => {

@@ -9,7 +9,7 @@ import type { EdgeSite } from "../support/edge-site.ts";
 import type { Vector } from "../support/edge-vectors.ts";
 import { openWebHost } from "../support/edge-web.ts";
 
-/** Such hosts hand a URL over, and a URL has no dot segments: what they lead to is answered. */
+/** Targets with dot segments: these hosts pass a URL, in which they are resolved, and answer for the resolved path. */
 const sees = ({ target }: Vector) => /^[^?]*\/(\.|%2e){1,2}(\/|$)/i.test(target) || target.startsWith("//");
 
 for (const [name, script] of [
