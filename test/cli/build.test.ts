@@ -24,7 +24,7 @@ import { buildSite, type Engine, loadBundles, openStore, type Store } from "../s
 const TIMESTAMPS = ["published_at", "-published_at", "created_at", "-created_at", "updated_at", "-updated_at"];
 const SHA_256_OF_LONG = "9537c5fdf120482f7d58d25e9ed583f52c02b4e304ea814db1633ad565aed7e9";
 
-/** Contract section 8, applied to the shop by hand. */
+/** The files that section 8 of the contract demands for the shop, worked out by hand. */
 const SHOP_FILES = [
   "_schemas.json",
   "_schemas/posts.json",

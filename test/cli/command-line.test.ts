@@ -816,7 +816,7 @@ describe("on the embedded database", () => {
     await until("the database to be begun", () => existsSync(join(folder, "database.begun")));
     process.kill(pid, "SIGKILL");
     await end();
-    // As if it was killed when PG_VERSION, which marks a database, was unpacked and other files were not.
+    // As if the process was killed after unpacking PG_VERSION, which marks a database, and before other files.
     mkdirSync(join(folder, "database"), { recursive: true });
     rmSync(join(folder, "database", "global"), { recursive: true, force: true });
     writeFileSync(join(folder, "database", "PG_VERSION"), "17\n");

@@ -50,7 +50,7 @@ describe("a filter with nearly as many values as entries", () => {
     ["values that entries share", 20_000, 15_000, []],
     ["some files: a choice that has its price", 5_000, 4_900, ["information"]],
     ["many files", 20_000, 19_000, ["advice"]],
-  ])("is no finding, information or advice, by its number of values: %s", (_, entries, values, kinds) => {
+  ])("is no finding, information or advice, depending on its values: %s", (_, entries, values, kinds) => {
     expect(judge(entries, values).map(({ kind }) => kind)).toEqual(kinds);
   });
 

@@ -49,7 +49,7 @@ const REORDERED = "UPDATE pg_collation SET collversion = '1.1' WHERE collname = 
 
 const subjects = (findings: readonly Finding[]) => findings.map(({ subject }) => subject);
 
-describe("on PostgreSQL", () => {
+describe("doctor on PostgreSQL", () => {
   let store: Store;
   let place: Place;
   const clients: Client[] = [];
@@ -478,7 +478,7 @@ describe("on PostgreSQL", () => {
   });
 });
 
-describe("on the embedded database", () => {
+describe("doctor on the embedded database", () => {
   let place: Place;
 
   beforeAll(async () => {

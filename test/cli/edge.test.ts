@@ -44,7 +44,7 @@ describe("the list of targets", () => {
   });
 });
 
-describe.each(TARGETS)("for %s", (target) => {
+describe.each(TARGETS)("edge %s", (target) => {
   let files: Printed["files"];
   beforeAll(async () => {
     files = (await edge(target)).files;

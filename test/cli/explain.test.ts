@@ -78,7 +78,7 @@ afterAll(async () => {
 const explain = (target: string) => place.json<Explanation>(`explain ${target} --app ${SHOP}`);
 const explainInWords = async (target: string) => (await place.run(`explain ${target} --app ${SHOP}`)).stdout;
 
-describe("a free request", () => {
+describe("explain of a free request", () => {
   test.each([
     ["/_schemas", "catalog", "_schemas.json"],
     ["/_schemas/posts", "schema", "_schemas/posts.json"],
@@ -113,7 +113,7 @@ describe("a free request", () => {
     expect(text).toContain("(no whole tree of the app is there: the answer is given live)");
   });
 
-  test("is explained in text by its shape, its price and its file", async () => {
+  test("prints its shape, its price and its file as text", async () => {
     const text = await explainInWords("/posts?page=2");
     expect(text).toMatch(/^Request +\/api\/v1\/posts\?page=2$/m);
     expect(text).toMatch(/^Shape +page$/m);
@@ -121,7 +121,7 @@ describe("a free request", () => {
     expect(text).toMatch(/^File +out\/x-53686f70\/v1\/posts\/page\/2\.json$/m);
   });
 
-  test("may be given with the base path, as a URL, and without the leading slash", async () => {
+  test("accepts the base path, a whole URL, and a path without the leading slash", async () => {
     const { request } = await explain("/posts");
     for (const spelling of ["/api/v1/posts", "posts", "http://127.0.0.1:3000/api/v1/posts"])
       expect((await explain(spelling)).request).toBe(request);
@@ -148,7 +148,7 @@ describe("while the tree is behind the database", () => {
   });
 });
 
-describe("a counted request", () => {
+describe("explain of a counted request", () => {
   test("shows the rule, the SQL with its values, and the plan", async () => {
     const found = await explain("/posts?filter[category]=News&filter[price][gte]=2");
     expect(found).toMatchObject({ shape: "list", counted: true, file: null, refusal: null });
@@ -159,7 +159,7 @@ describe("a counted request", () => {
     expect(found.sql?.plan.ran).toBe(true);
   });
 
-  test("is explained in text by its price, its free alternative, its SQL, the plan and the index", async () => {
+  test("prints its price, its free alternative, the SQL, the plan and the index as text", async () => {
     const text = await explainInWords("/posts?filter[category]=News&per_page=2");
     expect(text).toMatch(/^Counted +yes: .*per_page.*$/m);
     expect(text).toMatch(/^Free +\/api\/v1\/posts\?filter\[category\]=News \(the same answer\)$/m);
@@ -180,7 +180,7 @@ describe("a counted request", () => {
     ["a filter in the usual order", "/posts?filter[active]=1&sort=-published_at", "/posts?filter[active]=1"],
     ["in with one value", "/posts?filter[category][in]=News", "/posts?filter[category]=News"],
     ["in with one value of several", "/posts?filter[tags][in]=,%C3%A4,", "/posts?filter[tags]=%C3%A4"],
-  ])("with redundant parameters has a free alternative with the same answer: %s", async (_, counted, free) => {
+  ])("names a free request with the same answer when parameters are redundant: %s", async (_, counted, free) => {
     const { nearest_free } = await explain(counted);
     expect(nearest_free).toEqual({ target: `/api/v1${free}`, same: true });
   });
@@ -193,12 +193,12 @@ describe("a counted request", () => {
     ["/posts?filter[price][gte]=2&page=2", "/posts?page=2"],
     ["/posts?filter[category][in]=News,Old", "/posts"],
     [`${ENTRY}?populate=author_id`, ENTRY],
-  ])("has a nearest free request with another answer: %s", async (counted, free) => {
+  ])("names the nearest free request when no free one has the same answer: %s", async (counted, free) => {
     const { nearest_free } = await explain(counted);
     expect(nearest_free).toEqual({ target: `/api/v1${free}`, same: false });
   });
 
-  test("has no free alternative when it is a search", async () => {
+  test("names no free request for a search", async () => {
     const found = await explain("/posts/search?q=one");
     expect(found).toMatchObject({ shape: "search", counted: true, nearest_free: null });
     expect(found.sql?.values).toContain("one");
@@ -218,7 +218,7 @@ describe("a counted request", () => {
     "/authors?sort=name&per_page=20",
     "/authors?per_page=2&fields=id",
     `${ENTRY}?populate=author_id`,
-  ])("has an alternative that is free, and whose answer is the same when explain says so: %s", async (target) => {
+  ])("names a request that is free, and says that its answer is the same only if it is: %s", async (target) => {
     const { nearest_free } = await explain(target);
     const asked = await live.get(`/api/v1${target}`, asShop);
     const free = await live.get(nearest_free?.target ?? "", asShop);
@@ -228,7 +228,7 @@ describe("a counted request", () => {
   });
 });
 
-describe("a request that is refused", () => {
+describe("explain of a refused request", () => {
   test.each([
     ["/posts?filter[title]=x", "list", true, 400, "INVALID_FILTER", "/posts"],
     ["/posts?per_page=0", "list", true, 400, "INVALID_PER_PAGE", "/posts"],
@@ -239,7 +239,7 @@ describe("a request that is refused", () => {
     ["/posts/nope", "entry", false, 404, "ENTRY_NOT_FOUND", null],
     ["/posts/nope/nope", null, null, 404, "NOT_FOUND", null],
   ])(
-    "is explained with the server's error, and whether it counts: %s",
+    "shows the server's error, and whether the request counts: %s",
     async (target, shape, counted, status, code, free) => {
       const found = await explain(target);
       expect(found).toMatchObject({ shape, counted, refusal: { status, code }, sql: null, file: null });
@@ -250,7 +250,7 @@ describe("a request that is refused", () => {
     },
   );
 
-  test("is explained in text with status, code and message", async () => {
+  test("prints the status, the code and the message as text", async () => {
     expect(await explainInWords("/posts?per_page=0")).toMatch(/^Answer +400 INVALID_PER_PAGE: .*1 to 100/m);
   });
 });
@@ -372,7 +372,7 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
     expect(service.sentence).toMatch(/^Reads \d+ of the type's 2,001 entries: .*\. With so few, none is needed\.$/);
   });
 
-  test("is shown with estimates only when the query takes longer than a live query may", async () => {
+  test("is shown without measured times when the query takes longer than a live query may", async () => {
     await change((database) => database.execute(SLOW));
     const { stdout } = await place.run(`explain /posts?filter[price][gte]=0&per_page=1 --app ${SHOP}`);
     expect(stdout).toMatch(

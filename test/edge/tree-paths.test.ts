@@ -91,7 +91,7 @@ test("files in the state folder of the tree are not served", async () => {
   expect(readFileSync(join(site.out, ".precast/changes.json"), "utf8")).not.toBe("");
 });
 
-test("the query does not make a path get the content of another file", async () => {
+test("no query makes the path of a file return the content of another file", async () => {
   const { text } = await plain.get("/api/v1/posts?page=2", asked);
   for (const query of ["", "?page=1", "?filter[title]=news", "?sort=title"]) {
     expect((await site.origin.get(`${FOLDER}/posts/page/2.json${query}`, asked)).text).toBe(text);
