@@ -421,7 +421,7 @@ describe("on PostgreSQL", () => {
 
   test("--quiet prints only results", async () => {
     const results = ["explain", "verify", "status", "doctor", "edge", "usage"];
-    for (const line of lines()) {
+    for (const line of [...lines(), "edge"]) {
       const { code, stdout, stderr } = await place.run(`${line} --quiet`);
       const isResult = results.includes(line.split(" ")[0] ?? "");
       expect([line, code, stdout !== "", stderr]).toEqual([line, 0, isResult, ""]);
