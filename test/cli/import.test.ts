@@ -1,3 +1,4 @@
+/** `precast import`: what a bundle creates, updates and deletes, and which bundles are refused with which problems. */
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -48,7 +49,7 @@ const DATA = {
   extra: { any: [1, null, "x"] },
 };
 
-/** Hidden files are no part of a bundle: the folder is as good as empty. */
+/** Hidden files are not part of a bundle: its folder of types counts as empty. */
 const WITHOUT_TYPES = { "app.json": JSON.stringify(APP), "content_types/.gitkeep": "" };
 
 const DRAFT = { status: "draft", published_at: undefined, data: { title: "A draft" } };
@@ -362,14 +363,14 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     rows(`SELECT to_jsonb(e)::text FROM precast.entries e UNION ALL SELECT to_jsonb(f)::text FROM precast.fields f
       UNION ALL SELECT to_jsonb(t)::text FROM precast.content_types t UNION ALL SELECT to_jsonb(a)::text FROM precast.apps a
       ORDER BY 1`);
-  /** What the import says about a bundle that it refuses. */
+  /** The problems that the import reports of a bundle that it refuses. */
   const refusal = async (files: Files, options: Partial<ImportOptions> = {}) => {
     const error = await run(files, options).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ImportProblems);
     return (error as ImportProblems).problems.map(describeProblem);
   };
 
-  test("takes over everything that the bundle says", async () => {
+  test("creates the app, types, fields and entries of a bundle", async () => {
     const report = await run(bundle());
     expect(report).toEqual({
       app: "shop",
@@ -395,7 +396,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(JSON.parse(rich ?? "")).toEqual({ body: DATA.body });
   });
 
-  test("changes nothing the second time", async () => {
+  test("changes nothing when the same bundle is imported again, with or without --prune", async () => {
     await run(bundle());
     const before = await snapshot();
     const report = await run(bundle());
@@ -410,7 +411,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(await snapshot()).toEqual(before);
   });
 
-  test("has the database know how many there are when there are many", async () => {
+  test("updates the database's row estimate of the entries table after many entries", async () => {
     const entries = Array.from({ length: 1_000 }, (_, number) => entry({ id: uuid(number) }));
     await run(bundle({ entries }));
     const [[known] = []] = await rows(
@@ -419,7 +420,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(Number(known)).toBeGreaterThanOrEqual(1_000);
   });
 
-  test("leaves nothing that each search would read through", async () => {
+  test("leaves no rows in the pending lists of GIN indexes, which every search would read", async () => {
     const entries = Array.from({ length: 1_000 }, (_, number) => entry({ id: uuid(number) }));
     await run(bundle({ entries }));
     const pending = await rows(
@@ -431,21 +432,21 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
 
   // The embedded database has one connection.
   if (kind === "postgres")
-    test("has its words taken in beside the writing", async () => {
+    test("merges the pending lists of GIN indexes on a second connection while it writes", async () => {
       const counting = new URL(url as string);
       counting.searchParams.set("options", "-c track_functions=all");
       const own = await openDatabase({ url: counting.href, dataDir: work, queryTimeout: null, connections: 2 });
       const entries = Array.from({ length: 1_000 }, (_, number) => entry({ id: uuid(number) }));
       await importBundle(own, writeBundle(bundle({ entries })), { prune: false, dryRun: false });
       await own.close();
-      // Once meanwhile, and once at the end.
+      // Once while the import writes, and once at its end.
       await until("both to be told", async () => {
         const [row] = await rows("SELECT calls::text FROM pg_stat_user_functions WHERE funcname = 'take_in_pending'");
         return row?.[0] === "2";
       });
     });
 
-  test("touches only the entries that differ", async () => {
+  test("writes only the entries that differ", async () => {
     await run(bundle());
     const before = await rows(`SELECT changed_in::text FROM precast.entries WHERE id = '${OTHER}'`);
     const report = await run(
@@ -464,7 +465,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(await dataOf()).toEqual(['{"title": "only this"}', "{}"]);
   });
 
-  test("leaves alone what a newer bundle lacks, behind the fields of the bundle", async () => {
+  test("keeps fields, entries and types that a newer bundle lacks, such fields after those of the bundle", async () => {
     await run(bundle());
     const fewer = bundle({
       type: { fields: [FIELDS[3], FIELDS[0]], filterable_fields: [], sortable_fields: [] },
@@ -483,7 +484,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(await rows("SELECT count(*)::text FROM precast.content_types")).toEqual([["1"]]);
   });
 
-  test("prunes entries, fields and types of this app alone", async () => {
+  test("--prune deletes entries, fields and types of the imported app only", async () => {
     await run({ ...bundle(), "app.json": JSON.stringify({ ...APP, key: "other" }) });
     const other = await rows("SELECT count(*)::text FROM precast.entries");
     await run({ ...bundle(), "content_types/tags.json": typeFile({ slug: "tags" }), "entries/tags.ndjson": entry() });
@@ -510,13 +511,13 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
       ON a.id = t.app_id LEFT JOIN precast.entries e ON e.content_type_id = t.id
       LEFT JOIN precast.entry_words w ON w.content_type_id = t.id AND w.id = e.id WHERE a.key = '${key}' ORDER BY 1, 2`);
 
-  test("prunes all entries of a type without a file of entries", async () => {
+  test("--prune deletes all entries of a type that has no entries file", async () => {
     await run(bundle());
     const report = await run({ ...bundle(), "entries/posts.ndjson": null }, { prune: true });
     expect(report.entries).toEqual({ created: 0, updated: 0, unchanged: 0, deleted: 2 });
   });
 
-  test("prunes all types where their folder is there and empty, and none where it is missing", async () => {
+  test("--prune deletes all types when content_types is empty, and refuses a bundle in which it is missing", async () => {
     await run(bundle());
     const full = await snapshot();
     expect(await refusal({ "app.json": JSON.stringify(APP) }, { prune: true })).toEqual([
@@ -528,7 +529,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
   });
 
   test.each(["content_types", "entries", "entries/posts.ndjson"])(
-    "takes nothing for gone where %s is a link to nothing",
+    "--prune refuses a bundle in which %s is a dangling link, and deletes nothing",
     async (part) => {
       await run(bundle());
       const full = await snapshot();
@@ -545,12 +546,12 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     },
   );
 
-  test("lets anything else lie beside the parts of a bundle", async () => {
+  test("ignores other files and folders beside the parts of a bundle", async () => {
     const others = { "README.md": "", ".git/config": "", "media/a.png": "", "types/posts.json": "{" };
     expect((await run({ ...bundle(), ...others })).entries.created).toBe(2);
   });
 
-  test("a dry run reports the same and leaves no trace", async () => {
+  test("a dry run reports what the import would do and changes nothing", async () => {
     const empty = await snapshot();
     const planned = await run(bundle(), { dryRun: true });
     expect(await snapshot()).toEqual(empty);
@@ -561,7 +562,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(await snapshot()).toEqual(full);
   });
 
-  test("one bad line of many, and nothing is imported", async () => {
+  test("imports nothing when one line of many is invalid", async () => {
     await run(bundle());
     const before = await snapshot();
     const lines = Array.from({ length: 1200 }, (_, index) => entry({ id: uuid(index), data: { title: "new" } }));
@@ -572,7 +573,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(await snapshot()).toEqual(before);
   });
 
-  test("many entries, counted as they are written", async () => {
+  test("imports many entries, and reports all of them as done in the end", async () => {
     const lines = Array.from({ length: 1200 }, (_, index) =>
       entry({ id: uuid(index), data: { title: `Title ${index}` } }),
     );
@@ -582,7 +583,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(seen.at(-1)).toEqual({ done: 1200, total: 1200 });
   });
 
-  test("lists the first hundred problems and counts the rest", async () => {
+  test("lists the first 100 problems and counts the rest", async () => {
     const error = await run(bundle({ entries: Array.from({ length: 130 }, () => "x") })).catch((thrown) => thrown);
     expect(error.problems).toHaveLength(100);
     expect(error.more).toBe(30);
@@ -590,7 +591,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(error.message).toMatch(/\nand 30 more$/);
   });
 
-  test("keeps numbers as they are written", async () => {
+  test("stores every digit of a number", async () => {
     const digits =
       '{"title":"a","price":9007199254740993,"extra":{"big":123456789012345678901234567890,"small":0.1000}}';
     await run(bundle({ entries: [entry({ data: "DATA" }).replace('"DATA"', digits)] }));
@@ -610,7 +611,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     ).toBe(1);
   });
 
-  test("keys such as __proto__ and constructor are data", async () => {
+  test("stores keys such as __proto__ and constructor like any other key", async () => {
     const type = typeFile({
       slug: "constructor",
       fields: [field("constructor", "text"), field("extra", "json")],
@@ -636,14 +637,14 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     ["0099-02-28T23:59:59.123456+15:59", "0099-02-28 08:00:59.123+00"],
     ["9999-12-31T23:59:59.9999Z", "9999-12-31 23:59:59.999+00"],
     ["2024-02-29T00:00:00Z", "2024-02-29 00:00:00+00"],
-  ])("the timestamp %s is %s", async (written, stored) => {
+  ])("stores the timestamp %s as %s", async (written, stored) => {
     await run(bundle({ entries: [entry({ published_at: written, created_at: written, updated_at: written })] }));
     const utc = (column: string) => `(${column} AT TIME ZONE 'UTC')::text || '+00'`;
     const columns = ["published_at", "created_at", "updated_at"].map(utc).join(", ");
     expect(await rows(`SELECT ${columns} FROM precast.entries`)).toEqual([[stored, stored, stored]]);
   });
 
-  test("a field can change its type with its entries", async () => {
+  test("changes the type of a field together with its entries", async () => {
     await run(bundle());
     const typed = (name: string, type: string) => FIELDS.map((one) => (one.name === name ? { ...one, type } : one));
     await run(
@@ -662,7 +663,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(JSON.parse((await dataOf())?.[1] ?? "")).toEqual({ body: DATA.body });
   });
 
-  test("a field that was left alone can stand in the way", async () => {
+  test("refuses a media field whose _url companion is a field that an earlier bundle left, unless --prune is given", async () => {
     const plain = { filterable_fields: [], sortable_fields: [], summary_fields: [], default_sort: null };
     await run(bundle({ type: { ...plain, fields: [field("photo_url", "text")] }, entries: [] }));
     const newer = bundle({ type: { ...plain, fields: [field("photo", "media")] }, entries: [] });
@@ -672,13 +673,13 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect((await run(newer, { prune: true })).fields).toEqual({ created: 1, updated: 0, unchanged: 0, deleted: 1 });
   });
 
-  test("two imports of one app wait for each other", async () => {
+  test("imports of one app at the same time wait for each other", async () => {
     const reports = await Promise.all([run(bundle()), run(bundle()), run(bundle())]);
     expect(reports.map(({ entries }) => entries.created).sort()).toEqual([0, 0, 2]);
     expect(reports.map(({ entries }) => entries.unchanged).sort()).toEqual([0, 2, 2]);
   });
 
-  test("is not particular about BOM, blank lines, CRLF, U+2028, hidden files and duplicate keys", async () => {
+  test("accepts a BOM, blank lines, CRLF, U+2028, hidden files and duplicate keys", async () => {
     const lines = `\ufeff${entry({ data: { title: "a\u2028b" } })}\r\n\r\n  \n${entry({ id: OTHER, ...DRAFT })}`;
     const twice = lines.replace('"status"', '"status":"nonsense","status"');
     const report = await run({
@@ -691,7 +692,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(JSON.parse((await dataOf())?.[0] ?? "")).toEqual({ title: "a\u2028b" });
   });
 
-  test("allows what is unusual", async () => {
+  test("accepts unusual but valid values, app keys and types", async () => {
     const deep = `${"[".repeat(1000)}${"]".repeat(1000)}`;
     const data = `{"title":"","tags":[],"extra":${deep},"price":-1.7976931348623157e308,"seen":null,"photo":"a/b ä.png","body":"\\ud83d\\ude00"}`;
     await run(bundle({ entries: [entry({ data: "DATA" }).replace('"DATA"', data)] }));
@@ -717,7 +718,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(await rows("SELECT key FROM precast.apps")).toEqual([]);
   });
 
-  test("an unknown key, a wrong shape and the rules of a type are told at once", async () => {
+  test("reports unknown keys, wrong types of values and broken rules of a content type at once", async () => {
     const fields = [
       field("price", "number", { searchable: true, unit: "EUR" }),
       field("sold", "boolean", { multiple: true }),
@@ -740,7 +741,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     ]);
   });
 
-  test("nothing follows in the lists of a type from a field that is refused", async () => {
+  test("reports a refused field once, and not again for the lists of its type that name it", async () => {
     const fields = [
       field("Title", "text"),
       field("colour", "txet"),
@@ -766,7 +767,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     ]);
   });
 
-  test("names all problems of a bundle at once", async () => {
+  test("reports the problems of all files of a bundle at once", async () => {
     const files = bundle({ type: { per_page: 0, icon: 7 }, entries: ["{"] });
     const tags = {
       "content_types/tags.json": typeFile({ slug: "tags" }),

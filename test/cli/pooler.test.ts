@@ -1,4 +1,4 @@
-/** Precast behind Debian's PgBouncer, which lends connections by session: every command works as on the server itself. */
+/** Precast behind PgBouncer in session mode: commands work as they do when they connect to the server itself. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -8,7 +8,7 @@ import { findProgram, freePort, type Running, startProgram } from "../support/ed
 import { openStore } from "../support/site.ts";
 
 const BOUNCER = findProgram("pgbouncer");
-/** It does not run as root: it reads its settings, and then is somebody else. */
+/** PgBouncer refuses to run as root: it reads its settings, and then switches to this user. */
 const AS: readonly string[] = process.getuid?.() === 0 ? ["-u", "nobody"] : [];
 
 async function startPooler({ folder }: Place, database: URL, size = 20): Promise<Running> {
@@ -34,32 +34,35 @@ function takesConnections(url: string): Promise<boolean> {
   );
 }
 
-test.skipIf(BOUNCER === null)("every command works through a pooler that lends connections by session", async () => {
-  const store = await openStore("postgres");
-  const place = openPlace();
-  const pooler = await startPooler(place, new URL(store.url as string));
-  try {
-    const env = { DATABASE_URL: pooler.url };
-    const live = `/api/v1/posts/${idOf(1)}?populate=author_id`;
-    await place.take(shop(), env);
-    expect((await place.run("build", env)).code).toBe(0);
-    const served = await place.serve("", env);
-    expect(await served.get(live, { appKey: SHOP })).toMatchObject({ status: 200 });
-    expect(await served.get("/api/v1/posts/search?q=an", { appKey: SHOP })).toMatchObject({ status: 200 });
-    expect(await served.stop()).toMatchObject({ code: 0, stderr: "" });
-    expect(await place.json("usage", env)).toMatchObject({ total: 2 });
-    expect((await place.run(`explain ${live} --app ${SHOP}`, env)).stdout).toMatch(/^Plan +planned in /m);
-    expect((await place.run("verify", env)).code).toBe(0);
-    expect([0, 2]).toContain((await place.run("doctor", env)).code);
-  } finally {
-    await place.close();
-    await pooler.stop();
-    await store.close();
-  }
-});
+test.skipIf(BOUNCER === null)(
+  "build, serve, usage, explain, verify and doctor work through a pooler in session mode",
+  async () => {
+    const store = await openStore("postgres");
+    const place = openPlace();
+    const pooler = await startPooler(place, new URL(store.url as string));
+    try {
+      const env = { DATABASE_URL: pooler.url };
+      const live = `/api/v1/posts/${idOf(1)}?populate=author_id`;
+      await place.take(shop(), env);
+      expect((await place.run("build", env)).code).toBe(0);
+      const served = await place.serve("", env);
+      expect(await served.get(live, { appKey: SHOP })).toMatchObject({ status: 200 });
+      expect(await served.get("/api/v1/posts/search?q=an", { appKey: SHOP })).toMatchObject({ status: 200 });
+      expect(await served.stop()).toMatchObject({ code: 0, stderr: "" });
+      expect(await place.json("usage", env)).toMatchObject({ total: 2 });
+      expect((await place.run(`explain ${live} --app ${SHOP}`, env)).stdout).toMatch(/^Plan +planned in /m);
+      expect((await place.run("verify", env)).code).toBe(0);
+      expect([0, 2]).toContain((await place.run("doctor", env)).code);
+    } finally {
+      await place.close();
+      await pooler.stop();
+      await store.close();
+    }
+  },
+);
 
 test.skipIf(BOUNCER === null)(
-  "a server that wants more connections than a pooler has uses those that it has",
+  "a server that is allowed more connections than the pooler has answers with fewer",
   async () => {
     const store = await openStore("postgres");
     const place = openPlace();

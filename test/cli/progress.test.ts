@@ -1,8 +1,8 @@
-/** The progress bar: what it shows last is all of it, however much there was. */
+/** The progress bar: its last state shows what was done, however many files there were. */
 import { expect, test } from "vitest";
 import { openProgress } from "../../cli/terminal/progress.ts";
 
-/** Every state of the bar that a terminal was shown: files, and of how many. */
+/** Every state of the bar that a terminal received: the number of files done, and the total. */
 function shownOf(totalFiles: number, done: number): (readonly [number, number])[] {
   let text = "";
   const stream = { isTTY: true, columns: 120, write: (more: string) => (text += more) };
@@ -12,16 +12,19 @@ function shownOf(totalFiles: number, done: number): (readonly [number, number])[
   return [...text.matchAll(/(\d+)\/(\d+) files/g)].map(([, files, total]) => [Number(files), Number(total)]);
 }
 
-test.each([1, 99, 9_999, 10_000, 10_001, 12_345])("of %i files it ends at the last", (total) => {
-  const shown = shownOf(total, total);
-  expect(shown.at(-1)).toEqual([total, total]);
-  for (const [files, of] of shown) expect([files <= total, of]).toEqual([true, total]);
-});
+test.each([1, 99, 9_999, 10_000, 10_001, 12_345])(
+  "a bar over %i files ends at the total and never exceeds it",
+  (total) => {
+    const shown = shownOf(total, total);
+    expect(shown.at(-1)).toEqual([total, total]);
+    for (const [files, of] of shown) expect([files <= total, of]).toEqual([true, total]);
+  },
+);
 
-test("where the work ends early it does not say that it is done", () => {
+test("a bar whose work stops early ends at what was done, not at the total", () => {
   expect(shownOf(300, 120).at(-1)).toEqual([120, 300]);
 });
 
-test("where nothing is done nothing is drawn", () => {
+test("a bar draws nothing when nothing is done", () => {
   expect(shownOf(0, 0)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** The rights that the role of `serve` needs: without one of them it does not start, and says which; with them it answers. */
+/** The rights that the role of `serve` needs: it names each missing one and does not start, and answers with all of them. */
 import fc from "fast-check";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { openStore, type Store } from "../support/site.ts";
 
 const TEXTS = ["a", "b", "c", "d", "e", "f", "g", "h"];
 const text = { label: "", required: false, searchable: false, type: "text" as const };
-/** Its texts fill all slots, so that its days and instants are read out of what is stored. */
+/** Its text fields take all slots, so its `date` and `datetime` fields are read from the entries' `data`. */
 const CROWDED: Bundle["types"][number] = {
   slug: "crowded",
   name: "Crowded",
@@ -24,7 +24,7 @@ const CROWDED: Bundle["types"][number] = {
   sortable_fields: TEXTS,
 };
 const BUNDLE: Bundle = { ...shop(), types: [...shop().types, CROWDED] };
-/** What those that are made up seldom ask for. */
+/** Requests that the generated ones seldom contain. */
 const RARE = ["crowded?filter[day][gt]=2026-01-01", "crowded?filter[at][gt]=2026-01-01T00:00:00Z"];
 
 let store: Store;
@@ -62,7 +62,7 @@ function asRole() {
   return { DATABASE_URL: url.href };
 }
 
-/** What it says that it lacks, and the statements that it says to run. */
+/** The rights that `serve` says the role lacks, and the statements that it says the owner should run. */
 async function refusal() {
   const { code, stderr } = await place.run("serve --port 0", asRole());
   const [, lacking = "", remedy = ""] = /: it lacks (.*)\. Have the owner run (.*)\.\n$/.exec(stderr) ?? [];
@@ -70,7 +70,7 @@ async function refusal() {
   return { lacking: lacking.split(", "), remedy };
 }
 
-test("with the rights that the refusal names, and with no other, everything is answered", async () => {
+test("a role with only the rights that the refusal names starts serve, and no request gets a 500", async () => {
   const { lacking } = await refusal();
   for (const right of lacking) {
     const [, kind, name] = /^(\w+) on (\S+)$/.exec(right) as RegExpExecArray;
@@ -95,7 +95,7 @@ test.each([
   "EXECUTE ON FUNCTION precast.is_day(text)",
   "EXECUTE ON FUNCTION precast.double(text)",
   "UPDATE ON precast.usage",
-])("a role that lacks %s is refused, and served when it was granted what the refusal says", async (right) => {
+])("a role that lacks %s is refused, and accepted after the GRANT that the refusal names", async (right) => {
   await client.query(`GRANT SELECT ON ALL TABLES IN SCHEMA precast TO ${role};
     GRANT INSERT, UPDATE, DELETE ON precast.usage, precast.usage_batches TO ${role};
     GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA precast TO ${role}; REVOKE ${right} FROM ${role}`);
@@ -107,7 +107,7 @@ test.each([
   await server.stop();
 });
 
-test("a role that may read the columns that are asked for is served", async () => {
+test("a role is accepted that may read only the needed columns of precast.apps", async () => {
   await client.query(`GRANT SELECT ON ALL TABLES IN SCHEMA precast TO ${role};
     GRANT INSERT, UPDATE, DELETE ON precast.usage, precast.usage_batches TO ${role};
     GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA precast TO ${role};
