@@ -1,4 +1,4 @@
-/** `precast serve` as a process: its start, its end, builds beside it, and what `usage` and `status` tell of it. */
+/** `precast serve` as a process: its start, its shutdown, builds while it runs, and what `usage` and `status` report. */
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -62,7 +62,7 @@ afterAll(async () => {
   await store.close();
 });
 
-test("an admin port that cannot be had is told, by its own options", async () => {
+test("an admin port or host that cannot be used is refused, with --admin-port or --admin-host as the remedy", async () => {
   const { port, release } = await holdPort();
   for (const [options, fault, remedy] of [
     [`--admin-port ${port}`, `port ${port} is in use`, "Choose another with --admin-port"],
@@ -80,7 +80,7 @@ test("an admin port that cannot be had is told, by its own options", async () =>
   await release();
 });
 
-test("a role whose counts the database would not take is refused, and served when it has the rights", async () => {
+test("a role without the right to write counts is refused, and accepted after the GRANT that the refusal names", async () => {
   const role = `server_${Math.random().toString(36).slice(2)}`;
   await client.query(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA precast TO ${role};
     GRANT SELECT ON ALL TABLES IN SCHEMA precast TO ${role}`);
@@ -102,7 +102,7 @@ test("a role whose counts the database would not take is refused, and served whe
 test.each([
   ["is a full disk", ":", "/dev/full"],
   ["is a pipe that is full and that nobody reads", "exec 3<>unread; head -c 65536 /dev/zero >&3", "unread"],
-])("a server whose output %s answers, and ends when it is told to", async (_, prepare, output) => {
+])("a server whose output %s answers, and exits with 0 on SIGTERM", async (_, prepare, output) => {
   const { port, release } = await holdPort();
   await release();
   const serve = `"$0" "$1" serve --port ${port} >${output} 2>&1`;
@@ -114,21 +114,21 @@ test.each([
   expect((await ended).code).toBe(0);
 });
 
-describe("the start", () => {
-  test("prints the URL once it answers there", async () => {
+describe("serve at its start", () => {
+  test("prints its URL once it answers there", async () => {
     const server = await place.serve();
     expect(server.output().stdout).toContain(`Precast serves ${server.url}`);
     expect((await server.get(FREE, asShop)).status).toBe(200);
     expect((await server.stop()).stderr).toBe("");
   });
 
-  test("prints the URL as JSON with --json, and everything else beside it", async () => {
+  test("with --json, prints only the URL, as JSON, on standard output", async () => {
     const server = await place.serve("--json");
     const { code, stdout } = await server.stop();
     expect([code, JSON.parse(stdout)]).toEqual([0, { url: server.url }]);
   });
 
-  test.each(["postgres", "embedded"])("says that the port is in use, and ends (%s)", async (engine) => {
+  test.each(["postgres", "embedded"])("reports that the port is in use, and exits with 1 (%s)", async (engine) => {
     const held = await holdPort();
     const elsewhere = engine === "postgres" ? openPlace({ DATABASE_URL: store.url ?? "" }) : await openEmbeddedPlace();
     try {
@@ -141,7 +141,7 @@ describe("the start", () => {
     }
   });
 
-  test("answers live without a tree", async () => {
+  test("without a tree, answers live with the same bytes as the tree", async () => {
     const server = await place.serve("--out nowhere");
     await server.printed(/^No tree in nowhere: everything is answered live, from the database\.$/m);
     const { status, headers, text } = await server.get(FREE, asShop);
@@ -153,7 +153,7 @@ describe("the start", () => {
     await withTree.stop();
   });
 
-  test("answers live where the state of the tree is broken", async () => {
+  test("answers live when the state file of the tree is empty", async () => {
     await place.build("broken");
     writeFileSync(join(place.folder, "broken", ".precast", "x-53686f70.json"), "");
     const server = await place.serve("--out broken");
@@ -162,7 +162,7 @@ describe("the start", () => {
     expect((await server.stop()).code).toBe(0);
   });
 
-  test("starts without its database, says so, and serves what is free", async () => {
+  test("starts without its database, says so, answers free requests, and a search with 503", async () => {
     const held = await holdPort();
     await held.release();
     const away = { DATABASE_URL: `postgres://nobody@127.0.0.1:${held.port}/none` };
@@ -177,15 +177,15 @@ describe("the start", () => {
   });
 });
 
-/** What counted requests have left behind, in the database and beside it. */
+/** Has a server send the counts that are still in journals, then deletes all counts. */
 async function forget(): Promise<void> {
   const server = await place.serve();
   await server.stop();
   await store.database.execute("DELETE FROM precast.usage");
 }
 
-describe("the end", () => {
-  test.each(["SIGTERM", "SIGINT"] as const)("%s ends it with exit code 0", async (signal) => {
+describe("serve at its shutdown", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)("%s ends the server with exit code 0", async (signal) => {
     const server = await place.serve();
     await server.get(FREE, asShop);
     await server.get(COUNTED, asShop);
@@ -194,11 +194,11 @@ describe("the end", () => {
     await expect(server.get(FREE, asShop)).rejects.toThrow(/ECONNREFUSED/);
   });
 
-  test("ends when it is told to as soon as it has printed its URL", async () => {
+  test("exits with 0 on SIGTERM right after it has printed its URL", async () => {
     for (let round = 0; round < 5; round++) expect((await (await place.serve()).stop()).code).toBe(0);
   });
 
-  test("finishes an open request first, and takes no more on its connection", async () => {
+  test("answers an open request first, and no further one on its connection", async () => {
     const server = await place.serve();
     const connection = await openConnection(server);
     await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
@@ -212,7 +212,7 @@ describe("the end", () => {
     expect((await stopped).code).toBe(0);
   });
 
-  test("finishes all requests that a client has sent ahead, and says with the last that there are no more", async () => {
+  test("answers all pipelined requests, the last one with `Connection: close`", async () => {
     const server = await place.serve();
     const wire = await openWire(server.url);
     await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
@@ -230,7 +230,7 @@ describe("the end", () => {
     expect((await stopped).code).toBe(0);
   });
 
-  test("cuts what is open when --drain is over, and still exits 0", async () => {
+  test("cuts off open requests when the time of --drain is over, and still exits with 0", async () => {
     const server = await place.serve("--drain 0");
     const connection = await openConnection(server);
     await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
@@ -242,33 +242,36 @@ describe("the end", () => {
     expect((await stopped).code).toBe(0);
   });
 
-  test.each(["SIGTERM", "SIGINT"] as const)("a second signal, %s, ends it at once", async (signal) => {
-    const server = await place.serve();
-    const connection = await openConnection(server);
-    await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
-    const slow = connection.ask(COUNTED);
-    await queryThatWaits();
-    void server.stop("SIGTERM");
-    await server.printed(/Stopping/);
-    expect((await server.stop(signal)).code).toBe(null);
-    expect(await slow).toBe("");
-  });
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "a second signal, %s, ends the server at once and cuts off open requests",
+    async (signal) => {
+      const server = await place.serve();
+      const connection = await openConnection(server);
+      await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+      const slow = connection.ask(COUNTED);
+      await queryThatWaits();
+      void server.stop("SIGTERM");
+      await server.printed(/Stopping/);
+      expect((await server.stop(signal)).code).toBe(null);
+      expect(await slow).toBe("");
+    },
+  );
 
-  test("closes a connection that is kept alive", async () => {
+  test("closes an idle keep-alive connection", async () => {
     const server = await place.serve();
     const connection = await openConnection(server);
     expect(await connection.ask(FREE)).toMatch(/^HTTP\/1.1 200 /);
     await closesAtTheEnd(server, connection);
   });
 
-  test("closes a connection that has never asked", async () => {
+  test("closes a connection that has sent no request", async () => {
     const server = await place.serve();
     const connection = await openConnection(server);
     await server.get(FREE, asShop);
     await closesAtTheEnd(server, connection);
   });
 
-  /** A connection that is still open would be answered, and hold up the exit. */
+  /** If the connection were still open, its request would be answered and the exit delayed. */
   async function closesAtTheEnd(server: Served, connection: Connection): Promise<void> {
     const stopped = server.stop();
     await server.printed(/Stopping/);
@@ -285,7 +288,7 @@ describe("the end", () => {
 
   type Connection = { readonly ask: (target: string) => Promise<string> };
 
-  /** A connection that is kept alive. `ask` gives the answer, and nothing when the server closes instead. */
+  /** A keep-alive connection. `ask` gives the response, or an empty text when the server closes the connection. */
   async function openConnection(server: Served): Promise<Connection> {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname).setEncoding("utf8");
@@ -321,7 +324,7 @@ describe("the end", () => {
   }
 });
 
-test("a new build shows at once, without a restart", async () => {
+test("a running server answers from a new build at once", async () => {
   const server = await place.serve();
   const before = await server.get(FREE, asShop);
   expect(before.text).toContain('"One"');
@@ -345,7 +348,7 @@ test("a new build shows at once, without a restart", async () => {
   await server.stop();
 });
 
-describe("the counts", () => {
+describe("counts of requests", () => {
   const usage = (line = "") => place.json<Usage>(`usage ${line}`);
   const counts = ({ rows }: Usage) => {
     const sums = new Map<string, number>();
@@ -362,7 +365,7 @@ describe("the counts", () => {
   });
   beforeEach(() => store.database.execute("DELETE FROM precast.usage"));
 
-  test("are kept by app, day, shape and status, and what is free is not counted", async () => {
+  test("are kept by app, day, shape and status, and do not include free requests", async () => {
     const server = await place.serve();
     const first = new Date().toISOString().slice(0, 10);
     await askSome(server);
@@ -384,7 +387,7 @@ describe("the counts", () => {
     }
   });
 
-  test("say what could have been free", async () => {
+  test("tell which requests could have been free", async () => {
     const server = await place.serve();
     for (const target of ["/api/v1/posts?per_page=2", "/api/v1/posts?sort=price&page=1", COUNTED, FREE]) {
       await server.get(target, asShop);
@@ -403,7 +406,7 @@ describe("the counts", () => {
     }
   });
 
-  test("survive a kill: whatever was answered is there after the next start, once", async () => {
+  test("survive SIGKILL: after the next start, each answered request is counted once", async () => {
     const server = await place.serve();
     await askSome(server);
     await server.stop("SIGKILL");
@@ -415,7 +418,7 @@ describe("the counts", () => {
     expect((await usage()).total).toBe(9);
   });
 
-  test("survive a kill in the middle of many requests", async () => {
+  test("survive SIGKILL under load: all answered requests are counted, and no more than were sent", async () => {
     const server = await place.serve();
     const load = { sent: 0, answered: 0 };
     const clients = Array.from({ length: 8 }, () => askUntilGone(server, load));
@@ -427,7 +430,7 @@ describe("the counts", () => {
     expect(total).toBeLessThanOrEqual(load.sent);
   });
 
-  test("can be asked for by app and by day", async () => {
+  test("can be filtered by app and by day", async () => {
     await store.database.execute(`INSERT INTO precast.usage (app_key, day, shape, status, count) VALUES
       ('Shop', '2026-01-01', 'list', 200, 1), ('Shop', '2026-01-02', 'list', 200, 10),
       ('Shop', '2026-01-02', 'search', 504, 100), ('other', '2026-01-03', 'populate', 404, 1000)`);
@@ -445,7 +448,7 @@ describe("the counts", () => {
     expect(await usage("--app Shop --since 2026-01-03")).toMatchObject({ total: 0, rows: [] });
   });
 
-  /** Nine counted requests, and as many that are not. */
+  /** Sends nine counted requests, and ten that are not counted. */
   async function askSome(server: Served): Promise<void> {
     const entry = `/api/v1/posts/${idOf(1)}`;
     const counted = [
@@ -469,7 +472,7 @@ describe("the counts", () => {
     await server.get(COUNTED);
   }
 
-  /** Asks one request after the other; the one that makes two hundred answers kills the server. */
+  /** Sends one request after the other until one fails. The client that gets the 200th answer kills the server. */
   async function askUntilGone(server: Served, load: { sent: number; answered: number }): Promise<void> {
     for (;;) {
       load.sent++;
@@ -481,7 +484,7 @@ describe("the counts", () => {
   }
 });
 
-describe("the status", () => {
+describe("precast status", () => {
   const status = () => place.json<Status>("status");
   const shopOf = ({ apps }: Status) => apps.find(({ key }) => key === SHOP);
 
@@ -512,7 +515,7 @@ describe("the status", () => {
     expect(before <= builtAt && builtAt <= new Date().toISOString()).toBe(true);
   });
 
-  test("tells that one entry was changed since, until the next build", async () => {
+  test("reports an entry that was changed since the build, until the next build", async () => {
     await place.build();
     const builtAt = shopOf(await status())?.tree?.built_at;
     await place.take(
@@ -527,7 +530,7 @@ describe("the status", () => {
     await place.take(shop());
   });
 
-  test("does not call a tree up to date whose entry has gone since", async () => {
+  test("does not report a tree as up to date when an entry was removed since the build", async () => {
     await place.build();
     await place.take(shopWith((posts) => posts.filter((post) => post.id !== idOf(2))));
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, removed: 1, redefined: [], current: false });
@@ -537,7 +540,7 @@ describe("the status", () => {
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, removed: 0, current: true });
   });
 
-  test("names the types that are others now, and is not disturbed by what nobody sees", async () => {
+  test("names the types redefined since the build, and ignores changed entries of an unpublished type", async () => {
     await place.build();
     await client.query("UPDATE precast.content_types SET name = 'Articles' WHERE slug = 'posts'");
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, redefined: ["posts"], current: false });
@@ -550,7 +553,7 @@ describe("the status", () => {
     expect((await place.run("status")).stdout).toMatch(/^Shop: .*, up to date$/m);
   });
 
-  test("is told in words, a line a type", async () => {
+  test("without --json, prints a line for each type and one for the tree", async () => {
     await place.build();
     const { stdout } = await place.run("status");
     expect(stdout).toMatch(/^Shop\tposts\tyes\t3\t1\b/m);
@@ -558,7 +561,7 @@ describe("the status", () => {
     expect(stdout).toMatch(/^Shop\b.*built \d{4}-\d{2}-\d{2}T.*, 46 files, .*up to date$/m);
   });
 
-  test("names a tree whose app is gone, until a build takes it away", async () => {
+  test("names a tree whose app was deleted, until the next build", async () => {
     await client.query("INSERT INTO precast.apps (key, name) VALUES ('Brief', 'Brief')");
     await place.build();
     await client.query("DELETE FROM precast.apps WHERE key = 'Brief'");
@@ -568,7 +571,7 @@ describe("the status", () => {
     expect(await place.json("status")).toMatchObject({ trees_without_app: [] });
   });
 
-  test("says where there is no tree", async () => {
+  test("reports an app without a tree as not built", async () => {
     expect(shopOf(await place.json<Status>("status --out nowhere"))?.tree).toBeNull();
     expect((await place.run("status --out nowhere")).stdout).toMatch(/^Shop\b.*not built/m);
   });

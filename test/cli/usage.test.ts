@@ -1,4 +1,4 @@
-/** `precast usage`: totals, days, what cost most, what could have been free, and the forms for programs. */
+/** `precast usage`: totals, days, the costliest shapes, what could have been free, and output as JSON and CSV. */
 import { spawnSync } from "node:child_process";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { MAIN, openPlace, type Place } from "../support/cli.ts";
@@ -26,10 +26,10 @@ beforeEach(async () => {
     INSERT INTO precast.usage (app_key, day, shape, status, count, saving) VALUES ${ROWS}`);
 });
 
-describe("in words", () => {
+describe("usage as text", () => {
   const inWords = async (line = "") => (await place.run(`usage ${line}`)).stdout;
 
-  test("tells the total and its days, and sums by app and shape", async () => {
+  test("prints the total, its first and last day, and sums by app and shape", async () => {
     const text = await inWords();
     expect(text).toMatch(/^1,356 counted requests, 2026-01-01 to 2026-01-04 \(UTC\)$/m);
     expect(text).toContain(
@@ -37,7 +37,7 @@ describe("in words", () => {
     );
   });
 
-  test("draws a bar a day, with the days on which nothing was counted", async () => {
+  test("draws a bar for each day, and a line for days on which nothing was counted", async () => {
     expect(await inWords("--since 2025-12-31 --until 2026-01-05")).toContain(`Day by day
 2025-12-31      0
 2026-01-01  1,239  ${"█".repeat(61)}
@@ -49,13 +49,13 @@ describe("in words", () => {
 `);
   });
 
-  test("draws no day behind the last that was counted where the range has no end to speak of", async () => {
+  test("draws no days before the first and after the last count when --since and --until are far away", async () => {
     const text = await inWords("--since 0001-01-01 --until 9999-12-31");
     expect(text).toMatch(/^1,356 counted requests, 2026-01-01 to 2026-01-04 \(UTC\)$/m);
     expect(text.match(/^20\d\d-\d\d-\d\d /gm)).toHaveLength(4);
   });
 
-  test("draws only days with counts where a wrong clock has put them far apart", async () => {
+  test("draws only days with counts when a wrong clock has put them far apart", async () => {
     await store.database.execute(`INSERT INTO precast.usage (app_key, day, shape, status, count, saving) VALUES
       ('Shop', '0001-01-01', 'list', 200, 1, ''), ('Shop', '9999-12-31', 'list', 200, 1, '')`);
     expect((await inWords()).match(/^\d{4}-\d\d-\d\d /gm)).toEqual(
@@ -63,7 +63,7 @@ describe("in words", () => {
     );
   });
 
-  test.each(["SQL, DMY", "German", "Postgres, MDY"])("writes days the same where DateStyle is %s", async (style) => {
+  test.each(["SQL, DMY", "German", "Postgres, MDY"])("prints the same text when DateStyle is %s", async (style) => {
     const usual = await inWords();
     const url = new URL(store.url ?? "");
     url.searchParams.set("options", `-c DateStyle=${style.replace(" ", "\\ ")}`);
@@ -71,13 +71,13 @@ describe("in words", () => {
     expect(stdout).toBe(usual);
   });
 
-  test("names the costliest shapes first, with their status", async () => {
+  test("lists the costliest shapes first, with their status", async () => {
     expect(await inWords("--app Shop")).toContain(
       "Costliest\nShop\tlist\t200\t1,235\t92.2 %\nShop\tsearch\t504\t100\t7.5 %\nShop\tlist\t400\t5\t0.4 %\n",
     );
   });
 
-  test("says what could have been free, and how", async () => {
+  test("prints which requests could have been free, and how", async () => {
     const text = await inWords();
     expect(text.slice(text.indexOf("Could"))).toBe(`Could have been free: 1,222 requests, 90.1 %
 Shop: drop per_page=20, it is the default: 1,205 requests
@@ -89,7 +89,7 @@ Shop: drop fields, it names all that a list shows; drop sort=-published_at, it i
 `);
   });
 
-  test("says nothing of savings where there are none, and little where nothing was counted", async () => {
+  test("prints no savings when there are none, and only the total when nothing was counted", async () => {
     await store.database.execute(
       "UPDATE precast.usage SET saving = '' WHERE count = 34; DELETE FROM precast.usage WHERE saving <> ''",
     );
@@ -97,7 +97,7 @@ Shop: drop fields, it names all that a list shows; drop sort=-published_at, it i
     expect(await inWords("--app Shop --since 2026-02-01")).toBe("0 counted requests\n");
   });
 
-  test("tells an app that is not there from one that nothing was counted of", async () => {
+  test("refuses an unknown app, and prints 0 for an app without counts", async () => {
     await store.database.execute("INSERT INTO precast.apps (key) VALUES ('quiet') ON CONFLICT DO NOTHING");
     expect(await place.run("usage --app quiet")).toMatchObject({
       code: 0,
@@ -110,12 +110,12 @@ Shop: drop fields, it names all that a list shows; drop sort=-published_at, it i
     });
   });
 
-  test.each(["0000-01-01", "2026-02-30", "today"])("refuses %s, which is no day", async (day) => {
+  test.each(["0000-01-01", "2026-02-30", "today"])("refuses --since %s, which is not a date", async (day) => {
     const { code, stderr } = await place.run(`usage --since ${day}`);
     expect([code, stderr]).toEqual([1, expect.stringContaining("--since must be a date such as 2026-01-20")]);
   });
 
-  test("refuses days of which the first is later than the last", async () => {
+  test("refuses a --since that is later than --until", async () => {
     const { code, stderr } = await place.run("usage --since 2026-01-05 --until 2026-01-04");
     expect([code, stderr]).toEqual([
       1,
@@ -123,7 +123,7 @@ Shop: drop fields, it names all that a list shows; drop sort=-published_at, it i
     ]);
   });
 
-  test("draws as wide as the terminal is", () => {
+  test("fits the bars to the width of the terminal", () => {
     const command = `stty cols 60; ${process.execPath} ${MAIN} usage --until 2026-01-01`;
     const { stdout } = spawnSync("script", ["-qec", command, "/dev/null"], {
       encoding: "utf8",
@@ -133,8 +133,8 @@ Shop: drop fields, it names all that a list shows; drop sort=-published_at, it i
   });
 });
 
-describe("for programs", () => {
-  test("--json has the rows, and everything that is told in words", async () => {
+describe("usage for programs", () => {
+  test("--json contains the rows, and everything that the text shows", async () => {
     const report = await place.json<Record<string, unknown>>("usage --app other");
     expect(report).toEqual({
       total: 16,
@@ -162,7 +162,7 @@ describe("for programs", () => {
     });
   });
 
-  test("--csv has a header and a record a row, as RFC 4180 writes them", async () => {
+  test("--csv prints a header and a record for each row, in the form of RFC 4180", async () => {
     await store.database.execute(
       `INSERT INTO precast.usage (app_key, day, shape, status, count, saving) VALUES ('z', '2026-01-09', 'a "b", c', 200, 1, '')`,
     );

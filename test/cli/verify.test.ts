@@ -1,4 +1,4 @@
-/** `precast verify`: a tree is clean after its build, and whatever is wrong with it is found, listed and told by exit code 2. */
+/** `precast verify`: finds nothing right after a build, and lists every difference later, with exit code 2. */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
@@ -36,7 +36,7 @@ beforeEach(async () => {
   await place.build();
 });
 
-/** Exit code 2, and what `--json` lists: problem and file of each difference. */
+/** The problem and file of each difference that `--json` lists. The exit code must be 2. */
 async function differences(line = ""): Promise<string[]> {
   const { code, stdout } = await place.run(`verify ${line} --json`);
   expect(code).toBe(2);
@@ -44,7 +44,7 @@ async function differences(line = ""): Promise<string[]> {
   return apps.flatMap((app) => app.differences.map(({ problem, file }) => `${problem}: ${file}`));
 }
 
-test("a tree is clean after its build", async () => {
+test("verify finds no difference right after a build", async () => {
   const { code, stdout, stderr } = await place.run("verify");
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout).toContain(`Shop: ${SHOP_SIZE} files`);
@@ -53,20 +53,20 @@ test("a tree is clean after its build", async () => {
   });
 });
 
-test("finds a file that was changed", async () => {
+test("verify finds a file that was changed", async () => {
   const file = inOut("posts/sort/price.json");
   writeFileSync(file, readFileSync(file, "utf8").replace("Two", "Twö"));
   expect(await differences()).toEqual(["differs: posts/sort/price.json"]);
 });
 
-test("finds a file that lacks its last byte, and one that has one more", async () => {
+test("verify finds a file that lacks its last byte, and one that has an extra byte", async () => {
   const [short, long] = [inOut("posts/page/2.json"), inOut("_schemas.json")];
   writeFileSync(short, readFileSync(short, "utf8").slice(0, -1));
   writeFileSync(long, `${readFileSync(long, "utf8")}\n`);
   expect((await differences()).sort()).toEqual(["differs: _schemas.json", "differs: posts/page/2.json"]);
 });
 
-test("finds bytes that are no text where an answer holds the character that stands for them", async () => {
+test("verify finds a byte that is not UTF-8 in place of a U+FFFD of the answer", async () => {
   const title = `jsonb_build_object('title', 'Tw' || chr(65533))`;
   await store.database.execute(`UPDATE precast.entries SET data = data || ${title} WHERE id = '${idOf(2)}'`);
   await place.build();
@@ -76,12 +76,12 @@ test("finds bytes that are no text where an answer holds the character that stan
   expect(await differences()).toEqual([`differs: posts/entry/${idOf(2)}.json`]);
 });
 
-test("finds a file that was deleted", async () => {
+test("verify finds a file that was deleted", async () => {
   rmSync(inOut("posts/filter/tags/s-a.json"));
   expect(await differences()).toEqual(["missing: posts/filter/tags/s-a.json"]);
 });
 
-test("finds a file that was added", async () => {
+test("verify finds files that were added", async () => {
   const added = ["posts/page/3.json", "posts/page/1.json.tmp", "notes.txt", "old/x.json"];
   for (const path of added) {
     mkdirSync(dirname(inOut(path)), { recursive: true });
@@ -90,7 +90,7 @@ test("finds a file that was added", async () => {
   expect((await differences()).sort()).toEqual(added.map((path) => `surplus: ${path}`).sort());
 });
 
-test("finds that all is missing where a file stands in the place of the app's folder", async () => {
+test("verify lists every file of an app when a file is in place of the app's folder", async () => {
   for (const folder of [inOut(""), dirname(inOut(""))]) {
     rmSync(folder, { recursive: true });
     writeFileSync(folder, "");
@@ -98,13 +98,13 @@ test("finds that all is missing where a file stands in the place of the app's fo
   }
 });
 
-test("finds all of it where there is no tree", async () => {
+test("verify lists every file as missing when there is no tree", async () => {
   const missing = await differences("--out nowhere");
   expect(missing).toHaveLength(SHOP_SIZE);
   expect(new Set(missing.map((line) => line.split(":")[0]))).toEqual(new Set(["missing"]));
 });
 
-test("finds every file that shows an entry that was unpublished since", async () => {
+test("verify finds every file that shows an entry unpublished since the build", async () => {
   const shows = [
     `posts/entry/${idOf(1)}.json`,
     "posts/page/1.json",
@@ -132,12 +132,12 @@ test("finds every file that shows an entry that was unpublished since", async ()
   expect((await place.run("verify")).code).toBe(0);
 });
 
-test("finds an unpublished entry in a file that a stranger put there", async () => {
+test("verify finds an unpublished entry in a file that no build wrote", async () => {
   writeFileSync(inOut("posts/page/7.json"), `{"data":[{"id":"${idOf(4)}","title":"Draft"}]}`);
   expect((await differences()).sort()).toEqual([`${UNPUBLISHED}: posts/page/7.json`, "surplus: posts/page/7.json"]);
 });
 
-test("finds copies of files under other names, which show nothing that is not published", async () => {
+test("verify lists copies of files under other names as surplus, not as showing unpublished entries", async () => {
   mkdirSync(inOut("copies/page"), { recursive: true });
   const copies = { "copy.json": "_schemas.json", "copies/page/1.json": "authors/page/1.json" };
   for (const [copy, file] of Object.entries(copies)) writeFileSync(inOut(copy), readFileSync(inOut(file)));
@@ -148,7 +148,7 @@ test("finds copies of files under other names, which show nothing that is not pu
   );
 });
 
-test("finds the files of an app whose state is lost and that is gone, and a build removes them", async () => {
+test("verify finds a tree without app and state, deploy refuses it, and the next build removes it", async () => {
   const stranger = join(place.folder, "out", "s-stranger", "v1");
   mkdirSync(stranger, { recursive: true });
   writeFileSync(join(stranger, "_schemas.json"), '{"data":[]}');
@@ -163,7 +163,7 @@ test("finds the files of an app whose state is lost and that is gone, and a buil
   expect((await place.run("verify")).code).toBe(0);
 });
 
-test("finds the files of a type that was unpublished since", async () => {
+test("verify finds the files of a type unpublished since the build", async () => {
   const types = shop().types.map((type) => (type.slug === "authors" ? { ...type, published: false } : type));
   await place.take({ ...shop(), types });
   const found = await differences();
@@ -172,12 +172,12 @@ test("finds the files of a type that was unpublished since", async () => {
   expect(found).toContain("differs: _schemas.json");
 });
 
-test("finds the files of an app that is gone", async () => {
+test("verify finds the files of an app that was deleted", async () => {
   await store.database.execute("DELETE FROM precast.apps");
   expect(await differences()).toContain(`surplus: posts/entry/${idOf(1)}.json`);
 });
 
-test("lists in words what differs, and says what to do", async () => {
+test("verify prints each difference and what to run, also with --quiet", async () => {
   writeFileSync(inOut("posts/page/1.json"), "{}");
   rmSync(inOut("notes/page/1.json"));
   const { code, stdout } = await place.run("verify");
@@ -189,7 +189,7 @@ test("lists in words what differs, and says what to do", async () => {
   expect((await place.run("verify --quiet")).stdout).toBe(stdout);
 });
 
-test("tells a tree that is behind, or not built, from one that is wrong", async () => {
+test("verify distinguishes a tree that is behind or not built from one that is wrong", async () => {
   await place.take(shopWithout(1));
   const behind = await place.run("verify");
   expect([behind.code, behind.stdout]).toEqual([2, expect.stringMatching(/has changed since .* `precast build`, and/)]);
@@ -200,7 +200,7 @@ test("tells a tree that is behind, or not built, from one that is wrong", async 
   expect((await place.run("verify")).stdout).toContain("Run `precast build --full` to put the tree right.");
 });
 
-test("sends to doctor where the order of texts has changed, for it may be the live answers that are wrong", async () => {
+test("verify recommends doctor when the collation version has changed, as live answers may be the wrong ones", async () => {
   await store.database.execute("UPDATE pg_collation SET collversion = '1.1' WHERE collname = 'und-x-icu'");
   expect((await place.run("verify")).code).toBe(0);
   writeFileSync(inOut("posts/page/1.json"), "{}");
@@ -212,7 +212,7 @@ test("sends to doctor where the order of texts has changed, for it may be the li
   await store.database.execute('ALTER COLLATION pg_catalog."und-x-icu" REFRESH VERSION');
 });
 
-test("computes with --sample so many answers, or all, and still looks for every file", async () => {
+test("verify --sample computes that many answers, or all, and still finds every missing and surplus file", async () => {
   for (const sample of [1, 5, SHOP_SIZE - 1, SHOP_SIZE, SHOP_SIZE + 1]) {
     const { apps } = await place.json<Report>(`verify --sample ${sample}`);
     expect(apps).toMatchObject([{ files: SHOP_SIZE, computed: Math.min(sample, SHOP_SIZE), differences: [] }]);
@@ -227,7 +227,7 @@ test("computes with --sample so many answers, or all, and still looks for every 
   ]);
 });
 
-test("looks with --app at that app alone, and tells which there are when it names none", async () => {
+test("verify --app checks that app only, and lists the existing apps when its key is unknown", async () => {
   await place.take(smallApp("other", ["A"]));
   await place.build();
   writeFileSync(inOut("authors/page/1.json", "s-other/v1"), "{}");
