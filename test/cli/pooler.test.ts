@@ -62,7 +62,7 @@ test.skipIf(BOUNCER === null)(
 );
 
 test.skipIf(BOUNCER === null)(
-  "a server that is allowed more connections than the pooler has answers with fewer",
+  "a server with --connections above the size of the pool still answers every request",
   async () => {
     const store = await openStore("postgres");
     const place = openPlace();

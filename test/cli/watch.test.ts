@@ -1,4 +1,4 @@
-/** `precast watch` and `serve --watch` as processes: what is published becomes files, whatever happens meanwhile. */
+/** `precast watch` and `serve --watch` as processes: published content becomes files, whatever happens meanwhile. */
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -66,7 +66,7 @@ function fileHolds(title: string): boolean {
   }
 }
 
-/** Resolves when the tree is what a build from nothing makes. */
+/** Resolves when the tree equals that of a build from scratch. */
 async function isExact(): Promise<void> {
   await place.build("scratch");
   const scratch = [...readTree(join(place.folder, "scratch"))];
@@ -77,7 +77,7 @@ function sameFiles(files: readonly (readonly [string, string])[]): boolean {
   try {
     return JSON.stringify([...readTree(out())]) === JSON.stringify(files);
   } catch {
-    return false; // A file went while it was read.
+    return false; // A file was deleted while the tree was read.
   }
 }
 
@@ -86,14 +86,14 @@ function buildsOf(watch: Started): Build[] {
   return lines.map((line) => JSON.parse(line) as Build);
 }
 
-/** Starts it, and awaits its first build. */
+/** Starts `precast watch`, and waits for its first build. */
 async function startWatch(line = "watch --json"): Promise<Started> {
   const watch = place.start(line);
   await until("the first build", () => buildsOf(watch).length > 0);
   return watch;
 }
 
-/** As a CMS would: over PostgreSQL, or beside the process that has the embedded database open. */
+/** Connects as a CMS would: to PostgreSQL, or through the process that has the embedded database open. */
 async function withCms<T>(work: (database: Database) => Promise<T>): Promise<T> {
   const dataDir = join(place.folder, ".precast");
   const database = await openDatabase({ url, dataDir, queryTimeout: null, connections: 2 });
@@ -109,7 +109,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   afterEach(() => place.quit());
   afterAll(leave);
 
-  test("watch builds at its start, then whatever is edited", async () => {
+  test("watch builds at its start, and again after an edit", async () => {
     const watch = await startWatch();
     expect(buildsOf(watch)[0]).toMatchObject({ apps: [{ key: SHOP, written: 46, deleted: 0 }] });
     await withCms((cms) => cms.execute(setTitle("Edited")));
@@ -137,7 +137,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     });
   });
 
-  test("watch builds a burst of transactions in few builds", async () => {
+  test("watch combines a burst of 50 transactions into fewer than 25 builds", async () => {
     const watch = await startWatch();
     const before = buildsOf(watch).length;
     await withCms(async (cms) => {
@@ -149,7 +149,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(buildsOf(watch).length - before).toBeLessThan(25);
   });
 
-  test("watch prints one JSON value a build with --json, and a line for what was written without", async () => {
+  test("watch prints a JSON value for each build with --json, and a line of text without", async () => {
     const json = await startWatch();
     await withCms((cms) => cms.execute(setTitle("For JSON")));
     await shows("For JSON");
@@ -171,7 +171,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect((await watch.stop(signal)).code).toBe(0);
   });
 
-  test("watch waits while another build has the tree, and then builds", async () => {
+  test("watch waits while another build holds the lock, reports that once, and then builds", async () => {
     const watch = await startWatch();
     const lock = takeLock(join(out(), ".precast", "build.lock"));
     await withCms((cms) => cms.execute(setTitle("Behind the lock")));
@@ -180,12 +180,12 @@ describe.each(ENGINES)("on %s", (engine) => {
     lock.release();
     await shows("Behind the lock");
     await watch.stop();
-    // However often it was tried.
+    // Reported once, however often the build was retried.
     expect(watch.output().stderr.match(/Another build/g)).toHaveLength(1);
     expect(watch.output().stderr).toContain("Building works again.");
   });
 
-  test("watch goes on after a build that could not write", async () => {
+  test("watch retries after a build that could not write the tree", async () => {
     const watch = await startWatch();
     rmSync(out(), { recursive: true });
     writeFileSync(out(), "a file where the folder was");
@@ -197,7 +197,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect((await watch.stop()).code).toBe(0);
   });
 
-  test("watch builds the apps that it is told to, and waits for one that is not there yet", async () => {
+  test("watch --app builds only that app, and waits for it when it does not exist yet", async () => {
     const watch = place.start("watch --app late");
     await watch.printed(/No app has the key late/);
     await withCms((cms) => cms.execute(setTitle("Not asked for")));
@@ -208,7 +208,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await withCms((cms) => cms.execute("DELETE FROM precast.apps WHERE key = 'late'"));
   });
 
-  test("serve --watch builds at its start, and what is imported beside it", async () => {
+  test("serve --watch builds at its start, and after an import beside it", async () => {
     const server = await place.serve("--watch");
     await server.printed(/^Shop: .*wrote 46 files/m);
     expect((await server.get(FREE, asShop)).headers["cache-status"]).toBe("precast; hit");
@@ -222,7 +222,7 @@ describe.each(ENGINES)("on %s", (engine) => {
 
 describe("on PostgreSQL", () => {
   let client: Client;
-  /** Sees what goes on while the client is in a transaction. */
+  /** For queries while the client is in a transaction. */
   let observer: Client;
 
   beforeAll(async () => {
@@ -255,7 +255,7 @@ describe("on PostgreSQL", () => {
     });
   const lockEntries = () => client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
 
-  test("watch misses nothing when all its connections are killed", async () => {
+  test("watch misses no change when all its connections are killed", async () => {
     const watch = await startWatch();
     for (const title of ["Killed once", "Killed twice"]) {
       await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -267,7 +267,7 @@ describe("on PostgreSQL", () => {
     expect((await watch.stop()).code).toBe(0);
   });
 
-  test("watch builds a transaction that commits late, after others were built", async () => {
+  test("watch builds a transaction that commits after later ones were built", async () => {
     await startWatch();
     const late = new Client({ connectionString: url as string });
     await late.connect();
@@ -281,11 +281,11 @@ describe("on PostgreSQL", () => {
     expect([...readTree(out()).values()].some((text) => text.includes('"Late"'))).toBe(true);
   });
 
-  test("watch builds what is committed while it builds", async () => {
+  test("watch builds a change that is committed during a build", async () => {
     await startWatch();
     await lockEntries();
     await observer.query("UPDATE precast.apps SET name = 'Announced'");
-    // It has its snapshot by then, and cannot see the change.
+    // By then the build has its snapshot, and cannot see the change that follows.
     await buildWaits();
     await client.query(setTitle("During the build"));
     await client.query("COMMIT");
@@ -293,7 +293,7 @@ describe("on PostgreSQL", () => {
     await isExact();
   });
 
-  test("watch that is told to stop finishes its build", async () => {
+  test("watch finishes the running build before it ends on SIGTERM", async () => {
     await lockEntries();
     const watch = place.start("watch --json");
     await buildWaits();
@@ -304,7 +304,7 @@ describe("on PostgreSQL", () => {
     await isExact();
   });
 
-  test("watch and serve --watch say that the schema is missing, and end", async () => {
+  test("watch and serve --watch report a missing schema, and exit with 1", async () => {
     const empty = await createDatabase(inject("postgresUrl"));
     for (const line of ["watch", "serve --watch --port 0"]) {
       const { code, stdout, stderr } = await place.run(line, { DATABASE_URL: empty });
@@ -314,7 +314,7 @@ describe("on PostgreSQL", () => {
     await dropDatabase(empty);
   });
 
-  test("watch says that the database does not answer, and ends", async () => {
+  test("watch reports at its start that the database does not answer, and exits with 1", async () => {
     const held = await holdPort();
     await held.release();
     const away = { DATABASE_URL: `postgres://nobody@127.0.0.1:${held.port}/none` };
@@ -323,7 +323,7 @@ describe("on PostgreSQL", () => {
     expect(stderr).toMatch(/^The database did not answer [^\n]*\n$/);
   });
 
-  test("serve --watch answers while its first build runs, and stops with it", async () => {
+  test("serve --watch answers while its first build runs, and exits with 0 when stopped meanwhile", async () => {
     await place.build();
     await lockEntries();
     const server = await place.serve("--watch");
@@ -335,7 +335,7 @@ describe("on PostgreSQL", () => {
     expect((await stopped).code).toBe(0);
   });
 
-  test("serve --watch prints its URL alone with --json", async () => {
+  test("serve --watch --json prints only its URL", async () => {
     const server = await place.serve("--watch --json");
     await shows("One");
     const { code, stdout } = await server.stop();
@@ -349,7 +349,7 @@ describe("on PostgreSQL", () => {
     expect(() => readTree(out())).toThrow(/ENOENT/);
   });
 
-  test("the builds of serve --watch may take longer than a live query", async () => {
+  test("a build of serve --watch may take longer than the timeout of live queries", async () => {
     await lockEntries();
     const server = await place.serve("--watch");
     await buildWaits();
@@ -372,7 +372,7 @@ describe("on a PostgreSQL that stops and starts again", () => {
     await server.remove();
   });
 
-  /** Commits as soon as the server answers, when those who listened have hardly noticed. */
+  /** Commits as soon as the server answers, when watch may not have noticed the restart yet. */
   async function change(title: string): Promise<void> {
     const client = new Client({ connectionString: url as string });
     await client.connect();
@@ -380,7 +380,7 @@ describe("on a PostgreSQL that stops and starts again", () => {
     await client.end();
   }
 
-  /** A server that has asked the database something, and listens where it is to watch. */
+  /** Starts a server, and waits until it has queried the database and, with --watch, listens. */
   async function startServing(options: string): Promise<Served> {
     const serving = await place.serve(options);
     expect((await serving.get("/api/v1/authors?per_page=1", asShop)).status).toBe(200);
@@ -390,20 +390,23 @@ describe("on a PostgreSQL that stops and starts again", () => {
     return serving;
   }
 
-  test.each(["fast", "immediate"] as const)("watch misses nothing (%s)", async (mode) => {
-    const watch = await startWatch();
-    await server.stop(mode);
-    await watch.printed(/The database did not answer/);
-    await server.start();
-    await change(`Back from ${mode}`);
-    await shows(`Back from ${mode}`);
-    await change(`Heard after ${mode}`);
-    await shows(`Heard after ${mode}`);
-    await isExact();
-    expect((await watch.stop()).code).toBe(0);
-  });
+  test.each(["fast", "immediate"] as const)(
+    "watch misses no change across a restart of the database (%s shutdown)",
+    async (mode) => {
+      const watch = await startWatch();
+      await server.stop(mode);
+      await watch.printed(/The database did not answer/);
+      await server.start();
+      await change(`Back from ${mode}`);
+      await shows(`Back from ${mode}`);
+      await change(`Heard after ${mode}`);
+      await shows(`Heard after ${mode}`);
+      await isExact();
+      expect((await watch.stop()).code).toBe(0);
+    },
+  );
 
-  test("watch ends when it is told to while the database is away", async () => {
+  test("watch exits with 0 on SIGTERM while the database is stopped", async () => {
     const watch = await startWatch();
     await server.stop();
     await watch.printed(/The database did not answer/);
@@ -412,7 +415,7 @@ describe("on a PostgreSQL that stops and starts again", () => {
   });
 
   test.each(["watch", "serve", "serve --workers 2", "serve --workers 2 --watch"])(
-    "%s ends when it is told to while the database hangs",
+    "%s exits with 0 on SIGTERM while the database hangs",
     async (line) => {
       const running = await (line === "watch" ? startWatch() : startServing(line.slice("serve".length)));
       server.pause();
@@ -421,7 +424,7 @@ describe("on a PostgreSQL that stops and starts again", () => {
     },
   );
 
-  test("serve --watch that starts without its database builds when it is there", async () => {
+  test("serve --watch that starts without its database builds once the database answers", async () => {
     await server.stop();
     const serving = await place.serve("--watch");
     await serving.printed(/A build failed/);
@@ -432,12 +435,12 @@ describe("on a PostgreSQL that stops and starts again", () => {
   });
 });
 
-describe("on an embedded database that a server has open", () => {
+describe("on an embedded database that watch shares with other processes", () => {
   beforeAll(() => settle("embedded"));
   afterEach(() => place.quit());
   afterAll(leave);
 
-  test("watch builds beside it, and goes on without it", async () => {
+  test("watch builds beside a server, without it, and beside the next one", async () => {
     const server = await place.serve();
     const watch = await startWatch();
     await withCms((cms) => cms.execute(setTitle("Beside")));
@@ -452,7 +455,7 @@ describe("on an embedded database that a server has open", () => {
     expect((await watch.stop()).code).toBe(0);
   });
 
-  test("watch begins also when the server ends in the moment in which it is asked for the first time", async () => {
+  test("watch starts even when the server is killed during watch's first request", async () => {
     const server = await place.serve();
     process.kill(server.pid, "SIGSTOP");
     const starting = startWatch();
@@ -466,7 +469,7 @@ describe("on an embedded database that a server has open", () => {
     expect((await (await starting).stop()).code).toBe(0);
   });
 
-  test("a change from before is built at the start", async () => {
+  test("watch builds at its start a change made while it did not run", async () => {
     await (await startWatch()).stop();
     await withCms((cms) => cms.execute(setTitle("Before")));
     expect(fileHolds("Before")).toBe(false);
@@ -475,7 +478,7 @@ describe("on an embedded database that a server has open", () => {
     await watch.stop();
   });
 
-  test("a server joins a watch that has the database open", async () => {
+  test("a server answers through the database that watch has open", async () => {
     const watch = await startWatch();
     const server = await place.serve();
     await withCms((cms) => cms.execute(setTitle("Together")));

@@ -1,4 +1,4 @@
-/** `precast serve --workers`: several processes on one port, and what users see of it when they die. */
+/** `precast serve --workers`: several processes on one port, and what clients notice when some of them die. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, existsSync, openSync, rmSync, writeFileSync } from "node:fs";
@@ -45,7 +45,7 @@ function isThere(pid: number): boolean {
   }
 }
 
-/** A pipe of the system: what node:child_process calls one is a pair of sockets. */
+/** A named pipe: the "pipes" of node:child_process are pairs of sockets. */
 function openPipe(path: string): { readonly input: number; readonly output: number } {
   execFileSync("mkfifo", [path]);
   const output = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -70,7 +70,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
 
   const usage = async () => (await place.json<{ readonly total: number }>("usage")).total;
 
-  test("answer as one process does, and end with exit code 0", async () => {
+  test("give the same answers as one process, count each request once, and exit with 0", async () => {
     const alone = await place.serve();
     const free = await alone.get(FREE, asShop);
     const counted = await alone.get(COUNTED, asShop);
@@ -89,7 +89,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     expect((await usage()) - before).toBe(30);
   });
 
-  test("one that is killed takes its open requests with it, and nothing else", async () => {
+  test("a killed worker loses only its open requests and is replaced", async () => {
     const server = await place.serve("--workers 3");
     const expected = (await server.get(FREE, asShop)).text;
     const workers = childrenOf(server);
@@ -103,7 +103,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     await until("its replacement", () => childrenOf(server).length === 3);
     await until("more load", () => load.done() > during + 300);
     const texts = await load.stop();
-    // What failed was asked before it was gone, and each client has one request open at most.
+    // Only requests sent before the worker was gone may fail, and each client has at most one open request.
     expect(load.failures().filter((asked) => asked > gone)).toEqual([]);
     expect(load.failures().length).toBeLessThanOrEqual(24);
     expect([...texts]).toEqual([expected]);
@@ -115,7 +115,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     expect(JSON.parse(stderr)).toMatchObject({ msg: `Server process ${victim} ended (SIGKILL) and is replaced.` });
   });
 
-  test("all that are killed at once come back on the same port", async () => {
+  test("workers that are all killed at once are replaced on the same port", async () => {
     const server = await place.serve("--workers 2");
     for (const pid of childrenOf(server)) process.kill(pid, "SIGKILL");
     await until("an answer", async () => (await server.get(COUNTED, asShop).catch(() => null))?.status === 200);
@@ -123,12 +123,12 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     expect((await server.stop()).code).toBe(0);
   });
 
-  test("whose metrics are asked for while they start are up when they listen, and not before", async () => {
+  test("requests for metrics during the start do not make the server print its URL before it answers", async () => {
     const held = [await holdPort(), await holdPort()];
     const [port, admin] = held.map(({ port }) => port);
     for (const { release } of held) await release();
     const server = place.start(`serve --workers 2 --port ${port} --admin-port ${admin}`);
-    // Asked again and again, from the first moment that anybody answers.
+    // Repeated, so that one arrives as soon as the admin port answers.
     const asking = setInterval(() => void fetch(`http://127.0.0.1:${admin}/metrics`).catch(() => {}), 10);
     await server.printed(/Precast serves/).finally(() => clearInterval(asking));
     expect(server.output().stdout).toContain(`Precast serves http://127.0.0.1:${port}\n`);
@@ -136,7 +136,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     expect((await server.stop()).code).toBe(0);
   });
 
-  test("what one has counted until it ends is in the metrics of those that go on", async () => {
+  test("metrics include the requests of workers that have ended", async () => {
     const server = await place.serve("--workers 2 --admin-port 0");
     await server.printed(/Health and metrics: \S+\n/);
     const [, admin] = /Health and metrics: (\S+)/.exec(server.output().stdout) ?? [];
@@ -153,7 +153,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     expect((await server.stop()).code).toBe(0);
   });
 
-  test("each line of their log is whole, also where the reader is slow", async () => {
+  test("no log line of a worker is lost or broken when the reader is slow", async () => {
     const args = [MAIN, "serve", "--workers", "3", "--port", "0", "--json", "--quiet", "--log-level", "info"];
     const env = { PATH: process.env.PATH ?? "", ...(store?.url ? { DATABASE_URL: store.url } : {}) };
     const log = openPipe(join(place.folder, `log-${engine}`));
@@ -161,7 +161,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     closeSync(log.input);
     const [told] = (await once(server.stdout as Readable, "data")) as [Buffer];
     const { url } = JSON.parse(String(told)) as { readonly url: string };
-    // Nobody reads yet, and a pipe takes some hundred lines.
+    // Nobody reads yet, and a pipe holds only some hundred lines.
     for (let round = 0; round < ROUNDS; round++)
       await Promise.all(Array.from({ length: 100 }, () => ask(url, FREE, asShop)));
     const text = readText(new Socket({ fd: log.output }));
@@ -172,7 +172,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     expect(new Set(asked.map(({ pid }) => pid)).size).toBeGreaterThan(1);
   });
 
-  test("a build that is watched shows in all of them", async () => {
+  test("a build of serve --watch shows in the answers of all workers", async () => {
     const server = await place.serve("--workers 2 --watch");
     const { text } = await server.get(FREE, asShop);
     await place.take(shopWithout(1));
@@ -183,7 +183,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     expect((await server.stop()).code).toBe(0);
   });
 
-  test("a port in use is told once, and ends the server", async () => {
+  test("a port in use is reported once, and the server exits with 1", async () => {
     const held = await holdPort();
     try {
       const { code, stdout, stderr } = await place.run(`serve --workers 3 --port ${held.port}`);
@@ -194,11 +194,11 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
     }
   });
 
-  /** Clients that each ask one request after the other, on connections of their own. */
+  /** Starts clients that each send one request after the other, on connections of their own. */
   function startLoad(server: Served, clients: number) {
     const texts = new Set<string>();
     let done = 0;
-    /** When each request was sent that failed. */
+    /** When each failed request was sent. */
     const failures: number[] = [];
     let stopped = false;
     const ends = Array.from({ length: clients }, async () => {
@@ -231,7 +231,7 @@ describe("workers and signals", () => {
   afterEach(() => place.quit());
   afterAll(() => place.close());
 
-  test("a service manager that signals every process loses no request", async () => {
+  test("no request is lost when a service manager signals every process", async () => {
     const server = await place.serve("--workers 2");
     const wires = await Promise.all(Array.from({ length: 8 }, () => openWire(server.url)));
     for (const wire of wires) wire.send(`GET ${COUNTED} HTTP/1.1\r\nHost: x\r\nX-App-Key: ${SHOP}\r\n\r\n`.repeat(20));
@@ -245,7 +245,7 @@ describe("workers and signals", () => {
     expect((await stopped).code).toBe(0);
   });
 
-  test("a signal to every process while they start ends the server, and replaces none", async () => {
+  test("SIGINT to every process during the start ends the server, and no worker is replaced", async () => {
     const held = join(place.folder, "held");
     writeFileSync(held, "");
     const hold = join(place.folder, "hold.cjs");
@@ -256,16 +256,16 @@ describe("workers and signals", () => {
     );
     const server = place.start("serve --workers 3 --port 0", { NODE_OPTIONS: `--require ${hold}` });
     await until("three workers", () => childrenOf(server).length === 3);
-    // Any that came in their place would come up.
+    // A replacement would come up now, and the server would print its URL.
     rmSync(held);
     for (const pid of [server.pid, ...childrenOf(server)]) process.kill(pid, "SIGINT");
     expect(await server.end()).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 
-  test("a second signal ends all of them at once", async () => {
+  test("a second signal ends the server and its workers at once", async () => {
     const server = await place.serve("--workers 2 --drain 3600");
     const workers = childrenOf(server);
-    // They cannot end by themselves, and so keep their server from ending.
+    // Suspended workers cannot end by themselves, so the server waits for them.
     for (const pid of workers) process.kill(pid, "SIGSTOP");
     const stopped = server.stop("SIGTERM");
     await server.printed(/Stopping/);
@@ -276,7 +276,7 @@ describe("workers and signals", () => {
     await until("their end", () => !workers.some(isThere));
   });
 
-  test("workers do not outlive a server that is killed", async () => {
+  test("workers end when their server is killed", async () => {
     const server = await place.serve("--workers 2");
     const workers = childrenOf(server);
     expect(workers.length).toBe(2);
@@ -284,7 +284,7 @@ describe("workers and signals", () => {
     await until("their end", () => !workers.some(isThere));
   });
 
-  test("a worker that is told to end by itself is replaced", async () => {
+  test("a worker that alone gets SIGTERM is replaced", async () => {
     const server = await place.serve("--workers 2");
     const [first = 0, second] = childrenOf(server);
     process.kill(first, "SIGTERM");
@@ -293,7 +293,7 @@ describe("workers and signals", () => {
     expect((await server.stop()).code).toBe(0);
   });
 
-  test("workers that never come up are given up, and it is said", async () => {
+  test("a server whose workers all exit during the start gives up, says so, and exits with 1", async () => {
     const crash = join(place.folder, "crash.cjs");
     writeFileSync(crash, "if (require('node:cluster').isWorker) process.exit(7);");
     const { code, stdout, stderr } = await place.run("serve --workers 2", { NODE_OPTIONS: `--require ${crash}` });
@@ -302,7 +302,7 @@ describe("workers and signals", () => {
     expect(existsSync(join(place.folder, ".precast", "database.lock"))).toBe(false);
   });
 
-  test("a number of workers that is none is refused", async () => {
+  test("--workers 0 is refused", async () => {
     const { code, stderr } = await place.run("serve --workers 0");
     expect([code, stderr]).toEqual([1, "--workers must be a whole number from 1 to 256\n"]);
   });
