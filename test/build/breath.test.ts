@@ -1,4 +1,4 @@
-/** A build leaves the process that it runs in time for others, a server for one, however much it puts in place or takes away. */
+/** A build does not block the event loop of its process (a server's, for one), however much it writes or deletes. */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -22,8 +22,8 @@ beforeAll(async () => {
 afterAll(() => builder.close());
 
 /**
- * Builds, and looks whenever there is a turn: how many numbers of files others saw in a folder, and in how many turns the build
- * told of files that go.
+ * Builds while another task looks at a folder in each turn of the event loop: how many different counts of files that
+ * task saw, and in how many turns the build reported deleted files.
  */
 async function watched(folder: string): Promise<{ readonly seen: number; readonly told: number }> {
   const seen = new Set<number>();
@@ -48,7 +48,7 @@ async function watched(folder: string): Promise<{ readonly seen: number; readonl
 
 const ENTRIES = "s-shop/v1/posts/entry";
 
-test("while it puts new entries in place", async () => {
+test("the event loop keeps turning while a build puts new entries in place", async () => {
   await builder.begin(SHOP);
   await watched(ENTRIES);
   await builder.write(MORE);
@@ -59,7 +59,7 @@ test.each([
   ["entries", `DELETE FROM precast.entries WHERE ${POSTS} AND id <> '${idOf(1)}'`],
   ["a type", "DELETE FROM precast.content_types WHERE slug = 'posts'"],
   ["an app", "DELETE FROM precast.apps"],
-])("while it takes %s away", async (_, removal) => {
+])("the event loop keeps turning while a build deletes the files of %s", async (_, removal) => {
   await builder.begin(`${SHOP} ${MORE}`);
   await watched(ENTRIES);
   await builder.write(removal);
@@ -68,7 +68,7 @@ test.each([
   expect(told).toBeGreaterThan(1);
 });
 
-test("while it deletes what a build that died has left", async () => {
+test("the event loop keeps turning while a build deletes the trash of a build that died", async () => {
   await builder.begin(SHOP);
   const left = ".precast/trash/left";
   mkdirSync(join(out, left), { recursive: true });

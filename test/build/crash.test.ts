@@ -1,4 +1,4 @@
-/** A build that is killed, at many points: nobody sees it, and the next build ends with the exact tree. */
+/** A build that is killed, at many points: readers never see a broken tree, and the next build makes the exact tree. */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -19,12 +19,12 @@ import { MEDIA, openDoor, type Store } from "../support/site.ts";
 
 const KILLER = pathToFileURL(join(import.meta.dirname, "../support/kill-at.mjs")).href;
 const KEYS = ["going", "shop"];
-/** At how many calls of a kind a scene's build is killed. What happens before anything of the tree is touched is tried least. */
+/** At how many calls of each kind a scene's build is killed: fewest where the tree has not been touched yet. */
 const POINTS = { own: 10, tree: 18, staging: 5 };
 
 const GOING = `INSERT INTO precast.apps (key) VALUES ('going');
 INSERT INTO precast.content_types (app_id, slug) SELECT id, 'posts-gone' FROM precast.apps WHERE key = 'going';`;
-/** Three pages more, a post less, a value that is new and one that is gone, edits, a type and an app gone, a type new. */
+/** Adds posts (three pages) and a type; deletes a post, a type and an app; edits posts, also to other filter values. */
 const BATCH = `${[7, 8, 9, 10, 11, 12].map(newPost).join("")}
 DELETE FROM precast.entries WHERE ${post(4)};
 UPDATE precast.entries SET data = data || '{"category": "odd"}' WHERE ${POSTS} AND data ->> 'category' = 'even';
@@ -32,7 +32,7 @@ UPDATE precast.entries SET data = data || '{"title": "edited"}' WHERE ${post(1)}
 DELETE FROM precast.content_types WHERE slug = 'pages';
 INSERT INTO precast.content_types (app_id, slug) SELECT id, 'news' FROM precast.apps WHERE key = 'shop';
 DELETE FROM precast.apps WHERE key = 'going';`;
-/** All pages but one go, and what the batch had brought. */
+/** Deletes all posts but one, which leaves one page, and the type that the first batch added. */
 const SECOND_BATCH = `DELETE FROM precast.entries WHERE ${POSTS} AND id <> '${idOf(1)}';
 DELETE FROM precast.content_types WHERE slug = 'news';`;
 
@@ -49,12 +49,12 @@ describe("kill -9", () => {
   afterAll(() => builder.close());
 
   type Scene = {
-    /** What a tree was built from; null where there is none. */
+    /** The content that the tree was built from; null when there is no tree. */
     readonly built: string | null;
-    /** What has changed since. */
+    /** Changes after the first batch and after `leave`. */
     readonly changes: string;
     readonly line: string;
-    /** Leaves the folder as an earlier build that was killed has left it. */
+    /** Puts the folder into the state in which an earlier, killed build leaves it. */
     readonly leave?: (folder: string) => Promise<void>;
   };
 
@@ -90,7 +90,7 @@ describe("kill -9", () => {
     return readFiles(out);
   }
 
-  /** Sets the scene, kills a build of it at many points, and gives what was wrong behind each. */
+  /** Sets the scene, kills its build at many points, and returns the problems found after each. */
   async function play({
     built,
     changes,
@@ -137,7 +137,7 @@ describe("kill -9", () => {
       ...brokenLinks(left),
       ...(hadTree ? await deafness(out, left) : []),
     ];
-    // A process takes long to start: most points are finished here, which runs the same build.
+    // A process takes long to start: after most points, the next build runs in this process.
     const isOneOf = (some: number) => Number(point.split(":")[1]) % some === 0;
     if (isOneOf(8)) {
       const next = await place.run(`build --out ${out}`);
@@ -152,7 +152,7 @@ describe("kill -9", () => {
     return { killed: code === null, problems };
   }
 
-  /** Behind the build that finished there is nothing left to do. */
+  /** One more build must find nothing to do. */
   async function settled(out: string): Promise<string[]> {
     const reports = await buildInto(out);
     return reports
@@ -160,7 +160,7 @@ describe("kill -9", () => {
       .map(({ key }) => `${key} is built once more`);
   }
 
-  /** Where the server over the folder does not answer what it answered before. */
+  /** Requests, answered before the build, to which a server on the folder no longer answers with 200. */
   async function deafness(out: string, left: TreeFiles): Promise<string[]> {
     const folder = join(out, "..", "server");
     mkdirSync(folder);
@@ -200,7 +200,7 @@ describe("kill -9", () => {
         leave: (folder) => leaveUnfinished(folder, 0.8),
       },
     ],
-  ])("%s may be killed at any moment", async (_, scene) => {
+  ])("%s can be killed at many points: files stay whole, and the next build makes the tree exact", async (_, scene) => {
     const { points, killed, problems } = await play(scene);
     expect(problems).toEqual([]);
     expect(points).toBeGreaterThan(10);
@@ -214,7 +214,7 @@ describe("kill -9", () => {
   }
 });
 
-/** A call that changes files: in the tree, right in Precast's own folder (locks, commit points, states), or deep in it. */
+/** A call that changes files: in the tree, directly in `.precast` (locks, commit points, states), or deeper in it. */
 type Call = { readonly point: string; readonly where: keyof typeof POINTS };
 
 function readCalls(log: string): Call[] {
@@ -240,7 +240,7 @@ function spread<T>(all: readonly T[], most: number): T[] {
   return Array.from({ length: most }, (_, index) => all[Math.round((index * (all.length - 1)) / (most - 1))] as T);
 }
 
-/** Each problem once, with the points behind which it was seen. */
+/** Each problem once, with the points at which the build was killed before it was seen. */
 function grouped(points: readonly string[], results: readonly { readonly problems: readonly string[] }[]): string[] {
   const seen = new Map<string, string[]>();
   for (const [index, { problems }] of results.entries()) {
@@ -249,7 +249,7 @@ function grouped(points: readonly string[], results: readonly { readonly problem
   return [...seen].map(([problem, behind]) => `${problem} (killed at ${behind.join(", ")})`);
 }
 
-/** Two at a time; results come in the order of what they are of. */
+/** Runs two at a time; the results have the order of their inputs. */
 async function pairwise<T, R>(all: readonly T[], run: (one: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   const queue = all.entries();
@@ -260,7 +260,7 @@ async function pairwise<T, R>(all: readonly T[], run: (one: T) => Promise<R>): P
   return results;
 }
 
-/** Files that are neither as they were nor as they will be. */
+/** Files that have neither their old nor their new content. */
 function brokenFiles(left: TreeFiles, states: readonly TreeFiles[]): string[] {
   return [...left]
     .filter(([path]) => path.endsWith(".json"))
@@ -273,7 +273,7 @@ type List = {
   readonly meta: { last_page: number };
 };
 
-/** Links of lists and catalogs that lead nowhere. */
+/** Links in lists and catalogs to files that do not exist. */
 function brokenLinks(left: TreeFiles): string[] {
   const problems: string[] = [];
   const need = (from: string, path: string) => {
@@ -296,7 +296,7 @@ function brokenLinks(left: TreeFiles): string[] {
   return problems;
 }
 
-/** Files that differ from what they were before the killed build, and that the last build's changes do not name. */
+/** Files that have changed since before the killed build, and that changes.json of the last build does not name. */
 function unpurged(before: TreeFiles, after: TreeFiles, out: string): string[] {
   const named = new Set(readChanges(out)?.changes.map(({ file }) => file));
   const missing = changesBetween(before, after, KEYS).filter(({ file }) => !named.has(file));

@@ -1,4 +1,4 @@
-/** Incremental builds: whatever happened to the content, the tree is that of a full build, to the byte. */
+/** Incremental builds: whatever happened to the content, the tree is that of a full build, byte for byte. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -30,7 +30,7 @@ describe.each<{ engine: Engine; runs: number; steps: number }>([
   });
   afterAll(() => store.close());
 
-  test("an incremental tree is the tree of a full build, whatever came between", async () => {
+  test("after any sequence of edits and builds, the tree equals that of a full build", async () => {
     const counts = { edits: 0, refused: 0 };
     const property = fc.asyncProperty(arbitraryHistory(engine === "postgres", steps), async ({ start, steps }) => {
       const tale = await beginTale(store, start);
@@ -44,12 +44,12 @@ describe.each<{ engine: Engine; runs: number; steps: number }>([
       }
     });
     await fc.assert(property, { numRuns: runs });
-    // Edits that the database mostly refuses would show nothing.
+    // If the database refused most edits, the runs would prove little.
     expect(counts.refused * 2).toBeLessThan(counts.edits);
   }, 300_000);
 });
 
-/** More posts than are looked at one by one, with a field of many values, one of few, and one that no two share. */
+/** More posts than a build checks one by one, with a field of many values, one of few, and one of unique values. */
 const LARGE = `INSERT INTO precast.fields (content_type_id, name, position, type)
 SELECT id, 'kind', 3, 'select' FROM precast.content_types WHERE slug = 'posts';
 UPDATE precast.content_types SET per_page = 100, filterable_fields = '{title,category,kind}' WHERE slug = 'posts';
@@ -61,7 +61,7 @@ FROM precast.content_types, generate_series(1, 1300) AS n WHERE slug = 'posts';`
 describe("case by case", () => {
   let store: Store;
   let out: string;
-  /** Transactions that a test that failed has left open. */
+  /** Commits the transactions that a failed test has left open. */
   const open: (() => Promise<unknown>)[] = [];
   const write = (script: string) => store.database.transaction("write", (session) => session.execute(script));
 
@@ -86,7 +86,7 @@ describe("case by case", () => {
     return report;
   }
 
-  /** Builds, and tells the files that changed. The tree must be that of a build from scratch. */
+  /** Builds, and returns the files that changed. The tree must be that of a build from scratch. */
   async function buildExactly(database: Database = store.database) {
     const before = readFiles(out);
     const report = await build(false, database);
@@ -113,7 +113,7 @@ describe("case by case", () => {
     return files;
   }
 
-  /** A transaction that has written and is open until it is told to commit. */
+  /** Opens a transaction that has run the script and stays open until the returned function commits it. */
   async function openWriter(script: string) {
     let commit: () => void = () => {};
     const decided = new Promise<void>((resolve) => {
@@ -145,9 +145,9 @@ describe("case by case", () => {
     ["another id", `UPDATE precast.entries SET id = '${idOf(9)}' WHERE ${post(3)}`, `posts/entry/${idOf(3)}.json`],
     ["a type's page size", "UPDATE precast.content_types SET per_page = 3 WHERE slug = 'posts'", "posts/page/1.json"],
     ["a type's end", "DELETE FROM precast.content_types WHERE slug = 'pages'", "_schemas/pages.json"],
-  ])("%s that commits after a build is in the next one", async (_, script, path) => {
+  ])("%s that commits after a build is in the next build", async (_, script, path) => {
     const commit = await openWriter(script);
-    // Transactions that began later and are done earlier must not hide it.
+    // A transaction that began later and commits earlier must not hide it.
     await write(`UPDATE precast.entries SET data = data || '{"title": "meanwhile"}' WHERE ${post(1)}`);
     expect((await buildExactly()).paths).not.toContain(file(path));
     expect((await buildExactly()).paths).toEqual([]);
@@ -156,7 +156,7 @@ describe("case by case", () => {
     expect([mode, paths.includes(file(path))]).toEqual(["incremental", true]);
   });
 
-  test("an edit that commits while a build runs is in the next one", async () => {
+  test("an edit that commits during a build is in the next build", async () => {
     let asked = 0;
     const watched = (session: Session): Session => ({
       ...session,
@@ -176,35 +176,38 @@ describe("case by case", () => {
     expect((await buildExactly()).paths).toContain(file(`posts/entry/${idOf(7)}.json`));
   });
 
-  test.each([1, 2, 3, 4, 6])("TRUNCATE behind query %i of a build leaves no lie for long", async (queries) => {
-    let asked = 0;
-    const emptied = async () => {
-      try {
-        await write("SET LOCAL lock_timeout = '100ms'; TRUNCATE precast.entries");
-      } catch (error) {
-        // The build has looked at the table, and TRUNCATE waits for it.
-        if ((error as { code?: string }).code !== "55P03") throw error;
-      }
-    };
-    const watched = (session: Session): Session => ({
-      ...session,
-      query: async (query) => {
-        const rows = await session.query(query);
-        if (++asked === queries) await emptied();
-        return rows;
-      },
-    });
-    await write(`UPDATE precast.entries SET data = data || '{"title": "early"}' WHERE ${post(1)}`);
-    await build(false, {
-      ...store.database,
-      transaction: (access, run) => store.database.transaction(access, (session) => run(watched(session))),
-    });
-    await buildExactly();
-    await write(newPost(7));
-    await buildExactly();
-  });
+  test.each([1, 2, 3, 4, 6])(
+    "TRUNCATE after query %i of a build leaves nothing wrong in the tree of the next build",
+    async (queries) => {
+      let asked = 0;
+      const emptied = async () => {
+        try {
+          await write("SET LOCAL lock_timeout = '100ms'; TRUNCATE precast.entries");
+        } catch (error) {
+          // The build has read the table, so TRUNCATE does not get its lock.
+          if ((error as { code?: string }).code !== "55P03") throw error;
+        }
+      };
+      const watched = (session: Session): Session => ({
+        ...session,
+        query: async (query) => {
+          const rows = await session.query(query);
+          if (++asked === queries) await emptied();
+          return rows;
+        },
+      });
+      await write(`UPDATE precast.entries SET data = data || '{"title": "early"}' WHERE ${post(1)}`);
+      await build(false, {
+        ...store.database,
+        transaction: (access, run) => store.database.transaction(access, (session) => run(watched(session))),
+      });
+      await buildExactly();
+      await write(newPost(7));
+      await buildExactly();
+    },
+  );
 
-  test("an edit moves an entry from one filter value to another", async () => {
+  test("an edit that moves an entry to another filter value rewrites the files of both values", async () => {
     await write(`UPDATE precast.entries SET data = data || '{"category": "odd"}' WHERE ${post(6)}`);
     const { mode, paths } = await buildExactly();
     expect(mode).toBe("incremental");
@@ -213,7 +216,7 @@ describe("case by case", () => {
     expect(paths).not.toContain(file("posts/page/2.json"));
   });
 
-  test("the last entry of a value takes the value's file along, and the first one brings it back", async () => {
+  test("the file of a filter value goes with its last entry and comes back with a new one", async () => {
     const set = (value: string) =>
       write(`UPDATE precast.entries SET data = data || '{"category": "${value}"}' WHERE ${post(2)}`);
     await set("rare");
@@ -226,7 +229,7 @@ describe("case by case", () => {
     expect((await buildExactly()).mode).toBe("incremental");
   });
 
-  test("an entry crosses the boundary of two pages, and the third stays as it is", async () => {
+  test("an entry that moves between two pages leaves the third page and other entries as they are", async () => {
     await write(`UPDATE precast.entries SET published_at = '2026-01-06T12:00Z' WHERE ${post(4)}`);
     const { mode, paths } = await buildExactly();
     expect(mode).toBe("incremental");
@@ -236,7 +239,7 @@ describe("case by case", () => {
     expect(paths.filter((path) => path.includes("/entry/"))).toEqual([file(`posts/entry/${idOf(4)}.json`)]);
   });
 
-  test("an entry moves among those that tie with it in the default sort", async () => {
+  test("a new published_at moves an entry among its ties in the default sort", async () => {
     await write("UPDATE precast.content_types SET default_sort = 'category' WHERE slug = 'posts'");
     await build();
     await write(`UPDATE precast.entries SET published_at = '2026-02-01T00:00Z' WHERE ${post(2)}`);
@@ -245,7 +248,7 @@ describe("case by case", () => {
     expect(paths).toEqual(expect.arrayContaining([file("posts/page/1.json"), file("posts/page/2.json")]));
   });
 
-  test("the last page vanishes", async () => {
+  test("the last page is deleted when too few entries remain for it", async () => {
     await write(`DELETE FROM precast.entries WHERE ${POSTS} AND id IN ('${idOf(2)}', '${idOf(5)}')`);
     const { mode, after } = await buildExactly();
     expect([mode, after.has(file("posts/page/2.json")), after.has(file("posts/page/3.json"))]).toEqual([
@@ -255,7 +258,7 @@ describe("case by case", () => {
     ]);
   });
 
-  test("two types that are defined alike swap their names", async () => {
+  test("two types with the same definition swap their slugs", async () => {
     await write(`UPDATE precast.content_types SET slug = 'swapping' WHERE slug = 'posts';
 UPDATE precast.content_types SET slug = 'posts' WHERE slug = 'pages';
 UPDATE precast.content_types SET slug = 'pages' WHERE slug = 'swapping';`);
@@ -267,19 +270,19 @@ UPDATE precast.content_types SET slug = 'pages' WHERE slug = 'swapping';`);
     ]);
   });
 
-  test("a type is made again, defined alike and with other entries", async () => {
+  test("a type is replaced by another with its slug and definition, but other entries", async () => {
     await write(`DELETE FROM precast.content_types WHERE slug = 'pages';
 UPDATE precast.content_types SET slug = 'pages' WHERE slug = 'posts';`);
     expect((await buildExactly()).after.has(file("pages/page/3.json"))).toBe(true);
   });
 
-  test("what was emptied with TRUNCATE is gone", async () => {
+  test("entries removed by TRUNCATE are gone from the tree", async () => {
     await write("TRUNCATE precast.entries");
     const { mode, after } = await buildExactly();
     expect([mode, [...after.keys()].filter((path) => path.includes("/entry/"))]).toEqual(["incremental", []]);
   });
 
-  test("what was deleted while triggers were off is gone once all that they keep is kept anew", async () => {
+  test("an entry deleted while its trigger was off is gone from the tree after precast.keep_anew()", async () => {
     await write(`ALTER TABLE precast.entries DISABLE TRIGGER keep_removal;
 DELETE FROM precast.entries WHERE ${post(3)};
 ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER keep_removal;
@@ -288,7 +291,7 @@ SELECT precast.keep_anew();`);
     expect([mode, after.has(file(`posts/entry/${idOf(3)}.json`))]).toEqual(["incremental", false]);
   });
 
-  test("a build of another folder, in between, takes nothing from this one", async () => {
+  test("builds of another folder hide no change from the next build of this one", async () => {
     const here = out;
     out = join(mkdtempSync(join(store.folder, "case-")), "out");
     await build();
@@ -307,26 +310,26 @@ SELECT precast.keep_anew();`);
     expect(readChanges(out)).toMatchObject({ format: 1, changes: [], tags: [], added: 0, changed: 0, gone: 0 });
   });
 
-  test("a folder that somebody removed is built anew, though its state has stayed", async () => {
+  test("an app's folder that was removed is built in full, although its state is still there", async () => {
     rmSync(join(out, "s-shop"), { recursive: true });
     const { mode, reason, written, after } = await buildExactly();
     expect([mode, written]).toEqual(["full", after.size]);
     expect(reason).not.toBe("");
   });
 
-  test("a part of the folder that somebody removed is built anew", async () => {
+  test("an app's removed folder of entries is built again", async () => {
     rmSync(join(out, file("posts/entry")), { recursive: true });
     await write(`UPDATE precast.entries SET data = data || '{"category": "new"}' WHERE ${post(3)}`);
     await buildExactly();
   });
 
-  test("an entry file that somebody removed does not leave the entry's old filter value behind", async () => {
+  test("an entry whose file was removed does not stay in the file of its old filter value", async () => {
     rmSync(join(out, file(`posts/entry/${idOf(3)}.json`)));
     await write(`UPDATE precast.entries SET data = data || '{"category": "even"}' WHERE ${post(3)}`);
     await buildExactly();
   });
 
-  // Nothing of a tree is flushed to the disk: a power failure leaves files such as these.
+  // Builds do not fsync the tree, so a power failure may leave files such as these.
   describe.each<[string, (bytes: Buffer) => Buffer | null]>([
     ["gone", () => null],
     ["empty", () => Buffer.alloc(0)],
@@ -334,13 +337,13 @@ SELECT precast.keep_anew();`);
     ["made of zeros", (bytes) => Buffer.alloc(bytes.length)],
     ["made of zeros in the middle", (bytes) => bytes.fill(0, 100, bytes.length - 100)],
     ["of another entry", () => readFileSync(join(out, file(`posts/entry/${idOf(1)}.json`)))],
-  ])("a file that is %s makes no other wrong", (_, damage) => {
+  ])("a file that is %s", (_, damage) => {
     test.each([
       ["is edited", `UPDATE precast.entries SET data = data || '{"title": "new"}' WHERE ${post(3)}`],
       ["moves to another value", `UPDATE precast.entries SET data = data || '{"category": "even"}' WHERE ${post(3)}`],
       ["is a draft again", `UPDATE precast.entries SET status = 'draft' WHERE ${post(3)}`],
       ["is new", newPost(7).replace('"category": "late"', '"category": "odd"')],
-    ])("when an entry %s", async (_, change) => {
+    ])("makes no other file wrong when an entry %s", async (_, change) => {
       await write(change);
       const expected = await buildAside();
       const pristine = mkdtempSync(join(store.folder, "pristine-"));
@@ -353,7 +356,7 @@ SELECT precast.keep_anew();`);
         else writeFileSync(join(out, path), bytes);
         const damaged = readFiles(out).get(path)?.bytes;
         await build();
-        // What the edit does not need is not looked at.
+        // A build does not look at files that the edit does not concern.
         const isLeft = readFiles(out).get(path)?.bytes === damaged;
         const others = (files: TreeFiles) => new Map([...files].filter(([other]) => !isLeft || other !== path));
         expect([path, treeProblems(others(expected), others(readFiles(out)), out)]).toEqual([path, []]);
@@ -361,7 +364,7 @@ SELECT precast.keep_anew();`);
     });
   });
 
-  test("a full build says why when it was asked for", async () => {
+  test("a build with --full is full and says why", async () => {
     const report = await build(true);
     expect(report).toMatchObject({ mode: "full", written: 0, deleted: 0 });
     expect(report.reason).toMatch(/--full/);
@@ -375,7 +378,7 @@ SELECT precast.keep_anew();`);
     expect(report.reason).not.toBe("");
   });
 
-  test("a state of another version of Precast leads to a full build that says why", async () => {
+  test("a state in the format of another Precast version leads to a full build that says why", async () => {
     const state = join(out, ".precast", "s-shop.json");
     const text = readFileSync(state, "utf8");
     const { format } = JSON.parse(text) as { format: number };
@@ -398,7 +401,7 @@ SELECT precast.keep_anew();`);
     }
   });
 
-  test("a copy of the database is another database: what the first was given meanwhile is not in it", async () => {
+  test("a tree built from a database, then from its copy, then from the first again is exact each time", async () => {
     const url = new URL(store.url ?? "");
     const name = url.pathname.slice(1);
     url.pathname = `/${name}_copy`;
@@ -422,7 +425,7 @@ SELECT precast.keep_anew();`);
     }
   });
 
-  /** PostgreSQL copies what nobody uses: connections that were told to end take a moment. */
+  /** PostgreSQL copies only a database without connections, and terminated ones take a moment to end. */
   async function copyDatabase(admin: Database, name: string): Promise<void> {
     const deadline = Date.now() + 10_000;
     for (;;) {
@@ -461,7 +464,7 @@ SELECT precast.keep_anew();`);
     });
   });
 
-  test("changes.json has a line a change, with the request that a CDN has to purge", async () => {
+  test("changes.json has a line for each change, with the request that a CDN has to purge", async () => {
     await write(`UPDATE precast.entries SET data = data || '{"category": "a b/ä"}' WHERE ${post(1)};
 DELETE FROM precast.content_types WHERE slug = 'pages';`);
     const { paths, before, after } = await buildExactly();

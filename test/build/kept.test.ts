@@ -1,8 +1,8 @@
-/** What a build has looked at it knows again, however much that is, and nothing else. */
+/** The set of the files that a build has looked at: it contains all of them, however many, and no others. */
 import { expect, test } from "vitest";
 import { openKept } from "../../cli/build/stage/kept.ts";
 
-test("every path that was added is known, and no other", () => {
+test("the set contains every path that was added, and no other", () => {
   const kept = openKept();
   const paths = Array.from({ length: 20_000 }, (_, index) => `posts/entry/${index}.json`);
   for (const path of paths) kept.add(path);

@@ -1,4 +1,4 @@
-/** What a power failure takes of the lists that a build keeps: the next build makes the exact tree all the same, and says why. */
+/** Lists of a build damaged by a power failure: the next build still makes the exact tree, and says why it is full. */
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ import { newPost, POSTS, post, SHOP } from "../support/posts.ts";
 const KILLER = pathToFileURL(join(import.meta.dirname, "../support/kill-at.mjs")).href;
 const OTHERS = `INSERT INTO precast.apps (key) VALUES ('going'), ('Other');
 INSERT INTO precast.content_types (app_id, slug) SELECT id, 'notes' FROM precast.apps WHERE key IN ('going', 'Other');`;
-/** Files are added, changed and deleted, and an app goes. */
+/** Files are added, changed and deleted, and an app is deleted. */
 const CHANGES = `${newPost(7)} ${newPost(8)} ${newPost(9)}
 DELETE FROM precast.entries WHERE ${post(4)};
 UPDATE precast.entries SET data = data || '{"category": "odd"}' WHERE ${POSTS} AND data ->> 'category' = 'even';
@@ -52,7 +52,7 @@ async function build(line = ""): Promise<string> {
   return stdout;
 }
 
-/** Where the tree is not that of a build in full into a new folder, or more is left than such a build leaves. */
+/** Differences from the tree of a full build into a new folder, and leftovers that such a build does not have. */
 async function problems(): Promise<string[]> {
   const fresh = join(mkdtempSync(join(place.folder, "fresh-")), "out");
   await build(`--full --out ${fresh}`);
@@ -60,7 +60,7 @@ async function problems(): Promise<string[]> {
   return [...treeProblems(readFiles(fresh), after, out), ...leftoverProblems(out, ["shop", "Other"])];
 }
 
-/** Leaves a build that died when so much of its files was in place. */
+/** Kills a build when this part of its files is in place. */
 async function leaveUnfinished(part: number): Promise<void> {
   const copy = join(mkdtempSync(join(place.folder, "copy-")), "out");
   cpSync(out, copy, { recursive: true, preserveTimestamps: true });
@@ -80,15 +80,15 @@ function cut(list: string, how: (text: string) => string): void {
   writeFileSync(list, how(readFileSync(list, "utf8")));
 }
 
-/** As a process that has died leaves it. */
+/** Leaves the lock of a process that no longer exists. */
 function leaveLock(): void {
   writeFileSync(own("build.lock"), `${spawnSync("true").pid}\n`);
 }
 
-describe("the list of a build that died while it put files in place", () => {
+describe("the list of changes of a build that died while it put files in place", () => {
   const WHY = "full: the list of changes of a build that did not end cannot be read";
 
-  test.each(Object.keys(CUTS))("%s: all apps are built in full", async (how) => {
+  test.each(Object.keys(CUTS))("%s: the next build builds all apps in full", async (how) => {
     await leaveUnfinished(0.4);
     cut(own("ready", "changes.json"), CUTS[how] as (text: string) => string);
     expect(await place.run("build --dry-run")).toMatchObject({ code: 0, stdout: expect.stringContaining(WHY) });
@@ -99,7 +99,7 @@ describe("the list of a build that died while it put files in place", () => {
     expect(await build()).toMatch(/^shop: wrote 0 files, .*incremental: since/m);
   });
 
-  test("and apps that are not built then are built in full by the next, and not deployed before", async () => {
+  test("ends in a change: an app left out of the next build is not deployed before it is built in full", async () => {
     await leaveUnfinished(0.9);
     cut(own("ready", "changes.json"), CUTS["ends in a change"] as (text: string) => string);
     expect(await build("--app Other")).toContain(WHY);
@@ -112,7 +112,7 @@ describe("the list of a build that died while it put files in place", () => {
     expect(await problems()).toEqual([]);
   });
 
-  test("an empty database takes no tree away of which nothing can be told", async () => {
+  test("is empty: a build from a database without apps fails and deletes no tree", async () => {
     await leaveUnfinished(0.4);
     cut(own("ready", "changes.json"), () => "");
     await write("DELETE FROM precast.apps");
@@ -124,7 +124,7 @@ describe("the list of a build that died while it put files in place", () => {
     expect(existsSync(join(out, "s-shop"))).toBe(true);
   });
 
-  test("changes that it still names are told by the build that mends it", async () => {
+  test("lacks its end: the next build reports the changes that it still names", async () => {
     await leaveUnfinished(0.9);
     cut(own("ready", "changes.json"), (text) => text.slice(0, text.lastIndexOf('],"tags"')));
     const before = readFileSync(own("ready", "changes.json"), "utf8").match(/"file":"[^"]+"/g) ?? [];
@@ -135,7 +135,7 @@ describe("the list of a build that died while it put files in place", () => {
   });
 });
 
-test("of a list that is cut and still to be told the next build tells what can be read", async () => {
+test("the next build reports what can be read of a truncated changes.json that was not yet processed", async () => {
   await build();
   const whole = readChanges(out)?.changes.length ?? 0;
   cut(own("changes.json"), CUTS["ends in a change"] as (text: string) => string);
@@ -147,11 +147,11 @@ test("of a list that is cut and still to be told the next build tells what can b
   expect(await problems()).toEqual([]);
 });
 
-describe("the list of files that are where the tree was deployed", () => {
+describe("the list of files that exist only where the tree was deployed", () => {
   const WHY = "full: the list of its files that are where it was deployed cannot be read";
   const target = () => pathToFileURL(join(place.folder, "deployed")).href;
 
-  /** Begins the tree from what was deployed. */
+  /** Begins a tree from the deployed one. */
   beforeEach(async () => {
     rmSync(join(place.folder, "deployed"), { recursive: true, force: true });
     await build();
@@ -163,7 +163,7 @@ describe("the list of files that are where the tree was deployed", () => {
   test.each([
     ["is empty", ""],
     ["ends early", '[["s-shop/v1/_sch'],
-  ])("%s: all apps are built in full", async (_, text) => {
+  ])("%s: deploy refuses, verify finds differences, and the next build builds all apps in full", async (_, text) => {
     writeFileSync(own("elsewhere.json"), text);
     expect(await place.run(`deploy ${target()}`)).toMatchObject({
       code: 1,
@@ -178,7 +178,7 @@ describe("the list of files that are where the tree was deployed", () => {
     expect(readdirSync(join(out, "s-shop", "v1")).sort()).toContain("posts");
   });
 
-  test("is empty: with --state the tree is begun again", async () => {
+  test("is empty: a build with --state begins the tree from the deployed one again", async () => {
     writeFileSync(own("elsewhere.json"), "");
     expect(await build(`--state ${target()}`)).toMatch(/went on from what was deployed/);
     expect((await place.run("verify")).code).toBe(0);

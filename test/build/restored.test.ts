@@ -1,4 +1,4 @@
-/** Databases that are put back from copies: what a tree has seen of them may be gone, and numbers of transactions come again. */
+/** Databases restored from copies: commits that a tree contains may be lost, and transaction ids may be used again. */
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ async function build(database: Database, apps: readonly string[] | null = null):
   return reports.map(({ key, mode }) => `${key} ${mode}`);
 }
 
-/** Throws where the tree is not that of a full build. */
+/** Throws when the tree is not that of a full build. */
 async function expectExact(database: Database): Promise<void> {
   const out = mkdtempSync(join(folder, "whole-"));
   await runBuild(database, { ...optionsFor(out), apps: null });
@@ -47,7 +47,7 @@ async function expectExact(database: Database): Promise<void> {
 const retitle = (number: number, title: string) =>
   `UPDATE precast.entries SET data = data || '{"title": "${title}"}' WHERE ${post(number)}`;
 
-test("a database that is put back from a copy of its files is built in full, and is known from then on", async () => {
+test("a database restored from a copy of its files is built in full once, and incrementally from then on", async () => {
   const dataDir = join(folder, "data");
   const copy = join(folder, "copy");
   await copyEmbedded(dataDir);
@@ -71,7 +71,7 @@ test("a database that is put back from a copy of its files is built in full, and
   cpSync(copy, dataDir, { recursive: true });
   await use(async (database) => {
     await database.execute(retitle(2, "new"));
-    // What one app is found out to be says nothing of the other.
+    // Each app is judged by its own state, whatever a build of another has found.
     expect(await build(database, ["shop"])).toEqual(["shop full"]);
     expect(await build(database, ["notes"])).toEqual(["notes full"]);
     await expectExact(database);
@@ -81,7 +81,7 @@ test("a database that is put back from a copy of its files is built in full, and
   });
 });
 
-test("a standby that takes over without what came last is built in full, before its first checkpoint, too", async () => {
+test("a standby promoted without the primary's last commits is built in full", async () => {
   const primary = await startPostgres();
   onTestFinished(primary.remove);
   const store = await openStore("postgres", {}, primary.url("postgres"));
@@ -106,12 +106,13 @@ test("a standby that takes over without what came last is built in full, before 
   const options = { url: standby.url(name), dataDir: "", queryTimeout: null, connections: 4 };
   const database = await openDatabase(options);
   onTestFinished(database.close);
+  // Right after the promotion, possibly before the first checkpoint of the promoted server.
   await database.execute(retitle(2, "new"));
   expect(await build(database)).toEqual(["shop full"]);
   await expectExact(database);
 });
 
-test("content that a dump has brought from a server with more transactions behind it has not changed", async () => {
+test("content restored from a dump of a server with higher transaction ids does not count as changed", async () => {
   const store = await openStore("postgres");
   onTestFinished(store.close);
   const { database } = store;

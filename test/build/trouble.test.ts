@@ -1,4 +1,4 @@
-/** Builds in trouble: two at once, a folder that cannot be written, a full disk, little memory, a database that dies; and what is told. */
+/** Builds in trouble: two at once, no permission, a full disk, little memory, a dying database; and their reports. */
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -31,7 +31,7 @@ const LINUX = process.platform === "linux";
 const ROOT = process.getuid?.() === 0;
 const DEADLINE = 20_000;
 const ONE_SENTENCE = /^[^\n]{20,}\.\n$/;
-/** New posts, one gone, a value gone, a type gone: files are added, changed and deleted. */
+/** New posts; a post, a filter value and a type removed: files are added, changed and deleted. */
 const CHANGES = `${newPost(7)} ${newPost(8)} ${newPost(9)}
 DELETE FROM precast.entries WHERE ${post(4)};
 UPDATE precast.entries SET data = data || '{"category": "odd"}' WHERE ${POSTS} AND data ->> 'category' = 'even';
@@ -56,7 +56,7 @@ async function buildInto(folder: string, from = store) {
   return runBuild(from.database, options);
 }
 
-/** Where the tree is not that of a build from scratch. */
+/** Differences from the tree of a build from scratch. */
 async function differences(folder: string, from = store): Promise<string[]> {
   const scratch = join(mkdtempSync(join(from.folder, "scratch-")), "out");
   await buildInto(scratch, from);
@@ -90,7 +90,7 @@ describe("two builds at once", () => {
   let release: () => Promise<unknown> = async () => {};
   afterEach(() => release());
 
-  /** Until it is released, who reads entries waits. */
+  /** Locks the entries: whoever reads them waits until the lock is released. */
   async function holdEntries(): Promise<void> {
     let end: () => void = () => {};
     const ended = new Promise<void>((resolve) => {
@@ -126,10 +126,10 @@ describe("two builds at once", () => {
     return { first, pid: Number.parseInt(readFileSync(lock(), "utf8"), 10) };
   }
 
-  test("the second waits, or says who is building", async () => {
+  test("the second build waits for the first, or fails and names its process", async () => {
     const { first, pid } = await startAndHold();
     const second = place.run("build");
-    // One that waits would not end before the first one does.
+    // A build that waits does not end before the first one does.
     const ended = await Promise.race([second, sleep(3_000, null, { ref: false })]);
     if (ended !== null) {
       expect([ended.code, ended.stdout]).toEqual([1, ""]);
@@ -143,7 +143,7 @@ describe("two builds at once", () => {
     expect(existsSync(lock())).toBe(false);
   });
 
-  test("one that is killed is no obstacle to the next", async () => {
+  test("the lock of a killed build does not block the next build", async () => {
     const { first, pid } = await startAndHold();
     process.kill(pid, "SIGKILL");
     expect((await first).code).toBe(null);
@@ -154,7 +154,7 @@ describe("two builds at once", () => {
     expect(existsSync(lock())).toBe(false);
   });
 
-  test("what one that was killed has left in the trash is no obstacle either", async () => {
+  test("the trash of a killed build does not block the next build, which deletes it", async () => {
     await buildInto(out);
     for (const left of ["1", "2"]) mkdirSync(join(out, ".precast/trash", left, "s-shop"), { recursive: true });
     await write(CHANGES);
@@ -163,7 +163,7 @@ describe("two builds at once", () => {
     expect(existsSync(join(out, ".precast/trash"))).toBe(false);
   });
 
-  test("of builds that start together each ends well or says who is building", async () => {
+  test("builds that start together each succeed or name the process that builds, and one succeeds", async () => {
     await buildInto(out);
     await write(CHANGES);
     const ran = await Promise.all([1, 2, 3].map(() => place.run("build")));
@@ -176,7 +176,7 @@ describe("two builds at once", () => {
   });
 });
 
-/** Root may write what nobody may; without this capability it is a user like others. */
+/** Root may write everywhere; without these capabilities it is bound by permissions like other users. */
 const AS_USER = ROOT ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : ["env"];
 const NO_USER =
   spawnSync(AS_USER[0] as string, [...AS_USER.slice(1), "true"]).status === 0
@@ -196,7 +196,7 @@ describe.skipIf(NO_USER !== null)(
       }
     }
 
-    test("that holds the embedded database is told, and nobody is told to remove it", async () => {
+    test("an embedded database in it is reported as not usable by this user", async () => {
       const data = join(place.folder, "closed-data");
       await copyEmbedded(data);
       chmodSync(join(data, "database"), 0o000);
@@ -211,7 +211,7 @@ describe.skipIf(NO_USER !== null)(
       ]);
     });
 
-    test("or looked into is no tree that is not there: a server says so and does not begin", async () => {
+    test("serve refuses a tree that it may not read, and does not take it for missing", async () => {
       await buildInto(out);
       chmodSync(out, 0o000);
       const serve = [process.execPath, MAIN, "serve", "--port", "0", "--out", out];
@@ -221,7 +221,7 @@ describe.skipIf(NO_USER !== null)(
       expect(stderr).toContain(`No permission for ${join(out, ".precast")}.`);
     });
 
-    test("a new tree is refused with one sentence", async () => {
+    test("a first build fails with one sentence and writes nothing", async () => {
       const parent = mkdtempSync(join(place.folder, "closed-"));
       chmodSync(parent, 0o555);
       const { code, stdout, stderr } = await buildAsUser(join(parent, "out"));
@@ -235,7 +235,7 @@ describe.skipIf(NO_USER !== null)(
       ["all of it", ["."]],
       ["the apps' folders", ["s-shop"]],
       ["Precast's own folder", [".precast"]],
-    ])("an old tree stays as it is, and is exact when it can be written again: %s", async (_, closed) => {
+    ])("a failed build leaves the old tree as it is, and the next one makes it exact: %s", async (_, closed) => {
       await buildInto(out);
       await write(CHANGES);
       const before = readFiles(out);
@@ -264,7 +264,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "a full disk"), () => {
   afterEach(() => unmountDisk(disk));
 
   const PAGE = 4_096;
-  /** Writes to the disk until so many pages are free. */
+  /** Fills the disk until only this many pages are free. */
   function fillBytes(free: number): void {
     const block = Buffer.alloc(PAGE, 1);
     const filler = join(disk, "filler");
@@ -274,7 +274,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "a full disk"), () => {
     writeFileSync(filler, Buffer.alloc(Math.max(0, Math.floor(size / PAGE) - free) * PAGE, 1));
   }
 
-  /** Makes files on the disk until only so many more can be made. */
+  /** Creates files until only this many more can be created. */
   function fillFiles(free: number): void {
     mkdirSync(join(disk, "fillers"));
     let count = 0;
@@ -290,7 +290,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "a full disk"), () => {
     }
   }
 
-  test("an embedded database on it can be opened again, and nobody is told to remove it", async () => {
+  test("an embedded database on it is reported as intact, and opens again when there is room", async () => {
     mountDisk(disk, "size=160m");
     const data = join(disk, "data");
     await copyEmbedded(data);
@@ -313,7 +313,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "a full disk"), () => {
     ["bytes", "size=2m", fillBytes],
     ["files", "size=64m,nr_inodes=600", fillFiles],
   ] as const)(
-    "without room for all %s the old tree stays as it is",
+    "a build without room for all %s leaves the old tree as it is, and succeeds when there is room",
     async (_, options, fill) => {
       mountDisk(disk, options);
       const problems: string[] = [];
@@ -382,7 +382,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "the folder of an app o
   });
 });
 
-test("a type of large entries is built in less memory than they have, however few they are", async () => {
+test("a type with 200 MB in 200 entries is built with a heap of 250 MB", async () => {
   await builder.begin(`INSERT INTO precast.apps (key) VALUES ('shop');
 INSERT INTO precast.content_types (app_id, slug) SELECT id, 'books' FROM precast.apps;
 INSERT INTO precast.fields (content_type_id, name, position, type)
@@ -406,13 +406,13 @@ describe("a database that dies while a build reads it", () => {
     own = await openStore("postgres", {}, server.url("postgres"));
   });
   afterAll(async () => {
-    // The server has been killed: only what is ours can be closed.
+    // The server may be down, so its database cannot be dropped: only local resources are released.
     await own.database.close();
     rmSync(own.folder, { recursive: true, force: true });
     await server.remove();
   });
 
-  test("leaves the old tree as it is, and the next build ends with the exact one", async () => {
+  test("leaves the old tree as it is, and the next build makes the exact one", async () => {
     await write(SHOP, own);
     await write(
       `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
@@ -428,7 +428,7 @@ FROM precast.content_types AS type, generate_series(1, 3000) AS n WHERE slug = '
     const before = readFiles(out);
     const had = readdirSync(out, { recursive: true }).length;
     const building = place.run("build", { DATABASE_URL: own.url ?? "" });
-    // Behind the lock come the first files of the new tree, or of what is to become it.
+    // After the lock, the build writes the first files of the new tree, or of the stage.
     await until("the build writes", () => {
       const files = readdirSync(out, { recursive: true, encoding: "utf8" });
       return files.length > had + 3 || files.some((path) => path.endsWith(".tmp"));
@@ -443,10 +443,10 @@ FROM precast.content_types AS type, generate_series(1, 3000) AS n WHERE slug = '
     expect(await differences(out, own)).toEqual([]);
   });
 
-  test("may take commits along that a build has seen, and hides none that get their numbers", async () => {
+  test("may lose commits that a build has seen, and hides no later ones that get their transaction ids", async () => {
     await write("DELETE FROM precast.apps", own);
     await write(SHOP, own);
-    // What commits without waiting for the disk is on the disk a moment later: here a long one.
+    // An asynchronous commit reaches the disk after this delay: here long enough to be lost.
     await own.database.execute("ALTER SYSTEM SET wal_writer_delay = '2s'");
     await own.database.execute("SELECT pg_reload_conf()");
     await buildInto(out, own);
@@ -458,14 +458,14 @@ FROM precast.content_types AS type, generate_series(1, 3000) AS n WHERE slug = '
     await buildInto(out, own);
     await server.kill();
     await server.start();
-    // This transaction may have the number of the one that is lost.
+    // This transaction may get the id of the lost one.
     await write(`UPDATE precast.entries SET ${title("kept")} WHERE ${post(5)}`, own);
     await buildInto(out, own);
     expect(await differences(out, own)).toEqual([]);
   });
 });
 
-describe("what is told", () => {
+describe("what build and status report", () => {
   /** `write` and `delete`, by file. */
   function listed(stdout: string): string[] {
     const lines = [...stdout.matchAll(/^(\w+) shop (\S+\.json)$/gm)];
@@ -473,7 +473,7 @@ describe("what is told", () => {
   }
 
   test.each(["build --dry-run", "build --full --dry-run"])(
-    "%s lists what the build then does, and touches nothing",
+    "%s lists what the build then does, and changes nothing",
     async (line) => {
       await buildInto(out);
       await write(CHANGES);
@@ -495,10 +495,10 @@ describe("what is told", () => {
     },
   );
 
-  test("the seconds of the apps are those of the build, until the last file is in place", async () => {
+  test("the seconds of all apps add up to the time until the last file is in place", async () => {
     await write(`INSERT INTO precast.apps (key) VALUES ('other');`);
     const options = { out, apps: null, full: false, dryRun: false, mediaBaseUrl: MEDIA };
-    // A minute goes by while files are put in place, and no time before.
+    // The clock advances by one minute when files are put in place, and not before.
     const now = () => new Date(existsSync(join(out, "s-other")) ? 60_000 : 0);
     const [other, shop] = await runBuild(store.database, { ...options, now });
     expect([other?.key, shop?.key]).toEqual(["other", "shop"]);
@@ -506,7 +506,7 @@ describe("what is told", () => {
     expect(shop?.seconds).toBeGreaterThan(other?.seconds ?? 0);
   });
 
-  test("status tells how many entries were changed and removed since the build", async () => {
+  test("status reports how many entries were changed and removed since the build", async () => {
     await buildInto(out);
     const tree = async () => (await place.json<{ apps: { tree: object }[] }>("status")).apps[0]?.tree;
     expect(await tree()).toMatchObject({ changed: 0, removed: 0, current: true });
@@ -520,26 +520,29 @@ ${newPost(7)} DELETE FROM precast.entries WHERE ${post(1)};`);
     expect(await tree()).toMatchObject({ changed: 0, removed: 0, current: true });
   });
 
-  test.skipIf(!LINUX)("the progress bar knows its total beforehand, and keeps to it", async () => {
-    await write(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+  test.skipIf(!LINUX)(
+    "the progress bar shows its final total from the start, and its value never decreases",
+    async () => {
+      await write(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
 SELECT type.id, gen_random_uuid(), 'published', timestamptz '2026-01-01T00:00Z' + n * interval '1 s',
   jsonb_build_object('title', n::text, 'category', (n % 300)::text)
 FROM precast.content_types AS type, generate_series(1, 1500) AS n`);
-    const first = await watchBar();
-    expect(new Set(first.map(({ total }) => total))).toEqual(new Set([readFiles(out).size]));
-    expectSteady(first);
-    const before = readFiles(out);
-    await write(
-      `UPDATE precast.entries SET data = data || '{"category": "1"}' WHERE ${POSTS} AND data ->> 'category' < '2'`,
-    );
-    const second = await watchBar();
-    expectSteady(second);
-    const written = changesBetween(before, readFiles(out), ["shop"]).filter(({ change }) => change !== "gone").length;
-    expect(second[0]?.total).toBeGreaterThanOrEqual(written);
-    expect(second[0]?.total).toBeLessThan(readFiles(out).size);
-  });
+      const first = await watchBar();
+      expect(new Set(first.map(({ total }) => total))).toEqual(new Set([readFiles(out).size]));
+      expectSteady(first);
+      const before = readFiles(out);
+      await write(
+        `UPDATE precast.entries SET data = data || '{"category": "1"}' WHERE ${POSTS} AND data ->> 'category' < '2'`,
+      );
+      const second = await watchBar();
+      expectSteady(second);
+      const written = changesBetween(before, readFiles(out), ["shop"]).filter(({ change }) => change !== "gone").length;
+      expect(second[0]?.total).toBeGreaterThanOrEqual(written);
+      expect(second[0]?.total).toBeLessThan(readFiles(out).size);
+    },
+  );
 
-  /** What the bar shows on a terminal, one picture after the other. */
+  /** Every state of the bar that a terminal receives, in order. */
   async function watchBar(): Promise<{ value: number; total: number }[]> {
     const { code, stdout } = await place.spawn(
       "script",
