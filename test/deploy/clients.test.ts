@@ -1,4 +1,4 @@
-/** Debian's aws and rclone see what Precast deploys, and Precast what they upload: the stand-in is no dialect of ours. */
+/** Deploys beside independent S3 clients, Debian's aws and rclone: they show that the stand-in behaves like S3. */
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { deployHere, differencesOf, filesOf } from "../support/deployed.ts";
 import { type S3, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 
-/** Debian's, where others are on the path as well. */
+/** Prefers Debian's program to others of the same name on the `PATH`. */
 const programOf = (name: string) => (existsSync(`/usr/bin/${name}`) ? `/usr/bin/${name}` : name);
 
 let store: Store;
@@ -40,12 +40,12 @@ async function client(name: string, args: readonly string[]): Promise<string> {
 const aws = (...args: string[]) => client("aws", ["--endpoint-url", s3.url, ...args]);
 const rclone = (...args: string[]) => client("rclone", args);
 
-/** The clients' files of a copy. */
+/** Differences between a downloaded copy and the tree, without `.precast/`. */
 function differences(folder: string): string[] {
   return differencesOf(readTree(inPlace(folder)), inPlace("out"));
 }
 
-test("a tree that aws uploaded is listed by rclone, becomes the next tree by a deploy, and both read that back", async () => {
+test("rclone lists a tree that aws uploaded, a deploy updates it, and both clients download the new tree", async () => {
   await aws("s3", "sync", "out", "s3://content/api", "--exclude", ".precast/*");
   await aws("s3", "cp", "out/.precast/changes.json", `s3://content/api/${SHOP_FOLDER}/posts/page/99.json`);
   const listed = (await rclone("lsf", "--recursive", "--files-only", ":s3:content/api")).trim().split("\n").sort();
@@ -62,7 +62,7 @@ test("a tree that aws uploaded is listed by rclone, becomes the next tree by a d
   expect([differences("by-aws"), differences("by-rclone")]).toEqual([[], []]);
 });
 
-test("what aws tells of a file is what the deploy gave it", async () => {
+test("aws reports the content type, cache control and metadata with which the deploy uploaded a file", async () => {
   const head = await aws("s3api", "head-object", "--bucket", "content", "--key", `api/${SHOP_FOLDER}/_schemas.json`);
   expect(JSON.parse(head)).toMatchObject({
     ContentType: "application/json; charset=utf-8",
@@ -71,7 +71,7 @@ test("what aws tells of a file is what the deploy gave it", async () => {
   });
 });
 
-test("a file that aws deleted or changed is put right by a deploy that is forced", async () => {
+test("a forced deploy restores a file that aws deleted and one that it replaced", async () => {
   await aws("s3", "rm", `s3://content/api/${SHOP_FOLDER}/_schemas.json`);
   await aws("s3", "cp", "out/.precast/changes.json", `s3://content/api/${SHOP_FOLDER}/posts/page/1.json`);
   await deployHere(s3, inPlace("out"), { force: true });

@@ -1,4 +1,4 @@
-/** `precast deploy`: a bucket or a folder becomes the tree, with as little as it takes, in an order that breaks no link. */
+/** `precast deploy` makes a bucket or a folder equal to the tree, and refuses what it must not deploy. */
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -32,12 +32,12 @@ type Report = {
   readonly conditional: boolean | null;
 };
 
-/** The tree's, and one state. */
+/** Files of the tree, and one state file. */
 const SHOP_FILES = 46 + 1;
 const TARGET = "s3://content/api";
 const NOTES = ["api/.precast/manifest.json", "api/.precast/x-53686f70.json"];
 
-/** Every name is this machine's. */
+/** Node option that resolves every host name to 127.0.0.1. */
 const LOCAL = `--import=data:text/javascript,${encodeURIComponent(
   'import dns from "node:dns"; dns.lookup = (name, options, done) => done(null, [{ address: "127.0.0.1", family: 4 }]);',
 )}`;
@@ -47,7 +47,7 @@ let place: Place;
 let s3: S3;
 const out = () => join(place.folder, "out");
 const deploy = (line = TARGET) => place.json<Report>(`deploy ${line}`, s3.env);
-/** Keys that were written or deleted, in order, without the prefix. */
+/** Keys of all requests with this method, in order, without the prefix. */
 const touched = (method: string) =>
   s3.requests.filter((request) => request.method === method).map(({ key }) => key.replace(/^api\//, ""));
 
@@ -68,7 +68,7 @@ beforeEach(async () => {
   return () => s3.close();
 });
 
-/** Brings the tree to what the shop is now, and after the test the database to what it was. */
+/** Imports the bundles and builds the tree. After the test, restores the database. */
 async function rebuild(...bundles: readonly Bundle[]): Promise<void> {
   for (const bundle of bundles) await place.take(bundle);
   await place.build();
@@ -78,8 +78,8 @@ async function rebuild(...bundles: readonly Bundle[]): Promise<void> {
   });
 }
 
-describe("a bucket", () => {
-  test("becomes the tree, and after an edit with what differs alone", async () => {
+describe("a deploy to a bucket", () => {
+  test("makes the bucket equal to the tree, also after an edit, and uploads as many files as it reports", async () => {
     expect(await deploy()).toMatchObject({
       target: TARGET,
       generation: 1,
@@ -97,14 +97,14 @@ describe("a bucket", () => {
     expect(touched("PUT").filter((key) => !key.startsWith(".precast/"))).toHaveLength(written - 1);
   });
 
-  test("that is the tree already is not touched", async () => {
+  test("writes nothing but its lock when the bucket already equals the tree", async () => {
     await deploy();
     s3.requests.length = 0;
     expect(await deploy()).toMatchObject({ generation: 1, written: 0, unchanged: SHOP_FILES, deleted: 0, bytes: 0 });
     expect(new Set([...touched("PUT"), ...touched("DELETE")])).toEqual(new Set([".precast/deploy.lock"]));
   });
 
-  test("takes entries first, then new lists, other lists, schemas, the catalog and the manifest, and deletions last", async () => {
+  test("writes entries, lists, schemas, catalog, state and manifest in this order, then deletes files", async () => {
     await deploy();
     s3.requests.length = 0;
     await rebuild(shopWithout(1), smallApp("other", ["A", "B"]));
@@ -127,7 +127,7 @@ describe("a bucket", () => {
     ]);
   });
 
-  test("has every page that its pages tell of, all along: also forced, with other headers, and after one that died", async () => {
+  test("keeps each last_page reachable throughout, also when forced, with new headers or after a failure", async () => {
     await rebuild(pagesOf(3));
     cpSync(out(), join(place.folder, "few"), { recursive: true });
     await rebuild(pagesOf(9));
@@ -152,13 +152,13 @@ describe("a bucket", () => {
     }
   });
 
-  /** The key of the last page, as this one tells it. */
+  /** Key of the last page, according to `last_page` in this page. */
   function lastPageAt(page: number): string {
     const at = (name: number) => `api/s-paged/v1/authors/page/${name}.json`;
     return at(JSON.parse(String(s3.objects.get(at(page))?.bytes)).meta.last_page);
   }
 
-  test("has files with their type, how long they may be kept, and the tags of their answers", async () => {
+  test("stores files with content type, cache headers and cache tags, and the manifest with no-store", async () => {
     await deploy(`${TARGET} --cdn-cache-control max-age=9`);
     const headersOf = (path: string) => s3.objects.get(`api/${SHOP_FOLDER}/${path}`)?.headers;
     expect(headersOf("posts/page/1.json")).toEqual({
@@ -172,14 +172,14 @@ describe("a bucket", () => {
     expect(s3.objects.get(NOTES[0] as string)?.headers).toMatchObject({ "cache-control": "no-store" });
   });
 
-  test("gets every file again when they are to be kept for another time", async () => {
+  test("uploads every file again when --cache-control changes", async () => {
     await deploy();
     expect(await deploy(`${TARGET} --cache-control max-age=1`)).toMatchObject({ written: SHOP_FILES, deleted: 0 });
     const times = [...s3.objects.values()].map(({ headers }) => headers["cache-control"]);
     expect(new Set(times)).toEqual(new Set(["max-age=1", "no-store"]));
   });
 
-  test("without a prefix holds the tree at its root, and what others keep there is left alone", async () => {
+  test("without a prefix writes to the bucket's root, deletes surplus tree files and keeps other files", async () => {
     const others = ["index.html", "s-other/readme.txt", "s-other/v1/image.png"];
     const stray = `${SHOP_FOLDER}/posts/page/9.json`;
     const object = { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} };
@@ -191,20 +191,20 @@ describe("a bucket", () => {
     expect(differencesOf(files, out())).toEqual(others.map((key) => `surplus: ${key}`).sort());
   });
 
-  test("with odd names is found all the same", async () => {
+  test("accepts a prefix with spaces, plus signs and non-ASCII letters, also when the manifest is lost", async () => {
     expect(await deploy("s3://content/a+b/ü%20(1)/")).toMatchObject({ target: "s3://content/a+b/ü%20(1)", deleted: 0 });
     expect(differencesOf(filesOf(s3, "a+b/ü%20(1)"), out())).toEqual([]);
     s3.objects.delete("a+b/ü%20(1)/.precast/manifest.json");
     expect(await deploy("s3://content/a+b/ü%20(1)")).toMatchObject({ written: SHOP_FILES, deleted: 0 });
   });
 
-  test("is reached with credentials that are lent", async () => {
+  test("works with temporary credentials (AWS_SESSION_TOKEN)", async () => {
     const lent = await startS3({ sessionToken: "token/1" });
     expect(await place.json<Report>(`deploy ${TARGET}`, lent.env)).toMatchObject({ written: SHOP_FILES });
     await lent.close();
   });
 
-  test("is named in the host where the store has a name", async () => {
+  test("names the bucket in the host when the endpoint is a host name", async () => {
     const { code, stderr } = await place.run(`deploy ${TARGET}`, {
       ...s3.env,
       AWS_ENDPOINT_URL: s3.url.replace("127.0.0.1", "s3.test"),
@@ -217,7 +217,7 @@ describe("a bucket", () => {
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
   });
 
-  test.each(["MyBucket", "my_bucket"])("is named in the path where no host has such a name: %s", async (bucket) => {
+  test.each(["MyBucket", "my_bucket"])("names the bucket in the path if no host name allows it: %s", async (bucket) => {
     const capital = await startS3({ bucket });
     const { code, stderr } = await place.run(`deploy s3://${bucket}/api`, {
       ...capital.env,
@@ -230,15 +230,16 @@ describe("a bucket", () => {
     await capital.close();
   });
 
-  test("is told in words", async () => {
+  test("reports uploads, unchanged files, deletions, size and duration in one line", async () => {
     const { code, stdout, stderr } = await place.run(`deploy ${TARGET}`, s3.env);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(/^s3:\/\/content\/api: uploaded 47 files, 0 unchanged, deleted 0, [\d.]+ kB in [\d.]+ s\n$/);
   });
 });
 
-describe("a folder", () => {
-  test("gets another content of the same size a later second, for web servers tell files apart by that", async () => {
+describe("a deploy to a folder", () => {
+  // nginx and Caddy tell versions of a file apart by its size and its mtime in seconds.
+  test("gives changed content of the same size an mtime in a later second", async () => {
     await place.json(`deploy ${target()}`);
     const [here, there] = ["out", "web"].map((name) => join(place.folder, name, SHOP_FOLDER, "posts/page/1.json"));
     const second = Math.floor(Date.now() / 1_000) + 60;
@@ -251,7 +252,7 @@ describe("a folder", () => {
 
   const target = () => pathToFileURL(join(place.folder, "web")).href;
 
-  /** In this process: what happens when all is planned. */
+  /** Deploys in this process. `onPlan` runs before anything but the lock is written. */
   function deployFolder(onPlan: () => void) {
     const patience = { timeout: 30, retries: 0, now: () => new Date() };
     const keys = { accessKeyId: null, secretAccessKey: null, sessionToken: null };
@@ -263,7 +264,7 @@ describe("a folder", () => {
     });
   }
 
-  test("becomes the tree, and what stays the same keeps its time", async () => {
+  test("makes the folder equal to the tree, and an unchanged file keeps its mtime", async () => {
     await deploy(target());
     expect(differencesOf(readTree(join(place.folder, "web")), out())).toEqual([]);
     const file = join(place.folder, "web", SHOP_FOLDER, "authors/page/1.json");
@@ -274,14 +275,14 @@ describe("a folder", () => {
     expect(statSync(file).mtimeMs).toBe(before);
   });
 
-  test("that can't be written to any more says why, what to do and how far it came", async () => {
+  test("says why, what to do and that nothing was changed when it cannot write", async () => {
     const deploying = deployFolder(() => writeFileSync(join(place.folder, "web/.precast/part"), ""));
     await expect(deploying).rejects.toThrow(
       /^\S+\/web\/\.precast\/part is a file and no folder\. Name another .*the target of a deploy\)\.\nNothing was changed\. Run .*$/,
     );
   });
 
-  test("whose lock another has taken, as this deploy was stopped for long, is not touched any more", async () => {
+  test("writes nothing after another deploy has taken over its lock", async () => {
     const deploying = deployFolder(() =>
       writeFileSync(join(place.folder, "web/.precast/deploy.lock"), "1 elsewhere\n"),
     );
@@ -290,7 +291,7 @@ describe("a folder", () => {
     expect(existsSync(join(place.folder, "web", SHOP_FOLDER))).toBe(false);
   });
 
-  test("that holds the tree itself, or lies in it, is refused", async () => {
+  test("is refused when the folder is that of the tree, contains it or lies in it", async () => {
     for (const folder of ["out", "out/web", "."]) {
       const { code, stderr } = await place.run(`deploy ${pathToFileURL(join(place.folder, folder)).href}`);
       expect([code, stderr]).toEqual([1, expect.stringMatching(/the tree itself lies there/)]);
@@ -298,8 +299,8 @@ describe("a folder", () => {
   });
 });
 
-describe("what is looked at first", () => {
-  test("--dry-run tells what would be done, and asks for nothing but what is there", async () => {
+describe("checks before a deploy", () => {
+  test("--dry-run only reads, and reports what the deploy then does", async () => {
     await deploy();
     await rebuild(shopWithout(1));
     s3.requests.length = 0;
@@ -313,7 +314,7 @@ describe("what is looked at first", () => {
     expect({ ...dry, dry_run: false, generation: 2, conditional: true, seconds: 0 }).toEqual({ ...done, seconds: 0 });
   });
 
-  test("more deletions than --max-delete are refused before anything is touched, and --force goes on", async () => {
+  test("more deletions than --max-delete are refused before any change; --dry-run warns, --force deletes", async () => {
     await deploy();
     await rebuild(shopWithout(1));
     const before = new Map(s3.objects);
@@ -331,7 +332,7 @@ describe("what is looked at first", () => {
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
   });
 
-  test("a tree that was never built, is being built, or is not as it was built is refused", async () => {
+  test("a tree that was never built, is being built, or has missing, empty or cut files is refused", async () => {
     const refused = async (line = TARGET) => {
       const { code, stdout, stderr } = await place.run(`deploy ${line}`, s3.env);
       expect([code, stdout, s3.objects.size]).toEqual([1, "", 0]);
@@ -359,7 +360,7 @@ describe("what is looked at first", () => {
     expect(await refused()).toMatch(/no finished build/);
   });
 
-  test("a target that is none, and credentials that are missing, are told at once", async () => {
+  test("invalid targets, missing credentials and an empty --region are refused; no password is printed", async () => {
     for (const target of ["s3://me:hunter2@content/api", "file://me:hunter2@/srv"]) {
       const { code, stderr } = await place.run(`deploy ${target}`);
       expect([code, stderr]).toEqual([1, expect.stringMatching(/^A target has no name or password in it: /)]);
@@ -383,7 +384,7 @@ describe("what is looked at first", () => {
     expect(stderr).toMatch(
       /^s3:\/\/x\/y names no bucket.*\nAWS_ACCESS_KEY_ID is missing.*\nAWS_SECRET_ACCESS_KEY is missing.*\n$/,
     );
-    // A variable of a pipeline that is not set.
+    // As when a pipeline passes a variable that is not set.
     expect((await place.run("deploy s3://xyz/y --region=")).stderr).toMatch(
       /^--region must be a name such as eu-central-1.*\n$/,
     );
@@ -391,7 +392,7 @@ describe("what is looked at first", () => {
   });
 
   test.each(["--endpoint", "--purge", "--purge-endpoint", "--wait-visible"])(
-    "%s with a password or a port that can't be is refused at once, and never printed",
+    "%s is refused before any request when its address has a password, an impossible port or a broken host",
     async (option) => {
       for (const address of [
         "https://me:hunter2@127.0.0.1/{path}",
@@ -412,7 +413,7 @@ describe("what is looked at first", () => {
     ["CLOUDFLARE_API_TOKEN", "--purge cloudflare --cloudflare-zone zone"],
     ["FASTLY_API_TOKEN", "--purge fastly --fastly-service service"],
     ["PRECAST_PURGE_HEADER", "--purge http://127.0.0.1:9{path}"],
-  ])("%s that is no line of ASCII is refused at once, and never printed", async (variable, line) => {
+  ])("%s is refused at once, and not printed, unless it is one line of printable ASCII", async (variable, line) => {
     for (const secret of ["AccessKey: hunter2\nmore", "AccessKey: hunter–2"]) {
       const { code, stdout, stderr } = await place.run(`deploy ${TARGET} ${line}`, { ...s3.env, [variable]: secret });
       expect([code, stdout, stderr]).toEqual([1, "", `${variable} must be one line of printable ASCII\n`]);
@@ -420,14 +421,14 @@ describe("what is looked at first", () => {
     }
   });
 
-  test("secrets that were read from a file, with the end of its line, are right", async () => {
+  test("a line break at the end of a secret, as read from a file, is ignored", async () => {
     const { accessKeyId, secretAccessKey } = s3.keys;
     const env = { AWS_ACCESS_KEY_ID: `${accessKeyId}\n`, AWS_SECRET_ACCESS_KEY: `${secretAccessKey}\r\n` };
     const { code, stderr } = await place.run(`deploy ${TARGET}`, { ...s3.env, ...env });
     expect([code, stderr]).toEqual([0, ""]);
   });
 
-  test("notes of the store that are broken or newer are refused, and --force writes all anew", async () => {
+  test("a manifest that is broken or of another format is refused, and --force uploads everything again", async () => {
     await deploy();
     const manifest = s3.objects.get(NOTES[0] as string);
     const stray = `api/${SHOP_FOLDER}/posts/page/9.json`;
@@ -453,7 +454,7 @@ describe("what is looked at first", () => {
   });
 });
 
-test("notes of the store that name files that are none of a tree are not believed, and those files stay", async () => {
+test("a manifest or journal with a path that is no tree file is refused, and --force keeps that file", async () => {
   await deployHere(s3, out());
   const notes = new Map(s3.objects);
   const others = ["other/v1/index.json", "api/index.json", "api/s-other/readme.json"];
@@ -489,7 +490,7 @@ test("notes of the store that name files that are none of a tree are not believe
   }
 });
 
-test("the manifest tells each file by its SHA-256 and size, the same for the same tree", async () => {
+test("the manifest lists all files in sorted order, with their sizes, and is the same for the same tree", async () => {
   await deploy();
   const text = String(s3.objects.get(NOTES[0] as string)?.bytes);
   const { files, ...head } = JSON.parse(text) as { files: Record<string, [string, number]> };
@@ -504,7 +505,7 @@ test("the manifest tells each file by its SHA-256 and size, the same for the sam
   await other.close();
 });
 
-/** An app of so many pages. */
+/** An app with one list of this many pages. */
 function pagesOf(count: number): Bundle {
   const { types, ...rest } = smallApp("paged", "ABCDEFGHI".slice(0, count).split(""));
   return { ...rest, types: types.map((type) => ({ ...type, per_page: 1 })) };

@@ -1,4 +1,4 @@
-/** How long a request may take, and how long one that failed is left alone before it is sent again. */
+/** Timeouts of requests, and pauses before retries. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
@@ -6,7 +6,7 @@ import { exchange, pauseBefore } from "../../cli/deploy/exchange.ts";
 
 const NOW = new Date("2026-01-20T15:30:00Z");
 
-test("pauses double, up to 20 seconds", () => {
+test("pauses between retries double, up to 20 seconds", () => {
   const pauses = [0, 1, 2, 7, 8, 50].map((tries) => pauseBefore(tries, null, NOW));
   expect(pauses).toEqual([100, 200, 400, 12_800, 20_000, 20_000]);
 });
@@ -18,11 +18,11 @@ test.each([
   ["Tue, 20 Jan 2026 15:29:00 GMT", 100],
   ["86400", 60_000],
   ["soon", 100],
-])("Retry-After: %s is honoured, as far as that is sensible", (retryAfter, pause) => {
+])("Retry-After: %s gives a pause between the usual backoff and one minute", (retryAfter, pause) => {
   expect(pauseBefore(0, retryAfter, NOW)).toBe(pause);
 });
 
-test("a large answer may take longer than a small one, when it tells its size", async () => {
+test("a response may exceed the timeout when its Content-Length says that it is large", async () => {
   const body = Buffer.alloc(256_000, "x");
   const slow = createServer((_, response) => {
     response.writeHead(200, { "Content-Length": body.length }).write(body.subarray(1));

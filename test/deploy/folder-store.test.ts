@@ -1,4 +1,4 @@
-/** A folder that is deployed into while others are at it. */
+/** The folder store: it lets timers run, and copes with folders that somebody else removes. */
 import { hash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ function openStore() {
   return { folder, store, put };
 }
 
-test("while many files come and go, the process hears signals and its timers", async () => {
+test("timers fire while many files are written and deleted", async () => {
   const { store, put } = openStore();
   for (const change of [put, store.remove]) {
     let heard = 0;
@@ -27,7 +27,7 @@ test("while many files come and go, the process hears signals and its timers", a
   }
 });
 
-test("what it says it took is there, also where somebody has removed a folder meanwhile", async () => {
+test("a file is written even if somebody has removed its folder since the write before it", async () => {
   const { folder, put } = openStore();
   await put("app/v1/one.json");
   rmSync(join(folder, "app"), { recursive: true });

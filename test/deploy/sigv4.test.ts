@@ -1,4 +1,4 @@
-/** The stand-in's own reading of signatures, against the example that Amazon publishes. */
+/** The signature check of the S3 stand-in (AWS Signature Version 4), tried on examples that Amazon publishes. */
 import { expect, test } from "vitest";
 import { type Signed, signatureProblem } from "../support/sigv4.ts";
 
@@ -31,7 +31,7 @@ const LIST: Signed = {
   },
 };
 
-test("takes what Amazon's examples sign", () => {
+test("accepts the signatures of Amazon's examples", () => {
   expect(signatureProblem(GET, KEYS, SCOPE, THEN)).toBe(null);
   expect(signatureProblem(LIST, KEYS, SCOPE, THEN)).toBe(null);
 });
@@ -44,11 +44,11 @@ test.each<[string, Partial<Signed>, string]>([
   ["another body", { body: Buffer.from("x") }, "XAmzContentSHA256Mismatch"],
   ["a header of Amazon's that is not signed", { headers: { ...GET.headers, "x-amz-acl": "public" } }, "AccessDenied"],
   ["no signature", { headers: { ...GET.headers, authorization: undefined } }, "AccessDenied"],
-])("refuses %s", (_, change, problem) => {
+])("refuses Amazon's example with %s", (_, change, problem) => {
   expect(signatureProblem({ ...GET, ...change }, KEYS, SCOPE, THEN)).toBe(problem);
 });
 
-test("refuses another secret, another key, another region, another time, and a token that is not there", () => {
+test("refuses a wrong secret, access key, region or time, and a missing session token", () => {
   expect(signatureProblem(GET, { ...KEYS, secretAccessKey: "x" }, SCOPE, THEN)).toBe("SignatureDoesNotMatch");
   expect(signatureProblem(GET, { ...KEYS, accessKeyId: "x" }, SCOPE, THEN)).toBe("InvalidAccessKeyId");
   expect(signatureProblem(GET, KEYS, { ...SCOPE, region: "eu-west-1" }, THEN)).toBe("AuthorizationHeaderMalformed");
