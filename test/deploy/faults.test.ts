@@ -1,4 +1,7 @@
-/** A store that fails: what passes is tried again, what stays is told clearly, and nothing is half said. */
+/**
+ * Deploys to a store that fails: transient faults are retried; lasting ones are reported, with how far the deploy got.
+ * And two deploys that compete for one store.
+ */
 import { rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -46,7 +49,7 @@ const xml = (status: number, code: string, more = ""): Trouble => ({
   body: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>No.</Message>${more}</Error>`,
 });
 
-/** The trouble comes once with each request that is meant. */
+/** A request for which `meant` holds gets the trouble the first time, and not when it is repeated. */
 function once(trouble: Trouble, meant: (request: S3Request) => boolean = () => true): void {
   const had = new Set<string>();
   s3.trouble = (request) => {
@@ -57,7 +60,7 @@ function once(trouble: Trouble, meant: (request: S3Request) => boolean = () => t
   };
 }
 
-describe("what passes is tried again", () => {
+describe("transient faults", () => {
   test.each<[string, Trouble]>([
     ["500", xml(500, "InternalError")],
     ["503 SlowDown", xml(503, "SlowDown")],
@@ -71,7 +74,7 @@ describe("what passes is tried again", () => {
       "a 200 that is a web page",
       { status: 200, headers: { "Content-Type": "text/html" }, body: "<!doctype html><p>Hello" },
     ],
-  ])("%s, once with every request", async (_, trouble) => {
+  ])("a deploy succeeds when every request fails once with %s", async (_, trouble) => {
     once(trouble);
     const { written } = await deployHere(s3, out());
     expect(written).toBeGreaterThan(10);
@@ -79,7 +82,7 @@ describe("what passes is tried again", () => {
     expect(notesOf(s3)).toEqual(["api/.precast/manifest.json", "api/.precast/s-shop.json"]);
   });
 
-  test("a list that breaks off", async () => {
+  test("a truncated listing response is requested again", async () => {
     await deployHere(s3, out());
     s3.objects.delete("api/.precast/manifest.json");
     once(
@@ -92,14 +95,14 @@ describe("what passes is tried again", () => {
   });
 });
 
-/** Exit code 1, nothing on standard output, nothing of the secret. */
+/** Expects exit code 1, an empty standard output and no secret on standard error. Returns standard error. */
 function failed({ code, stdout, stderr }: Ran): string {
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).not.toContain(s3.keys.secretAccessKey);
   return stderr;
 }
 
-describe("what stays is told, with what to do", () => {
+describe("lasting faults", () => {
   test.each<[string, Trouble, RegExp]>([
     ["no bucket", xml(404, "NoSuchBucket"), /^There is no bucket content at 127\.0\.0\.1:\d+\. Make it, .*\.\n$/],
     [
@@ -141,12 +144,12 @@ describe("what stays is told, with what to do", () => {
     ],
     ["400 of some kind", xml(400, "InvalidRequest"), /refused a request \(400 InvalidRequest: No\.\)\.\n$/],
     ["a connection that always breaks", "cut", /can't be reached \(UND_ERR_SOCKET\)\. Check the address.*\n$/],
-  ])("%s", async (_, trouble, message) => {
+  ])("the error message describes the fault: %s", async (_, trouble, message) => {
     s3.trouble = () => trouble;
     expect(failed(await deploy())).toMatch(message);
   });
 
-  test("a list that begins again and again", async () => {
+  test("a listing that returns the same continuation token again is an error", async () => {
     const [contents, token] = [
       "<Contents><Key>api/x</Key></Contents>",
       "<NextContinuationToken>x</NextContinuationToken>",
@@ -156,14 +159,14 @@ describe("what stays is told, with what to do", () => {
     expect(failed(await deploy())).toMatch(/does not answer as S3 does \(200/);
   });
 
-  test("silence", async () => {
+  test("a store that does not respond is reported after --timeout", async () => {
     s3.trouble = () => "silence";
     expect(failed(await deploy("--timeout 1"))).toMatch(
       /^127\.0\.0\.1:\d+ did not answer within 1 seconds\..*--timeout.*\n$/,
     );
   });
 
-  test("an answer that never ends", async () => {
+  test("a response that never ends is reported as a timeout", async () => {
     const endless = createServer((_, response) => void response.writeHead(200, { ETag: '"x"' }).write("{"));
     await new Promise<void>((resolve) => endless.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(endless.address() as AddressInfo).port}`;
@@ -172,7 +175,7 @@ describe("what stays is told, with what to do", () => {
     endless.close();
   });
 
-  test("nobody at the address", async () => {
+  test("an address where nothing listens is reported as unreachable", async () => {
     const { port, release } = await holdPort();
     await release();
     expect(failed(await deploy("", { AWS_ENDPOINT_URL: `http://127.0.0.1:${port}` }))).toMatch(
@@ -184,7 +187,7 @@ describe("what stays is told, with what to do", () => {
     ["that nobody vouches for", OF_ANOTHER, false, "DEPTH_ZERO_SELF_SIGNED_CERT"],
     ["for another host", OF_ANOTHER, true, "ERR_TLS_CERT_ALTNAME_INVALID"],
     ["that has expired", EXPIRED, true, "CERT_HAS_EXPIRED"],
-  ])("a certificate %s", async (_, cert, isTrusted, code) => {
+  ])("a certificate %s is reported as not trusted, for the store and for the CDN", async (_, cert, isTrusted, code) => {
     const tls = await startTls(cert);
     const file = join(place.folder, "authority.pem");
     writeFileSync(file, cert);
@@ -196,12 +199,12 @@ describe("what stays is told, with what to do", () => {
     await tls.close();
   });
 
-  test("a proxy that wants to know who asks", async () => {
+  test("a proxy that demands authentication (407) is reported", async () => {
     s3.trouble = () => ({ status: 407 });
     expect(failed(await deploy())).toMatch(/can't be reached \(perhaps a proxy that wants to know who asks\)\./);
   });
 
-  test("keys, secrets, regions and clocks that are wrong, as the stand-in finds them", async () => {
+  test("a wrong secret, access key, region or clock is reported as what it is", async () => {
     expect(failed(await deploy("", { AWS_SECRET_ACCESS_KEY: "wrong" }))).toMatch(
       /denies access .*SignatureDoesNotMatch/,
     );
@@ -212,7 +215,7 @@ describe("what stays is told, with what to do", () => {
   });
 });
 
-describe("how far it came is told, and the next deploy ends it", () => {
+describe("a deploy that fails midway", () => {
   const forbidden = xml(403, "AccessDenied");
 
   test.each<[string, (request: S3Request) => boolean, RegExp]>([
@@ -237,7 +240,7 @@ describe("how far it came is told, and the next deploy ends it", () => {
       ({ key, method }) => key.endsWith("/journal.json") && method === "DELETE",
       /\nAll files are deployed; only the note of what was to be done is left\. Run the deploy again\.\n$/,
     ],
-  ])("%s", async (_, meant, message) => {
+  ])("says how far it got when it is refused %s, and a forced deploy then completes it", async (_, meant, message) => {
     await deployHere(s3, out());
     s3.objects.set("api/s-shop/v1/authors/page/9.json", {
       bytes: Buffer.from("{}"),
@@ -256,15 +259,18 @@ describe("how far it came is told, and the next deploy ends it", () => {
   test.each<[string, (request: S3Request) => boolean]>([
     ["a file", ({ key, method }) => key.endsWith("/page/1.json") && method === "PUT"],
     ["the manifest", isNote("manifest.json")],
-  ])("what was uploaded before %s was refused is uploaded once more, as it is told", async (_, meant) => {
-    s3.trouble = (request) => (meant(request) ? forbidden : undefined);
-    const [, files] = /(\d+) files were uploaded.* it uploads them all\.\n$/.exec(failed(await deploy())) ?? [];
-    s3.trouble = () => undefined;
-    const { written } = await place.json<{ written: number }>(`deploy ${TARGET}`, s3.env);
-    expect(written).toBe(Number(files));
-  });
+  ])(
+    "announces that the next deploy uploads all files again, and it does, when the store refuses %s",
+    async (_, meant) => {
+      s3.trouble = (request) => (meant(request) ? forbidden : undefined);
+      const [, files] = /(\d+) files were uploaded.* it uploads them all\.\n$/.exec(failed(await deploy())) ?? [];
+      s3.trouble = () => undefined;
+      const { written } = await place.json<{ written: number }>(`deploy ${TARGET}`, s3.env);
+      expect(written).toBe(Number(files));
+    },
+  );
 
-  test("a build that changes the tree meanwhile", async () => {
+  test("says that a build has changed the tree, and after a full build the next deploy succeeds", async () => {
     s3.trouble = ({ key }) => {
       if (key.includes("/_schemas/")) rmSync(join(out(), "s-shop/v1/_schemas.json"), { force: true });
       return undefined;
@@ -277,7 +283,7 @@ describe("how far it came is told, and the next deploy ends it", () => {
   });
 });
 
-describe("what the store did not take is not said to be there", () => {
+describe("an upload that the store refuses", () => {
   const html = { "Content-Type": "text/html" };
   const isPage = ({ key, method }: S3Request) => key.endsWith("/authors/page/1.json") && method === "PUT";
 
@@ -289,17 +295,20 @@ describe("what the store did not take is not said to be there", () => {
       /does not answer as S3 does \(412/,
     ],
     ["404", xml(404, "NoSuchKey"), /^127\.0\.0\.1:\d+ refused a request \(404 NoSuchKey: No\.\)/],
-  ])("a file refused with %s", async (_, trouble, message) => {
-    s3.trouble = (request) => (isPage(request) ? trouble : undefined);
-    expect(failed(await deploy())).toMatch(message);
-    expect(notesOf(s3)).not.toContain("api/.precast/manifest.json");
-    s3.trouble = () => undefined;
-    await deployHere(s3, out());
-    expect(differencesOf(filesOf(s3), out())).toEqual([]);
-  });
+  ])(
+    "fails the deploy before the manifest is written, and the next deploy succeeds: %s",
+    async (_, trouble, message) => {
+      s3.trouble = (request) => (isPage(request) ? trouble : undefined);
+      expect(failed(await deploy())).toMatch(message);
+      expect(notesOf(s3)).not.toContain("api/.precast/manifest.json");
+      s3.trouble = () => undefined;
+      await deployHere(s3, out());
+      expect(differencesOf(filesOf(s3), out())).toEqual([]);
+    },
+  );
 });
 
-test("a file is not said to be deleted by a web page of something before the store", async () => {
+test("a 404 web page from a proxy does not count as a deletion", async () => {
   const stray = "api/s-shop/v1/authors/page/9.json";
   await deployHere(s3, out());
   s3.objects.set(stray, { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} });
@@ -315,7 +324,7 @@ test("a file is not said to be deleted by a web page of something before the sto
   expect(differencesOf(filesOf(s3), out())).toEqual([]);
 });
 
-test("a store behind a proxy that makes its ETags weak is deployed to again and again", async () => {
+test("deploys through a proxy that makes ETags weak succeed repeatedly, with conditional writes", async () => {
   const weak = await startS3({ weak: true });
   await deployHere(weak, out());
   expect(await deployHere(weak, out(), { force: true })).toMatchObject({ generation: 2, conditional: true });
@@ -323,8 +332,8 @@ test("a store behind a proxy that makes its ETags weak is deployed to again and 
   await weak.close();
 });
 
-describe("two deploys", () => {
-  test("at once: one is done, the other is told by whom", async () => {
+describe("two deploys to one store", () => {
+  test("the first completes, and the second is refused with the host and process of the first", async () => {
     let second: Promise<Ran> | null = null;
     s3.trouble = (request) => {
       if (second !== null || !isFile(request)) return undefined;
@@ -348,7 +357,7 @@ describe("two deploys", () => {
       headers: {},
     });
 
-  test("a lock is kept until it ends, told by the store's clock", async () => {
+  test("a lock is respected until it expires, and then taken over", async () => {
     leave(110, {});
     await expect(deployHere(s3, out())).rejects.toThrow(
       /^Another deploy \(elsewhere, process 7\) has s3:\/\/content\/api\. .* its lock ends in (9|10) seconds\.$/,
@@ -358,7 +367,7 @@ describe("two deploys", () => {
     expect(s3.objects.has(lock)).toBe(false);
   });
 
-  test("a deploy that was asleep for longer than its lock lasts touches nothing more, nor waits for its lock", async () => {
+  test("a deploy that has not renewed its lock for 100 seconds fails, and sends nothing more", async () => {
     let asleep = 0;
     s3.trouble = (request) => {
       if (isFile(request)) asleep = 100_000;
@@ -372,13 +381,13 @@ describe("two deploys", () => {
     expect(isFile(s3.requests.at(-1) as S3Request)).toBe(true);
   });
 
-  describe("in a deploy that takes long", () => {
+  describe("during a long deploy", () => {
     beforeEach(() => {
       vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
       return () => vi.useRealTimers();
     });
 
-    /** Half a minute passes while the third file is on its way; `meanwhile` happens before the lock is renewed. */
+    /** Advances timers by 30 seconds during the third upload. `meanwhile` runs before the lock is renewed. */
     function passTime(meanwhile: () => void): void {
       let files = 0;
       s3.trouble = (request) => {
@@ -399,7 +408,7 @@ describe("two deploys", () => {
       };
     }
 
-    test("the lock is renewed", async () => {
+    test("the lock is renewed with If-Match", async () => {
       passTime(() => {});
       await deployHere(s3, out(), { concurrency: 1 });
       const conditions = s3.requests
@@ -410,7 +419,7 @@ describe("two deploys", () => {
       expect(differencesOf(filesOf(s3), out())).toEqual([]);
     });
 
-    test("a renewal that the store is silent about ends with the deploy", async () => {
+    test("a renewal that the store does not answer is aborted when the lock is released", async () => {
       const held = await targetIn(s3, out(), { timeout: 3_600, retries: 2, now: () => new Date() }).hold();
       const before = s3.requests.length;
       s3.trouble = ({ method }) => (method === "PUT" ? "silence" : undefined);
@@ -421,7 +430,7 @@ describe("two deploys", () => {
       expect(s3.objects.has(lock)).toBe(false);
     });
 
-    test("a lock that another has taken over is noticed, and nothing more is touched", async () => {
+    test("the deploy stops once another has taken over its lock, and leaves that lock alone", async () => {
       passTime(() => leave(0, {}));
       await expect(deployHere(s3, out(), { concurrency: 1 })).rejects.toThrow(
         /^Another deploy may have taken over s3:\/\/content\/api\.\n[34] of/,
@@ -430,14 +439,14 @@ describe("two deploys", () => {
     });
   });
 
-  test("a lock that nobody can read ends too", async () => {
+  test("an unreadable lock is respected until it expires, and then taken over", async () => {
     s3.objects.set(lock, { bytes: Buffer.from("{"), etag: '"left"', modified: new Date(), headers: {} });
     await expect(deployHere(s3, out())).rejects.toThrow(/^Another deploy has/);
     s3.objects.set(lock, { bytes: Buffer.from("{"), etag: '"left"', modified: new Date(0), headers: {} });
     expect(await deployHere(s3, out())).toMatchObject({ generation: 1 });
   });
 
-  test("a deploy whose manifest was replaced by another stops before it deletes", async () => {
+  test("a deploy fails when another one has replaced the manifest meanwhile", async () => {
     await deployHere(s3, out());
     s3.trouble = (request) => {
       if (isNote("journal.json")(request)) {
@@ -452,7 +461,7 @@ describe("two deploys", () => {
   });
 
   test.each(["ignored", "refused"] as const)(
-    "a store whose conditions are %s is deployed to, and that is told plainly",
+    "a deploy to a store where conditional writes are %s succeeds, and warns to run one at a time",
     async (conditions) => {
       const plain = await startS3({ conditions });
       const { code, stdout, stderr } = await place.run(`deploy ${TARGET}`, plain.env);

@@ -1,4 +1,4 @@
-/** A deploy that is killed, at every step: whatever is deployed next, the store ends as exactly that tree. */
+/** Deploys that are killed or stopped midway: whichever tree is deployed next, the store then equals it exactly. */
 import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -11,9 +11,9 @@ import { openStore, type Store } from "../support/site.ts";
 
 const KILLER = pathToFileURL(join(import.meta.dirname, "../support/kill-at.mjs")).href;
 const TARGET = "s3://content/api";
-/** What the command gives files without being told. */
+/** Default headers of the command. */
 const HEADERS = { cacheControl: DEFAULT_CACHE_POLICY.browsers, cdnCacheControl: DEFAULT_CACHE_POLICY.cdns };
-/** Files are uploaded, replaced and deleted on the way from one to the other, and an app comes or goes. */
+/** Between the two, files are added, replaced and deleted; one app is added and another removed. */
 const TREES = ["old", "new"] as const;
 
 let store: Store;
@@ -45,7 +45,7 @@ async function pairwise<T>(all: readonly T[], job: (one: T, lane: number) => Pro
   await Promise.all([work(0), work(1)]);
 }
 
-describe("in a bucket", () => {
+describe("a deploy to a bucket", () => {
   let lanes: S3[];
   let before: Map<string, S3Object>;
 
@@ -66,7 +66,10 @@ describe("in a bucket", () => {
     s3.trouble = () => undefined;
   }
 
-  /** Kills the deploy of the new tree at its nth request: before that is done, or behind it. */
+  /**
+   * Kills the deploy of the new tree at this request: before the store carries it out, or after that (`done`). Returns
+   * whether the process was killed before it ended.
+   */
   async function killAt(s3: S3, number: number, done: boolean): Promise<boolean> {
     reset(s3);
     const { pid, end } = place.start(`deploy ${TARGET} --out new --concurrency 2`, s3.env);
@@ -90,7 +93,7 @@ describe("in a bucket", () => {
     ];
   }
 
-  test("killed at each request about a note and at every second file, before or behind it", async () => {
+  test("makes the bucket equal to its tree after one that was killed at a file or at any .precast/ object", async () => {
     const [first] = lanes as [S3];
     reset(first);
     await place.json(`deploy ${TARGET} --out new --concurrency 2`, first.env);
@@ -109,11 +112,11 @@ describe("in a bucket", () => {
       if (found.length > 0) problems[`${number} ${done ? "done" : "not done"}, then ${tree}`] = found;
     });
     expect(problems).toEqual({});
-    // Where two are under way, the last one may come before that of the number, once.
+    // With two requests in flight, one deploy may send its last request without reaching its kill point.
     expect(killed).toBeGreaterThanOrEqual(points.length - 1);
   });
 
-  test("told to stop, it ends in an error that says how far it came, and gives the lock back", async () => {
+  test("releases its lock on SIGTERM, and fails with an error that says how far it got", async () => {
     const [s3] = lanes as [S3];
     reset(s3);
     const { pid, end } = place.start(`deploy ${TARGET} --out new --concurrency 1`, s3.env);
@@ -134,7 +137,7 @@ describe("in a bucket", () => {
   });
 });
 
-test("in a folder, killed at calls that change files", async () => {
+test("a deploy makes a folder equal to its tree after one that was killed at a call that changes files", async () => {
   const target = (folder: string) => pathToFileURL(folder).href;
   const base = join(place.folder, "base");
   await place.json(`deploy ${target(base)} --out old`);

@@ -1,4 +1,4 @@
-/** A deploy after one that did not end: it uploads what is not there yet, and the store ends as exactly its tree. */
+/** A deploy after interrupted ones: it uploads what is not there yet, and the store then equals its tree exactly. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -10,7 +10,7 @@ import { type S3, type S3Request, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 
 const TARGET = "s3://content/api";
-/** More files than are noted at a time. */
+/** More files than a checkpoint covers. */
 const MANY = 1_200;
 
 let store: Store;
@@ -55,7 +55,7 @@ type How = {
   readonly trouble?: S3["trouble"];
 };
 
-/** A deploy in this process. One that fails leaves its lock, as one that is killed, and that is nobody's here. */
+/** Deploys in this process, after it has removed the lock that a failed deploy may have left. */
 async function attempt(tree: string, headers: Headers, { trouble, ...how }: How = {}): Promise<Deployed> {
   s3.objects.delete("api/.precast/deploy.lock");
   s3.requests.length = 0;
@@ -75,11 +75,11 @@ function expectExact(tree: string, { cacheControl }: Headers): void {
 }
 
 const isUpload = ({ method, key }: S3Request) => method === "PUT" && !key.includes("/.precast/");
-/** Lets everything be done but the last. */
+/** Makes a deploy fail after all its uploads. */
 const refusesManifest: S3["trouble"] = ({ method, key }) =>
   method === "PUT" && key.endsWith("/manifest.json") ? { status: 403 } : undefined;
 
-test("of more than 1,000 files those that were noted are not uploaded again, and the notes are gone at the end", async () => {
+test("files in a checkpoint are not uploaded again after a failure, and no checkpoint remains at the end", async () => {
   let seen = 0;
   s3.trouble = (request) => (isUpload(request) && ++seen > 1_100 ? { status: 403 } : undefined);
   const { code, stderr } = await place.run(`deploy ${TARGET} --out many --concurrency 1`, s3.env);
@@ -94,7 +94,7 @@ test("of more than 1,000 files those that were noted are not uploaded again, and
   expect(notesOf(s3)).toEqual(["api/.precast/manifest.json", "api/.precast/s-shop.json"]);
 });
 
-describe("one that had uploaded all of it", () => {
+describe("a deploy after one that failed when everything was uploaded", () => {
   const [usual, other] = HEADERS as [Headers, Headers];
   beforeEach(async () => {
     await expect(attempt("a", usual, { checkpoint: 1, trouble: refusesManifest })).rejects.toThrow(
@@ -102,29 +102,29 @@ describe("one that had uploaded all of it", () => {
     );
   });
 
-  test("replaces the manifest, and nothing else", async () => {
+  test("uploads and deletes no file, and replaces the manifest", async () => {
     expect(await attempt("a", usual)).toMatchObject({ written: 0, deleted: 0, generation: 1 });
     expectExact("a", usual);
   });
 
-  test("uploads what the tree has changed meanwhile, and deletes what it has no more", async () => {
+  test("uploads what has changed in the tree since, and deletes what the tree no longer has", async () => {
     const { written, unchanged, deleted } = await attempt("b", usual);
     expect([written, unchanged, deleted].every((count) => count > 0)).toBe(true);
     expectExact("b", usual);
   });
 
-  test("uploads all of it with other headers", async () => {
+  test("uploads everything again with other headers", async () => {
     expect(await attempt("a", other)).toMatchObject({ unchanged: 0 });
     expectExact("a", other);
   });
 
-  test("uploads all of it with --force", async () => {
+  test("uploads everything again with --force", async () => {
     expect(await attempt("a", usual, { force: true })).toMatchObject({ unchanged: 0 });
     expectExact("a", usual);
   });
 });
 
-test("after two that did not end, what the first had uploaded is known", async () => {
+test("files that a failed deploy has uploaded are still known after a second failed deploy", async () => {
   const usual = HEADERS[0] as Headers;
   await attempt("a", usual);
   for (const _ of [1, 2])
@@ -142,11 +142,11 @@ const arbitraryAttempt = fc.record({
   headers: arbitraryHeaders,
   checkpoint: fc.constantFrom(1, 2, 5),
   force: fc.nat(9).map((number) => number === 0),
-  /** The request at which it ends, and whether that is done. */
+  /** Number of the request at which it is interrupted; `done`: whether the store still carries that request out. */
   last: fc.integer({ min: 6, max: 40 }),
   done: fc.boolean(),
 });
-/** What stands there, deploys that do not end, and one that does. */
+/** What is deployed at first, deploys that may be interrupted, and a last one that is not. */
 const arbitraryHistory = fc.record({
   before: fc.option(arbitraryTree),
   attempts: fc.array(arbitraryAttempt, { minLength: 1, maxLength: 4 }),
@@ -154,7 +154,7 @@ const arbitraryHistory = fc.record({
   headers: arbitraryHeaders,
 });
 
-test("whatever was begun, with whatever headers, and wherever it ended", async () => {
+test("a deploy makes the store equal to its tree after interrupted deploys of any trees with any options", async () => {
   const property = fc.asyncProperty(arbitraryHistory, async ({ before, attempts, tree, headers }) => {
     s3.objects.clear();
     if (before !== null) await attempt(before, HEADERS[0] as Headers);
