@@ -1,6 +1,6 @@
 /**
- * Runners without a tree, one after the other, through random histories of content: what they deploy is each time the tree
- * of a full build, to the byte, and they build what has changed.
+ * Random histories of content. After each step a runner without a local tree builds from the deployed one and deploys:
+ * the target then equals the tree of a full build byte for byte, and most builds are incremental.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/** What the database refuses has not happened. */
+/** Applies the edits, each in its own transaction. Those that the database refuses are skipped. */
 async function edit(some: readonly Edit[]): Promise<void> {
   for (const one of some) {
     await store.database
@@ -53,7 +53,7 @@ async function build(out: string, target: ReturnType<typeof openTarget> | null) 
   return buildTree(store.database, options);
 }
 
-/** A runner: it begins with nothing, builds, deploys and is gone. Gives how its apps were built. */
+/** Builds in an empty folder, deploys, and deletes the folder. Returns the build mode of each app. */
 async function run(web: string): Promise<string[]> {
   const out = join(mkdtempSync(join(store.folder, "runner-")), "out");
   const settings = { ...PATIENCE, ...PLAIN, sessionToken: null, concurrency: 4, out };
@@ -65,7 +65,7 @@ async function run(web: string): Promise<string[]> {
   return reports.map(({ mode }) => mode);
 }
 
-test("what runners deploy is the tree of a full build", async () => {
+test("runners without a local tree deploy the tree of a full build, and build most apps incrementally", async () => {
   const modes: string[] = [];
   const rounds = fc.array(fc.array(arbitraryEdit(), { minLength: 1, maxLength: 3 }), { minLength: 5, maxLength: 8 });
   const property = fc.asyncProperty(arbitraryStart(), rounds, async (start, edits) => {

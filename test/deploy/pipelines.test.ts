@@ -1,4 +1,4 @@
-/** The pipelines that cli/deploy/README.md shows: parsed as their hosts parse them, and their commands run as they stand there, twice. */
+/** The pipelines in cli/deploy/README.md: their YAML is parsed, and their commands are run as written, twice. */
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -35,7 +35,7 @@ const PIPELINES: readonly [string, Pipeline][] = [
     { env: GITLAB.content.variables, commands: [...GITLAB.content.before_script, ...GITLAB.content.script] },
   ],
 ];
-/** What it says a host keeps: the rest of what the commands need is in the file. */
+/** Variables that the README tells users to set on the CI host. All others are in the YAML. */
 const SECRETS = [
   "DATABASE_URL",
   "AWS_ACCESS_KEY_ID",
@@ -44,7 +44,7 @@ const SECRETS = [
   "CLOUDFLARE_API_TOKEN",
 ];
 
-test("there are two, begun by hand and by a CMS, and every step is one", () => {
+test("the pipelines start from a CMS or by hand, and run only npm ci and precast; the README lists secrets", () => {
   expect(Object.keys(GITHUB.on)).toEqual(["repository_dispatch", "workflow_dispatch"]);
   expect(GITLAB.content.rules.map((rule) => rule.if)).toEqual([
     '$CI_PIPELINE_SOURCE == "trigger"',
@@ -83,7 +83,7 @@ describe.each(PIPELINES)("the pipeline for %s", (_, { env: told, commands }) => 
     await store.close();
   });
 
-  /** A program for the shell that runs the commands. */
+  /** Puts a program of this name on the `PATH` of the commands. */
   function provide(name: string, text: string): void {
     const path = join(place.folder, "bin", name);
     mkdirSync(join(place.folder, "bin"), { recursive: true });
@@ -91,7 +91,7 @@ describe.each(PIPELINES)("the pipeline for %s", (_, { env: told, commands }) => 
     chmodSync(path, 0o755);
   }
 
-  /** What is not a secret comes from the file; the hosts that it names are stood in for. */
+  /** Runs the commands with the variables of the YAML, test secrets, and stand-ins for S3, the CDN and the API. */
   async function runAll(): Promise<Ran[]> {
     const plain = Object.entries(told).filter(([, value]) => !value.startsWith("${{"));
     const hosts = { AWS_ENDPOINT_URL: s3.url, PRECAST_PURGE_ENDPOINT: cdn.url };
@@ -113,7 +113,7 @@ describe.each(PIPELINES)("the pipeline for %s", (_, { env: told, commands }) => 
   const codes = (ran: readonly Ran[]) => ran.map(({ code, stderr }) => [code, stderr]);
   const well = commands.map(() => [0, ""]);
 
-  test("deploys the tree, and from a fresh runner what has changed", async () => {
+  test("deploys the tree, then from a fresh runner after an edit a part of it, and purges both times", async () => {
     expect(codes(await runAll())).toEqual(well);
     expect(differencesOf(filesOf(s3), join(place.folder, "out"))).toEqual([]);
     await place.take(shopWithout(1));
@@ -127,7 +127,7 @@ describe.each(PIPELINES)("the pipeline for %s", (_, { env: told, commands }) => 
     expect(cdn.requests.map(({ target }) => target)).toEqual(["/zones/zone/purge_cache", "/zones/zone/purge_cache"]);
   });
 
-  test("stops at verify when a file is not the live answer", async () => {
+  test("has a verify command that exits with 2 when a file differs from the live answer", async () => {
     await place.build();
     writeFileSync(join(place.folder, "out/x-53686f70/v1/_schemas.json"), "{}");
     const verify = commands.find((command) => command.includes(" verify ")) as string;

@@ -1,4 +1,4 @@
-/** `--purge` and `--wait-visible`: a CDN forgets what a deploy has changed, and it is waited until clients see it. */
+/** `--purge` makes a CDN drop what a deploy has changed; `--wait-visible` waits until clients see it. */
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { purgeCloudflare } from "../../cli/deploy/purge/cloudflare.ts";
@@ -23,7 +23,7 @@ let s3: S3;
 let cdn: Cdn;
 let first: Map<string, S3Object>;
 
-/** The shop, deployed, and then without one of its posts: what the deploys of these tests have to do. */
+/** The bucket holds the whole shop, the local tree lacks one post: most tests deploy this difference. */
 beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
@@ -58,26 +58,26 @@ async function deploy(line: string, env: Record<string, string> = {}): Promise<{
 }
 
 describe("--purge", () => {
-  test("cloudflare forgets by tags", async () => {
+  test("cloudflare sends the changed tags to Cloudflare, with the API token", async () => {
     expect(await deploy("--purge cloudflare", CLOUDFLARE)).toMatchObject({ purges: 1 });
     expect(cdn.requests).toMatchObject([{ method: "POST", target: "/zones/zone/purge_cache" }]);
     expect(cdn.requests[0]?.headers.authorization).toBe("Bearer cf-token");
     expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["Shop/_schemas", "Shop/posts"] });
   });
 
-  test("the address of an API may end in a slash", async () => {
+  test("--purge-endpoint may end in a slash", async () => {
     await deploy(`--purge cloudflare --purge-endpoint ${cdn.url}/`, CLOUDFLARE);
     expect(cdn.requests).toMatchObject([{ target: "/zones/zone/purge_cache" }]);
   });
 
-  test("fastly forgets by keys", async () => {
+  test("fastly sends the changed surrogate keys to Fastly, with the API token", async () => {
     expect(await deploy("--purge fastly", FASTLY)).toMatchObject({ purges: 1 });
     expect(cdn.requests).toMatchObject([{ method: "POST", target: "/service/service/purge" }]);
     expect(cdn.requests[0]?.headers["fastly-key"]).toBe("fastly-token");
     expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ surrogate_keys: ["Shop/_schemas", "Shop/posts"] });
   });
 
-  test("cloudfront forgets by paths, asked with a signature", async () => {
+  test("cloudfront sends a signed invalidation of the changed paths to CloudFront", async () => {
     cdn.answer = () => ({ status: 201 });
     expect(await deploy("--purge cloudfront", { CLOUDFRONT_DISTRIBUTION_ID: "E1" })).toMatchObject({ purges: 1 });
     const [request] = cdn.requests;
@@ -92,7 +92,7 @@ describe("--purge", () => {
     expect(body).toMatch(/<CallerReference>precast-\S+<\/CallerReference>/);
   });
 
-  test("an address is called once for each request that has changed", async () => {
+  test("a URL is called once for each changed request, with the method, the header and the app key", async () => {
     const { purges, written } = await deploy(`--purge ${cdn.url}/purge/{key}?url={url} --purge-method PURGE`, {
       PRECAST_PURGE_HEADER: "AccessKey: s3cret",
     });
@@ -107,7 +107,7 @@ describe("--purge", () => {
     }
   });
 
-  test("cloudflare forgets a deleted app that nothing but its files in the store tells of", async () => {
+  test("cloudflare is purged of a deleted app that only its files in the store tell of", async () => {
     const object = s3.objects.get(`api/${SHOP_FOLDER}/_schemas.json`) as S3Object;
     s3.objects.set("api/s-other/v1/authors/page/1.json", object);
     s3.objects.delete("api/.precast/manifest.json");
@@ -116,18 +116,18 @@ describe("--purge", () => {
     expect(JSON.parse(String(cdn.requests[0]?.body)).tags).toContain("other/authors");
   });
 
-  test("is told in the summary", async () => {
+  test("adds the number of purge requests to the summary", async () => {
     expect((await run("--purge cloudflare", CLOUDFLARE)).stdout).toMatch(/ s, purged by 1 request\n$/);
   });
 
-  test("is for what clients see: a deploy that changes nothing calls nobody", async () => {
+  test("sends nothing when the deploy changes nothing", async () => {
     await deploy("--purge cloudflare", CLOUDFLARE);
     cdn.requests.length = 0;
     expect(await deploy("--purge cloudflare", CLOUDFLARE)).toMatchObject({ purges: 0, written: 0 });
     expect(cdn.requests).toEqual([]);
   });
 
-  test("that failed is made up for by the next deploy, which has nothing else to do", async () => {
+  test("a failed purge is repeated by the next deploy, which uploads nothing", async () => {
     cdn.answer = () => ({ status: 403, body: '{"success":false,"errors":[{"message":"no such token"}]}' });
     const { code, stdout, stderr } = await run("--purge cloudflare", CLOUDFLARE);
     expect([code, stdout]).toEqual([1, ""]);
@@ -145,7 +145,7 @@ describe("--purge", () => {
   test.each([
     ["when each is purged", 200],
     ["when the CDN is busy", 429],
-  ])("ends when the process is told to stop, %s, and is made up for", async (_, status) => {
+  ])("stops on SIGTERM, %s, and the next deploy makes up for it", async (_, status) => {
     const line = `--purge ${cdn.url}{path} --concurrency 1`;
     const { pid, end } = place.start(`deploy ${TARGET} ${line}`, s3.env);
     cdn.answer = () => {
@@ -162,7 +162,7 @@ describe("--purge", () => {
     expect((await deploy(line)).purges).toBeGreaterThan(10);
   });
 
-  test("that failed is made up for by a deploy that may delete nothing, as nothing is left to delete", async () => {
+  test("a failed purge is repeated by a deploy with --max-delete 0, as the deletions are already done", async () => {
     cdn.answer = () => ({ status: 403 });
     expect((await run("--purge cloudflare", CLOUDFLARE)).code).toBe(1);
     cdn.answer = () => ({ status: 200, body: '{"success":true}' });
@@ -171,7 +171,7 @@ describe("--purge", () => {
     expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["Shop/_schemas", "Shop/posts"] });
   });
 
-  describe("that failed, of an app that is gone", () => {
+  describe("a failed purge of a deleted app", () => {
     const other = (names: string[]) => place.take(smallApp("other", names));
     const refused = () => run("--purge cloudflare --out gone", CLOUDFLARE);
 
@@ -189,25 +189,25 @@ describe("--purge", () => {
       cdn.requests.length = 0;
     });
 
-    test("is made up for with the tags of that app", async () => {
+    test("is repeated by tag, with the tags of that app", async () => {
       await deploy("--purge cloudflare --out gone", CLOUDFLARE);
       expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["other/_schemas", "other/authors"] });
     });
 
-    test("is made up for by addresses, with the key of that app", async () => {
+    test("is repeated by URL, with the key of that app", async () => {
       await deploy(`--purge ${cdn.url}{path} --out gone`);
       expect(cdn.requests.map(({ target }) => target)).toContain("/api/v1/_schemas");
       expect(new Set(cdn.requests.map(({ headers }) => headers["x-app-key"]))).toEqual(new Set(["other"]));
     });
 
-    test("is made up for after deploys that tell no CDN", async () => {
+    test("is repeated after deploys without --purge", async () => {
       for (const line of ["--force", "--cache-control max-age=1", ""]) await deploy(`--out gone ${line}`);
       await deploy("--purge cloudflare --out gone", CLOUDFLARE);
       expect(JSON.parse(String(cdn.requests[0]?.body)).tags).toContain("other/authors");
     });
   });
 
-  describe("that is owed is made up for, whatever is deployed without it in between", () => {
+  describe("an owed purge is sent by the next deploy with --purge", () => {
     const refuse = ({ key, method }: S3Request): Trouble | undefined =>
       method === "PUT" && key.endsWith("/manifest.json") ? { status: 403 } : undefined;
 
@@ -223,14 +223,14 @@ describe("--purge", () => {
     test.each([
       ["a deploy that has nothing to do", ["", "--dry-run"]],
       ["deploys of every file, and what those change is not owed", ["--force", "--force", ""]],
-    ])("the CDN refused it: %s", async (_, lines) => {
+    ])("after the CDN refused the purge, followed by %s", async (_, lines) => {
       cdn.answer = () => ({ status: 403 });
       expect((await run("--purge cloudflare", CLOUDFLARE)).code).toBe(1);
       for (const line of lines) expect(await deploy(line)).toMatchObject({ purges: null });
       await expectMadeUpFor();
     });
 
-    test("the CDN refused it: a deploy that breaks off, and one that ends it", async () => {
+    test("after the CDN refused the purge, followed by a deploy that fails and one that succeeds", async () => {
       cdn.answer = () => ({ status: 403 });
       expect((await run("--purge cloudflare", CLOUDFLARE)).code).toBe(1);
       s3.trouble = refuse;
@@ -240,7 +240,7 @@ describe("--purge", () => {
       await expectMadeUpFor();
     });
 
-    test("the deploy broke off before it: a deploy that ends it", async () => {
+    test("after the deploy failed before the purge, followed by one without --purge that succeeds", async () => {
       s3.trouble = refuse;
       expect((await run("--purge cloudflare", CLOUDFLARE)).code).toBe(1);
       expect(cdn.requests).toEqual([]);
@@ -250,7 +250,7 @@ describe("--purge", () => {
     });
   });
 
-  test("is asked for again where the CDN is busy, and refusals are told as they are", async () => {
+  test("is retried after a 429, and other errors of the CDN are reported", async () => {
     cdn.answer = () => (cdn.requests.length === 1 ? { status: 429 } : { status: 200, body: "{}" });
     expect(await deploy("--purge fastly", FASTLY)).toMatchObject({ purges: 1 });
     const told = async (answer: ReturnType<Cdn["answer"]>) => {
@@ -270,21 +270,24 @@ describe("--purge", () => {
     ["cloudfront", /^--cloudfront-distribution is missing/],
     ["http://127.0.0.1/purge", /^--purge must have \{path\} or \{url\} in its address/],
     ["akamai", /^--purge must be cloudflare, fastly, cloudfront or an address without a name or password in it\n$/],
-  ])("%s without what it needs is refused before anything is deployed", async (how, message) => {
-    const { code, stderr } = await run(`--purge ${how}`);
-    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
-    expect(s3.objects).toEqual(first);
-  });
+  ])(
+    "%s is refused before anything is deployed when it is invalid or its settings are missing",
+    async (how, message) => {
+      const { code, stderr } = await run(`--purge ${how}`);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
+      expect(s3.objects).toEqual(first);
+    },
+  );
 });
 
-describe("the sizes that CDNs take", () => {
+describe("request limits of CDNs", () => {
   const files = (types: number, each: number): TreeFile[] =>
     Array.from({ length: types * each }, (_, index) => {
       const type = `t${Math.floor(index / each)}`;
       return { app: "a", type, request: `/api/v1/${type}`, path: `s-a/v1/${type}/page/${index % each}.json` };
     });
 
-  test("Cloudflare takes 100 tags at once, Fastly 256 keys", async () => {
+  test("a request to Cloudflare has at most 100 tags, and one to Fastly at most 256 surrogate keys", async () => {
     const cloudflare = { endpoint: cdn.url, zone: "z", token: "t" };
     expect(await purgeCloudflare(files(250, 1), cloudflare, PATIENCE)).toBe(3);
     expect(await purgeFastly(files(257, 2), { endpoint: cdn.url, service: "s", token: "t" }, PATIENCE)).toBe(2);
@@ -294,7 +297,7 @@ describe("the sizes that CDNs take", () => {
     expect(sizes).toEqual([100, 100, 50, 256, 1]);
   });
 
-  test("CloudFront is told few files by name, many by their type, and many types at once", () => {
+  test("CloudFront invalidates few files one by one, many by a wildcard for their type, and many types by /*", () => {
     expect(invalidationPaths(files(1, 2))).toEqual(["/api/v1/t0*", "/s-a/v1/t0/page/0.json", "/s-a/v1/t0/page/1.json"]);
     expect(invalidationPaths(files(2, 21))).toEqual(["/api/v1/t0*", "/api/v1/t1*", "/s-a/v1/t0*", "/s-a/v1/t1*"]);
     expect(invalidationPaths(files(15, 20))).toHaveLength(15 * 21);
@@ -303,7 +306,7 @@ describe("the sizes that CDNs take", () => {
 });
 
 describe("--wait-visible", () => {
-  /** A CDN that shows what the bucket has, as the edge would map it. */
+  /** The bucket's file for a request, as an edge maps it. */
   const show = (target: string): string | undefined =>
     target === "/api/v1/_schemas"
       ? filesOf(s3).get(`${SHOP_FOLDER}/_schemas.json`)
@@ -315,7 +318,7 @@ describe("--wait-visible", () => {
     return sort === undefined ? `${target.slice("/api/v1/".length)}/page/1.json` : `${list}/sort/${sort}.json`;
   };
 
-  test("ends when the CDN shows what was deployed, asked with the key of the app", async () => {
+  test("polls with the app key until the CDN shows what was deployed", async () => {
     const old = String(first.get(`api/${SHOP_FOLDER}/_schemas.json`)?.bytes);
     let asked = 0;
     cdn.answer = ({ target, headers }) => {
@@ -328,7 +331,7 @@ describe("--wait-visible", () => {
     expect(new Set(cdn.requests.map(({ target }) => target)).size).toBe(2);
   });
 
-  test("ends when the process is told to stop", async () => {
+  test("ends on SIGTERM, with an error", async () => {
     const { pid, end } = place.start(`deploy ${TARGET} --wait-visible ${cdn.url}`, s3.env);
     cdn.answer = () => {
       process.kill(pid, "SIGTERM");
@@ -338,7 +341,7 @@ describe("--wait-visible", () => {
     expect([code, stderr]).toEqual([1, "The deploy was told to stop.\n"]);
   });
 
-  test("ends in an error that says what is shown instead", async () => {
+  test("fails after --wait-limit, and says what is shown instead", async () => {
     cdn.answer = () => ({ status: 200, body: "{}" });
     const { code, stderr } = await run(`--wait-visible ${cdn.url}/{file} --wait-limit 1`);
     expect(code).toBe(1);
@@ -350,7 +353,7 @@ describe("--wait-visible", () => {
   });
 });
 
-test("a value too long for the name of a file is purged by address, as long as the file tells it", async () => {
+test("a purge by URL includes the filter value that is too long for a file name", async () => {
   await deploy(`--purge ${cdn.url}{path} --force`);
   expect(cdn.requests.filter(({ target }) => target.includes(LONG))).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-/** `build --state`: a runner that has no tree builds what has changed all the same, from the tree that was deployed. */
+/** `build --state`: without a local tree, a build continues from the deployed one and is still incremental. */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -34,7 +34,7 @@ const inPlace = (name: string) => join(place.folder, name);
 const build = (line = "") => place.json<Built>(`build --out fresh --state ${TARGET} ${line}`, s3.env);
 const modes = ({ apps }: Built) => apps.map(({ key, mode }) => `${key} ${mode}`);
 
-/** Deployed was the shop and an app that goes; then a post goes, and an app comes. */
+/** Deployed are the shop and the app `going`. Then a post is unpublished, `coming` is added and `going` deleted. */
 beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
@@ -62,7 +62,7 @@ beforeEach(() => {
   s3.requests.length = 0;
 });
 
-/** What is here, and what is listed to be where it was deployed, is the tree of a full build, to the byte. */
+/** Local files, and those that `elsewhere.json` lists in the store, together equal the tree of a full build. */
 function expectWhole(deployed: ReadonlyMap<string, S3Object> = first): void {
   const files = readTree(inPlace("fresh"));
   for (const path of elsewhere()) if (!files.has(path)) files.set(path, String(deployed.get(`api/${path}`)?.bytes));
@@ -75,7 +75,7 @@ function elsewhere(): string[] {
   return (JSON.parse(readFileSync(list, "utf8")) as [string, unknown][]).map(([path]) => path);
 }
 
-test("a build without a tree fetches what it needs, and the deploy after it uploads what has changed", async () => {
+test("a build without a local tree fetches part of the deployed one, and a deploy updates the store", async () => {
   const built = await build();
   expect(built.restored.reason).toBe(null);
   expect(built.restored.files).toBeGreaterThan(10);
@@ -90,7 +90,7 @@ test("a build without a tree fetches what it needs, and the deploy after it uplo
   expect(await place.json(`deploy ${TARGET} --out whole --dry-run`, s3.env)).toMatchObject({ written: 2, deleted: 0 });
 });
 
-test("a build of which nothing has changed fetches little, and leaves the store as it is", async () => {
+test("a build without changes fetches few files, and the deploy after it changes nothing", async () => {
   await place.json(`deploy ${TARGET} --out whole`, s3.env);
   const built = await build();
   expect(built.restored.files).toBeLessThan(10);
@@ -101,7 +101,7 @@ test("a build of which nothing has changed fetches little, and leaves the store 
   });
 });
 
-test("a folder is as good", async () => {
+test("--state also continues from a deployed folder", async () => {
   const folder = pathToFileURL(inPlace("web")).href;
   await place.json(`deploy ${folder} --out before`);
   const built = await place.json<Built>(`build --out fresh --state ${folder}`);
@@ -109,19 +109,19 @@ test("a folder is as good", async () => {
   expectWhole();
 });
 
-describe("a tree of which a part is elsewhere", () => {
+describe("a partial tree, with the rest only in the store", () => {
   beforeEach(async () => {
     await build();
   });
 
-  test("is none to the server, which answers live", async () => {
+  test("is not served: the server answers live", async () => {
     const server = await place.serve("--out fresh");
     const { status, headers } = await server.get("/api/v1/authors", { appKey: "Shop" });
     expect([status, headers["cache-status"]]).toEqual([200, "precast; fwd=miss"]);
     await server.stop();
   });
 
-  test("is verified: what is elsewhere by its SHA-256", async () => {
+  test("is verified, the files that are only in the store by their SHA-256", async () => {
     const list = inPlace("fresh/.precast/elsewhere.json");
     const path = `${SHOP_FOLDER}/authors/entry/${idOf(1)}.json`;
     const marks = new Map(JSON.parse(readFileSync(list, "utf8")) as [string, { sha256: string; size: number }][]);
@@ -135,19 +135,19 @@ describe("a tree of which a part is elsewhere", () => {
     expect(stdout).toContain("2 differences");
   });
 
-  test("is built in full by a build that can ask nobody, and is whole then", async () => {
+  test("is built in full without --state, and is complete then", async () => {
     const { apps } = await place.json<Built>("build --out fresh");
     expect(apps[0]).toMatchObject({ key: "Shop", mode: "full", reason: "most of its tree is where it was deployed" });
     expect(elsewhere()).toEqual([]);
     expect(differencesOf(readTree(inPlace("fresh")), inPlace("whole"))).toEqual([]);
   });
 
-  test("is begun again by the next build that can ask", async () => {
+  test("is built incrementally by the next build with --state", async () => {
     expect(modes(await build())).toContain("Shop incremental");
     expectWhole();
   });
 
-  test.each(["", "--dry-run"])("can't be deployed to where the rest is not %s", async (line) => {
+  test.each(["", "--dry-run"])("cannot be deployed to a store that lacks the rest: deploy %s", async (line) => {
     const { code, stderr } = await place.run(`deploy s3://content/other --out fresh ${line}`, s3.env);
     expect([code, stderr]).toEqual([
       1,
@@ -158,7 +158,7 @@ describe("a tree of which a part is elsewhere", () => {
     expect([...s3.objects.keys()].filter((key) => key.startsWith("other/"))).toEqual([]);
   });
 
-  test.each(["--force", "--force --dry-run"])("can't be uploaded whole: %s", async (line) => {
+  test.each(["--force", "--force --dry-run"])("cannot be uploaded in full: deploy %s", async (line) => {
     const { code, stdout, stderr } = await place.run(`deploy ${TARGET} --out fresh ${line}`, s3.env);
     expect([code, stdout, stderr]).toEqual([
       1,
@@ -168,7 +168,7 @@ describe("a tree of which a part is elsewhere", () => {
   });
 });
 
-describe("it says what it did", () => {
+describe("build --state says", () => {
   const said = async (line = "") => {
     const { code, stdout, stderr } = await place.run(`build --out fresh --state ${TARGET} ${line}`, s3.env);
     expect([code, stderr]).toEqual([0, ""]);
@@ -176,7 +176,7 @@ describe("it says what it did", () => {
     return stdout.split("\n")[0];
   };
 
-  test("when it went on from the tree, and when the tree was there", async () => {
+  test("how much it fetched, and that it fetched nothing when there was a local tree", async () => {
     expect(await said()).toMatch(
       /^s3:\/\/content\/api: went on from what was deployed: fetched \d+ of its 56 files, [\d.]+ kB$/,
     );
@@ -186,7 +186,7 @@ describe("it says what it did", () => {
     expect(s3.requests).toEqual([]);
   });
 
-  test("when nothing was deployed yet, or nothing that can be used", async () => {
+  test("why it fetched nothing: a broken manifest, or nothing deployed yet", async () => {
     const nothing = async (why: string) => {
       expect(await said()).toMatch(new RegExp(`: not used: ${why}$`));
       rmSync(inPlace("fresh"), { recursive: true });
@@ -198,12 +198,12 @@ describe("it says what it did", () => {
     await nothing("nothing is deployed there yet");
   });
 
-  test("when --full asks for everything anew", async () => {
+  test("that it fetched nothing because of --full", async () => {
     expect(await said("--full")).toMatch(/not used: --full asks for everything anew$/);
   });
 });
 
-test.each(["changed", "missing"])("a store whose files were %s meanwhile: everything is built", async (how) => {
+test.each(["changed", "missing"])("an app is built in full when a file of the deployed tree is %s", async (how) => {
   for (const path of ["authors/page/1.json", "posts/sort/price.json"]) {
     const key = `api/${SHOP_FOLDER}/${path}`;
     if (how === "missing") s3.objects.delete(key);
@@ -220,7 +220,7 @@ test.each(["changed", "missing"])("a store whose files were %s meanwhile: everyt
   }
 });
 
-test("another database's tree is not fetched", async () => {
+test("a tree that was built from another database is not fetched", async () => {
   const other = await openStore("postgres");
   const elsewhere = openPlace({ DATABASE_URL: other.url ?? "" });
   await elsewhere.take(shop());
@@ -231,7 +231,7 @@ test("another database's tree is not fetched", async () => {
   await other.close();
 });
 
-test("a store that denies is told, and the next build does all the same", async () => {
+test("a build fails when the store denies access, and the next one is incremental and complete", async () => {
   s3.trouble = ({ key }) => (key.endsWith("/sort/price.json") ? { status: 403 } : undefined);
   const { code, stderr } = await place.run(`build --out fresh --state ${TARGET}`, s3.env);
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^127\.0\.0\.1:\d+ denies access .*\n$/)]);
@@ -240,7 +240,7 @@ test("a store that denies is told, and the next build does all the same", async 
   expectWhole();
 });
 
-test("killed while it fetches, it is done by the next, which finds more in its way", async () => {
+test("a build killed while it fetches files is completed by the next one", async () => {
   for (const number of [4, 14]) {
     const { pid, end } = place.start(`build --out fresh --state ${TARGET}`, s3.env);
     s3.requests.length = 0;
@@ -256,7 +256,7 @@ test("killed while it fetches, it is done by the next, which finds more in its w
   }
 });
 
-test("killed while it puts the tree in place, it is done by the next, from what is deployed by then", async () => {
+test("after a build was killed while moving files, the next continues from what is deployed by then", async () => {
   const run = async (env: Readonly<Record<string, string>>) => {
     const line = ["build", "--out", "fresh", "--state", TARGET];
     const own = { ...s3.env, ...env, NODE_OPTIONS: `--import=${KILLER}` };
@@ -272,7 +272,7 @@ test("killed while it puts the tree in place, it is done by the next, from what 
   expect(await run({ PRECAST_TEST_KILL: `main:${committed + 2}` })).toBe(null);
   expect(existsSync(inPlace("fresh/.precast/ready"))).toBe(true);
 
-  // Another runner comes first.
+  // Another runner builds and deploys an edit before the next build.
   await store.database.execute(
     `UPDATE precast.entries SET data = data || '{"title": "edited"}' WHERE id = '${idOf(2)}' AND data ? 'title'`,
   );
@@ -284,7 +284,7 @@ test("killed while it puts the tree in place, it is done by the next, from what 
   expect(differencesOf(filesOf(s3), inPlace("whole"))).toEqual([]);
 });
 
-test("--dry-run goes without it", async () => {
+test("--dry-run together with --state is refused", async () => {
   const { code, stderr } = await place.run(`build --dry-run --state ${TARGET}`, s3.env);
   expect([code, stderr]).toEqual([1, "--dry-run changes nothing, and --state fetches a tree: give one of them.\n"]);
 });

@@ -1,4 +1,4 @@
-/** `precast serve --cache-tags`: a CDN keeps answers by the tags of their files, and `deploy` has it forget the right ones. */
+/** `precast serve --cache-tags`: answers carry the tags of their files, and a purge misses no changed answer. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { addressOfFile, requestOf } from "../../shared/address.ts";
 import { startCdn } from "../support/cdn.ts";
@@ -8,9 +8,9 @@ import { openStore, type Store } from "../support/site.ts";
 
 const TARGET = "s3://content/api";
 const TAG = "cache-tag";
-/** Free, and no file holds them. */
+/** Free requests whose answers no file holds. */
 const FILELESS = ["/posts?page=99", "/posts?filter[tags]=nobody", `/posts/${idOf(99)}`, "/posts/x", "/posts?page=01"];
-/** Nothing that a cache keeps. */
+/** Requests whose answers no cache may keep, or whose paths name no valid type. */
 const UNTAGGED = ["/posts?page=0", "/posts?per_page=1", "/posts/search?q=post", "/a,b", "/%0Aposts", "/posts/x/y"];
 
 let store: Store;
@@ -36,7 +36,7 @@ afterAll(async () => {
 const ask = (target: string, headers: Record<string, string> = {}) => server.get(target, { appKey: SHOP, headers });
 const tagOf = async (path: string) => (await ask(`/api/v1${path}`)).headers[TAG];
 
-/** The requests of all files that were deployed, with the tags that they have there. */
+/** Requests for the deployed files, with their tags in the store. A hashed name (`h-`) tells no request. */
 function deployed(): [request: string, tag: unknown][] {
   const folder = `api/${SHOP_FOLDER}/`;
   return [...s3.objects].flatMap(([key, { headers }]): [string, unknown][] => {
@@ -46,7 +46,7 @@ function deployed(): [request: string, tag: unknown][] {
 }
 
 describe("the tags of an answer", () => {
-  test("are those of the file that was deployed, of 200 and of 304, the first time and again", async () => {
+  test("are those of the deployed file, with 200 and with 304", async () => {
     expect(deployed().length).toBeGreaterThan(30);
     for (const [request, tag] of deployed()) {
       const first = await ask(request);
@@ -56,19 +56,19 @@ describe("the tags of an answer", () => {
     }
   });
 
-  test("are those of its type where no file holds it", async () => {
+  test("are those of the type when no file holds the answer", async () => {
     for (const path of FILELESS) expect([path, await tagOf(path)]).toEqual([path, `${SHOP},${SHOP}/posts`]);
     expect(await tagOf("/nope")).toBe(`${SHOP},${SHOP}/nope`);
   });
 
-  test("are none where nothing may keep it, and none of what can be no type", async () => {
+  test("are absent when no cache may keep the answer, and when the path names no valid type", async () => {
     for (const path of UNTAGGED) expect([path, await tagOf(path)]).toEqual([path, undefined]);
     expect((await server.get("/api/v1/posts", { appKey: "nobody" })).headers[TAG]).toBeUndefined();
     expect((await server.get("/api/v1/posts", { method: "OPTIONS" })).headers[TAG]).toBeUndefined();
   });
 });
 
-test("after a deploy that purges, what a CDN has kept by its tags is what the server says", async () => {
+test("after a deploy with --purge, answers whose tags were not purged have not changed", async () => {
   const targets = [...deployed().map(([request]) => request), ...FILELESS.map((path) => `/api/v1${path}`)];
   const kept = new Map<string, { readonly tags: readonly string[]; readonly text: string }>();
   for (const target of targets) {
@@ -88,14 +88,14 @@ test("after a deploy that purges, what a CDN has kept by its tags is what the se
   for (const [target, { text }] of left) expect([target, (await ask(target)).text]).toEqual([target, text]);
 });
 
-test("without --cache-tags nothing is sent that was not sent before", async () => {
+test("without --cache-tags an answer lacks Cache-Tag and no other header", async () => {
   const plain = await place.serve();
   const { headers } = await plain.get("/api/v1/posts", { appKey: SHOP });
   const { [TAG]: tag, ...rest } = (await ask("/api/v1/posts")).headers;
   expect([tag, Object.keys(headers)]).toEqual([`${SHOP},${SHOP}/posts`, Object.keys(rest)]);
 });
 
-test("an edge that sends no tags with files says so", async () => {
+test("precast edge refuses --cache-tags for nginx and varnish, which send no tags with files", async () => {
   for (const target of ["nginx", "varnish"]) {
     const { code, stdout, stderr } = await place.run(`edge ${target} --tree-url http://tree.example.com --cache-tags`);
     expect([code, stdout]).toEqual([1, ""]);
