@@ -13,7 +13,7 @@ const KILLER = pathToFileURL(join(import.meta.dirname, "../support/kill-at.mjs")
 const TARGET = "s3://content/api";
 /** Default headers of the command. */
 const HEADERS = { cacheControl: DEFAULT_CACHE_POLICY.browsers, cdnCacheControl: DEFAULT_CACHE_POLICY.cdns };
-/** Between the two, files are added, replaced and deleted; one app is added and another removed. */
+/** Between the two trees, files are added, replaced and deleted; one app is added and another removed. */
 const TREES = ["old", "new"] as const;
 
 let store: Store;
@@ -93,7 +93,7 @@ describe("a deploy to a bucket", () => {
     ];
   }
 
-  test("makes the bucket equal to its tree after one that was killed at a file or at any .precast/ object", async () => {
+  test("makes the bucket equal to its tree after one that was killed at a file or any .precast/ object", async () => {
     const [first] = lanes as [S3];
     reset(first);
     await place.json(`deploy ${TARGET} --out new --concurrency 2`, first.env);
