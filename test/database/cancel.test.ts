@@ -1,4 +1,4 @@
-/** A query that is given up is gone from the database, and takes no innocent one with it. */
+/** Aborting a query stops it in the database and affects no other query. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ import { until } from "../support/until.ts";
 const ONE = sql("SELECT 'one'");
 const ENDLESS = sql("SELECT count(*)::text FROM generate_series(1, 1000000000000)");
 
-/** What became of a query: its rows, or the reason of its fault. Any other error is passed on. */
+/** The rows of a query, or the reason of its DatabaseFault. Throws any other error. */
 async function outcomeOf(database: Database, query: Query, signal?: AbortSignal) {
   try {
     return await database.query(query, signal);
@@ -26,7 +26,7 @@ async function outcomeOf(database: Database, query: Query, signal?: AbortSignal)
   }
 }
 
-test("what ends by itself while others are cancelled is not cancelled", async () => {
+test("a query that ends while it waits for its cancellation is not cancelled", async () => {
   vi.useFakeTimers();
   const awaitTurn = openCancellations();
   const runs = new Promise<void>(() => {});
@@ -35,16 +35,16 @@ test("what ends by itself while others are cancelled is not cancelled", async ()
   expect([await first, await second]).toEqual([true, false]);
 });
 
-test("what ends by itself holds up nobody who is to be cancelled", async () => {
+test("queries that end before their cancellation do not delay the cancellation of others", async () => {
   const awaitTurn = openCancellations();
   const ended = Array.from({ length: 2_000 }, () => awaitTurn(Promise.resolve()));
   expect((await Promise.all(ended)).filter((isTurn) => isTurn)).toHaveLength(1);
-  // The turns of the others would be over after 20 seconds.
+  // If the others kept their turns, this one would come after 20 seconds.
   const turn = awaitTurn(new Promise(() => {}));
   expect(await Promise.race([turn, sleep(5_000, "nothing for 5 seconds", { ref: false })])).toBe(true);
 });
 
-test("what is given up at one moment is cancelled one after another", async () => {
+test("queries that are aborted at the same moment are cancelled one after another", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   const awaitTurn = openCancellations();
   const had: number[] = [];
@@ -55,7 +55,7 @@ test("what is given up at one moment is cancelled one after another", async () =
     await turn;
     seen.push([...had]);
   }
-  // Each had a wait of its own: no two came in the same turn of the event loop.
+  // No two turns came in the same iteration of the event loop.
   expect(seen).toEqual([[1], [1, 2], [1, 2, 3]]);
 });
 
@@ -75,7 +75,7 @@ describe("on PostgreSQL", () => {
     await dropDatabase(url);
   });
 
-  test("a query that is given up is gone when it says so, and its connection is used again", async () => {
+  test("an aborted query fails as a timeout and stops, and its connection is used again", async () => {
     const giveUp = new AbortController();
     const asked = outcomeOf(database, ENDLESS, giveUp.signal);
     await activity.runs(1);
@@ -86,7 +86,7 @@ describe("on PostgreSQL", () => {
     expect(await activity.connections()).toBe(1);
   });
 
-  test("queries that are given up together are all gone when they say so, and no connection is lost", async () => {
+  test("queries that are aborted together all fail and stop, and no connection is lost", async () => {
     const giveUp = new AbortController();
     const asked = Array.from({ length: 4 }, () => outcomeOf(database, ENDLESS, giveUp.signal));
     await activity.runs(4);
@@ -98,19 +98,19 @@ describe("on PostgreSQL", () => {
     expect(await activity.connections()).toBe(4);
   });
 
-  test("a query that is given up before it began does not run", async () => {
+  test("a query that is aborted before it begins fails as overloaded and does not run", async () => {
     expect(await outcomeOf(database, ENDLESS, AbortSignal.abort())).toBe("overloaded");
     await activity.runs(0);
   });
 
-  test("thousands of short queries, half of them given up at a random moment: no other is hit", async () => {
+  test("aborting thousands of short queries at random moments cancels no other query", async () => {
     const outcomes = { kept: 0, givenUp: 0 };
-    /** Runs a moment, so that a cancellation that is late would find it. */
+    /** Runs for 2 ms, so that a late cancellation of an earlier query would hit it. */
     async function askWanted(number: string): Promise<void> {
       const query = sql("SELECT $1::text FROM pg_sleep(0.002)", [number]);
       expect(await outcomeOf(database, query, new AbortController().signal)).toEqual([[number]]);
     }
-    /** Ends at about the moment at which it is given up. */
+    /** Ends at about the moment at which it is aborted. */
     async function askUnwanted(number: string): Promise<void> {
       const giveUp = new AbortController();
       const asked = outcomeOf(database, sql("SELECT $1::text", [number]), giveUp.signal);
@@ -121,7 +121,7 @@ describe("on PostgreSQL", () => {
       else expect(["timeout", "overloaded"]).toContain(outcome);
       outcomes[Array.isArray(outcome) ? "kept" : "givenUp"]++;
     }
-    // More than there are connections: each that is given back is lent again at once.
+    // More clients than connections: a connection that is returned is lent again at once.
     const clients = Array.from({ length: 12 }, async (_, client) => {
       for (let number = 0; number < 250; number++) {
         await (Math.random() < 0.5 ? askWanted : askUnwanted)(`${client} ${number}`);
@@ -134,7 +134,7 @@ describe("on PostgreSQL", () => {
     await activity.runs(0);
   });
 
-  test("a query that an administrator cancels is no time-out, and one past its limit is", async () => {
+  test("a query that an administrator cancels fails as unavailable, one past its time limit as a timeout", async () => {
     const asked = outcomeOf(database, ENDLESS);
     await activity.runs(1);
     await activity.cancel();
@@ -165,7 +165,7 @@ describe("on an embedded database", () => {
 
   const kept = () => host.query(sql("SELECT text FROM notes"));
 
-  /** Asks, and resolves when the thread of the database has the query. */
+  /** Calls `ask`, and resolves when its query was posted to the database thread. */
   async function begin(ask: () => Promise<unknown>): Promise<{ outcome: Promise<unknown>; thread: Worker }> {
     const posts = vi.spyOn(Worker.prototype, "postMessage");
     const outcome = ask();
@@ -176,17 +176,20 @@ describe("on an embedded database", () => {
     return { outcome, thread };
   }
 
-  test.each(["host", "guest"])("a query of its %s that is given up is ended, and the data is intact", async (who) => {
-    const giveUp = new AbortController();
-    const database = who === "host" ? host : guest;
-    const { outcome } = await begin(() => outcomeOf(database, ENDLESS, giveUp.signal));
-    const next = kept();
-    giveUp.abort();
-    expect(await outcome).toBe("timeout");
-    expect(await next).toEqual([["kept"]]);
-  });
+  test.each(["host", "guest"])(
+    "a running query of the %s that is aborted ends, and the data stays intact",
+    async (who) => {
+      const giveUp = new AbortController();
+      const database = who === "host" ? host : guest;
+      const { outcome } = await begin(() => outcomeOf(database, ENDLESS, giveUp.signal));
+      const next = kept();
+      giveUp.abort();
+      expect(await outcome).toBe("timeout");
+      expect(await next).toEqual([["kept"]]);
+    },
+  );
 
-  test.each(["host", "guest"])("a query of its %s that is given up while it waits does not begin", async (who) => {
+  test.each(["host", "guest"])("a waiting query of the %s that is aborted does not begin", async (who) => {
     const [giveUp, giveUpFirst] = [new AbortController(), new AbortController()];
     const { outcome } = await begin(() => outcomeOf(host, ENDLESS, giveUpFirst.signal));
     const waiting = outcomeOf(who === "host" ? host : guest, ENDLESS, giveUp.signal);
@@ -196,7 +199,7 @@ describe("on an embedded database", () => {
     expect(await outcome).toBe("timeout");
   });
 
-  test("a guest that ends in the middle of a query takes it along", async () => {
+  test("a query fails as unavailable when its guest closes, and the host can query again", async () => {
     const leaving = await openDatabase({ url: null, dataDir: folder, queryTimeout: null, connections: 1 });
     const { outcome } = await begin(() => outcomeOf(leaving, ENDLESS));
     await leaving.close();
@@ -204,7 +207,7 @@ describe("on an embedded database", () => {
     expect(await kept()).toEqual([["kept"]]);
   });
 
-  test("a query that is done soon after it was given up costs no restart", async () => {
+  test("a query that ends soon after it was aborted does not restart the database thread", async () => {
     await host.execute("CREATE TEMPORARY TABLE marks (text text)");
     const giveUp = new AbortController();
     const asked = outcomeOf(host, sql("SELECT count(*)::text FROM generate_series(1, 100000)"), giveUp.signal);
@@ -212,11 +215,11 @@ describe("on an embedded database", () => {
     await Promise.resolve();
     giveUp.abort();
     expect(["timeout", "overloaded"]).toContain(await asked);
-    // A new thread would know nothing of it.
+    // A new thread would not have the temporary table.
     expect(await next).toEqual([["0"]]);
   });
 
-  test("a thread that ends by itself fails what it was asked, and the next query starts another", async () => {
+  test("when the database thread dies, its running query fails and the next one starts a new thread", async () => {
     const { outcome, thread } = await begin(() => outcomeOf(host, ENDLESS));
     const waiting = kept();
     await thread.terminate();

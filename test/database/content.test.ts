@@ -1,4 +1,4 @@
-/** What the tables refuse, whoever writes them, and that the refusal says why. */
+/** Constraints and triggers of the tables refuse invalid content, and the error says why. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ask, openDoor, openStore, type Store } from "../support/site.ts";
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => store.close());
 
-/** Rules that span rows are looked at when this commits. */
+/** Commits, so that checks across rows run too: they are deferred. */
 const write = (statement: string) => store.database.execute(statement);
 
 const addField = (name: string, type: string, flag: "searchable" | "multiple" | null = null) =>
@@ -77,7 +77,7 @@ describe("apps, types and fields", () => {
   });
 });
 
-test("fields that lists name are emptied by nobody who does not write them anew at once", async () => {
+test("TRUNCATE of fields that a list names is refused unless the same transaction restores them", async () => {
   await write(setType("summary_fields = '{title}'"));
   await expect(write("TRUNCATE precast.fields")).rejects.toThrow('summary_fields cannot hold "title"');
   await write(`CREATE TEMP TABLE former AS TABLE precast.fields; TRUNCATE precast.fields;
@@ -120,7 +120,7 @@ describe("entries", () => {
   });
 });
 
-test("the first and the last instant that can be written are shown as they are", async () => {
+test("the earliest and the latest instants that can be stored are answered to the millisecond", async () => {
   const [first, last] = ["0001-01-01T00:00:00.000+00:00", "9999-12-31T23:59:59.999+00:00"];
   await write(
     setEntry(`published_at = '${first}', updated_at = '${last}', data = '{"seen": "9999-12-31T23:59:59.9999Z"}'`),

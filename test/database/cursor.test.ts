@@ -1,4 +1,4 @@
-/** What is read a batch at a time, and what is read ahead while a batch is worked on. */
+/** Large results are read in batches, and the next batch is read ahead. */
 import { setImmediate } from "node:timers/promises";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { readBatches } from "../../shared/database/cursor.ts";
@@ -18,10 +18,10 @@ const open = async (): Promise<Database> => {
   return database;
 };
 
-/** The first batch is there at once, and the next takes longer than any test. */
+/** The first batch arrives at once; the next one would take longer than any test. */
 const ENDLESS = sql("SELECT n::text, CASE WHEN n > 50 THEN pg_sleep(600)::text END FROM generate_series(1, 1000) AS n");
 
-test("all rows come in their order, and fewer at once where they have been large", async () => {
+test("all rows arrive in order, and batches become smaller after large rows", async () => {
   const database = await open();
   const query = sql(
     "SELECT n::text, repeat('x', CASE WHEN n > 300 THEN 30000 ELSE 1 END) FROM generate_series(1, 700) AS n",
@@ -39,7 +39,7 @@ test("all rows come in their order, and fewer at once where they have been large
   expect(sizes).toEqual([50, 250, 250, 139, 11]);
 });
 
-test("a connection that is lost while a batch is worked on is told where the next is asked for", async () => {
+test("a connection lost during a batch rejects the wait for the next one, without an unhandled rejection", async () => {
   const [reader, other] = [await open(), await open()];
   const unheard: unknown[] = [];
   const hear = (reason: unknown) => unheard.push(reason);
@@ -54,7 +54,7 @@ test("a connection that is lost while a batch is worked on is told where the nex
       await until("the next batch is read", async () => (await other.query(activity))[0]?.[0] === "PgSleep");
       await other.query(sql("SELECT pg_terminate_backend($1::int)::text", [pid]));
       await until("the connection is gone", async () => (await other.query(activity)).length === 0);
-      // By now the reader has been told, too, and what nobody hears of is told when the turn is over.
+      // By now the read ahead has failed. Unhandled rejections are reported at the end of the event loop iteration.
       await setImmediate();
     }
   });

@@ -1,4 +1,4 @@
-/** What becomes of a database whose disk is full, or gone: it says so, keeps what it has, and goes on when there is room. */
+/** A database on a full disk reports that, keeps its data, and accepts writes again when there is space. */
 import { chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -17,9 +17,9 @@ import { NO_DISK, unlessLacking } from "../support/root.ts";
 import { until } from "../support/until.ts";
 
 const open = (dataDir: string) => openDatabase({ url: null, dataDir, queryTimeout: null, connections: 1, share: true });
-/** Megabytes that are too little to begin to write, and enough for what is written here. */
+/** Free megabytes: too few for the database to begin a write, enough for what these tests write. */
 const LITTLE = 20;
-/** Enough to begin, and for two files of the log. */
+/** Free megabytes: enough to begin a write, and for two files of the write-ahead log. */
 const SOME = 40;
 
 const WORDS =
@@ -44,7 +44,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
   const count = async (database: Pick<Database, "query">) =>
     (await database.query(sql("SELECT count(*)::text FROM notes")))[0]?.[0];
 
-  test("an embedded database refuses what would write, answers what reads, and goes on when there is room", async () => {
+  test("an embedded database refuses writes, answers reads, and accepts writes again when there is space", async () => {
     const database = await openOnDisk();
     disk.fill(LITTLE);
     await expect(database.execute(write.text)).rejects.toThrow(WORDS);
@@ -56,7 +56,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
     await database.close();
   });
 
-  test("an embedded database keeps nothing of a transaction in which the disk gets full", async () => {
+  test("an embedded database rolls back a transaction during which the disk fills up", async () => {
     const database = await openOnDisk();
     const writing = database.transaction("write", async (session) => {
       await session.query(write);
@@ -73,7 +73,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
   test.each([
     ["never ends", ENDLESS],
     ["fails", `SELECT ${LOG} FROM generate_series(1, 1000)`],
-  ])("an embedded database goes on behind a statement that fills the disk and %s", async (_, script) => {
+  ])("an embedded database accepts writes again after a statement that fills the disk and %s", async (_, script) => {
     const database = await openOnDisk();
     disk.fill(SOME);
     await expect(database.execute(script)).rejects.toThrow(WORDS);
@@ -83,7 +83,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
     await database.close();
   });
 
-  test("counts of a server wait on disk until the database has room", async () => {
+  test("counted requests wait in the ledger until the database has disk space", async () => {
     const database = await openOnDisk();
     const errors: unknown[] = [];
     const ledger = await openLedger(database, {
@@ -104,7 +104,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
     await database.close();
   });
 
-  describe("and a server", () => {
+  describe("a server on the embedded database", () => {
     let place: Place;
     let data: string;
     beforeEach(async () => {
@@ -114,7 +114,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
     });
     afterEach(() => place.close());
 
-    test("an import beside it says what is the matter, and so much is read as before", async () => {
+    test("an import beside it reports the full disk, and the server answers the old content until one succeeds", async () => {
       await place.take(shop());
       const server = await place.serve();
       const list = () => server.get("/api/v1/posts?per_page=1", { appKey: SHOP });
@@ -131,7 +131,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
       expect(await server.stop()).toMatchObject({ code: 0 });
     });
 
-    test("it ends when it is told to while the database is stuck", async () => {
+    test("the server stops on request while a statement of a guest is stuck", async () => {
       const server = await place.serve();
       const guest = await open(data);
       disk.fill(SOME);
@@ -143,8 +143,8 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
     });
   });
 
-  test("an import into PostgreSQL says what is the matter", async () => {
-    // The server runs as another user where root has started it.
+  test("an import into PostgreSQL reports that the disk of the database is full", async () => {
+    // PostgreSQL runs as another user when root has started it.
     const space = join(disk.folder, "space");
     mkdirSync(space);
     chownSync(space, 65534, 65534);
@@ -170,7 +170,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
   });
 });
 
-test("an embedded database is closed also while something runs for ever, and opens again", async () => {
+test("an embedded database closes while a query runs endlessly, and can be opened again", async () => {
   const data = join(mkdtempSync(join(tmpdir(), "precast-test-")), "data");
   onTestFinished(() => rmSync(dirname(data), { recursive: true }));
   await copyEmbedded(data);
@@ -190,13 +190,13 @@ test("an embedded database is closed also while something runs for ever, and ope
   await next.close();
 });
 
-test("an embedded database whose folder is removed while a query runs ends no process", async () => {
+test("removing the folder of an embedded database while a query runs does not end the process", async () => {
   const data = join(mkdtempSync(join(tmpdir(), "precast-test-")), "data");
   onTestFinished(() => rmSync(dirname(data), { recursive: true }));
   await copyEmbedded(data);
   const database = await open(data);
   await database.query(sql("SELECT 1::text"));
-  // Longer than until it is looked whether the disk is full.
+  // Runs longer than the time until free disk space is checked.
   const slow = database.query(sql("SELECT 'over' FROM pg_sleep(5)"));
   await sleep(500);
   rmSync(data, { recursive: true });

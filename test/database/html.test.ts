@@ -152,7 +152,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   });
   afterAll(() => store.close());
 
-  test("its words are those that a reader sees", async () => {
+  test("the words that the database extracts from HTML are those that the model extracts", async () => {
     const read = async (texts: readonly string[]) => {
       const rows = await store.database.query(
         sql(
@@ -176,7 +176,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   });
 });
 
-test("tags are the same in a database of a language whose small I has no dot", async () => {
+test("HTML tags in upper case are recognised in a database with a Turkish locale", async () => {
   const url = await createDatabase(inject("postgresUrl"), "turkish", "LOCALE_PROVIDER icu ICU_LOCALE 'tr' LOCALE 'C'");
   const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });
   onTestFinished(async () => {

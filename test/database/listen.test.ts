@@ -1,4 +1,4 @@
-/** Who listens hears of every change that is committed, whatever happens to the connection meanwhile. */
+/** Listeners are notified of every committed change, whatever happens to their connection. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -30,7 +30,7 @@ async function listenTo(database: Database, onHeard = () => {}): Promise<Ear> {
 const addApp = (key: string) => `INSERT INTO precast.apps (key) VALUES ('${key}')`;
 const CLEAR = "DELETE FROM precast.apps";
 
-/** Every kind of change of every table that holds content, in an order in which each works. */
+/** Every kind of change to every table of content, in an order in which each statement succeeds. */
 const CHANGES = [
   addApp("a"),
   "UPDATE precast.apps SET name = 'A'",
@@ -62,7 +62,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   });
   afterEach(() => ear.stop());
 
-  test("every kind of change is heard", async () => {
+  test("every kind of change notifies a listener", async () => {
     for (const change of CHANGES) {
       const before = ear.count();
       await store.database.execute(change);
@@ -70,7 +70,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     }
   });
 
-  test("a transaction is heard once, and one that is rolled back never", async () => {
+  test("a committed transaction notifies once, a rolled-back one never", async () => {
     await store.database.transaction("write", async (session) => {
       for (const key of ["a", "b", "c"]) await session.execute(addApp(key));
     });
@@ -80,12 +80,12 @@ describe.each(ENGINES)("on %s", (engine) => {
     });
     await expect(failing).rejects.toThrow("no");
     await store.database.execute(addApp("e"));
-    // They come in order: what should not be there would have come before the last.
+    // Notifications arrive in order: a wrong one would have come before the last.
     await until("the last change to be heard", () => ear.count() >= 2);
     expect(ear.count()).toBe(2);
   });
 
-  test("what is heard can be seen", async () => {
+  test("a change can be read when its notification arrives", async () => {
     const seen: Promise<string>[] = [];
     const other = await listenTo(store.database, () => seen.push(keys(store.database)));
     await store.database.execute(addApp("a"));
@@ -94,7 +94,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await other.stop();
   });
 
-  test("usage and what is only read is not heard", async () => {
+  test("reads and writes of the usage table notify no listener", async () => {
     await store.database.execute("INSERT INTO precast.usage VALUES ('a', '2026-01-01', 'list', 200, 1)");
     await store.database.query(sql("SELECT count(*)::text FROM precast.entries"));
     await store.database.execute(addApp("a"));
@@ -102,7 +102,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(ear.count()).toBe(1);
   });
 
-  test("several can listen, and who has stopped hears nothing more", async () => {
+  test("all listeners are notified, except those that have stopped", async () => {
     const other = await listenTo(store.database);
     await store.database.execute(addApp("a"));
     await until("both to hear", () => ear.count() === 1 && other.count() === 1);
@@ -117,7 +117,7 @@ async function keys(database: Database): Promise<string> {
   return (await database.query(sql("SELECT key FROM precast.apps ORDER BY key"))).join(" ");
 }
 
-describe("on PostgreSQL, a connection that is lost", () => {
+describe("lost connections on PostgreSQL", () => {
   let store: Store;
   let client: Client;
 
@@ -138,7 +138,7 @@ describe("on PostgreSQL, a connection that is lost", () => {
     return rows.map(({ pid }) => pid);
   };
 
-  test("is not lost to an administrator's limit for idle ones", async () => {
+  test("a listening connection survives the idle_session_timeout of the database", async () => {
     const name = new URL(store.url as string).pathname.slice(1);
     const limit = (to: string) => client.query(`ALTER DATABASE "${name}" SET idle_session_timeout = ${to}`);
     onTestFinished(async () => void (await limit("DEFAULT")));
@@ -154,7 +154,7 @@ describe("on PostgreSQL, a connection that is lost", () => {
     await ear.stop();
   });
 
-  test("is made anew, tells that something may have been missed, and hears again", async () => {
+  test("a terminated listening connection is replaced, and its listener is notified of the loss and later changes", async () => {
     const ear = await listenTo(store.database);
     const [first] = await listeners();
     await client.query("SELECT pg_terminate_backend($1)", [first]);
@@ -166,7 +166,7 @@ describe("on PostgreSQL, a connection that is lost", () => {
     await ear.stop();
   });
 
-  test("is closed when nobody listens any more", async () => {
+  test("a listening connection is closed when its last listener stops", async () => {
     const ear = await listenTo(store.database);
     expect(await listeners()).toHaveLength(1);
     await ear.stop();
@@ -174,7 +174,7 @@ describe("on PostgreSQL, a connection that is lost", () => {
     expect(ear.count()).toBe(0);
   });
 
-  test("is noticed where it only falls silent", async () => {
+  test("a listening connection that falls silent is replaced, and its listener is notified of later changes", async () => {
     const line = await openLine(store.url as string);
     const database = await openDatabase({ ...OPTIONS, url: line.url });
     const ear = await listenTo(database);
@@ -188,7 +188,7 @@ describe("on PostgreSQL, a connection that is lost", () => {
     await line.close();
   });
 
-  test("does not hold up a transaction where it only falls silent", async () => {
+  test("a transaction fails when its connection falls silent, and the next one succeeds", async () => {
     const line = await openLine(store.url as string);
     const database = await openDatabase({ ...OPTIONS, url: line.url });
     const read = () => database.transaction("read", (session) => session.query(sql("SELECT '1'")));
@@ -203,7 +203,7 @@ describe("on PostgreSQL, a connection that is lost", () => {
 
 const OPTIONS = { url: null, dataDir: "", queryTimeout: null, connections: 1 };
 
-describe("on a PostgreSQL that stops and starts again", () => {
+describe("when PostgreSQL stops and starts again", () => {
   let server: TestServer;
   let store: Store;
 
@@ -216,26 +216,29 @@ describe("on a PostgreSQL that stops and starts again", () => {
     await server.remove();
   });
 
-  test.each(["fast", "immediate"] as const)("a change that nobody heard is not missed (%s)", async (mode) => {
-    // As a build does: whatever is heard, the database is read; a failure is tried again.
-    let seen = "";
-    const read = () => {
-      keys(store.database).then((found) => {
-        seen = found;
-      }, read);
-    };
-    const ear = await listenTo(store.database, read);
-    await server.stop(mode);
-    await server.start();
-    const client = new Client({ connectionString: store.url as string });
-    await client.connect();
-    await client.query(addApp(mode));
-    await client.end();
-    await until("the change to be seen", () => seen.split(" ").includes(mode));
-    await ear.stop();
-  });
+  test.each(["fast", "immediate"] as const)(
+    "a change committed right after a restart is seen (%s shutdown)",
+    async (mode) => {
+      // Like a build: reads the database at every notification, and retries a read that fails.
+      let seen = "";
+      const read = () => {
+        keys(store.database).then((found) => {
+          seen = found;
+        }, read);
+      };
+      const ear = await listenTo(store.database, read);
+      await server.stop(mode);
+      await server.start();
+      const client = new Client({ connectionString: store.url as string });
+      await client.connect();
+      await client.query(addApp(mode));
+      await client.end();
+      await until("the change to be seen", () => seen.split(" ").includes(mode));
+      await ear.stop();
+    },
+  );
 
-  test("one that is away is waited for", async () => {
+  test("listening begins while the server is down, and the listener is notified when it is back", async () => {
     await server.stop();
     const ear = await listenTo(store.database);
     await until("it to be told that nobody listens", () => ear.count() === 1);
@@ -244,7 +247,7 @@ describe("on a PostgreSQL that stops and starts again", () => {
     await ear.stop();
   });
 
-  test("who stops to listen while it is away need not wait for it", async () => {
+  test("a listener can stop while the server is down", async () => {
     const ear = await listenTo(store.database);
     await server.stop();
     await until("the loss to be told", () => ear.count() >= 1);
@@ -254,12 +257,12 @@ describe("on a PostgreSQL that stops and starts again", () => {
   });
 });
 
-test("a database that refuses is an error, not one that is waited for", async () => {
+test("listening rejects instead of waiting when the database refuses LISTEN", async () => {
   const refuse = () => Promise.reject(new Error("cannot execute LISTEN during recovery"));
   await expect(keepListening(refuse, () => {})).rejects.toThrow("during recovery");
 });
 
-test("a transaction that commits late is heard when it does", async () => {
+test("a transaction that begins early and commits late notifies when it commits", async () => {
   const store = await openStore("postgres");
   const client = new Client({ connectionString: store.url as string });
   await client.connect();
@@ -278,7 +281,7 @@ test("a transaction that commits late is heard when it does", async () => {
 });
 
 describe("on an embedded database", () => {
-  test("who listens hears on after a query was ended by its time limit", async () => {
+  test("a listener is notified after a query timeout, and of later changes", async () => {
     const store = await openStore("embedded", { queryTimeout: 1_000 });
     const ear = await listenTo(store.database);
     const slow = store.database.query(sql("SELECT count(*)::text FROM generate_series(1, 1000000000)"));
@@ -291,7 +294,7 @@ describe("on an embedded database", () => {
   });
 });
 
-describe("on an embedded database that another process has open", () => {
+describe("on a shared embedded database", () => {
   let dataDir: string;
   let host: Database;
   const open = () => openDatabase({ ...OPTIONS, dataDir, share: true });
@@ -307,7 +310,7 @@ describe("on an embedded database that another process has open", () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  test("a guest hears what its host, another guest and it itself change", async () => {
+  test("a guest is notified of changes by its host, by another guest and by itself", async () => {
     const [guest, other] = [await open(), await open()];
     const ear = await listenTo(guest);
     let expected = 0;
@@ -321,7 +324,7 @@ describe("on an embedded database that another process has open", () => {
     await other.close();
   });
 
-  test("a host hears what its guests change, and guests that end hold nobody up", async () => {
+  test("a host is notified of a guest's changes, and of its own after a listening guest has closed", async () => {
     const ear = await listenTo(host);
     const leaving = await open();
     await listenTo(leaving);

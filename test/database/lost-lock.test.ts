@@ -1,6 +1,6 @@
 /**
- * A process that is stopped, as with its container, until whoever is in another takes it for dead: when it goes on it notices, and
- * what the other has written stays.
+ * A process is suspended, for example with its container, until a process in another container counts it as dead and
+ * takes its lock. When the first one resumes it notices that, and what the other has written stays.
  */
 import { readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ async function stop(pid: number, lock: string): Promise<void> {
 
 const goOn = (pid: number) => process.kill(pid, "SIGCONT");
 
-/** Where the same process numbers are others' processes. */
+/** Runs a command in a PID namespace of its own, as in another container. */
 function elsewhere(place: Place, line: string): Promise<Ran> {
   const [program, ...words] = NAMESPACE;
   return place.spawn(program, [...words, process.execPath, ...START, ...line.split(" ")]);
@@ -64,18 +64,18 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "stopped for 
       return apps[0]?.types[0]?.entries;
     };
 
-    test("answers what another has written meanwhile, and writes behind it", async () => {
+    test("answers what another process has written meanwhile, and still records counted requests", async () => {
       await stop(server.pid, lock);
       expect(await elsewhere(place, "import bundle --quiet")).toMatchObject({ code: 0, stderr: "" });
       goOn(server.pid);
       expect((await list()).json.meta.total).toBe(2);
       expect((await server.stop()).code).toBe(0);
       expect(await posts()).toBe(2);
-      // One from before and one from after.
+      // One request from before the stop and one from after it.
       expect((await place.json<{ total: number }>("usage")).total).toBe(2);
     });
 
-    test("commits nothing of a transaction in which it was stopped", async () => {
+    test("does not commit a transaction during which it was stopped", async () => {
       const guest = await openGuest();
       const writing = guest.transaction("write", async (session) => {
         await session.query(sql("DELETE FROM precast.entries"));
@@ -90,7 +90,7 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "stopped for 
       expect(await posts()).toBe(2);
     });
 
-    test("refuses what is live while the other has it, and takes it again", async () => {
+    test("refuses live requests while another process holds the lock, and takes the lock again when it is free", async () => {
       await stop(server.pid, lock);
       writeFileSync(lock, "1 elsewhere\n");
       goOn(server.pid);
@@ -116,7 +116,7 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "stopped for 
     });
     afterAll(() => builder.close());
 
-    test("leaves the tree to the one that has taken it", async () => {
+    test("fails and leaves the tree unchanged when another build has taken its lock", async () => {
       const { place, write, store } = builder;
       const out = join(place.folder, "out");
       await builder.begin(POSTS);

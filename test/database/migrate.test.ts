@@ -1,4 +1,4 @@
-/** The schema is made in any database that its owner may have been given, and means the same in each. */
+/** Migrations work for an owner with few rights, and the locale of the database does not change what is read. */
 import { randomBytes } from "node:crypto";
 import { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
@@ -11,7 +11,7 @@ import { MEDIA } from "../support/site.ts";
 
 const OPTIONS = { dataDir: "", queryTimeout: null, connections: 1 };
 
-describe("an owner that is no superuser and may make no schema", () => {
+describe("an owner that is not a superuser and may not create schemas", () => {
   const owner = `owner_${randomBytes(6).toString("hex")}`;
   let url: string;
   let admin: Client;
@@ -39,26 +39,26 @@ describe("an owner that is no superuser and may make no schema", () => {
     return (await database.query(sql(partly)))[0]?.[0];
   };
 
-  test("migrates the one that an administrator has made, and again with nothing to do", async () => {
+  test("migrates the schema that an administrator has created, and a second run has nothing to do", async () => {
     expect((await migrate(database)).length).toBeGreaterThan(10);
     expect(await migrate(database)).toEqual([]);
   });
 
-  test("has the indexes for parts of words where the extension is within its reach", async () => {
+  test("gets the trigram indexes when it may use the schema of pg_trgm", async () => {
     await admin.query("CREATE SCHEMA extensions; CREATE EXTENSION pg_trgm SCHEMA extensions");
     await admin.query(`GRANT USAGE ON SCHEMA extensions TO ${owner}`);
     await migrate(database);
     expect(await indexes()).toBe("2");
   });
 
-  test("does without them where it is not", async () => {
+  test("migrates without trigram indexes when it may not use the schema of pg_trgm", async () => {
     await admin.query("CREATE SCHEMA extensions; CREATE EXTENSION pg_trgm SCHEMA extensions");
     await migrate(database);
     expect(await indexes()).toBe("0");
   });
 });
 
-test("fields of one position stand in the order of their names' bytes, whatever the language of the database", async () => {
+test("fields with the same position are ordered by the bytes of their names in a database with an English locale", async () => {
   const url = await createDatabase(inject("postgresUrl"), "english", "LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'");
   const database = await openDatabase({ ...OPTIONS, url });
   await migrate(database);

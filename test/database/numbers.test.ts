@@ -1,4 +1,4 @@
-/** A text that spells a number is, in the database, the double that the filter's own parser makes of it. */
+/** The database reads the text of a number as the same double as the parser of filter values. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
@@ -36,13 +36,13 @@ describe.each(ENGINES)("on %s", (engine) => {
   });
   afterAll(() => store.close());
 
-  test("however long, large or small it is", async () => {
+  test("a number is read as the filter parser reads it, however long, large or small it is", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(spelled, { minLength: 30, maxLength: 30 }), async (texts) => {
         const question =
           "SELECT precast.double(text)::text FROM unnest($1::text[]) WITH ORDINALITY AS one (text, place) ORDER BY place";
         const rows = await store.database.query(sql(question, [texts]));
-        // One zero is as good as the other.
+        // Adding 0 turns -0 into 0: the sign of zero does not matter.
         expect(rows.map(([read]) => Number(read) + 0)).toEqual(texts.map((text) => (readNumber(text) as number) + 0));
       }),
       { numRuns: 100 },

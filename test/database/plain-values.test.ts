@@ -1,4 +1,7 @@
-/** A value that is stored after one look fits its field, and is spelled as every value like it. */
+/**
+ * The entry trigger stores plain values after one fast check, `plain_path`. The check accepts only values that fit their
+ * field and have the canonical spelling.
+ */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
@@ -17,7 +20,7 @@ const fraction = fc.constantFrom(".000", ".123", ".12", ".1234", "");
 const instant = fc
   .tuple(day, two, two, two, fraction, zone)
   .map(([date, h, m, s, f, z]) => `${date}T${h}:${m}:${s}${f}${z}`);
-/** JSON as it is written: a number keeps its zeros. */
+/** Numbers as JSON text, which keeps trailing zeros. */
 const number = fc
   .tuple(
     fc.constantFrom("", "-"),
@@ -46,10 +49,10 @@ describe.each(ENGINES)("on %s", (engine) => {
   });
   afterAll(() => store.close());
 
-  /** As the trigger asks it. */
+  /** The check as the trigger makes it. */
   const PLAIN = `(coalesce(jsonb_build_object('field', value) @@ precast.plain_path('field', type, multiple)::jsonpath, true)
     AND NOT (type = 'number' AND value::text LIKE '%.%0'))::text`;
-  /** Of each value and each type, single and multiple: is it plain, and is it right as it is? */
+  /** For each value and type, single and multiple: whether it is plain, and whether it fits and is canonical. */
   const LOOK = `SELECT type || ' ' || multiple || ' ' || value,
       ${PLAIN},
       (CASE WHEN multiple THEN precast.fits_many(type, value) ELSE precast.fits(type, value) END
@@ -58,7 +61,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     FROM unnest($1::text[]::jsonb[]) AS value, unnest($2::text[]) AS type, unnest('{true,false}'::boolean[]) AS multiple
     WHERE NOT multiple OR type IN ('text', 'select', 'media', 'relation')`;
 
-  test("nothing else is plain", async () => {
+  test("every plain value fits its field and is canonical", async () => {
     let plain = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(value, { minLength: 10, maxLength: 10 }), async (values) => {
@@ -71,7 +74,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(plain).toBeGreaterThan(1_000);
   });
 
-  test("what is usual is plain", async () => {
+  test("common values are plain", async () => {
     const usual = [
       ['"a title"', "text"],
       ['"<p>a body</p>"', "rich_text"],

@@ -1,4 +1,4 @@
-/** The connections that queries share break in any moment, and nobody but who asks in that moment hears of it. */
+/** Pooled connections: one that breaks fails only its own query, and settings of the role do not apply. */
 import { expect, inject, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
@@ -6,7 +6,7 @@ import { carry, type Join, openLine } from "../support/line.ts";
 
 const OPTIONS = { dataDir: "", queryTimeout: null, connections: 1 };
 
-/** Holds back what the server says until it has ended the connection, and asks it to end it as soon as it has welcomed it. */
+/** Ends the server process once it is ready for queries, and passes on its messages only when it has closed. */
 function hastily(end: (pid: number) => Promise<unknown>): Join {
   return (near, far) => {
     const held: Buffer[] = [];
@@ -20,7 +20,7 @@ function hastily(end: (pid: number) => Promise<unknown>): Join {
   };
 }
 
-/** The process that serves a connection, once it is ready for queries: PostgreSQL's protocol, BackendKeyData and ReadyForQuery. */
+/** The pid of the server process once it is ready for queries, else null. K is BackendKeyData, Z is ReadyForQuery. */
 function welcomedAs(bytes: Buffer): number | null {
   let pid: number | null = null;
   for (let at = 0; at + 5 <= bytes.length; at += 1 + bytes.readInt32BE(at + 1)) {
@@ -31,7 +31,7 @@ function welcomedAs(bytes: Buffer): number | null {
   return null;
 }
 
-test("one that ends in the moment in which it is made fails who asked for it, and no other", async () => {
+test("a connection that ends as soon as it is made fails the query that opened it, and no later query", async () => {
   const target = inject("postgresUrl");
   const observer = await openDatabase({ ...OPTIONS, url: target });
   const end = (pid: number) => observer.query(sql("SELECT pg_terminate_backend($1::integer)::text", [String(pid)]));
@@ -44,7 +44,7 @@ test("one that ends in the moment in which it is made fails who asked for it, an
   await line.close();
 });
 
-/** As a role may be set that other programs use as well. */
+/** A URL with settings as they may be set for a role that other programs use too. */
 function urlWith(settings: Readonly<Record<string, string>>): string {
   const url = new URL(inject("postgresUrl"));
   const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
@@ -52,7 +52,7 @@ function urlWith(settings: Readonly<Record<string, string>>): string {
   return url.href;
 }
 
-test("what is read does not depend on how the role is set", async () => {
+test("query results do not depend on the settings of the role", async () => {
   const settings = {
     extra_float_digits: "0",
     standard_conforming_strings: "off",
@@ -67,7 +67,7 @@ test("what is read does not depend on how the role is set", async () => {
   }
 });
 
-test("who has no limit is not bound by those of the role either: a build takes what it takes", async () => {
+test("a connection without a query timeout, as builds use it, ignores the timeouts of the role", async () => {
   const kinds = ["statement", "idle_in_transaction_session", "idle_session", "transaction"];
   const known = await openDatabase({ ...OPTIONS, url: inject("postgresUrl") });
   const there = sql("SELECT name FROM pg_settings WHERE name = ANY ($1::text[])", [

@@ -1,4 +1,4 @@
-/** Queries that come again are planned once by each connection, and no connection keeps more of them than it may. */
+/** Recurring queries become prepared statements with generic plans, and a connection keeps a limited number of them. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Database, type Query, sql } from "../../shared/database/database.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
@@ -18,18 +18,18 @@ describe.each(ENGINES)("on %s", (engine) => {
   const one = async (query: Query) => (await database.query(query))[0]?.[0];
   const held = async () => Number(await one(sql("SELECT count(*)::text FROM pg_prepared_statements")));
 
-  test("one that comes again with other values is kept, and each answer is of its values", async () => {
+  test("a recurring query is prepared once, and each answer fits the values of its query", async () => {
     for (let turn = 1; turn <= 10; turn++)
       expect(await one(recurring("SELECT ($1::int * 2)::text", String(turn)))).toBe(String(turn * 2));
     expect(await held()).toBe(1);
   });
 
-  test("one that says nothing of it is not", async () => {
+  test("a query that is not marked as recurring is not prepared", async () => {
     for (let turn = 1; turn <= 10; turn++) await one(sql("SELECT ($1::int * 3)::text", [String(turn)]));
     expect(await held()).toBe(1);
   });
 
-  test("one that comes again is planned once, whatever its values are, and one that does not for its own", async () => {
+  test("a recurring query uses a generic plan, and plan_cache_mode is auto for other queries", async () => {
     const rare = "SELECT count(*)::text FROM pg_class WHERE relname = $1";
     for (let turn = 1; turn <= 12; turn++) await one(recurring(rare, `table ${turn}`));
     const plans = "SELECT generic_plans || ' ' || custom_plans FROM pg_prepared_statements WHERE statement = $1";
@@ -37,27 +37,27 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await one(sql("SELECT current_setting('plan_cache_mode')"))).toBe("auto");
   });
 
-  test("a plan for all values is made to read by indexes, and no other is", async () => {
+  test("enable_seqscan is off for a recurring query, and on for a query that is not marked as recurring", async () => {
     const text = "SELECT current_setting('enable_seqscan') || $1";
     for (let turn = 1; turn <= 4; turn++) await one(recurring(text, ""));
     expect(await one(recurring(text, ""))).toBe("off");
     expect(await one(sql(text, [""]))).toBe("on");
   });
 
-  test("where another plan may be better for other values, PostgreSQL looks at them", async () => {
+  test("a recurring query whose best plan may depend on its values gets custom plans", async () => {
     const text = "SELECT count(*)::text FROM pg_class WHERE oid > $1::oid AND relname = $2 AND relkind = 'i'";
     for (let turn = 1; turn <= 12; turn++) await one({ text, values: [String(turn), "x"], recurs: "some" });
     const plans = "SELECT custom_plans::text FROM pg_prepared_statements WHERE statement = $1";
     expect(Number(await one(sql(plans, [text])))).toBeGreaterThanOrEqual(5);
   });
 
-  test("nothing is left of how a query was planned when it is asked in a transaction", async () => {
+  test("a transaction after recurring queries begins with plan_cache_mode auto", async () => {
     for (let turn = 1; turn <= 4; turn++) await one(recurring("SELECT ($1::int * 5)::text", String(turn)));
     const mode = await database.transaction("read", (session) => session.query(sql("SHOW plan_cache_mode")));
     expect(mode).toEqual([["auto"]]);
   });
 
-  test("a refused value leaves the connection and the statement as they were", async () => {
+  test("a recurring query that fails for one value works for the next", async () => {
     const text = "SELECT (10 / $1::int)::text";
     for (const value of ["1", "2", "0", "5", "0", "10"]) {
       if (value === "0") await expect(one(recurring(text, value))).rejects.toThrow("division by zero");
@@ -65,7 +65,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     }
   });
 
-  test("however many different ones come, a connection keeps a few hundred at most", async () => {
+  test("a connection keeps at most 200 prepared statements, however many queries recur", async () => {
     const most: number[] = [];
     for (let number = 1; number <= 450; number++) {
       for (let turn = 1; turn <= 4; turn++)
@@ -76,7 +76,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(Math.max(...most)).toBeGreaterThan(100);
   });
 
-  test("one that comes again in a transaction is kept too, and planned once", async () => {
+  test("enable_seqscan is off for a recurring query in a transaction", async () => {
     const text = "SELECT current_setting('enable_seqscan') || $1 || '!'";
     const asked = await database.transaction("read", async (session) => {
       for (let turn = 1; turn <= 4; turn++) await session.query(recurring(text, ""));
@@ -85,7 +85,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(asked).toEqual([["off!"]]);
   });
 
-  test("a transaction that is rolled back takes nothing of how the next are planned", async () => {
+  test("a rollback does not change the planner settings of the queries after it", async () => {
     const text = "SELECT current_setting('enable_seqscan') || $1 || '?'";
     for (let turn = 1; turn <= 4; turn++) await one(recurring(text, ""));
     const given = database.transaction("read", async (session) => {
@@ -97,14 +97,14 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await one(sql(text, [""]))).toBe("on?");
   });
 
-  test("one that comes when all that was kept is given up is planned for its own values", async () => {
+  test("enable_seqscan is on for other queries, also when all prepared statements have just been dropped", async () => {
     for (let number = 1; number <= 210; number++) {
       for (let turn = 1; turn <= 3; turn++) await one(recurring(`SELECT ($1::int - ${number})::text`, "1"));
       expect(await one(sql("SELECT current_setting('enable_seqscan')"))).toBe("on");
     }
   });
 
-  test("nor does it within one transaction, and all are answered", async () => {
+  test("a connection keeps at most 200 prepared statements within one transaction, and answers all queries", async () => {
     const most = await database.transaction("read", async (session) => {
       const sizes: number[] = [];
       for (let number = 1; number <= 450; number++) {
@@ -127,14 +127,14 @@ describe.each(ENGINES)("on %s", (engine) => {
 
   if (engine === "embedded") return;
 
-  test("where a pooler has lent the connection to somebody else between two queries, the error says what to do", async () => {
+  test("the error for a prepared statement that is missing advises to pool connections by session", async () => {
     const query = recurring("SELECT ($1::int * 7)::text", "1");
     for (let turn = 1; turn <= 4; turn++) await one(query);
     await database.execute("DEALLOCATE ALL");
     await expect(one(query)).rejects.toThrow(/pooler lends connections by transaction.*by session$/);
   });
 
-  test("where a pooler lends one on which somebody else has prepared the same, the error says so too", async () => {
+  test("the error for a statement name that is already taken advises to pool connections by session", async () => {
     const asked = async (number: number) => {
       for (let turn = 1; turn <= 3; turn++) await one(recurring(`SELECT ($1::int * ${number})::text`, "1"));
     };
