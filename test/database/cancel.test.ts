@@ -176,20 +176,17 @@ describe("on an embedded database", () => {
     return { outcome, thread };
   }
 
-  test.each(["host", "guest"])(
-    "a running query of the %s that is aborted ends, and the data stays intact",
-    async (who) => {
-      const giveUp = new AbortController();
-      const database = who === "host" ? host : guest;
-      const { outcome } = await begin(() => outcomeOf(database, ENDLESS, giveUp.signal));
-      const next = kept();
-      giveUp.abort();
-      expect(await outcome).toBe("timeout");
-      expect(await next).toEqual([["kept"]]);
-    },
-  );
+  test.each(["host", "guest"])("an aborted running query of the %s ends, and the data stays intact", async (who) => {
+    const giveUp = new AbortController();
+    const database = who === "host" ? host : guest;
+    const { outcome } = await begin(() => outcomeOf(database, ENDLESS, giveUp.signal));
+    const next = kept();
+    giveUp.abort();
+    expect(await outcome).toBe("timeout");
+    expect(await next).toEqual([["kept"]]);
+  });
 
-  test.each(["host", "guest"])("a waiting query of the %s that is aborted does not begin", async (who) => {
+  test.each(["host", "guest"])("an aborted waiting query of the %s does not begin", async (who) => {
     const [giveUp, giveUpFirst] = [new AbortController(), new AbortController()];
     const { outcome } = await begin(() => outcomeOf(host, ENDLESS, giveUpFirst.signal));
     const waiting = outcomeOf(who === "host" ? host : guest, ENDLESS, giveUp.signal);

@@ -114,7 +114,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
     });
     afterEach(() => place.close());
 
-    test("an import beside it reports the full disk, and the server answers the old content until one succeeds", async () => {
+    test("an import beside it reports the full disk, and the server still answers the old content", async () => {
       await place.take(shop());
       const server = await place.serve();
       const list = () => server.get("/api/v1/posts?per_page=1", { appKey: SHOP });

@@ -90,7 +90,7 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "stopped for 
       expect(await posts()).toBe(2);
     });
 
-    test("refuses live requests while another process holds the lock, and takes the lock again when it is free", async () => {
+    test("refuses live requests while another process holds the lock, and takes it again when it is free", async () => {
       await stop(server.pid, lock);
       writeFileSync(lock, "1 elsewhere\n");
       goOn(server.pid);

@@ -58,7 +58,7 @@ describe("an owner that is not a superuser and may not create schemas", () => {
   });
 });
 
-test("fields with the same position are ordered by the bytes of their names in a database with an English locale", async () => {
+test("fields with the same position are ordered by the bytes of their names, in an English locale too", async () => {
   const url = await createDatabase(inject("postgresUrl"), "english", "LOCALE_PROVIDER icu ICU_LOCALE 'en' LOCALE 'C'");
   const database = await openDatabase({ ...OPTIONS, url });
   await migrate(database);

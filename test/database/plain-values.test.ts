@@ -1,6 +1,6 @@
 /**
- * The entry trigger stores plain values after one fast check, `plain_path`. The check accepts only values that fit their
- * field and have the canonical spelling.
+ * The entry trigger stores plain values after one fast check, `plain_path`. It accepts only values that fit their field
+ * and have the canonical spelling.
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";

@@ -104,7 +104,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     }
   });
 
-  test("a connection keeps at most 200 prepared statements within one transaction, and answers all queries", async () => {
+  test("a connection keeps at most 200 prepared statements in a transaction, and answers all queries", async () => {
     const most = await database.transaction("read", async (session) => {
       const sizes: number[] = [];
       for (let number = 1; number <= 450; number++) {

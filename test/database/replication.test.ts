@@ -1,4 +1,4 @@
-/** A copy that logical replication keeps: it is built, watched and asked as the original is, whatever is written there. */
+/** A logical replica is built, watched and queried like the original, whatever is written to the original. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -35,7 +35,7 @@ afterAll(async () => {
   await servers.copy.remove();
 });
 
-/** Makes the transactions of the original have numbers that the copy's will not have for long. */
+/** Raises the transaction ids of the original far above those of the copy. */
 async function burn(url: string): Promise<void> {
   await rowsOf(
     url,
@@ -47,7 +47,7 @@ async function burn(url: string): Promise<void> {
   );
 }
 
-/** As onto tables that `pg_dump --schema-only` has made: those that `migrate` fills are empty. */
+/** Subscribes as with tables made by `pg_dump --schema-only`: those that `migrate` fills are emptied first. */
 async function replicate(): Promise<void> {
   await rowsOf(urls.copy, "TRUNCATE precast.migrations, precast.html_entities");
   await rowsOf(urls.original, "CREATE PUBLICATION everything FOR ALL TABLES");
@@ -75,7 +75,7 @@ async function brought(): Promise<void> {
 const POSTS = "(SELECT id FROM precast.content_types WHERE slug = 'posts')";
 const post = (number: number) => `content_type_id = ${POSTS} AND id = '${idOf(number)}'`;
 
-/** Both trees after an incremental build of the copy, which is exact; the copy answers live as its tree does. */
+/** Builds the original in full and the copy incrementally: the trees are equal, and so are live answers of the copy. */
 async function expectSame(): Promise<void> {
   await brought();
   await original.json("build --full");
@@ -84,7 +84,7 @@ async function expectSame(): Promise<void> {
   expect((await copy.run("verify")).code).toBe(0);
 }
 
-test("what is written to the original shows in the copy's tree and in its live answers", async () => {
+test("writes to the original show in the tree and in the live answers of the copy", async () => {
   await expectSame();
   const add = (number: number) => `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
     VALUES (${POSTS}, '${idOf(number)}', 'published', '2026-02-0${number}', '{"title": "${number}", "price": ${number}}')`;
@@ -112,7 +112,7 @@ test("what is written to the original shows in the copy's tree and in its live a
   }
 });
 
-test("so many edits that what they add is added up are brought, and nobody who writes is held up", async () => {
+test("250 edits of one entry, enough for counter rows to be added up, are replicated", async () => {
   const client = new Client({ connectionString: urls.original });
   await client.connect();
   for (let number = 0; number < 250; number++)
@@ -121,7 +121,7 @@ test("so many edits that what they add is added up are brought, and nobody who w
   await expectSame();
 });
 
-test("an incremental build of the copy writes what was brought and nothing else, and then nothing is left to build", async () => {
+test("an incremental build of the copy writes only the file that a replicated edit changes", async () => {
   await expectSame();
   await rowsOf(urls.original, `UPDATE precast.entries SET rich = '{"body": "<p>Other</p>"}' WHERE ${post(1)}`);
   await brought();
@@ -131,7 +131,7 @@ test("an incremental build of the copy writes what was brought and nothing else,
   expect(status.apps.map(({ tree }) => tree.current)).toEqual([true]);
 });
 
-test("the copy knows its own trees, and not the original's", async () => {
+test("the copy and the original each record their own tree", async () => {
   await expectSame();
   const trees = (url: string) => rowsOf(url, "SELECT tree::text FROM precast.trees");
   const [ours, theirs] = [await trees(urls.copy), await trees(urls.original)];
@@ -139,10 +139,10 @@ test("the copy knows its own trees, and not the original's", async () => {
   expect(ours).not.toEqual(theirs);
 });
 
-test("watch on the copy builds what is brought", async () => {
+test("watch on the copy builds a replicated edit", async () => {
   await expectSame();
   const watching = copy.start("watch --json");
-  // The build at its start is over.
+  // The initial build is done.
   await watching.printed(/^\{.*\}$/m);
   await rowsOf(urls.original, `UPDATE precast.entries SET data = data || '{"title": "Seen"}' WHERE ${post(1)}`);
   const file = join(copy.folder, "out", SHOP_FOLDER, "posts", "entry", `${idOf(1)}.json`);

@@ -1,4 +1,7 @@
-/** One embedded database used by several processes: whoever has it open and shares it lets the others in. */
+/**
+ * One embedded database used by several processes: the one that has it open and shares it is the host, the others are
+ * its guests.
+ */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,7 +22,7 @@ const options = (dataDir: string, share: boolean) => ({
 
 let folder: string;
 
-// One folder for all: it takes seconds to make the first time.
+// One folder for all tests: creating a database takes seconds.
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "precast-share-"));
 });
@@ -43,7 +46,7 @@ describe("an embedded database that is open and shared", () => {
     await host.close();
   });
 
-  test("lets another read and write", async () => {
+  test("lets a guest read and write", async () => {
     await guest.query(sql("INSERT INTO notes VALUES ($1)", ["from the guest, with a line\nbreak and 'quotes'"]));
     expect(await host.query(sql("SELECT text FROM notes"))).toEqual([
       ["from the guest, with a line\nbreak and 'quotes'"],
@@ -52,7 +55,7 @@ describe("an embedded database that is open and shared", () => {
     expect(await count(guest)).toBe("0");
   });
 
-  test("keeps what a guest's transaction commits and nothing of one that fails", async () => {
+  test("keeps what a guest's transaction commits, and rolls back one that fails", async () => {
     await guest.transaction("write", (session) => session.query(sql("INSERT INTO notes VALUES ('kept')")));
     const failing = guest.transaction("write", async (session) => {
       await session.query(sql("INSERT INTO notes VALUES ('lost')"));
@@ -63,13 +66,13 @@ describe("an embedded database that is open and shared", () => {
     await host.execute("DELETE FROM notes");
   });
 
-  test("tells a guest the errors of its SQL, with their codes", async () => {
+  test("reports SQL errors to a guest with their codes", async () => {
     await expect(guest.query(sql("SELECT * FROM nowhere"))).rejects.toMatchObject({ code: "42P01" });
     const reading = guest.transaction("read", (session) => session.query(sql("INSERT INTO notes VALUES ('x')")));
     await expect(reading).rejects.toMatchObject({ code: "25006" });
   });
 
-  test("goes on when a guest ends in the middle of a transaction", async () => {
+  test("rolls back a transaction when its guest closes in the middle of it", async () => {
     const leaving = await openDatabase(options(folder, false));
     const left = leaving.transaction("write", async (session) => {
       await session.query(sql("INSERT INTO notes VALUES ('half')"));
@@ -80,7 +83,7 @@ describe("an embedded database that is open and shared", () => {
     expect(await count(host)).toBe("0");
   });
 
-  test("makes transactions of host and guests wait for each other", async () => {
+  test("runs transactions of host and guest one after another", async () => {
     const add = (database: Database) =>
       database.transaction("write", async (session) => {
         const rows = await session.query(sql("SELECT count(*)::text FROM notes"));
@@ -92,15 +95,15 @@ describe("an embedded database that is open and shared", () => {
   });
 });
 
-describe("a guest that would share the embedded database itself", () => {
-  test("opens it when its host has ended, and lets the next in", async () => {
+describe("a guest that opens the embedded database to share it", () => {
+  test("becomes the host when its host has closed, and serves another guest", async () => {
     const host = await openDatabase(options(folder, true));
     await host.execute("DROP TABLE IF EXISTS notes; CREATE TABLE notes (text text)");
     const heir = await openDatabase(options(folder, true));
     const second = await openDatabase(options(folder, true));
     await heir.query(sql("INSERT INTO notes VALUES ('before')"));
     await host.close();
-    // Both want it: one opens it, and the other joins that one as soon as it is there.
+    // Both try to open it: one becomes the host, and the other its guest.
     const counts = await Promise.all([heir, second].map(untilAnswered));
     expect(counts).toEqual(["1", "1"]);
     await second.query(sql("INSERT INTO notes VALUES ('after')"));
@@ -109,7 +112,7 @@ describe("a guest that would share the embedded database itself", () => {
     await heir.close();
   });
 
-  test("goes on listening when its host has ended", async () => {
+  test("is still notified of changes when its host has closed", async () => {
     const host = await openDatabase(options(folder, true));
     const heir = await openDatabase(options(folder, true));
     let heard = 0;
@@ -117,7 +120,7 @@ describe("a guest that would share the embedded database itself", () => {
     await host.execute("NOTIFY precast");
     await until("the host's change to be heard", () => heard === 1);
     await host.close();
-    // Something may have been announced to nobody: that is told, once it listens again as well.
+    // Notified at the loss and when it listens again: in between, notifications may have been missed.
     await until("it to listen again", () => heard >= 3);
     const before = heard;
     await heir.execute("NOTIFY precast");
@@ -139,8 +142,8 @@ describe("a guest that would share the embedded database itself", () => {
   }
 });
 
-describe("an embedded database that is open and not shared", () => {
-  test("is waited for by the next, as long as most commands take", async () => {
+describe("opening an embedded database without sharing it", () => {
+  test("waits while another owner is about to close it", async () => {
     const owner = await openDatabase(options(folder, false));
     const next = openDatabase(options(folder, false));
     await owner.query(sql("SELECT pg_sleep(2)::text"));
@@ -148,7 +151,7 @@ describe("an embedded database that is open and not shared", () => {
     await (await next).close();
   });
 
-  test("is told to be in use", async () => {
+  test("fails with LockedError while another owner keeps it open", async () => {
     const owner = await openDatabase(options(folder, false));
     await expect(openDatabase(options(folder, false))).rejects.toBeInstanceOf(LockedError);
     await owner.close();
@@ -156,7 +159,7 @@ describe("an embedded database that is open and not shared", () => {
     await next.close();
   });
 
-  test("whose host ends refuses its guests as a database that is away", async () => {
+  test("makes a guest whose queries fail as unavailable once its host has closed", async () => {
     const host = await openDatabase(options(folder, true));
     const guest = await openDatabase(options(folder, false));
     await host.close();

@@ -1,6 +1,6 @@
 /**
- * Slots serve filters and sorts by indexes, whoever writes: what a type's lists name is found there, also when the lists,
- * the fields or the values change under a server that runs.
+ * Slots are indexed columns that all types share and that serve filters and sorts. Answers stay right for every writer,
+ * also when the lists, the fields or the values change while a server runs.
  */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -46,13 +46,13 @@ describe.each(ENGINES)("on %s", (engine) => {
       ),
     );
 
-  test("a field that lists name has one, whatever order type and fields are written in", async () => {
+  test("a filterable and sortable field has a slot, and filters and sorts on it find its entries", async () => {
     expect(await map()).toEqual({ t1: ["title", "text"] });
     expect(await titles("filter[title]=lamp")).toEqual(["lamp"]);
     expect(await titles("sort=-title")).toEqual(["table", "lamp", "chair"]);
   });
 
-  test("a field that becomes filterable is found by what was written before", async () => {
+  test("a filter on a field that becomes filterable finds entries written before", async () => {
     await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
       SELECT id, 'price', 1, 'number' FROM precast.content_types`);
     await add(11, { title: "desk", price: 5 });
@@ -67,7 +67,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await titles("sort=-price")).toEqual(["bed", "desk", "chair", "lamp", "table"]);
   });
 
-  test("pages of a sort go over from those with a value to those without, and each entry is on one of them", async () => {
+  test("the pages of a sort list entries with a value, then those without, each entry once", async () => {
     const pages = await Promise.all(
       [1, 2, 3, 4].map((page) => door.get(`/api/v1/goods?per_page=2&page=${page}&sort=price`, { appKey: KEY })),
     );
@@ -76,7 +76,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(pages.map((page) => page.json.meta.total)).toEqual([5, 5, 5, 5]);
   });
 
-  test("whatever way a value takes into an entry, it is found", async () => {
+  test("a filter finds the value that an entry has, whichever columns a statement writes", async () => {
     await run(`UPDATE precast.entries SET data = '{}', rich = data || '{"price": 9}' WHERE data ->> 'title' = 'chair'`);
     expect(await titles("filter[price]=9")).toEqual(["chair"]);
     await run("UPDATE precast.entries SET n1 = 5, t1 = 'desk' WHERE data ->> 'title' = 'chair'");
@@ -85,7 +85,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await titles("filter[price]=9")).toEqual([]);
   });
 
-  test("a field that changes its type is what it is now", async () => {
+  test("filters and sorts follow a field that changes its type", async () => {
     await run("UPDATE precast.fields SET type = 'text' WHERE name = 'price'");
     expect(await map()).toEqual({ t1: ["title", "text"], t2: ["price", "text"] });
     expect(await titles("filter[price]=5")).toEqual([]);
@@ -96,7 +96,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await titles("filter[price]=5")).toEqual(["desk"]);
   });
 
-  test("what does not fit a field any more is null, populated or not", async () => {
+  test("a value that no longer fits its field is answered as null, with and without populate", async () => {
     await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
       SELECT id, 'parts', 2, 'json' FROM precast.content_types`);
     await add(17, { title: "shelf", parts: [1, 2] });
@@ -112,7 +112,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await run("DELETE FROM precast.fields WHERE name = 'parts'");
   });
 
-  test("a part of a text is found wherever it stands, and a beginning at the beginning alone", async () => {
+  test("contains matches anywhere in a text, starts_with only at its beginning", async () => {
     await add(16, { title: "sofa\n1lamp 100%_\\" });
     expect(await titles("filter[title][starts_with]=lamp")).toEqual(["lamp"]);
     expect(await titles("filter[title][starts_with]=1lamp")).toEqual([]);
@@ -122,7 +122,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await run("DELETE FROM precast.entries WHERE data ->> 'title' LIKE 'sofa%'");
   });
 
-  test("a text that no index holds is written, found and sorted as every other", async () => {
+  test("a text too long for an index is stored, filtered and sorted like any other", async () => {
     await add(13, { title: `lamp${LONG}` });
     expect(await map()).toMatchObject({ long: ["title"] });
     expect(await titles("sort=title")).toEqual(["bed", "chair", "desk", "lamp", "lampxxxx", "table"]);
@@ -155,7 +155,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await run("DELETE FROM precast.entries WHERE data ->> 'title' = 'stool'");
   });
 
-  test("entries with an element are found and counted, in every order, and so are those without it", async () => {
+  test("filters on a multiple field find and count entries with and without an element", async () => {
     const filter = (names: string) => run(`UPDATE precast.content_types SET filterable_fields = ${names}`);
     const sorted = async (query: string) => (await titles(query)).sort();
     const before = await titles("");
@@ -184,7 +184,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await run("DELETE FROM precast.fields WHERE name = 'marks'");
   });
 
-  test("more fields than there are slots are filtered and sorted all the same", async () => {
+  test("fields beyond the number of slots can be filtered and sorted too", async () => {
     const names = Array.from({ length: 12 }, (_, index) => `field_${index}`);
     await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
       SELECT type.id, extra.name, 10, 'select' FROM precast.content_types AS type, unnest('{${names.join(",")}}'::text[]) AS extra(name)`);
@@ -196,7 +196,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       expect(await titles(`filter[${name}]=red`)).toEqual(["shelf"]);
       expect((await titles(`sort=${name}`))[0]).toBe("shelf");
     }
-    // Each of these an index holds, and not all of them together.
+    // An index entry can hold each of these values, but not all of them together.
     const noise = (name: string) => createHash("shake256", { outputLength: 300 }).update(name).digest("hex");
     await add(15, { title: "bench", ...Object.fromEntries(names.map((name) => [name, noise(name)])) });
     for (const name of names) {
@@ -205,7 +205,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     }
   });
 
-  test("two filters on fields with few values find and count what has both, also values that are long", async () => {
+  test("two filters on fields with few values find and count entries that match both, long values too", async () => {
     const names = ["field_0", "field_1", "field_2", "field_3", "field_4", "field_5", "field_6"];
     const long = "l".repeat(501);
     await run("DELETE FROM precast.entries WHERE data ->> 'title' = 'bench'");
@@ -225,7 +225,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await run("DELETE FROM precast.entries WHERE data ->> 'title' IN ('stool', 'couch')");
   });
 
-  test("a refill tells builds of no change, for no answer has changed", async () => {
+  test("filling slots again does not mark entries as changed", async () => {
     const stamps = () => run("SELECT id::text, changed_in::text FROM precast.entries ORDER BY id");
     const before = await stamps();
     await run("UPDATE precast.content_types SET filterable_fields = '{title}'");
@@ -249,7 +249,7 @@ describe("an entry that is not committed when its type changes", () => {
   });
   const run = (text: string) => store.database.query(sql(text));
 
-  /** Inserts an entry, has `change` begin, and commits when it waits or is done. */
+  /** Inserts an entry, starts `change` before the commit, and commits once the change waits or is done. */
   async function changeMeanwhile(number: number, data: object, change: string): Promise<void> {
     let commit = () => {};
     const decided = new Promise<void>((resolve) => {
@@ -268,7 +268,7 @@ describe("an entry that is not committed when its type changes", () => {
       await decided;
     });
     await written;
-    // Who changes nothing that entries are kept by waits for nobody.
+    // Changes that do not affect how entries are stored do not wait.
     await run("UPDATE precast.content_types SET name = 'Others'");
     await run("UPDATE precast.fields SET label = 'Other'");
     let changed = false;
@@ -285,7 +285,7 @@ describe("an entry that is not committed when its type changes", () => {
     await Promise.all([writer, changing]);
   }
 
-  test("is found by a filter that is new", async () => {
+  test("is found by a filter that the change adds", async () => {
     await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
       SELECT id, 'price', 1, 'number' FROM precast.content_types`);
     const change = "UPDATE precast.content_types SET filterable_fields = '{price}'";
@@ -294,7 +294,7 @@ describe("an entry that is not committed when its type changes", () => {
     expect(got.json.data).toMatchObject([{ title: "late" }]);
   });
 
-  test("is kept by fields that are new", async () => {
+  test("is stored and searched as the rich text field that the change adds requires", async () => {
     const change = `INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
       SELECT id, 'note', 2, 'rich_text', true FROM precast.content_types`;
     await changeMeanwhile(16, { title: "later", note: "<b>mar</b>ginal" }, change);
@@ -305,7 +305,7 @@ describe("an entry that is not committed when its type changes", () => {
   });
 });
 
-test("an entry can be edited while its type changes, and neither gives way", async () => {
+test("an entry can be edited while a change of its type waits, and both succeed", async () => {
   const store = await openStore("postgres", { connections: 4 });
   onTestFinished(() => store.close());
   await loadBundles(store, [GOODS]);
@@ -316,7 +316,7 @@ test("an entry can be edited while its type changes, and neither gives way", asy
     SELECT id, 'price', 1, 'number' FROM precast.content_types`);
   const ids = (await run("SELECT id::text FROM precast.entries ORDER BY ctid")).map(([id]) => id as string);
 
-  // The change has come to the first entry, which another holds, and has yet to come to the last.
+  // The change waits for the first entry, which another transaction holds, and has not reached the last one.
   const holder = await holdEntry(store, ids[0] as string);
   const change = "UPDATE precast.content_types SET filterable_fields = '{title}', sortable_fields = '{price}'";
   const changing = run(change);
@@ -332,7 +332,7 @@ test("an entry can be edited while its type changes, and neither gives way", asy
   expect(got.json.data).toMatchObject([{ id: ids.at(-1), price: 9 }]);
 });
 
-/** A transaction that has locked an entry. */
+/** Locks an entry in a transaction until `release`. */
 async function holdEntry({ database }: Store, id: string): Promise<{ release: () => Promise<void> }> {
   let free = () => {};
   const released = new Promise<void>((resolve) => {

@@ -1,4 +1,4 @@
-/** Lists of types with few entries: planned once, whatever their filters are, and right as well when the few become many. */
+/** Lists of types with few entries use generic plans, and stay right when the few entries become many. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
@@ -33,7 +33,7 @@ const SHOP: Bundle = {
 
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
-  /** With one connection, that of the embedded database or our own. */
+  /** Has one connection: that of the embedded database, or its own. */
   let database: Database;
   let app: App;
   const book: SlotBook = new Map();
@@ -68,7 +68,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     return [meta.total, ...data.map(({ price }: { price: number }) => price)];
   }
 
-  test("a list with two filters and a sort is planned once for all values", async () => {
+  test("a list with two filters and a sort uses a generic plan for all values", async () => {
     await add(1, 20);
     for (let price = 1; price <= 15; price++)
       expect(await list(`filter[title]=thing&filter[price][gte]=${price}&sort=price&per_page=1`)).toEqual([
@@ -79,7 +79,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await database.query(sql(plans))).toEqual([["13", "0"]]);
   });
 
-  test("such lists are right when the few become many, and when the many become few", async () => {
+  test("lists stay right when few entries become many, and when many become few", async () => {
     const lists = () =>
       Promise.all([
         list("filter[title]=thing&filter[price][gte]=10&sort=-price&per_page=2"),
@@ -96,7 +96,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await lists()).toEqual([[11, 20, 19], [2, 1, 2], [0], [3, 7]]);
   });
 
-  test("where the few have become many, values are looked at again", async () => {
+  test("a list gets custom plans once the few entries have become many", async () => {
     await add(21, 1_100);
     for (let price = 1; price <= 12; price++)
       expect(await list(`filter[title]=thing&filter[price][lte]=${price}&sort=-price&per_page=1`)).toEqual([

@@ -1,4 +1,4 @@
-/** PostgreSQL over TLS: what is asked, what is cancelled, and a certificate that is not trusted. */
+/** PostgreSQL over TLS: queries, cancellations, and a certificate that is not trusted. */
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
@@ -53,7 +53,7 @@ async function withDatabase(use: (database: Database) => Promise<void>): Promise
   await use(database).finally(database.close);
 }
 
-test("what is asked is answered, and what is given up is cancelled over TLS as well", async () => {
+test("queries are answered over TLS, and aborted ones are cancelled over TLS too", async () => {
   await withDatabase(async (database) => {
     expect(await database.query(sql("SELECT '1'"))).toEqual([["1"]]);
     const before = encrypted;
@@ -67,7 +67,7 @@ test("what is asked is answered, and what is given up is cancelled over TLS as w
   });
 });
 
-test("a certificate that is not trusted is called that, with what helps, and not an absence", async () => {
+test("an untrusted certificate is reported as such, with the settings that help", async () => {
   const { code, stdout, stderr } = await place.run("status", { DATABASE_URL: urlWith("verify-full") });
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(

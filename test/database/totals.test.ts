@@ -1,6 +1,6 @@
 /**
- * Totals: the database counts published entries as they are written, and those that have a value, and the sums are what counting
- * them one by one gives, whoever writes, in whatever way, and however many at once.
+ * Totals: triggers count published entries, and those that have a value, as they are written. The sums equal a count of
+ * the rows, however the entries are written and by however many writers at once.
  */
 import fc from "fast-check";
 import { Client } from "pg";
@@ -12,7 +12,7 @@ const COUNTED =
   "SELECT content_type_id::text, count(*)::text FROM precast.entries WHERE status = 'published' GROUP BY 1";
 const KEPT = `SELECT content_type_id::text, sum(change)::text FROM precast.entry_counts
   WHERE content_type_id IN (SELECT id FROM precast.content_types) GROUP BY 1 HAVING sum(change) <> 0`;
-/** By type, field and value, of the fields that are counted by value or element; of others by type and field. */
+/** Counts by type, field and value for fields that are counted by value or element, by type and field for others. */
 const VALUES_COUNTED = `SELECT type.id || ' ' || field.name || coalesce(' ' || value, ''), count(*)::text
   FROM precast.entries AS e JOIN precast.content_types AS type ON type.id = e.content_type_id
   JOIN precast.fields AS field ON field.content_type_id = type.id AND field.name = ANY (type.filterable_fields),
@@ -31,7 +31,7 @@ const VALUES_COUNTED = `SELECT type.id || ' ' || field.name || coalesce(' ' || v
 const VALUES_KEPT = `SELECT content_type_id || ' ' || (map -> slot ->> 0) || coalesce(' ' || value, ''), sum(change)::text
   FROM precast.value_counts JOIN precast.slots USING (content_type_id)
   WHERE map ? slot GROUP BY 1 HAVING sum(change) <> 0`;
-/** By type, fields and values, of two fields that have few values. */
+/** Counts by type, fields and values for two fields that have few values. */
 const PAIRS_COUNTED = `SELECT type.id || ' open kind 1 ' || (e.data ->> 'open')::boolean::integer || (e.data ->> 'kind'), count(*)::text
   FROM precast.entries AS e JOIN precast.content_types AS type ON type.id = e.content_type_id
   JOIN precast.fields AS kind ON kind.content_type_id = type.id AND kind.name = 'kind' AND kind.type = 'select'
@@ -83,7 +83,7 @@ const STATEMENT = fc.oneof(
   ),
   slug.map((of) => `DELETE FROM precast.content_types WHERE slug = '${of}'`),
 );
-/** One that is refused is taken back, and those around it stand. */
+/** Rolls back only this statement when it is refused, not the transaction around it. */
 const alone = (statement: string) => `DO $$ BEGIN ${statement}; EXCEPTION WHEN OTHERS THEN NULL; END $$`;
 
 const TYPES = `INSERT INTO precast.content_types (app_id, slug, filterable_fields) SELECT id, slug, '{kind,open,size,name,tags}'
@@ -93,7 +93,10 @@ const TYPES = `INSERT INTO precast.content_types (app_id, slug, filterable_field
     ('open', 'boolean', 2), ('size', 'number', 3), ('name', 'text', 4), ('tags', 'select', 5)) AS field(name, type, position)
   ON CONFLICT DO NOTHING`;
 
-/** What a connection has read, with some of what its transactions read before: PostgreSQL takes those over once a second. */
+/**
+ * Rows of value_counts that the transaction has read. May include reads of earlier transactions of the connection,
+ * because PostgreSQL flushes those once a second.
+ */
 async function countsRead(query: Session["query"]): Promise<number> {
   const [[read] = []] = await query(
     sql(
@@ -119,7 +122,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await rows(PAIRS_KEPT)).toEqual(await rows(PAIRS_COUNTED));
   };
 
-  test("any statements, in transactions that are committed or given up, leave the sum right", async () => {
+  test("random statements in committed and rolled-back transactions leave the totals right", async () => {
     const transaction = fc.record({
       statements: fc.array(STATEMENT, { minLength: 1, maxLength: 6 }),
       commits: fc.boolean(),
@@ -137,7 +140,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     );
   });
 
-  test("rows do not pile up with the statements that are written", async () => {
+  test("counter tables stay below 150 rows through 240 statements, and the totals are right", async () => {
     await store.database.execute(`TRUNCATE precast.entries; ${TYPES}`);
     await store.database.execute("UPDATE precast.content_types SET filterable_fields = '{kind,open}'");
     for (let turn = 1; turn <= 120; turn++) {
@@ -156,39 +159,36 @@ describe.each(ENGINES)("on %s", (engine) => {
   test.each([
     ["", ""],
     [", also where the database believes that it keeps none", "relpages = 20, reltuples = 0"],
-  ])(
-    "an edit of a field that has as many values as entries reads no more counts than one of a field with few%s",
-    async (_, belief) => {
-      const many = 2_000;
-      await store.database.execute(`TRUNCATE precast.entries; ${TYPES}`);
-      await store.database.execute("UPDATE precast.content_types SET filterable_fields = '{kind,open}'");
-      if (belief !== "")
-        await store.database.execute(`UPDATE pg_class SET ${belief} WHERE oid = 'precast.value_counts'::regclass`);
-      const { read, kept } = await store.database.transaction("write", async ({ execute, query }) => {
-        const before = await countsRead(query);
-        await execute(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+  ])("edits of a field that has as many values as entries read few counter rows%s", async (_, belief) => {
+    const many = 2_000;
+    await store.database.execute(`TRUNCATE precast.entries; ${TYPES}`);
+    await store.database.execute("UPDATE precast.content_types SET filterable_fields = '{kind,open}'");
+    if (belief !== "")
+      await store.database.execute(`UPDATE pg_class SET ${belief} WHERE oid = 'precast.value_counts'::regclass`);
+    const { read, kept } = await store.database.transaction("write", async ({ execute, query }) => {
+      const before = await countsRead(query);
+      await execute(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
         SELECT ${typeOf("one")}, gen_random_uuid(), 'published', now(), jsonb_build_object('kind', 'k' || n)
         FROM generate_series(1, ${many}) AS n`);
-        for (let turn = 1; turn <= 250; turn++) {
-          const data = `jsonb_build_object('kind', 'new ${turn}')`;
-          await execute(`UPDATE precast.entries SET data = ${data} WHERE data ->> 'kind' = 'k${turn}'`);
-        }
-        const read = (await countsRead(query)) - before;
-        const held = await query(
-          sql("SELECT count(*)::text, sum(change)::text FROM precast.value_counts WHERE value IS NOT NULL"),
-        );
-        return { read, kept: held[0] ?? [] };
-      });
-      // What is new is added up every hundred edits or so, and what was there is left alone.
-      expect(read).toBeLessThan(5 * many);
-      expect(Number(kept[0])).toBeLessThan(many + 250);
-      expect(kept[1]).toBe(String(many));
-      await agree();
-    },
-  );
+      for (let turn = 1; turn <= 250; turn++) {
+        const data = `jsonb_build_object('kind', 'new ${turn}')`;
+        await execute(`UPDATE precast.entries SET data = ${data} WHERE data ->> 'kind' = 'k${turn}'`);
+      }
+      const read = (await countsRead(query)) - before;
+      const held = await query(
+        sql("SELECT count(*)::text, sum(change)::text FROM precast.value_counts WHERE value IS NOT NULL"),
+      );
+      return { read, kept: held[0] ?? [] };
+    });
+    // New rows are added up about every hundred edits, and rows from before are left alone.
+    expect(read).toBeLessThan(5 * many);
+    expect(Number(kept[0])).toBeLessThan(many + 250);
+    expect(kept[1]).toBe(String(many));
+    await agree();
+  });
 });
 
-test("many writers at once wait for nobody, and the sum is right", async () => {
+test("concurrent writers do not wait for an open transaction, and the total is right", async () => {
   const store = await openStore("postgres");
   try {
     await store.database.execute(`INSERT INTO precast.apps (key) VALUES ('shop'); ${TYPES}`);
@@ -200,7 +200,7 @@ test("many writers at once wait for nobody, and the sum is right", async () => {
       [1, 2, 3, 4].map(async (writer) => {
         const client = new Client({ connectionString: url });
         await client.connect();
-        // Each in one snapshot throughout, or in one of its own for every statement.
+        // Half of the writers have one snapshot for each transaction, the others one for each statement.
         const level = writer % 2 === 0 ? "REPEATABLE READ" : "READ COMMITTED";
         await client.query(`SET default_transaction_isolation = '${level}'`);
         for (let turn = 1; turn <= 150; turn++) await client.query(insert("one", "published", writer * 1_000 + turn));
@@ -215,7 +215,7 @@ test("many writers at once wait for nobody, and the sum is right", async () => {
       expect(kept[0]?.[1]).toBe("601");
     };
     await expectRight();
-    // Those in one snapshot throughout add up nothing: the next build does, where more than twenty changes are left.
+    // Writers at REPEATABLE READ do not add up counter rows: the next build does when more than twenty are left.
     await buildSite(store);
     await expectRight();
     const [rows] = await store.database.query(sql("SELECT count(*)::text FROM precast.entry_counts"));

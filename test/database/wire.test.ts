@@ -1,10 +1,10 @@
-/** What a guest of the embedded database and its host say to each other arrives, in whatever pieces the system brings it. */
+/** Messages between host and guest of an embedded database arrive whole, in whatever chunks the socket delivers. */
 import type { Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { listenTo, type Told } from "../../shared/database/embedded/wire.ts";
 
-/** What is heard of these chunks. */
+/** The messages that are read from these chunks. */
 async function heard(chunks: Iterable<Uint8Array>): Promise<Told[]> {
   const line = new PassThrough();
   const messages: Told[] = [];
@@ -25,11 +25,11 @@ function* cut(bytes: Uint8Array, size: number): Generator<Uint8Array> {
 
 const MESSAGES = [row(1, "a"), row(2, "ä€𝄞\n"), { heard: true } as const, row(3, "")];
 
-test.each([1, 2, 3, 5, 7, 1_000])("several messages in chunks of %s bytes", async (size) => {
+test.each([1, 2, 3, 5, 7, 1_000])("several messages arrive in chunks of %s bytes", async (size) => {
   expect(await heard(cut(bytesOf(...MESSAGES), size))).toEqual(MESSAGES);
 });
 
-test("one of megabytes in small chunks, and the next", async () => {
+test("a message of 4 MB in small chunks arrives, and so does the next", async () => {
   const large = row(1, "x".repeat(4_000_000));
   const [first, second] = await heard(cut(bytesOf(large, row(2, "next")), 1_000));
   expect(first).toEqual(large);

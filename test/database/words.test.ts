@@ -1,6 +1,6 @@
 /**
- * What search looks through is what entries say, whoever writes them and in whatever way: by statements of one row and of
- * many, by the cascades of what an entry belongs to, and by changes of the fields.
+ * The words that search reads match the text of the entries, however they are written: by statements on one row or on
+ * many, by cascades from the app or the type, and by changes of the fields.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
@@ -29,20 +29,20 @@ describe.each(ENGINES)("on %s", (engine) => {
     await store.close();
   });
 
-  /** Over a connection of its own, where there can be several: no writer can lean on what another one's session has done. */
+  /** Uses a new connection where there can be several, so that no statement depends on the session state of another. */
   const run = (text: string) => {
     store.database.renew();
     return store.database.query(sql(text));
   };
   const one = (number: number) => `content_type_id = ${TYPE} AND id = '${id(number)}'`;
-  /** Ids of what is found, by their last digits, in the order of the answer; after that, of what should not be there. */
+  /** The ids that a search finds, by their last digits, in order. Also checks that no stored words are stale. */
   const found = async (query: string): Promise<number[]> => {
     const got = await door.get(`/api/v1/goods/search?per_page=50&q=${query}`, { appKey: KEY });
     expect(got.status).toBe(200);
     expect(await stale()).toEqual([]);
     return got.json.data.map((item: { id: string }) => Number(item.id.slice(-2)));
   };
-  /** Words that are not what their entry says now, and entries whose words are missing. */
+  /** Stored words that differ from the text of their entry, and published entries without words. */
   const stale = () =>
     run(`SELECT coalesce(e.id, w.id)::text, e.status, w.words, e.published_at::text, w.published_at::text
       FROM (SELECT * FROM precast.entries WHERE status = 'published') AS e
@@ -53,7 +53,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       SELECT ${TYPE}, id, 'published', '2026-01-21T00:00Z', '${JSON.stringify(data)}'
       FROM unnest('{${numbers.map(id).join(",")}}'::uuid[]) AS id ${more}`);
 
-  test("an entry is found by what it says, in each field that is searched", async () => {
+  test("an entry is found by the words of its searchable fields only", async () => {
     await add([10, 11], { title: "Otter", body: "<p>river</p><p>bank</p>", note: "hidden" });
     expect(await found("otter")).toEqual([10, 11]);
     expect(await found("river+bank")).toEqual([10, 11]);
@@ -61,14 +61,14 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await found("hidden")).toEqual([]);
   });
 
-  test("an entry that is there already is found by what takes its place", async () => {
+  test("an entry that an upsert replaces is found by its new words", async () => {
     const update = "ON CONFLICT (content_type_id, id) DO UPDATE SET data = excluded.data, rich = excluded.rich";
     await add([11, 12], { title: "Badger" }, update);
     expect(await found("otter")).toEqual([10]);
     expect(await found("badger")).toEqual([11, 12]);
   });
 
-  test("an entry is found by what somebody's own trigger makes of it as soon as it is inserted", async () => {
+  test("an entry is found as a custom AFTER INSERT trigger leaves it", async () => {
     const title = (text: string) => `UPDATE precast.entries SET data = data || '{"title": "${text}"}'`;
     const mine = "WHERE content_type_id = NEW.content_type_id AND id = NEW.id";
     await run(`CREATE FUNCTION public.improve() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -90,7 +90,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await run(`DELETE FROM precast.entries WHERE data ->> 'title' LIKE '%olecat'`);
   });
 
-  test("an edit of a text is found, of one entry and of many", async () => {
+  test("edits of texts are found, in one entry and in many", async () => {
     await run(`UPDATE precast.entries SET data = data || '{"title": "Marten"}' WHERE ${one(12)}`);
     expect([await found("badger"), await found("marten")]).toEqual([[11], [12]]);
     await run(`UPDATE precast.entries SET rich = '{"body": "<b>bur</b>row"}' WHERE ${one(11)} OR ${one(12)}`);
@@ -101,7 +101,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await found("hollow")).toEqual([]);
   });
 
-  test("an edit of what is not searched leaves the words where they are", async () => {
+  test("an edit of fields that are not searchable does not write the stored words", async () => {
     const places = () => run("SELECT id::text, ctid::text FROM precast.entry_words ORDER BY id");
     const before = await places();
     await run(`UPDATE precast.entries SET data = data || '{"price": 5, "note": "other"}', updated_at = now()`);
@@ -109,7 +109,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await found("burrow")).toEqual([11]);
   });
 
-  test("the newest comes first as soon as it is the newest", async () => {
+  test("search results follow a change of published_at", async () => {
     await run(`UPDATE precast.entries SET data = data || '{"title": "Otter"}' WHERE ${one(11)}`);
     expect(await found("otter")).toEqual([10, 11]);
     await run(`UPDATE precast.entries SET published_at = '2026-01-22T00:00Z' WHERE ${one(11)}`);
@@ -117,7 +117,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await found("otter&sort=published_at&filter[title]=Otter")).toEqual([11, 10]);
   });
 
-  test("a draft is not found, and is found as soon as it is published", async () => {
+  test("an entry is not found while it is a draft, and is found when it is published", async () => {
     await run(`UPDATE precast.entries SET status = 'draft' WHERE ${one(11)}`);
     expect(await found("otter")).toEqual([10]);
     await run(`UPDATE precast.entries SET data = data || '{"title": "Sea otter"}' WHERE ${one(11)}`);
@@ -126,7 +126,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await found("sea")).toEqual([11]);
   });
 
-  test("an entry that gets another id, or goes to another type, takes its words along", async () => {
+  test("an entry that gets another id or another type is found there, and no longer where it was", async () => {
     await run(`UPDATE precast.entries SET id = '${id(13)}' WHERE ${one(11)}`);
     expect(await found("sea")).toEqual([13]);
     await run(`INSERT INTO precast.content_types (app_id, slug) SELECT id, 'others' FROM precast.apps`);
@@ -139,7 +139,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(elsewhere.json.meta.total).toBe(1);
   });
 
-  test("a field that is searched from now on is searched in what was written before", async () => {
+  test("a field that becomes searchable is searched in entries written before", async () => {
     await run("UPDATE precast.fields SET searchable = (name = 'note')");
     expect([await found("otter"), await found("other")]).toEqual([[], [10, 12, 1, 2, 3]]);
     await run("UPDATE precast.fields SET searchable = true WHERE type IN ('text', 'rich_text')");
@@ -148,7 +148,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await found("other")).toEqual([]);
   });
 
-  test("what is deleted is found no more, alone, with its type, with its app and with everything", async () => {
+  test("deleting an entry, its type, its app or all entries removes their words", async () => {
     const kept = async () => Number((await run("SELECT count(*)::text FROM precast.entry_words"))[0]?.[0]);
     expect(await kept()).toBe(6);
     await run(`DELETE FROM precast.entries WHERE ${one(10)}`);
@@ -163,7 +163,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await kept()).toBe(0);
   });
 
-  test("who may write entries needs no rights on their words", async () => {
+  test("a role that may write entries needs no rights to write their words", async () => {
     await loadBundles(store, [GOODS]);
     await store.database.execute(`CREATE ROLE words_writer_${engine};
       GRANT USAGE ON SCHEMA precast TO words_writer_${engine};

@@ -1,6 +1,6 @@
 /**
- * Writers of SQL: whoever writes the tables, in whatever statement, finds what was written in answers, and no total counts anything
- * twice.
+ * Writers of SQL: answers show what was written, whichever statement wrote it and whatever other triggers do, and no
+ * total counts an entry twice.
  */
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
@@ -50,7 +50,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       ["data = entries.data || excluded.data", { title: "New", body: "<p>kestrel</p>" }],
       [`data = entries.data || '{"title":"New"}'`, { title: "New", body: "<p>heron</p>" }],
       ["status = excluded.status", { title: "Old", body: "<p>heron</p>" }],
-    ])("with SET %s writes what it says, rich text and all", async (assignment, expected) => {
+    ])("with SET %s writes the values that it names, rich text included", async (assignment, expected) => {
       const written = insert({ title: "New", body: "<p>kestrel</p>" });
       await write(`${written} ON CONFLICT (content_type_id, id) DO UPDATE SET ${assignment}`);
       expect((await read(`/posts/${ID}`)).data).toMatchObject(expected);
@@ -60,7 +60,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       expect(await totalOf(`/posts?filter[title]=${expected.title}&per_page=1`)).toBe(1);
     });
 
-    test("that finds no entry adds one, rich text apart", async () => {
+    test("that finds no entry inserts one, with its rich text in the column rich", async () => {
       const other = randomUUID();
       const written = insert({ title: "Other", body: "<p>wren</p>" }, other);
       await write(`${written} ON CONFLICT (content_type_id, id) DO UPDATE SET data = excluded.data`);
@@ -73,7 +73,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     });
   });
 
-  test("an entry that a trigger of somebody else's inserts and then edits has what it was given", async () => {
+  test("an entry that a custom AFTER INSERT trigger edits has the inserted and the edited values", async () => {
     await write(`CREATE FUNCTION pg_temp.retitle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         UPDATE precast.entries SET data = data || '{"title":"Again"}' WHERE id = NEW.id; RETURN NULL; END $$;
       CREATE TRIGGER retitle AFTER INSERT ON precast.entries FOR EACH ROW EXECUTE FUNCTION pg_temp.retitle();
@@ -83,7 +83,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await totalOf("/posts?filter[title]=Again&per_page=1")).toBe(1);
   });
 
-  test("what a trigger of somebody else's makes of data is filtered by", async () => {
+  test("filters see data as a custom BEFORE trigger has changed it", async () => {
     await write(`CREATE FUNCTION pg_temp.shout() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         NEW.data := NEW.data || jsonb_build_object('title', upper(NEW.data ->> 'title')); RETURN NEW; END $$;
       CREATE TRIGGER shout BEFORE INSERT OR UPDATE OF data ON precast.entries FOR EACH ROW EXECUTE FUNCTION pg_temp.shout();
@@ -97,7 +97,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     ["edits it once more", `UPDATE precast.entries SET data = data || '{"body":"<p>wren</p>"}'`, { heron: 0, wren: 1 }],
     ["hides it", "UPDATE precast.entries SET status = 'draft'", { heron: 0, wren: 0 }],
     ["deletes it", "DELETE FROM precast.entries", { heron: 0, wren: 0 }],
-  ])("an entry is found as a trigger of somebody else's leaves it that %s", async (_, then, totals) => {
+  ])("search sees an entry as it is after a custom AFTER UPDATE trigger that %s", async (_, then, totals) => {
     await write(`${insert({ title: "Old", body: "<p>stork</p>" })};
       CREATE OR REPLACE FUNCTION pg_temp.audit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF pg_trigger_depth() < 2 THEN ${then} WHERE id = NEW.id; END IF; RETURN NULL; END $$;
@@ -107,14 +107,14 @@ describe.each(ENGINES)("on %s", (engine) => {
     for (const [word, total] of Object.entries(totals)) expect(await totalOf(`/posts/search?q=${word}`)).toBe(total);
   });
 
-  test("an entry may be inserted and edited by a function in one statement", async () => {
+  test("one statement can insert an entry and edit it through a function", async () => {
     await write(`CREATE FUNCTION pg_temp.retitle(entry uuid) RETURNS void LANGUAGE sql VOLATILE AS
         $$ UPDATE precast.entries SET data = data || '{"title":"Again"}' WHERE id = entry $$;
       WITH added AS (${insert({ title: "Once", body: "<p>wren</p>" })} RETURNING id) SELECT pg_temp.retitle(id) FROM added`);
     expect((await read(`/posts/${ID}`)).data).toMatchObject({ title: "Again", body: "<p>wren</p>" });
   });
 
-  test("a type, its fields and its entries in one statement are counted once", async () => {
+  test("a statement that inserts a type, its fields and its entries counts each entry once", async () => {
     await write(`WITH type AS (
         INSERT INTO precast.content_types (app_id, slug, filterable_fields) SELECT id, 'notes', '{kind}' FROM precast.apps RETURNING id),
       field AS (
@@ -125,7 +125,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await totalOf("/notes?filter[kind][neq]=a")).toBe(0);
   });
 
-  test("entries and the lists of their type in one statement are counted once, and those behind it as well", async () => {
+  test("a statement that writes entries and lists of their type counts each once, as a later insert does", async () => {
     await write(`INSERT INTO precast.fields (content_type_id, name, position, type) SELECT ${TYPE}, 'kind', 3, 'select';
       ${insert({ kind: "a" })};
       WITH added AS (${insert({ kind: "a" }, randomUUID())}),
@@ -137,7 +137,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await totalOf("/posts?filter[kind][neq]=a")).toBe(1);
   });
 
-  test("filters by two selects of six are counted behind a value that is too long for an index", async () => {
+  test("totals of two filters are right after an entry gets a value that is too long for an index", async () => {
     const names = ["s1", "s2", "s3", "s4", "s5", "s6"];
     await write(`INSERT INTO precast.fields (content_type_id, name, position, type)
         SELECT ${TYPE}, name, 10 + place, 'select' FROM unnest('{${names.join(",")}}'::text[]) WITH ORDINALITY AS names(name, place);
@@ -152,7 +152,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await totalOf("/posts?filter[s1]=s1&filter[s2]=s2")).toBe(3);
   });
 
-  test("a value that fits its field no more does not stand in the way of edits beside it", async () => {
+  test("a value that no longer fits its field does not block edits of other fields", async () => {
     await write(`${insert({ title: "Old" })}; UPDATE precast.fields SET type = 'number' WHERE name = 'title';
       INSERT INTO precast.fields (content_type_id, name, position, type) SELECT ${TYPE}, 'note', 3, 'text';
       UPDATE precast.entries SET data = data || '{"note":"kept"}'`);
@@ -162,7 +162,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     );
   });
 
-  test("what was written while triggers were off is kept anew when asked for", async () => {
+  test("keep_anew makes totals and search right after writes without triggers", async () => {
     const other = randomUUID();
     await write(`${insert({ title: "Old", body: "<p>heron</p>" })}; ${insert({ title: "Gone", body: "<p>wren</p>" }, other)};
       BEGIN; SET LOCAL session_replication_role = replica;
@@ -182,7 +182,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect((await read("/_schemas")).data[0].entry_count).toBe(2);
   });
 
-  test.each(["REPEATABLE READ", "SERIALIZABLE"])("at %s nothing is kept anew, for writers before it", async (level) => {
+  test.each(["REPEATABLE READ", "SERIALIZABLE"])("keep_anew is refused at isolation level %s", async (level) => {
     await write(insert({ title: "Old" }));
     await expect(write(`BEGIN ISOLATION LEVEL ${level}; SELECT precast.keep_anew()`)).rejects.toThrow(
       "can be changed at READ COMMITTED only",
@@ -190,7 +190,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await write("ROLLBACK");
   });
 
-  test.each(["REPEATABLE READ", "SERIALIZABLE"])("fields at %s change where the type is new", async (level) => {
+  test.each(["REPEATABLE READ", "SERIALIZABLE"])("at %s, fields can change only in a new type", async (level) => {
     const change = (slug: string) => `BEGIN ISOLATION LEVEL ${level};
       INSERT INTO precast.content_types (app_id, slug) SELECT id, 'fresh' FROM precast.apps;
       INSERT INTO precast.fields (content_type_id, name, position, type)
@@ -206,7 +206,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   });
 });
 
-describe("at the same moment, on PostgreSQL", () => {
+describe("concurrent writers on PostgreSQL", () => {
   let store: Store;
   let first: Client;
   let second: Client;
@@ -226,7 +226,7 @@ describe("at the same moment, on PostgreSQL", () => {
   const waits =
     "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
-  /** What `late` by the second writer comes to, which waits for the first one's `early` to be committed. */
+  /** Runs `late`, which waits until the first writer commits `early`. Resolves to the error of `late`, or null. */
   const oneAfterTheOther = async (early: string, late: string): Promise<unknown> => {
     await first.query("BEGIN");
     await first.query(early);
@@ -239,7 +239,7 @@ describe("at the same moment, on PostgreSQL", () => {
     return answer;
   };
 
-  test("of two upserts of a new entry none loses its rich text unseen", async () => {
+  test("the later of two concurrent upserts of a new entry fails with 40001, and its retry succeeds", async () => {
     const upsert = (word: string) =>
       `${insert({ title: word, body: word })} ON CONFLICT (content_type_id, id) DO UPDATE SET data = excluded.data`;
     expect(await oneAfterTheOther(upsert("heron"), upsert("kestrel"))).toMatchObject({ code: "40001" });
@@ -256,7 +256,7 @@ describe("at the same moment, on PostgreSQL", () => {
       { data: { title: "Old", note: "heron" }, rich: {} },
     ],
     ["a rich text", "rich_text", { title: "Old", note: "heron" }, { data: { title: "Old" }, rich: { note: "heron" } }],
-  ])("%s that is added while an entry is given its value finds it", async (_, type, data, kept) => {
+  ])("%s added while an entry gets a value for it stores and searches that value", async (_, type, data, kept) => {
     await first.query(insert({ title: "Old" }));
     const given = `UPDATE precast.entries SET data = ${lit(data)}`;
     const added = `INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
@@ -274,7 +274,7 @@ describe("at the same moment, on PostgreSQL", () => {
   ) => `INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
     VALUES (${TYPE}, '${name}', 9, '${type}', ${type !== "number"})`;
 
-  test("of two fields that are added neither is forgotten", async () => {
+  test("two fields that are added concurrently both take effect", async () => {
     expect(await oneAfterTheOther(addField("intro", "rich_text"), addField("weight", "number"))).toBe(null);
     await first.query(insert({ intro: "heron" }));
     expect((await first.query("SELECT data, rich FROM precast.entries")).rows).toEqual([
@@ -283,7 +283,7 @@ describe("at the same moment, on PostgreSQL", () => {
     await expect(first.query(insert({ weight: "light" }, randomUUID()))).rejects.toThrow('"weight" must hold a number');
   });
 
-  test.each(["REPEATABLE READ", "SERIALIZABLE"])("an edit at %s does not miss a field that is new", async (level) => {
+  test.each(["REPEATABLE READ", "SERIALIZABLE"])("an edit at %s that misses a new field is refused", async (level) => {
     await first.query(insert({ title: "Old" }));
     await second.query(`BEGIN ISOLATION LEVEL ${level}; SELECT count(*) FROM precast.entries`);
     await first.query(addField("intro", "rich_text"));
@@ -295,7 +295,7 @@ describe("at the same moment, on PostgreSQL", () => {
     ]);
   });
 
-  test("a text that is too long for the slot that its field is being given is found", async () => {
+  test("an entry is found by a text too long for the slot that its field is being given", async () => {
     await first.query(addField("slug", "text"));
     const lists = "UPDATE precast.content_types SET filterable_fields = '{title,slug}', sortable_fields = '{slug}'";
     const slug = `zz${"x".repeat(2_500)}`;
@@ -306,12 +306,12 @@ describe("at the same moment, on PostgreSQL", () => {
     await door.close();
   });
 
-  test("an entry of a type that is being deleted waits, and neither gives way to the other", async () => {
+  test("an insert into a type that is being deleted waits, then fails with a foreign key violation", async () => {
     const late = insert({ title: "Late" }).replace(TYPE, (await first.query(`SELECT ${TYPE} AS id`)).rows[0].id);
     expect(await oneAfterTheOther("DELETE FROM precast.content_types", late)).toMatchObject({ code: "23503" });
   });
 
-  test("fields that are added by a role which may not see all entries are kept of all", async () => {
+  test("a field that a role adds applies also to entries that row-level security hides from the role", async () => {
     const role = `cms_${Math.random().toString(36).slice(2)}`;
     await first.query(`${insert({ title: "Hidden", intro: "<p>heron</p>" })};
       CREATE ROLE ${role}; GRANT USAGE ON SCHEMA precast TO ${role};
@@ -326,7 +326,7 @@ describe("at the same moment, on PostgreSQL", () => {
     ]);
   });
 
-  test("a writer to whom a backslash is an escape writes what others do", async () => {
+  test("standard_conforming_strings = off does not change what is stored", async () => {
     const body = "<p title=a>Žlutý&nbsp;kůň</p><script>no</script> caf&eacute; &#x2019;s";
     const statements = [
       `INSERT INTO precast.fields (content_type_id, name, position, type) SELECT id, 'at', 3, 'datetime' FROM precast.content_types`,
@@ -340,7 +340,7 @@ describe("at the same moment, on PostgreSQL", () => {
       JOIN precast.entry_words USING (content_type_id, id) ORDER BY n1 NULLS FIRST`;
     const writtenWith = async (setting: string) => {
       await store.database.execute(TYPES);
-      // What a session has once planned it knows, whatever it is set to later.
+      // A new session each time, because cached plans outlive a change of the setting.
       const writer = new Client({ connectionString: store.url as string });
       await writer.connect();
       try {
