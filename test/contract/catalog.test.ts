@@ -1,4 +1,7 @@
-/** Catalog and schemas: bodies to the letter (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
+/**
+ * Catalog and schemas: exact bodies (contract.md).
+ * Requests are written as a client writes them, answers were worked out by hand.
+ */
 import { describe, expect, test } from "vitest";
 import { ask, ENGINES, openSites } from "../support/sites.ts";
 
@@ -94,7 +97,7 @@ describe.each(ENGINES)("catalog and schemas on %s", (site) => {
     expect((await ask(site, "/_schemas/texts")).text).toBe(JSON.stringify({ data }));
   });
 
-  test("a schema tells label, type and whether a field is required", async () => {
+  test("a schema gives the type of each field, its label and whether it is required", async () => {
     const { fields } = (await ask(site, "/_schemas/works")).json.data;
     expect(fields.map((field: { type: string }) => field.type).join(" ")).toBe(
       "text text select select media media text rich_text rich_text relation relation relation number boolean date datetime json",
@@ -102,7 +105,7 @@ describe.each(ENGINES)("catalog and schemas on %s", (site) => {
     expect(fields[1]).toEqual({ name: "slug", type: "text", required: true, label: "Slug", searchable: false });
   });
 
-  test.each(["search", "constructor", "0"])("a type may be called %s", async (slug) => {
+  test.each(["search", "constructor", "0"])("a type may have the slug %s", async (slug) => {
     expect((await ask(site, `/_schemas/${slug}`)).json.data.slug).toBe(slug);
   });
 });

@@ -1,4 +1,7 @@
-/** Counting: the shape decides (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
+/**
+ * Counting: the shape of a request decides (contract.md).
+ * Requests are written as a client writes them, answers were worked out by hand.
+ */
 import { describe, expect, test } from "vitest";
 import { libraryId } from "../support/library.ts";
 import { ask, openSites, SITES, TREE } from "../support/sites.ts";
@@ -78,7 +81,7 @@ describe.each(SITES)("counting on %s", (site) => {
     ["/works/search?q=orchard", true],
     ["/works/search", true],
     ["/works/search?q=orchard&page=0", true],
-  ])("%s: %s", async (target, counted) => {
+  ])("%s is counted: %s", async (target, counted) => {
     for (const method of ["GET", "HEAD"]) {
       const { headers } = await ask(site, target, { method });
       expect(headers["x-request-counted"]).toBe(String(counted));

@@ -1,4 +1,7 @@
-/** Entries: what single entries, list items, search items and populated relations show (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
+/**
+ * Entries: what single entries, list items, search items and populated relations show (contract.md).
+ * Requests are written as a client writes them, answers were worked out by hand.
+ */
 import { describe, expect, test } from "vitest";
 import { EXACT_NUMBER, LIBRARY_MEDIA, libraryId } from "../support/library.ts";
 import { ask, ENGINES, openSites, without } from "../support/sites.ts";
@@ -80,7 +83,7 @@ describe.each(ENGINES)("entries on %s", (site) => {
     expect((await ask(site, `/works/${libraryId(6)}`)).text).toBe(JSON.stringify({ data: WORK_6 }));
   });
 
-  test("an empty array stays one, with an empty array of addresses", async () => {
+  test("an empty array stays an empty array, in the _url companion too", async () => {
     const { json } = await ask(site, `/works/${libraryId(2)}`);
     expect([json.data.gallery, json.data.gallery_url, json.data.related]).toEqual([[], [], []]);
   });
@@ -89,11 +92,11 @@ describe.each(ENGINES)("entries on %s", (site) => {
     expect((await ask(site, `/works/${libraryId(3)}`)).json.data.extra).toBe("plain");
   });
 
-  test("an empty text is a value", async () => {
+  test("an empty text stays an empty text", async () => {
     expect((await ask(site, `/works/${libraryId(4)}`)).json.data.slug).toBe("");
   });
 
-  test("a file name is encoded in its address", async () => {
+  test("a file name is percent-encoded in its URL", async () => {
     const { data } = (await ask(site, `/works/${libraryId(4)}`)).json;
     expect([data.cover, data.cover_url]).toEqual(["ü+ö&.webp", `${LIBRARY_MEDIA}%C3%BC%2B%C3%B6%26.webp`]);
   });
@@ -105,7 +108,7 @@ describe.each(ENGINES)("entries on %s", (site) => {
     },
   );
 
-  test("a number with decimals", async () => {
+  test("a negative number keeps its decimals", async () => {
     expect((await ask(site, `/works/${libraryId(4)}`)).text).toContain('"price":-1.5,');
   });
 
@@ -121,13 +124,13 @@ describe.each(ENGINES)("entries on %s", (site) => {
     expect((await ask(site, `/authors/${libraryId(1)}`)).text).toBe(JSON.stringify({ data: AUTHOR_1 }));
   });
 
-  test("a list has every field but rich text, and its meta", async () => {
+  test("list items have every field except rich text, and the list has meta", async () => {
     const items = [without(WORK_1, ["body", "notes"])];
     const meta = { current_page: 6, per_page: 1, total: 6, last_page: 6 };
     expect((await ask(site, "/works?per_page=1&page=6")).text).toBe(JSON.stringify({ data: items, meta }));
   });
 
-  test("the default list has the same items", async () => {
+  test("a list without parameters has the same items, 20 a page", async () => {
     const got = await ask(site, "/works");
     expect(JSON.stringify(got.json.data.at(-1))).toBe(JSON.stringify(without(WORK_1, ["body", "notes"])));
     expect(JSON.stringify(got.json.data[1])).toBe(JSON.stringify(without(WORK_6, ["body", "notes"])));
@@ -183,7 +186,7 @@ describe.each(ENGINES)("entries on %s", (site) => {
     ["constructor,toString,__proto__", { id: libraryId(1) }],
     ["published_at,title,title", { id: libraryId(1), title: "apple", published_at: WORK_1.published_at }],
     ["updated_at", { id: libraryId(1), updated_at: WORK_1.updated_at }],
-  ])("fields=%s, on a list and on a search", async (fields, item) => {
+  ])("fields=%s selects the same fields on a list and on a search", async (fields, item) => {
     const list = await ask(site, `/works?filter[genre]=12&fields=${fields}`);
     expect(JSON.stringify(list.json.data)).toBe(JSON.stringify([item]));
     const search = await ask(site, `/works/search?q=orchard&fields=${fields}`);
@@ -209,14 +212,14 @@ describe.each(ENGINES)("entries on %s", (site) => {
     expect(JSON.stringify(got.json.data)).toBe(JSON.stringify({ ...plain, ...changed }));
   });
 
-  test("in a multiple relation what cannot be seen is left out, and the order stays", async () => {
+  test("populate leaves out invisible entries of a multiple relation and keeps the order", async () => {
     const third = (await ask(site, `/works/${libraryId(3)}`)).text.slice('{"data":'.length, -1);
     const second = (await ask(site, `/works/${libraryId(2)}`)).text.slice('{"data":'.length, -1);
     const got = await ask(site, `${work}?populate=related`);
     expect(got.text).toContain(`"related":[${third},${second}],"price":10`);
   });
 
-  test("an entry may relate to itself", async () => {
+  test("populate expands a relation of an entry to itself once", async () => {
     const plain = (await ask(site, `/works/${libraryId(4)}`)).json.data;
     const got = await ask(site, `/works/${libraryId(4)}?populate=related`);
     expect(got.json.data).toEqual({ ...plain, related: [plain] });

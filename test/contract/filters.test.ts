@@ -1,4 +1,7 @@
-/** Filters: every operator on every type of field (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
+/**
+ * Filters: every operator on every type of field (contract.md).
+ * Requests are written as a client writes them, answers were worked out by hand.
+ */
 import { describe, test } from "vitest";
 import { ALL, ENGINES, expectError, expectIds, NOTHING, openSites } from "../support/sites.ts";
 
@@ -23,7 +26,7 @@ describe.each(ENGINES)("filters on %s", (site) => {
     ["filter[title][contains]=_pple", NOTHING],
     ["filter[title][contains]=\\", NOTHING],
     ["filter[title][gt]=1", NOTHING],
-    // Select: comparisons look at the values that are numbers.
+    // Select: gt, gte, lt and lte match only values that are numbers.
     ["filter[genre]=News", "3"],
     ["filter[genre]=news", "4"],
     ["filter[genre][neq]=News", "5 6 4 2 1"],
@@ -59,7 +62,7 @@ describe.each(ENGINES)("filters on %s", (site) => {
     ["filter[category][in]=,News,,", "2 1"],
     ["filter[category][in]=News,+news", "2 1"],
     ["filter[category][in]=,", NOTHING],
-    // As many as one likes.
+    // Any number of values.
     [`filter[title][in]=${"other,".repeat(6)}Apple,Zebra`, "5 2"],
     [`filter[title][in]=${"other,".repeat(7)}Apple,Zebra`, "5 2"],
     [`filter[title][nin]=${"other,".repeat(7)}Apple,Zebra`, "6 4 3 1"],
@@ -119,7 +122,7 @@ describe.each(ENGINES)("filters on %s", (site) => {
     ["filter[in_print][nin]=1,0", "6 4"],
     ["filter[in_print][contains]=RU", "3 1"],
     ["filter[in_print][starts_with]=f", "5 2"],
-    // Date: the same day, also of an instant.
+    // Date: the same day, also when the filter value is an instant.
     ["filter[day]=2026-01-20", "1"],
     ["filter[day]=2026-01-20T23:59:59.999Z", "1"],
     ["filter[day]=2026-01-20T23:30:00-02:00", "2"],
@@ -181,7 +184,7 @@ describe.each(ENGINES)("filters on %s", (site) => {
     ["filter[price][gte]=0&filter[price][lt]=10", "6 2"],
     ["filter[title]=apple&filter[price]=9", NOTHING],
     ["filter[category][contains]=e&filter[in_print]=true&filter[day][gt]=2026-01-01", "1"],
-  ])("%s", (query, ids) => expectIds(site, `/works?${query}`, ids));
+  ])("%s finds the expected entries", (query, ids) => expectIds(site, `/works?${query}`, ids));
 
   test.each([
     "filter[price][gt]=ten",
@@ -199,7 +202,7 @@ describe.each(ENGINES)("filters on %s", (site) => {
     "filter[day][gt]=12",
     "filter[starts_at][gte]=2026-01-20T15:60Z",
     "filter[published_at][gt]=yesterday",
-  ])("%s cannot be compared", (query) => {
+  ])("%s is refused, for its value cannot be compared", (query) => {
     const parameter = query.slice(0, query.indexOf("="));
     return expectError(site, `/works?${query}`, 400, "INVALID_FILTER_VALUE", parameter);
   });

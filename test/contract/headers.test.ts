@@ -1,4 +1,7 @@
-/** Headers of every kind of answer (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
+/**
+ * Headers of every kind of answer (contract.md).
+ * Requests are written as a client writes them, answers were worked out by hand.
+ */
 import { describe, expect, test } from "vitest";
 import { libraryId } from "../support/library.ts";
 import { ask, askRaw, headersOf, openSites, SITES, TREE, without } from "../support/sites.ts";
@@ -11,7 +14,7 @@ const CORS = {
   "access-control-expose-headers": "ETag, X-Request-Counted, X-Request-Warning, Cache-Status, Retry-After",
 };
 const ALWAYS = { ...CORS, vary: "X-App-Key" };
-/** What has a body of its own comes in several codings. */
+/** Headers of answers that the server compresses when asked to. */
 const BODY = { ...ALWAYS, vary: "X-App-Key, Accept-Encoding" };
 const JSON_TYPE = { "content-type": "application/json; charset=utf-8" };
 const FREE = {
@@ -40,7 +43,7 @@ describe.each(SITES)("headers on %s", (site) => {
     ["a counted list", "/works?per_page=2", { ...COUNTED, "cache-control": "private, no-cache" }],
     ["a populated entry", `/works/${id}?populate=author_id`, { ...COUNTED, "cache-control": "private, no-cache" }],
     ["a search", "/works/search?q=orchard", { ...COUNTED, "cache-control": "no-cache, no-store" }],
-  ])("%s: 200, then 304", async (_, target, expected) => {
+  ])("%s is answered with 200, then with 304 for its ETag", async (_, target, expected) => {
     const got = await ask(site, target);
     expect(got.status).toBe(200);
     expect(headersOf(got)).toEqual({ ...BODY, ...JSON_TYPE, ...expected, etag: PRESENT });
@@ -59,7 +62,7 @@ describe.each(SITES)("headers on %s", (site) => {
     ["a free 400", "/works?page=0", 400, { ...without(free, ["cdn-cache-control"]), ...NO_STORE }],
     ["a counted 400", "/works?sort=nope", 400, { ...COUNTED, ...NO_STORE }],
     ["a search without a term", "/works/search", 400, { ...COUNTED, ...NO_STORE }],
-  ])("%s: no ETag, and kept briefly if at all", async (_, target, status, expected) => {
+  ])("%s is answered without an ETag, and cached briefly or not at all", async (_, target, status, expected) => {
     for (const headers of [{}, { "If-None-Match": "*" }]) {
       const got = await ask(site, target, { headers });
       expect(got.status).toBe(status);
@@ -67,7 +70,7 @@ describe.each(SITES)("headers on %s", (site) => {
     }
   });
 
-  test("where the app is not known nothing is told of counting", async () => {
+  test("answers to a missing key and to an unknown route have no X-Request-Counted", async () => {
     for (const got of [await askRaw(site, "/api/v1/works"), await ask(site, "/works/x/y")]) {
       expect(headersOf(got)).toEqual({ ...ALWAYS, ...JSON_TYPE, ...NO_STORE });
     }
@@ -114,34 +117,37 @@ describe.each(SITES)("headers on %s", (site) => {
     expect(head.headers["content-length"]).toBe(String(Buffer.byteLength(get.text)));
   });
 
-  test.each(["/works", "/works?per_page=2", `/works/${id}`, "/works?page=9"])("If-None-Match on %s", async (target) => {
-    const etag = (await ask(site, target)).headers.etag as string;
-    const cases: [string, number][] = [
-      [etag, 304],
-      [`W/${etag}`, 304],
-      [`"other", ${etag}`, 304],
-      [`"other",W/"more",W/${etag} , "last"`, 304],
-      ["*", 304],
-      ['"other"', 200],
-      [`W/"other"`, 200],
-      [etag.slice(1, -1), 200],
-      [etag.toUpperCase(), 200],
-      ["", 200],
-      [",,", 200],
-    ];
-    for (const [tag, status] of cases) {
-      const got = await ask(site, target, { headers: { "If-None-Match": tag } });
-      expect([tag, got.status]).toEqual([tag, status]);
-      expect(got.headers.etag).toBe(etag);
-    }
-  });
+  test.each(["/works", "/works?per_page=2", `/works/${id}`, "/works?page=9"])(
+    "If-None-Match on %s: 304 if a tag matches, else 200",
+    async (target) => {
+      const etag = (await ask(site, target)).headers.etag as string;
+      const cases: [string, number][] = [
+        [etag, 304],
+        [`W/${etag}`, 304],
+        [`"other", ${etag}`, 304],
+        [`"other",W/"more",W/${etag} , "last"`, 304],
+        ["*", 304],
+        ['"other"', 200],
+        [`W/"other"`, 200],
+        [etag.slice(1, -1), 200],
+        [etag.toUpperCase(), 200],
+        ["", 200],
+        [",,", 200],
+      ];
+      for (const [tag, status] of cases) {
+        const got = await ask(site, target, { headers: { "If-None-Match": tag } });
+        expect([tag, got.status]).toEqual([tag, status]);
+        expect(got.headers.etag).toBe(etag);
+      }
+    },
+  );
 
-  test("HEAD may be conditional too", async () => {
+  test("a HEAD request with the ETag in If-None-Match gives 304", async () => {
     const etag = (await ask(site, "/works")).headers.etag as string;
     expect((await ask(site, "/works", { method: "HEAD", headers: { "If-None-Match": etag } })).status).toBe(304);
   });
 
-  test("an ETag changes with the bytes", async () => {
+  test("different answers have different ETags", async () => {
     const targets = ["/works", "/works?page=2", "/works?filter[title]=apple", `/works/${id}`, "/works?per_page=2"];
     const tags = await Promise.all(targets.map(async (target) => (await ask(site, target)).headers.etag));
     expect(new Set(tags).size).toBe(targets.length);
@@ -153,7 +159,7 @@ describe.each(SITES)("headers on %s", (site) => {
     ["/works?filter[title][like]=x&filter[genre][like]=y", ["title", "genre"]],
     ["/works/search?q=orchard&filter[title][like]=x", ["title"]],
     ["/works?filter[title][like]=x&sort=nope", ["title"]],
-  ])("%s is warned of", async (target, fields) => {
+  ])("%s has an X-Request-Warning that names the fields and contains", async (target, fields) => {
     const warning = (await ask(site, target)).headers["x-request-warning"];
     for (const field of fields) expect(warning).toContain(field);
     expect(warning).toContain("contains");
@@ -167,7 +173,7 @@ describe.each(SITES)("headers on %s", (site) => {
     "/works?filter[title][LIKE]=x",
     `/works/${id}?filter[title][like]=x`,
     "/_schemas?filter[title][like]=x",
-  ])("%s is not warned of", async (target) => {
+  ])("%s has no X-Request-Warning", async (target) => {
     expect((await ask(site, target)).headers["x-request-warning"]).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A field that changes its type leaves values that do not fit it. They read as none, whoever asks: the entry, its list, each
- * filter and sort, `populate` and the tree; and no request fails because of them.
+ * A field that changes its type leaves values that do not fit it. They read as null everywhere: in the entry, lists,
+ * filters, sorts, `populate` and the tree; and no request fails because of them.
  */
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
@@ -113,7 +113,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       shown = await list("");
     });
 
-    test("shows what fits, and all of it", () => {
+    test("shows every entry, and only values of the type", () => {
       expect(shown).toHaveLength(VALUES.length);
       const values = shown.map(({ x }) => x).filter((x) => x !== null);
       expect(values.length).toBeGreaterThan(1);
@@ -122,7 +122,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       for (const value of values) expect(Array.isArray(value)).toBe(multiple);
     });
 
-    test("filters and sorts find what is shown", async () => {
+    test("filters match the values that are shown, and sorts put null last", async () => {
       const idsOf = (entries: readonly Shown[]) => entries.map(({ id }) => id).sort();
       for (const asked of ASKED) {
         const value = encodeURIComponent(asked);
@@ -143,7 +143,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       expect(sorted.slice(without).every(({ x }) => x === null)).toBe(true);
     });
 
-    test("each entry is answered, with its relations populated as well", async () => {
+    test("each entry is answered, also with its relation populated", async () => {
       for (const { id, x } of shown) {
         const got = await live.get(`/api/v1/things/${id}`, asOdd);
         expect([got.status, got.json.data.x]).toEqual([200, x]);
@@ -155,7 +155,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       }
     });
 
-    test("the tree says what the database says", async () => {
+    test("the tree gives the same bytes as live answers", async () => {
       const out = join(mkdtempSync(join(store.folder, "tree-")), "out");
       await runBuild(store.database, {
         ...{ out, apps: null, full: true, dryRun: false, mediaBaseUrl: MEDIA },
@@ -187,7 +187,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await store.close();
   });
 
-  /** A type whose field `x` holds these values as json and is of another type then. `more` is what the type has besides. */
+  /** Adds a type whose json field `x` holds these values, applies `change` to the field, and then runs `more`. */
   async function retype(slug: string, values: readonly unknown[], change: string, more = ""): Promise<void> {
     const rows = values.map((value, index) => `('${idOf(index)}'::uuid, '${JSON.stringify(value)}'::jsonb)`);
     await store.database.transaction("write", (session) =>
@@ -208,7 +208,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     return got.json.meta.total;
   };
 
-  test("no search finds what became rich text and is none", async () => {
+  test("search finds only texts in a field that has become rich text", async () => {
     const values = [4711, true, { hello: "world" }, ["listed"], "<p>shown</p>"];
     await retype("rich", values, "type = 'rich_text', searchable = true");
     const words = ["4711", "true", "hello", "world", "listed", "shown"];
@@ -217,7 +217,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   });
 
   test.each(["date", "datetime"])(
-    "no filter for a %s finds text that no answer can show, in a slot or in none",
+    "a filter on a %s finds no value that is answered as null, with or without a slot",
     async (type) => {
       const times = ["0000-01-01", "0000-01-01T00:00:00.000+00:00"];
       const asked = [...times, "0000-01-01T00:00:00+05:00", "9999-12-31T23:59:59-05:00"].map(encodeURIComponent);

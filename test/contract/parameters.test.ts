@@ -1,4 +1,7 @@
-/** Parameters: how a query is read, its limits, and which fault is told (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
+/**
+ * Parameters: how a query string is read, its limits, and which error is reported (contract.md).
+ * Requests are written as a client writes them, answers were worked out by hand.
+ */
 import { describe, expect, test } from "vitest";
 import { LIBRARY_KEY, libraryId } from "../support/library.ts";
 import { ask, askRaw, encoded, expectError, openSites, SITES } from "../support/sites.ts";
@@ -62,7 +65,7 @@ describe.each(SITES)("reading parameters on %s", (site) => {
     ["a question mark in a value", "/works?filter[title]=a?b", "/works?filter[title]=a%3Fb"],
   ];
 
-  test.each(EQUAL)("%s: %s is %s", async (_, target, same) => {
+  test.each(EQUAL)("%s: %s is answered like %s", async (_, target, same) => {
     const [got, expected] = await Promise.all([ask(site, target), ask(site, same)]);
     expect(expected.status).toBe(200);
     expect([got.status, got.text]).toEqual([200, expected.text]);
@@ -111,7 +114,7 @@ describe.each(SITES)("reading parameters on %s", (site) => {
     await expectError(site, `/works?${query}`, 400, "INVALID_OPERATOR", parameter);
   });
 
-  test("of two values that cannot be compared the first is told", () =>
+  test("of two values that cannot be compared, the error names the first", () =>
     expectError(site, "/works?filter[day][gt]=x&filter[price][gt]=x", 400, "INVALID_FILTER_VALUE", "filter[day][gt]"));
 
   const TEN = "title category genre cover gallery aliases author_id related price in_print".split(" ");
@@ -121,7 +124,7 @@ describe.each(SITES)("reading parameters on %s", (site) => {
     expect((await ask(site, `/works?${filters(TEN)}`)).status).toBe(200);
   });
 
-  test("two operators on one field are one filter field", async () => {
+  test("two operators on one field count as one filter field", async () => {
     expect((await ask(site, `/works?${filters(TEN)}&${filters(TEN, "[neq]")}`)).status).toBe(200);
   });
 
@@ -165,17 +168,20 @@ describe.each(SITES)("reading parameters on %s", (site) => {
     await expectError(site, `/works/search?q=orchard&sort=${sort}`, 400, "INVALID_SORT", "sort");
   });
 
-  test.each([100, 101])("a sort of %i characters", (length) =>
+  test.each([100, 101])("a sort of %i characters that names no field: INVALID_SORT", (length) =>
     expectError(site, `/works?sort=${"a".repeat(length)}`, 400, "INVALID_SORT", "sort"),
   );
 
-  test.each(["0", "00", "-1", "1.0", "1e1", "abc", "%2B1", "+1", "1+", "１", "0x1", "1,2"])("page=%s", async (page) => {
-    await expectError(site, `/works?page=${page}`, 400, "INVALID_PAGE", "page");
-    await expectError(site, `/works/search?q=orchard&page=${page}`, 400, "INVALID_PAGE", "page");
-  });
+  test.each(["0", "00", "-1", "1.0", "1e1", "abc", "%2B1", "+1", "1+", "１", "0x1", "1,2"])(
+    "page=%s: INVALID_PAGE",
+    async (page) => {
+      await expectError(site, `/works?page=${page}`, 400, "INVALID_PAGE", "page");
+      await expectError(site, `/works/search?q=orchard&page=${page}`, 400, "INVALID_PAGE", "page");
+    },
+  );
 
   test.each(["7", "1000000", "9007199254740993", "1000000000000000000000000000000"])(
-    "page %s is behind the last: no entries, and a true meta",
+    "page %s is beyond the last: no entries, and a correct meta",
     async (page) => {
       const list = await ask(site, `/works?page=${page}`);
       const meta = `"current_page":${page},"per_page":20,"total":6,"last_page":1`;
@@ -188,12 +194,15 @@ describe.each(SITES)("reading parameters on %s", (site) => {
     },
   );
 
-  test.each(["0", "101", "-1", "2.0", "ten", "1000000000000000000000", "+5", "%2B5"])("per_page=%s", async (size) => {
-    await expectError(site, `/works?per_page=${size}`, 400, "INVALID_PER_PAGE", "per_page");
-    await expectError(site, `/works/search?q=orchard&per_page=${size}`, 400, "INVALID_PER_PAGE", "per_page");
-  });
+  test.each(["0", "101", "-1", "2.0", "ten", "1000000000000000000000", "+5", "%2B5"])(
+    "per_page=%s: INVALID_PER_PAGE",
+    async (size) => {
+      await expectError(site, `/works?per_page=${size}`, 400, "INVALID_PER_PAGE", "per_page");
+      await expectError(site, `/works/search?q=orchard&per_page=${size}`, 400, "INVALID_PER_PAGE", "per_page");
+    },
+  );
 
-  test.each([1, 100])("per_page=%i", async (size) => {
+  test.each([1, 100])("per_page=%i is allowed", async (size) => {
     const { meta } = (await ask(site, `/authors?per_page=${size}`)).json;
     expect(meta).toEqual({ current_page: 1, per_page: size, total: 5, last_page: size === 1 ? 5 : 1 });
   });
@@ -211,7 +220,7 @@ describe.each(SITES)("reading parameters on %s", (site) => {
   });
 
   test.each(["ab", "é日", "😀😀", "x".repeat(200), "😀".repeat(200), `++${"x".repeat(200)}++`])(
-    "a term of 2 to 200 characters: q=%s",
+    "a term of 2 to 200 characters is accepted: q=%s",
     async (q) => {
       const got = await ask(site, encoded(`/works/search?q=${q}`));
       expect([got.status, got.json.error?.code]).toEqual([200, undefined]);
@@ -229,11 +238,11 @@ describe.each(SITES)("reading parameters on %s", (site) => {
     `q=${"x".repeat(201)}`,
     `q=${"😀".repeat(201)}`,
     "Q=orchard",
-  ])("no term that can be searched for: %s", (query) =>
+  ])("a search without a term of 2 to 200 characters is refused: %s", (query) =>
     expectError(site, `/works/search?${query}`, 400, "INVALID_QUERY", "q"),
   );
 
-  test("checks come in the order filter, sort, page, per_page, fields, q", async () => {
+  test("parameters are checked in the order filter, sort, page, per_page, fields, q", async () => {
     const faults: [string, string][] = [
       ["filter[nope]=x", "INVALID_FILTER"],
       ["sort=nope", "INVALID_SORT"],
@@ -260,7 +269,7 @@ describe.each(SITES)("reading parameters on %s", (site) => {
     ["GET", `/works/x?populate=${"x".repeat(501)}`, LIBRARY_KEY, 404, "ENTRY_NOT_FOUND"],
     ["GET", `/works/${libraryId(7)}?populate=${"x".repeat(501)}`, LIBRARY_KEY, 404, "ENTRY_NOT_FOUND"],
     ["GET", `/works/${libraryId(1)}?populate=${"x".repeat(501)}`, LIBRARY_KEY, 400, "INVALID_POPULATE"],
-  ])("the first check that fails is the answer: %s %s with key %s", async (method, target, appKey, status, code) => {
+  ])("the first failing check sets the error: %s %s with key %s", async (method, target, appKey, status, code) => {
     const got = await askRaw(site, `/api/v1${target}`, { method, ...(appKey === undefined ? {} : { appKey }) });
     expect([got.status, got.json.error.code]).toEqual([status, code]);
   });
@@ -279,7 +288,7 @@ describe.each(SITES)("reading parameters on %s", (site) => {
     ["/works?filter[in_print][gt]=1", ["boolean", "eq"]],
     ["/nope", ["_schemas"]],
     ["/works/x", ["UUID"]],
-  ])("the message of %s says what would be right: %j", async (target, words) => {
+  ])("the error message of %s says what is allowed: %j", async (target, words) => {
     const { error } = (await ask(site, target)).json;
     for (const word of words) expect(error.message).toContain(word);
   });

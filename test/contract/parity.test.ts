@@ -1,4 +1,7 @@
-/** The tree and the database give the same bytes (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
+/**
+ * The tree and the database give the same bytes (contract.md).
+ * Requests are written as a client writes them.
+ */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -45,7 +48,7 @@ describe("the tree and the database", () => {
     "/works/x",
     "/nope",
     "/hidden",
-  ])("%s: the same bytes and headers", async (target) => {
+  ])("%s has the same bytes and headers from the tree and live", async (target) => {
     const [tree, live] = await Promise.all([ask(TREE, target), ask(LIVE, target)]);
     expect(tree.text).toBe(live.text);
     expect(without(headersOf(tree), ["cache-status"])).toEqual(without(headersOf(live), ["cache-status"]));
@@ -70,7 +73,7 @@ describe("the tree and the database", () => {
     ["works/sort/updated_at.json", "/works?sort=updated_at"],
     [`works/entry/${id}.json`, `/works/${id}`],
   ])("the file %s is the answer to %s", async (file, target) => {
-    // The key `Lib_1` has a capital, hence its name is in hexadecimal.
+    // The folder is named in hexadecimal because the key `Lib_1` has a capital.
     const path = join((stores[0] as Store).folder, "out", "x-4c69625f31", "v1", file);
     expect(await readFile(path, "utf8")).toBe((await ask(LIVE, target)).text);
   });

@@ -1,4 +1,7 @@
-/** Paths and app keys: how a target is read before anything is looked up (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
+/**
+ * Paths and app keys: how a request target is read before anything is looked up (contract.md).
+ * Requests are written as a client writes them, answers were worked out by hand.
+ */
 import { describe, expect, test } from "vitest";
 import { LIBRARY_KEY, libraryId } from "../support/library.ts";
 import { ask, askRaw, openSites, SITES } from "../support/sites.ts";
@@ -20,7 +23,7 @@ describe.each(SITES)("reading paths on %s", (site) => {
     ["/api/v1/works/%73earch?q=orchard", "/api/v1/works/search?q=orchard"],
     [`/api/v1/works/${id.replace("-", "%2d")}`, `/api/v1/works/${id}`],
     ["http://other.example/api/v1/works?page=1", "/api/v1/works"],
-  ])("%s is %s", async (target, same) => {
+  ])("%s is answered like %s", async (target, same) => {
     const [got, expected] = await Promise.all([target, same].map((one) => askRaw(site, one, { appKey: LIBRARY_KEY })));
     expect(got?.status).toBe(200);
     expect(got?.text).toBe(expected?.text);
@@ -54,7 +57,7 @@ describe.each(SITES)("reading paths on %s", (site) => {
     "/api/v1/works/%C0%AE",
     "/health",
     "/favicon.ico",
-  ])("%s is no endpoint, with a key or without", async (target) => {
+  ])("%s is NOT_FOUND, with and without an app key", async (target) => {
     for (const appKey of [LIBRARY_KEY, "unknown", undefined]) {
       const got = await askRaw(site, target, appKey === undefined ? {} : { appKey });
       expect([got.status, got.json.error.code]).toEqual([404, "NOT_FOUND"]);
@@ -93,7 +96,7 @@ describe.each(SITES)("reading paths on %s", (site) => {
     ["/works/1", "ENTRY_NOT_FOUND"],
     ["/works/Search?q=orchard", "ENTRY_NOT_FOUND"],
     ["/works/_schemas", "ENTRY_NOT_FOUND"],
-  ])("%s: %s", async (target, code) => {
+  ])("%s is answered with %s", async (target, code) => {
     const got = await ask(site, target);
     expect(got.json.error?.code ?? "200").toBe(code);
     expect(got.status).toBe(code === "200" ? 200 : 404);
@@ -109,7 +112,7 @@ describe.each(SITES)("app keys on %s", (site) => {
     ["no key at all", "-Lib_1", "INVALID_APP_KEY"],
     ["one of 129 letters", "a".repeat(129), "INVALID_APP_KEY"],
     ["a name that every object has", "constructor", "INVALID_APP_KEY"],
-  ])("%s", async (_, appKey, code) => {
+  ])("a key that is missing or unknown is refused: %s", async (_, appKey, code) => {
     for (const target of ["/_schemas", "/works", "/nope", `/works/${libraryId(1)}?populate=x`, "/works/search?q=x"]) {
       const got = await askRaw(site, `/api/v1${target}`, appKey === undefined ? {} : { appKey });
       expect([got.status, got.json.error.code]).toEqual([401, code]);
@@ -119,7 +122,7 @@ describe.each(SITES)("app keys on %s", (site) => {
     }
   });
 
-  test("two keys are one with a comma, hence unknown", async () => {
+  test("two X-App-Key headers are read as one key with a comma, which is unknown", async () => {
     const got = await askRaw(site, "/api/v1/works", { headers: { "X-App-Key": [LIBRARY_KEY, LIBRARY_KEY] } });
     expect([got.status, got.json.error.code]).toEqual([401, "INVALID_APP_KEY"]);
   });

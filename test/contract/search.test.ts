@@ -1,4 +1,7 @@
-/** Search: words, groups, rich text as text (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
+/**
+ * Search: words, groups of the ranking, rich text as text (contract.md).
+ * Requests are written as a client writes them, answers were worked out by hand.
+ */
 import { describe, expect, test } from "vitest";
 import { openDoor, openStore, ENGINES as STORES } from "../support/site.ts";
 import { ask, ENGINES, encoded, expectIds, idsOf, NOTHING, openSites } from "../support/sites.ts";
@@ -56,20 +59,20 @@ describe.each(ENGINES)("search on %s", (site) => {
     ["q=otter&sort=published_at", "3 2 1"],
     ["q=otter&sort=-title", "3 2 1"],
     ["q=otter&sort=title&filter[title][neq]=otter", "3"],
-  ])("%s", (query, ids) => expectIds(site, `/texts/search?${query}`, ids));
+  ])("%s finds the expected entries in order", (query, ids) => expectIds(site, `/texts/search?${query}`, ids));
 
-  test("a part of a word finds every entry that holds it", async () => {
+  test("a part of a word finds every entry that contains it", async () => {
     const got = await ask(site, "/texts/search?q=tte");
     expect(idsOf(got).split(" ").sort()).toEqual(["1", "2", "3"]);
   });
 
-  test("pages of a search", async () => {
+  test("page 2 of a search has the remaining entry and the right meta", async () => {
     const got = await ask(site, "/texts/search?q=otter&per_page=2&page=2");
     expect(idsOf(got)).toBe("3");
     expect(got.text).toContain('"meta":{"current_page":2,"per_page":2,"total":3,"last_page":2,"query":"otter"}}');
   });
 
-  test("the page size of a search is 20, whatever the type says", async () => {
+  test("a search has 20 entries a page, whatever per_page the type sets", async () => {
     const got = await ask(site, "/authors/search?q=writer");
     expect(idsOf(got).split(" ").sort()).toEqual(["1", "3", "4"]);
     expect(got.json.meta).toEqual({ current_page: 1, per_page: 20, total: 3, last_page: 1, query: "writer" });
@@ -81,8 +84,8 @@ describe.each(ENGINES)("search on %s", (site) => {
   });
 });
 
-describe.each(STORES)("the rank on %s", (engine) => {
-  test("of a word that comes twice, in whatever case, is that of one", async () => {
+describe.each(STORES)("search rank on %s", (engine) => {
+  test("a word that the term repeats counts once, in any case", async () => {
     const store = await openStore(engine);
     const door = await openDoor(store);
     await store.database.transaction("write", (session) =>

@@ -1,4 +1,7 @@
-/** Sorting: directions, ties, missing values (contract.md). What is asked is written as a client writes it, what is answered was worked out by hand. */
+/**
+ * Sorting: directions, ties, missing values (contract.md).
+ * Requests are written as a client writes them, answers were worked out by hand.
+ */
 import { describe, expect, test } from "vitest";
 import { ALL, ask, ENGINES, expectIds, idsOf, openSites } from "../support/sites.ts";
 
@@ -29,7 +32,7 @@ describe.each(ENGINES)("sorting on %s", (site) => {
     ["?sort=-updated_at", ALL],
     ["?sort=title&filter[price][gte]=9", "3 1 2"],
     ["?sort=-price&per_page=100", "3 1 2 6 4 5"],
-  ])("/works%s", (query, ids) => expectIds(site, `/works${query}`, ids));
+  ])("/works%s lists the entries in the expected order", (query, ids) => expectIds(site, `/works${query}`, ids));
 
   test.each([
     ["/authors", "1 4"],
@@ -38,7 +41,7 @@ describe.each(ENGINES)("sorting on %s", (site) => {
     ["/authors?per_page=100", "1 4 3 5 8"],
     ["/authors?per_page=100&sort=published_at", "1 3 4 5 8"],
     ["/authors?sort=published_at", "1 3"],
-  ])("a type with an order and a page size of its own: %s", async (target, ids) => {
+  ])("a type with its own default sort and page size: %s", async (target, ids) => {
     const got = await ask(site, target);
     expect(idsOf(got)).toBe(ids);
     expect(got.json.meta.total).toBe(5);
@@ -57,5 +60,7 @@ describe.each(ENGINES)("sorting on %s", (site) => {
     ["/search/search?q=keys", "1"],
     ["/constructor/search?q=aa", ""],
     ["/0", ""],
-  ])("names that mean something else: %s", (target, ids) => expectIds(site, target, ids));
+  ])("types and fields named like parameters or built-in properties are answered: %s", (target, ids) =>
+    expectIds(site, target, ids),
+  );
 });
