@@ -31,7 +31,7 @@ describe("a segment of the tree", () => {
     );
   });
 
-  test("names no two strings alike, folded or normalised or not", () => {
+  test("differs for different strings, also when they are equal after case folding or normalisation", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), fc.string({ unit: "grapheme" }), (one, other) => {
         fc.pre(one !== other);
@@ -78,12 +78,12 @@ describe("the file of a request", () => {
       { kind: "entry", slug: "posts", id: "bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557" },
       "/api/v1/posts/bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557",
     ],
-  ] as const)("belongs to one request that can be sent: $1", (address, request) => {
+  ] as const)("belongs to one request, and maps back to its address: $1", (address, request) => {
     expect(requestOf(address)).toBe(request);
     expect(addressOfFile(fileOf(address))).toEqual(address);
   });
 
-  test("tells the value of a filter unless it is hashed", () => {
+  test("maps back to the value of a filter unless the value is hashed", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (value) => {
         const address = { kind: "filter", slug: "posts", field: "tag", value } as const;
@@ -110,11 +110,11 @@ describe("the file of a request", () => {
     "posts/other/1.json",
     "posts.json",
     "posts/page/1/2.json",
-  ])("is not that of a stranger: %s", (file) => {
+  ])("never has a path like this: %s", (file) => {
     expect(addressOfFile(file)).toBeNull();
   });
 
-  test("lies in the folder of its app, whatever the case of the key", () => {
+  test("lies in the folder of its app, which depends on the case of the key", () => {
     expect(folderOf("atlas")).toBe("s-atlas/v1");
     expect(folderOf("Atlas")).toBe("x-41746c6173/v1");
   });

@@ -21,7 +21,7 @@ describe("the facets of an entry", () => {
     expect(facetsOf(column(type), raw)).toEqual(facets);
   });
 
-  test.each([["null"], [undefined], ['""']])("are none without a value that a filter can ask for: %s", (raw) => {
+  test.each([["null"], [undefined], ['""']])("are none for a value that no filter can name: %s", (raw) => {
     expect(facetsOf(column("text"), raw)).toEqual([]);
   });
 

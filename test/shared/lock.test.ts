@@ -1,4 +1,4 @@
-/** Locks of processes that this one cannot see: on another machine, or in another container that has the same folder. */
+/** Locks: which count as held, also by processes on other machines or in other containers, and how they are lost. */
 import { spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -34,7 +34,7 @@ const age = (seconds: number) => {
 };
 const renewedAgo = () => Date.now() - statSync(lock).mtimeMs;
 
-test("one that was renewed just now is held, also where a process here has the same number", () => {
+test("a lock from elsewhere that was just renewed is held, also when a process here has the same pid", () => {
   for (const pid of [process.pid, 1]) {
     writeFileSync(lock, `${pid} elsewhere\n`);
     const refused = `process ${pid} of another machine or container`;
@@ -45,7 +45,7 @@ test("one that was renewed just now is held, also where a process here has the s
   expect(readdirSync(folder)).toEqual(["some.lock"]);
 });
 
-test("one that was not renewed for long is left from the dead", () => {
+test("a lock from elsewhere that was not renewed for 11 seconds can be taken", () => {
   writeFileSync(lock, "1 elsewhere\n");
   age(11);
   expect(holderOf(lock)).toBe(null);
@@ -58,7 +58,7 @@ test("one that was not renewed for long is left from the dead", () => {
 });
 
 test.skipIf(process.platform !== "linux")(
-  "one of a process that lives is held however long it is silent, and one from before it began is of a dead one",
+  "a lock of a live local process is held without renewals, unless it is older than the process",
   () => {
     const other = spawn("sleep", ["1000"]);
     onTestFinished(() => void other.kill());
@@ -75,7 +75,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test.skipIf(process.platform !== "linux")("one that cannot be taken is told in the same words each time", () => {
+test.skipIf(process.platform !== "linux")("a lock that cannot be created fails with the same message each time", () => {
   const nowhere = "/proc/self/some.lock";
   const words = () => {
     try {
@@ -88,14 +88,14 @@ test.skipIf(process.platform !== "linux")("one that cannot be taken is told in t
   expect(words()).toEqual(words());
 });
 
-test("one that says of nobody that it is his is left from a machine that lost its power", () => {
+test("an empty lock file, as a power failure leaves it, can be taken over", () => {
   writeFileSync(lock, "");
   age(11);
   takeLock(lock).release();
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test("what is held is renewed until it is released, and never where somebody else has it by then", async () => {
+test("a holder renews its lock, but not one that another process has taken", async () => {
   const { release, isHeld, check } = takeLock(lock);
   const own = readFileSync(lock, "utf8");
   age(60);
@@ -116,7 +116,7 @@ test("what is held is renewed until it is released, and never where somebody els
   expect(readFileSync(lock, "utf8")).toBe("1 elsewhere\n");
 });
 
-test("who finds the lock gone has lost it, and who cannot look has not", () => {
+test("a lock is lost when its file is gone, but not when its file cannot be read", () => {
   const { isHeld, release } = takeLock(lock);
   rmSync(lock);
   expect(isHeld()).toBe(false);
@@ -132,11 +132,11 @@ test("a lock file that is still empty is held for ten seconds: its holder may be
   expect(readFileSync(lock, "utf8")).toBe("");
 });
 
-/** Root reads whatever it likes, until it is somebody else. */
+/** Root can read every file, so the script becomes another user, which only root can do. */
 const NO_OTHERS = process.getuid?.() === 0 ? null : "only root can be another user";
 
 test.skipIf(NO_OTHERS !== null)(
-  unlessLacking(NO_OTHERS, "one of another user that may not be read is neither taken nor thought to be of a dead one"),
+  unlessLacking(NO_OTHERS, "a lock file of another user that cannot be read is not taken, and does not count as abandoned"),
   () => {
     const module = fileURLToPath(new URL("../../shared/lock.ts", import.meta.url));
     const { isHeld, release } = takeLock(lock);
@@ -153,7 +153,7 @@ test.skipIf(NO_OTHERS !== null)(
           process.stdout.write(code + " " + path + "\\n");
         }
       }`;
-    // From within the folder: the way to it may lead through others that are root's alone.
+    // Runs inside the folder, because a parent folder may be accessible to root alone.
     const { stdout } = runScript(script, folder);
     expect(stdout).toBe("EACCES some.lock\n".repeat(2));
     expect(isHeld()).toBe(true);
@@ -186,7 +186,7 @@ function runScript(script: string, cwd?: string) {
 const NO_LIMITS = spawnSync("prlimit", ["--version"]).error?.message ?? null;
 
 test.skipIf(NO_LIMITS !== null)(
-  unlessLacking(NO_LIMITS, "a holder whose disk takes nothing for a while opens no more and more files"),
+  unlessLacking(NO_LIMITS, "a holder whose disk is full for a while does not leak file descriptors"),
   () => {
     const module = fileURLToPath(new URL("../../shared/lock.ts", import.meta.url));
     const script = `
@@ -209,7 +209,7 @@ test.skipIf(NO_LIMITS !== null)(
       limit("unlimited");
       release();
       process.stdout.write(String(open.length));`;
-    // Of three renewals.
+    // Three renewals have failed by then.
     expect(runScript(script).stdout).toBe("0");
   },
 );

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { byName, compact, elementsOf, membersOf, pickMembers } from "../../shared/raw.ts";
 
-/** As PostgreSQL writes jsonb: a blank behind each colon and comma, outside of strings. */
+/** Spells a value as PostgreSQL spells jsonb: with a blank after each colon and comma outside of strings. */
 function spell(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(spell).join(", ")}]`;
   if (value !== null && typeof value === "object") {
@@ -38,7 +38,7 @@ describe("an answer of the tree", () => {
   });
 
   test.each(['{"id":"', '{"id":"a","b":[', '{"id":"a\\', "[", '"'])(
-    "that somebody has cut off does not hang the build: %s",
+    "that is truncated is read as one item and does not hang the build: %s",
     (text) => {
       expect(elementsOf(text, "answer")).toEqual([text]);
     },
@@ -46,7 +46,7 @@ describe("an answer of the tree", () => {
 });
 
 describe("the members of a jsonb object", () => {
-  /** With its members in the order in which jsonb keeps them, by bytes. */
+  /** Spells an object with its members in the order of jsonb: by length, then by bytes. */
   function spellInOrder(object: Readonly<Record<string, unknown>>): string {
     const names = Object.keys(object).map((name) => Buffer.from(name));
     names.sort((a, b) => a.length - b.length || Buffer.compare(a, b));
@@ -72,7 +72,7 @@ describe("the members of a jsonb object", () => {
     expect(pickMembers(object, ["big", "next"])).toEqual(["9007199254740993", "0.1000000000000000000001"]);
   });
 
-  test("are found behind quotes, backslashes and brackets in strings", () => {
+  test("are found after quotes, backslashes and brackets in strings", () => {
     const object = { a: '\\"', b: '}{"],[', c: "\\\\", d: { e: '"}' }, f: 1 };
     const names = ["a", "b", "c", "d", "f"];
     expect(pickMembers(spell(object), names)).toEqual(names.map((name) => spell(object[name as keyof typeof object])));
@@ -80,7 +80,7 @@ describe("the members of a jsonb object", () => {
 });
 
 describe("a compact value", () => {
-  test("is JSON without blanks between tokens, with those in strings", () => {
+  test("has no blanks between tokens, and keeps those in strings", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(compact(spell(value))).toBe(JSON.stringify(value));
@@ -88,7 +88,7 @@ describe("a compact value", () => {
     );
   });
 
-  test("may hold a text as long as a database stores", () => {
+  test("may hold a text of 20 million characters", () => {
     const value = ["x".repeat(20_000_000), '\\"'.repeat(2_000_000), { a: 1 }];
     expect(compact(spell(value)) === JSON.stringify(value)).toBe(true);
   });

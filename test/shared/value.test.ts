@@ -26,7 +26,7 @@ describe("a number", () => {
   });
 
   test.each(["", " 1", "1 ", "+1", ".5", "5.", "0x10", "1_000", "Infinity", "NaN", "1e", "1e 3", "１"])(
-    "%j is none",
+    "%j is not a number",
     (text) => {
       expect(readNumber(text)).toBeNull();
     },
@@ -61,11 +61,11 @@ describe("an instant", () => {
     "20260120",
     "2026-1-2",
     "now",
-  ])("%j is none", (text) => {
+  ])("%j is not an instant", (text) => {
     expect(readInstant(text)).toBeNull();
   });
 
-  test("beyond the four-digit years sorts behind or before all others", () => {
+  test("outside the four-digit years sorts after or before all others", () => {
     const late = formatInstant(readInstant("9999-12-31T23:59-01:00") as number);
     const early = formatInstant(readInstant("0000-01-01T00:00+01:00") as number);
     expect(late > "9999-12-31T23:59:59.999+00:00").toBe(true);
@@ -73,7 +73,7 @@ describe("an instant", () => {
   });
 });
 
-test("a day exists in a month and in a year", () => {
+test("a date is valid only if its day exists, in the years 0001 to 9999", () => {
   for (const text of ["0001-01-01", "2024-02-29", "9999-12-31"]) expect([text, isDate(text)]).toEqual([text, true]);
   for (const text of [
     "0000-01-01",
@@ -88,17 +88,17 @@ test("a day exists in a month and in a year", () => {
     expect([text, isDate(text)]).toEqual([text, false]);
 });
 
-test("an instant, for a date, is its UTC day", () => {
+test("an instant is read as its UTC day for a date", () => {
   expect(formatDay(readDay("2026-01-20T23:30:00-02:00") as number)).toBe("2026-01-21");
 });
 
-test("a UUID is read in any case, and in one form only", () => {
+test("a UUID is read in any case, and only in its form with four hyphens", () => {
   expect(readUuid("BBED1CC7-bd9a-57a6-97b0-2ad6e12e0557")).toBe("bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557");
   expect(readUuid("bbed1cc7bd9a57a697b02ad6e12e0557")).toBeNull();
   expect(readUuid("{bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557}")).toBeNull();
 });
 
-test("a whole number may have any size and is digits alone", () => {
+test("a whole number consists of digits only and may have any size", () => {
   expect(readWhole("099999999999999999999")).toBe(99999999999999999999n);
   for (const text of ["", "-1", "1.0", "1e3", "１", " 1"]) expect(readWhole(text)).toBeNull();
 });
