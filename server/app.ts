@@ -12,9 +12,9 @@ import {
   type Sources,
 } from "../shared/respond.ts";
 import { targetOfTreePath } from "../shared/tree-path.ts";
-import { type AskedHttp, readAsked } from "./http/asked.ts";
 import { openCoder } from "./http/coding.ts";
-import { departureOf } from "./http/departure.ts";
+import { goneSignalOf } from "./http/gone-signal.ts";
+import { type HttpRequest, readHttpRequest } from "./http/http-request.ts";
 import { type Observe, observationOf } from "./http/observation.ts";
 import { type Ready, readyOf, readyRefusal, send } from "./http/ready.ts";
 import { requestIdOf } from "./http/request-id.ts";
@@ -25,7 +25,7 @@ import { type Hit, type HitKey, type Hits, isNotModified } from "./memory/hits.t
 export type AppOptions = {
   readonly sources: Sources;
   /** Whether a live request was refused at once within the last second. */
-  readonly isCrowded: () => boolean;
+  readonly isRefusing: () => boolean;
   readonly hits: Hits;
   readonly ledger: Ledger;
   readonly policy: CachePolicy;
@@ -46,14 +46,14 @@ type Answered = { readonly ready: Ready | null; readonly circumstances: Circumst
  * refused, fewer begin, so that answers from memory wait less. The extra turns cost each request a fifth more time,
  * which is acceptable for refused ones.
  */
-const BEGIN = 8;
-const BEGIN_OF_CROWD = 2;
+const STARTS_PER_TURN = 8;
+const STARTS_WHILE_REFUSING = 2;
 
 const GONE: Answered = { ready: null, circumstances: null };
 
 export function createApp({
   sources,
-  isCrowded,
+  isRefusing,
   hits,
   ledger,
   policy,
@@ -61,27 +61,27 @@ export function createApp({
   observe,
 }: AppOptions): RequestListener {
   const coder = openCoder();
-  const takeTurn = openTurns(() => (isCrowded() ? BEGIN_OF_CROWD : BEGIN));
+  const takeTurn = openTurns(() => (isRefusing() ? STARTS_WHILE_REFUSING : STARTS_PER_TURN));
 
   async function answer(
-    asked: AskedHttp,
+    request: HttpRequest,
     coding: Coding | null,
     asking: Pick<Asking, "gone" | "since">,
   ): Promise<Answered> {
     await takeTurn();
-    const found = await respond({ ...asked, ...asking }, sources);
+    const found = await respond({ ...request, ...asking }, sources);
     // Many requests may resume at the same moment, because they shared a query or a time limit, so they take turns
     // again. OVERLOADED refusals do not: most are given without waiting, and they are cheap to send.
-    if (!isTurnedAway(found)) await takeTurn();
+    if (!isOverloadRefusal(found)) await takeTurn();
     const response = found.kind === "found" ? await encode(found, coding) : found;
-    const hit = response.kind === "found" ? keepHit({ ...asked, coding }, response) : null;
-    if (hit !== null) return readyHit(hit, asked);
+    const hit = response.kind === "found" ? keepHit({ ...request, coding }, response) : null;
+    if (hit !== null) return readyHit(hit, request);
     const circumstances = response.kind === "preflight" ? null : response.circumstances;
     const ready =
       response.kind === "refused"
         ? readyRefusal(response.refusal, circumstances, policy.tagged)
-        : readyOf(answerOf(response, policy, asked.ifNoneMatch));
-    if (circumstances === null || (await isCounted(circumstances, ready.status))) return { ready, circumstances };
+        : readyOf(answerOf(response, policy, request.ifNoneMatch));
+    if (circumstances === null || (await countIfMetered(circumstances, ready.status))) return { ready, circumstances };
     // A request that cannot be counted is not answered: the client gets a 503 instead.
     const uncounted = { ...circumstances, metering: { ...circumstances.metering, counted: false } };
     return { ready: readyRefusal(DATABASE_UNAVAILABLE, uncounted), circumstances: uncounted };
@@ -92,7 +92,7 @@ export function createApp({
   }
 
   /** Resolves to true when the count is on disk, or when the request need not be counted. */
-  async function isCounted({ appKey, metering, saving }: Circumstances, status: number): Promise<boolean> {
+  async function countIfMetered({ appKey, metering, saving }: Circumstances, status: number): Promise<boolean> {
     if (!metering.counted) return true;
     return ledger.count({ app: appKey, shape: metering.shape, status, saving: saving?.text ?? "" });
   }
@@ -101,23 +101,23 @@ export function createApp({
    * Keeps an answer for repeated requests. Null when nothing can tell whether it is still current. Only free answers of
    * the tree can be kept, because a hit is never counted.
    */
-  function keepHit(asked: Omit<HitKey, "appKey">, { body, circumstances, isCurrent }: Found): Hit | null {
+  function keepHit(request: Omit<HitKey, "appKey">, { body, circumstances, isCurrent }: Found): Hit | null {
     if (isCurrent === null) return null;
     const found = readyOf(bodyAnswer(body, circumstances, policy, undefined));
     const notModified = readyOf(bodyAnswer(body, circumstances, policy, body.etag));
     const hit = { isCurrent, etag: body.etag, circumstances, found, notModified };
-    hits.keep({ ...asked, appKey: circumstances.appKey }, hit);
+    hits.keep({ ...request, appKey: circumstances.appKey }, hit);
     return hit;
   }
 
-  async function answerAnyway(
-    asked: AskedHttp,
+  async function answerOrError(
+    request: HttpRequest,
     coding: Coding | null,
     incoming: IncomingMessage,
     since: number,
   ): Promise<Answered> {
     try {
-      return await answer(asked, coding, { gone: () => departureOf(incoming.socket), since });
+      return await answer(request, coding, { gone: () => goneSignalOf(incoming.socket), since });
     } catch (error) {
       if (error instanceof ClientGone) return GONE;
       sources.onError(error);
@@ -127,36 +127,36 @@ export function createApp({
 
   return (incoming, outgoing) => {
     const start = performance.now();
-    const asked = treePaths ? fromTreePath(readAsked(incoming)) : readAsked(incoming);
-    const id = requestIdOf(asked.requestId, asked.appKey);
+    const request = treePaths ? fromTreePath(readHttpRequest(incoming)) : readHttpRequest(incoming);
+    const id = requestIdOf(request.requestId, request.appKey);
     const finish = ({ ready, circumstances }: Answered) => {
       const given = incoming.socket.destroyed ? null : ready;
       if (given !== null) send(outgoing, given, id);
       if (observe === null) return;
       const client = incoming.socket.remoteAddress;
-      observe(observationOf({ id, start, client }, asked, given, circumstances));
+      observe(observationOf({ id, start, client }, request, given, circumstances));
     };
-    const coding = coder.choose(asked.acceptEncoding);
-    const hit = findHit(hits, asked, coding);
-    if (hit === null) answerAnyway(asked, coding, incoming, start).then(finish).catch(sources.onError);
-    else finish(readyHit(hit, asked));
+    const coding = coder.choose(request.acceptEncoding);
+    const hit = findHit(hits, request, coding);
+    if (hit === null) answerOrError(request, coding, incoming, start).then(finish).catch(sources.onError);
+    else finish(readyHit(hit, request));
   };
 }
 
-function isTurnedAway(response: Response): boolean {
+function isOverloadRefusal(response: Response): boolean {
   return response.kind === "refused" && response.refusal === OVERLOADED;
 }
 
-function fromTreePath(asked: AskedHttp): AskedHttp {
-  return { ...asked, target: targetOfTreePath(asked.target, asked.appKey) };
+function fromTreePath(request: HttpRequest): HttpRequest {
+  return { ...request, target: targetOfTreePath(request.target, request.appKey) };
 }
 
-function findHit(hits: Hits, { method, target, appKey }: AskedHttp, coding: Coding | null): Hit | null {
+function findHit(hits: Hits, { method, target, appKey }: HttpRequest, coding: Coding | null): Hit | null {
   if (appKey === undefined || (method !== "GET" && method !== "HEAD")) return null;
   return hits.find({ appKey, target, coding });
 }
 
-function readyHit(hit: Hit, { ifNoneMatch }: AskedHttp): Answered {
+function readyHit(hit: Hit, { ifNoneMatch }: HttpRequest): Answered {
   const { found, notModified, circumstances } = hit;
   return { ready: isNotModified(hit, ifNoneMatch) ? notModified : found, circumstances };
 }

@@ -6,7 +6,7 @@ import type { DatabaseReadings, Gauges, Metrics } from "./admin/metrics.ts";
 import { createApp } from "./app.ts";
 import type { Limits } from "./http/limits.ts";
 import { type Listening, listen } from "./http/listen.ts";
-import { observeBy } from "./http/observation.ts";
+import { combineObservers } from "./http/observation.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "./ledger/ledger.ts";
 import type { KeptAnswer } from "./live/kept.ts";
 import { type Live, type LiveOptions, openLive } from "./live/live.ts";
@@ -60,8 +60,8 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   metrics?.watch({ ...gaugesOf(live, ledger, hits), ...connectionsOf([database, ...replicas.map(databaseOf)]) });
   if (replicas.length > 0) metrics?.watchReplicas(() => readingsOf(live, replicas));
   const sources = { ...openTree(options.out), ...hideKeys(live, log), readings: openReadings(READINGS), onError };
-  const observe = observeBy(metrics?.observe ?? null, openAccessLog(log.info));
-  const app = createApp({ sources, isCrowded: live.isCrowded, hits, ledger, policy, treePaths, observe });
+  const observe = combineObservers(metrics?.observe ?? null, openAccessLog(log.info));
+  const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy, treePaths, observe });
   try {
     const { url, stop } = await listen(app, host, port, limits, observe);
     return { url, stop: () => stop().then(close) };

@@ -117,9 +117,9 @@ describe("the layout", () => {
       [
         "server/admin/admin.ts",
         "server/app.ts",
-        "server/http/asked.ts",
         "server/http/connection.ts",
-        "server/http/door.ts",
+        "server/http/guard.ts",
+        "server/http/http-request.ts",
         "server/http/listen.ts",
         "server/http/ready.ts",
       ],

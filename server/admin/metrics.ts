@@ -9,7 +9,7 @@ import {
   Registry,
 } from "prom-client";
 import type { Shape } from "../../shared/metering.ts";
-import type { Observe, Source } from "../http/observation.ts";
+import type { AnswerSource, Observe } from "../http/observation.ts";
 
 export type Metrics = {
   readonly observe: Observe;
@@ -96,14 +96,14 @@ export function openMetrics(droppedLines: () => number): Metrics {
   };
 }
 
-type CountRequest = (shape: Shape | null, status: number, source: Source) => void;
+type CountRequest = (shape: Shape | null, status: number, source: AnswerSource) => void;
 
 /**
  * Counts in maps, which are copied into the library's counter at each scrape: that counter finds a series by a string
  * of all labels, which costs more than everything else about a small answer.
  */
 function countRequests(registry: Registry): CountRequest {
-  const counts = new Map<Shape | null, Record<Source, Map<number, number>>>();
+  const counts = new Map<Shape | null, Record<AnswerSource, Map<number, number>>>();
   new Counter({
     name: `${PREFIX}requests_total`,
     help: "Requests by shape (none where the app is not known), status and who made the answer",

@@ -24,9 +24,9 @@ const MAX_SPELLING = 100;
 
 export function openCoder(): Coder {
   const known = new Map<string, Coding | null>();
-  const making = new Map<string, Promise<Buffer>>();
+  const running = new Map<string, Promise<Buffer>>();
   /** Compressed bytes of a body, for as long as the body itself is kept. */
-  const made = new WeakMap<Body, Partial<Record<Coding, Buffer>>>();
+  const compressed = new WeakMap<Body, Partial<Record<Coding, Buffer>>>();
 
   const choose: Coder["choose"] = (acceptEncoding) => {
     if (acceptEncoding === undefined) return null;
@@ -39,19 +39,19 @@ export function openCoder(): Coder {
   };
 
   /** Compresses in another thread, once for all requests that want the same bytes at the same time. */
-  const make = (bytes: string | Buffer, coding: Coding, etag: string) => {
-    const before = making.get(etag);
+  const compressOnce = (bytes: string | Buffer, coding: Coding, etag: string) => {
+    const before = running.get(etag);
     if (before !== undefined) return before;
-    const begun = compress(bytes, coding).finally(() => making.delete(etag));
-    making.set(etag, begun);
-    return begun;
+    const run = compress(bytes, coding).finally(() => running.delete(etag));
+    running.set(etag, run);
+    return run;
   };
   const encode: Coder["encode"] = async (body, coding) => {
     if (coding === null || body.coding !== undefined || Buffer.byteLength(body.bytes) < SMALL) return body;
     const etag = codedEtag(body.etag, coding);
-    const before = made.get(body)?.[coding];
-    const bytes = before ?? (await make(body.bytes, coding, etag));
-    if (before === undefined) made.set(body, { ...made.get(body), [coding]: bytes });
+    const before = compressed.get(body)?.[coding];
+    const bytes = before ?? (await compressOnce(body.bytes, coding, etag));
+    if (before === undefined) compressed.set(body, { ...compressed.get(body), [coding]: bytes });
     return { ...body, bytes, etag, coding };
   };
   return { choose, encode };

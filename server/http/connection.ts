@@ -10,24 +10,24 @@ export type Connection = {
   /** The answer that was begun last; null once it is known to have been sent. */
   answer: ServerResponse | null;
   /** Pipelined requests that wait for that answer, in the order in which they came. */
-  readonly ahead: Exchange[];
+  readonly pipelined: Exchange[];
   /** True once the connection takes no more requests. */
   closing: boolean;
 };
 
 /** Property of the socket that holds its connection. It is on the socket itself because every request looks it up. */
 const CONNECTION = Symbol("connection");
-type Known = Socket & { [CONNECTION]?: Connection };
+type ConnectedSocket = Socket & { [CONNECTION]?: Connection };
 
 export function openConnection(socket: Socket): Connection {
-  const connection: Connection = { socket, answer: null, ahead: [], closing: false };
-  (socket as Known)[CONNECTION] = connection;
+  const connection: Connection = { socket, answer: null, pipelined: [], closing: false };
+  (socket as ConnectedSocket)[CONNECTION] = connection;
   return connection;
 }
 
 /** Returns the socket's connection; null when it has none, or one that takes no more requests. */
-export function takingConnection(socket: Socket): Connection | null {
-  const connection = (socket as Known)[CONNECTION];
+export function acceptingConnection(socket: Socket): Connection | null {
+  const connection = (socket as ConnectedSocket)[CONNECTION];
   return connection === undefined || connection.closing ? null : connection;
 }
 
@@ -36,21 +36,21 @@ export type Begin = (connection: Connection, exchange: Exchange) => void;
 /**
  * Begins a request now, or queues it behind those before it. Pipelined requests are answered one at a time: otherwise
  * one connection could cause thousands of answers, which wait in memory until the client reads them. Once
- * `limits.ahead` requests wait, the connection takes no more, and is closed behind the last of them.
+ * `limits.pipelined` requests wait, the connection takes no more, and is closed behind the last of them.
  */
-export function inTurn(
+export function beginInTurn(
   connection: Connection,
   exchange: Exchange,
   begin: Begin,
-  limits: Pick<Limits, "ahead" | "linger">,
+  limits: Pick<Limits, "pipelined" | "linger">,
 ): void {
-  const { answer, ahead } = connection;
-  if (answer === null || (answer.writableFinished && ahead.length === 0)) start(connection, exchange, begin);
+  const { answer, pipelined } = connection;
+  if (answer === null || (answer.writableFinished && pipelined.length === 0)) start(connection, exchange, begin);
   else {
-    ahead.push(exchange);
-    if (ahead.length === 1) startNext(connection, answer, begin);
-    if (ahead.length < limits.ahead) return;
-    hearNoMore(connection.socket, limits.linger);
+    pipelined.push(exchange);
+    if (pipelined.length === 1) startNext(connection, answer, begin);
+    if (pipelined.length < limits.pipelined) return;
+    lingerOnClose(connection.socket, limits.linger);
     finish(connection);
   }
 }
@@ -60,7 +60,7 @@ export function inTurn(
  * request, its answer and their text.
  */
 export function release(outgoing: ServerResponse): void {
-  const connection = (outgoing.req.socket as Known)[CONNECTION];
+  const connection = (outgoing.req.socket as ConnectedSocket)[CONNECTION];
   if (connection?.answer === outgoing && outgoing.writableFinished) connection.answer = null;
 }
 
@@ -71,10 +71,10 @@ function start(connection: Connection, exchange: Exchange, begin: Begin): void {
 
 function startNext(connection: Connection, answer: ServerResponse, begin: Begin): void {
   answer.once("close", () => {
-    const next = connection.ahead.shift();
+    const next = connection.pipelined.shift();
     if (next === undefined || connection.socket.destroyed) return;
     start(connection, next, begin);
-    if (connection.ahead.length > 0) startNext(connection, next.outgoing, begin);
+    if (connection.pipelined.length > 0) startNext(connection, next.outgoing, begin);
   });
 }
 
@@ -102,7 +102,7 @@ export function finishWith(connection: Connection, linger: number, send: (outgoi
     const outgoing = new ServerResponse(new IncomingMessage(socket));
     outgoing.shouldKeepAlive = false;
     outgoing.assignSocket(socket);
-    outgoing.once("finish", () => closeUnheard(socket, linger));
+    outgoing.once("finish", () => closeWithLinger(socket, linger));
     send(outgoing);
   };
   const last = lastOf(connection);
@@ -113,32 +113,32 @@ export function finishWith(connection: Connection, linger: number, send: (outgoi
 }
 
 /** Makes `outgoing` the last answer. Waiting requests are dropped, and what the client still sends is discarded. */
-export function closeBehind(connection: Connection, outgoing: ServerResponse, linger: number): void {
+export function closeAfter(connection: Connection, outgoing: ServerResponse, linger: number): void {
   const { socket } = connection;
   connection.closing = true;
-  connection.ahead.length = 0;
+  connection.pipelined.length = 0;
   outgoing.shouldKeepAlive = false;
-  hearNoMore(socket, linger);
+  lingerOnClose(socket, linger);
 }
 
-/** Makes the socket close through closeUnheard, also when node:http calls `destroySoon` behind the last answer. */
-function hearNoMore(socket: Socket, linger: number): void {
-  socket.destroySoon = () => closeUnheard(socket, linger);
+/** Makes the socket close through closeWithLinger, also when node:http calls `destroySoon` behind the last answer. */
+function lingerOnClose(socket: Socket, linger: number): void {
+  socket.destroySoon = () => closeWithLinger(socket, linger);
 }
 
-function lastOf({ answer, ahead }: Connection): ServerResponse | null {
-  return ahead.at(-1)?.outgoing ?? answer;
+function lastOf({ answer, pipelined }: Connection): ServerResponse | null {
+  return pipelined.at(-1)?.outgoing ?? answer;
 }
 
 /**
  * Ends the connection and discards input for at most `linger` milliseconds. A connection that is closed with unread
  * input is reset, and the client may lose the answer that is in transit.
  */
-function closeUnheard(socket: Socket, linger: number): void {
+function closeWithLinger(socket: Socket, linger: number): void {
   if (socket.writableEnded) return;
   socket.end();
-  if (socket.isPaused()) socket.once("resume", () => throwAway(socket)).resume();
-  else throwAway(socket);
+  if (socket.isPaused()) socket.once("resume", () => discardInput(socket)).resume();
+  else discardInput(socket);
   const limit = setTimeout(() => socket.destroy(), linger);
   socket.once("close", () => clearTimeout(limit));
 }
@@ -147,7 +147,7 @@ function closeUnheard(socket: Socket, linger: number): void {
  * Discards all input. Adding a `data` listener makes node:http stop reading requests from the socket; removing all
  * listeners then removes the parser's own as well.
  */
-function throwAway(socket: Socket): void {
+function discardInput(socket: Socket): void {
   socket.on("data", () => {}).removeAllListeners("data");
   socket.resume();
 }

@@ -16,7 +16,7 @@ export type Limits = {
   /** Number of connections that may be open at once. */
   readonly connections: number;
   /** Number of pipelined requests of one connection that may wait behind the one being answered. */
-  readonly ahead: number;
+  readonly pipelined: number;
 };
 
 export const LIMITS: Limits = {
@@ -35,7 +35,7 @@ export const LIMITS: Limits = {
   // Each uses a file descriptor, and the tree and the ledger need some as well.
   connections: 10_000,
   // More than any client needs. Each waiting request is held in memory.
-  ahead: 100,
+  pipelined: 100,
 };
 
 /** Share that one of several workers has of a limit for all of them: at least 1, unless `total` is 0. */

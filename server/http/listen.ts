@@ -2,7 +2,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { MAX_HEADERS, MAX_HEADERS_SIZE, MAX_TARGET } from "../../shared/refusal.ts";
 import { type Connection, finish } from "./connection.ts";
-import { openDoor } from "./door.ts";
+import { guardServer } from "./guard.ts";
 import { LIMITS, type Limits } from "./limits.ts";
 import type { Observe } from "./observation.ts";
 import { listenOn } from "./port.ts";
@@ -29,7 +29,7 @@ export async function listen(
   });
   // One more than allowed: node:http silently drops the headers beyond this number.
   server.maxHeadersCount = MAX_HEADERS + 1;
-  const open = openDoor(server, { app, limits, observe });
+  const open = guardServer(server, { app, limits, observe });
   return { url: await listenOn(server, host, port), stop: () => drain(server, open, limits.drain) };
 }
 

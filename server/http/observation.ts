@@ -1,11 +1,11 @@
 /** Describes an answered request as plain data, for the log and the metrics. */
 import type { Circumstances } from "../../shared/answer.ts";
 import type { Shape } from "../../shared/metering.ts";
-import type { AskedHttp } from "./asked.ts";
+import type { HttpRequest } from "./http-request.ts";
 import type { Ready } from "./ready.ts";
 
 /** Where the answer comes from; `none` when the app is not known. */
-export type Source = "tree" | "live" | "none";
+export type AnswerSource = "tree" | "live" | "none";
 
 export type Observation = {
   readonly id: string;
@@ -20,7 +20,7 @@ export type Observation = {
   /** Null when the app is not known. */
   readonly shape: Shape | null;
   readonly counted: boolean;
-  readonly source: Source;
+  readonly source: AnswerSource;
   /** Number of bytes of the body as it is sent, 0 for HEAD. */
   readonly bytes: number;
   /** When the request arrived: a reading of `performance.now()`. */
@@ -35,7 +35,7 @@ const CLIENT_GONE = 499;
 /** `ready` is null when the client has gone away, `circumstances` when the app is not known. */
 export function observationOf(
   about: Pick<Observation, "id" | "client" | "start">,
-  { method, target, appKey }: AskedHttp,
+  { method, target, appKey }: HttpRequest,
   ready: Ready | null,
   circumstances: Circumstances | null,
 ): Observation {
@@ -54,16 +54,16 @@ export function observationOf(
   };
 }
 
-function sourceOf(circumstances: Circumstances | null): Source {
+function sourceOf(circumstances: Circumstances | null): AnswerSource {
   if (circumstances === null) return "none";
   return circumstances.fromTree ? "tree" : "live";
 }
 
 /** Combines observers, of which some may be null, into one function; null when all are null. */
-export function observeBy(...observers: readonly (Observe | null)[]): Observe | null {
+export function combineObservers(...observers: readonly (Observe | null)[]): Observe | null {
   const [first, ...rest] = observers.filter((observer) => observer !== null);
   if (first === undefined) return null;
-  const others = observeBy(...rest);
+  const others = combineObservers(...rest);
   if (others === null) return first;
   return (observation) => {
     first(observation);

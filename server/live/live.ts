@@ -31,7 +31,7 @@ export type LiveOptions = AppDefaults &
 
 export type Live = Pick<Sources, "findApp" | "answer"> & {
   /** Whether a request has been refused at once within the last second. */
-  readonly isCrowded: () => boolean;
+  readonly isRefusing: () => boolean;
   readonly state: () => LiveState;
   /** Number of queries that each database has answered: the primary first, then the replicas in their order. */
   readonly answered: () => readonly number[];
@@ -118,12 +118,12 @@ export function openLive(database: Database, options: LiveOptions): Live {
   }
 
   const { state, answered, close } = sources;
-  const isCrowded = () => performance.now() - refusedAt < CROWD;
-  return { findApp, answer, isCrowded, state, answered, close };
+  const isRefusing = () => performance.now() - refusedAt < REFUSING_FOR;
+  return { findApp, answer, isRefusing, state, answered, close };
 }
 
 /** Milliseconds after a refusal in which the refused clients are expected to try again. */
-const CROWD = 1_000;
+const REFUSING_FOR = 1_000;
 
 function kindIn(app: App, plan: Plan): string {
   return `${app.key} ${kindOf(plan)}`;

@@ -41,7 +41,7 @@ const live = openLive(database, {
 const sources = { ...openTree(out), ...live, onError };
 const app = createApp({
   sources,
-  isCrowded: () => false,
+  isRefusing: () => false,
   hits: openHits(1 << 26),
   ledger,
   policy: DEFAULT_CACHE_POLICY,

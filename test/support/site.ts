@@ -130,7 +130,7 @@ export async function openDoor(
   const live = openLive(store.database, { mediaBaseUrl: MEDIA, keeper: openCache(memory), ...store.limits });
   const sources = { ...openTree(out), ...live, readings: openReadings(memory), onError };
   const hits = openHits(memory);
-  const app = createApp({ sources, isCrowded: live.isCrowded, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe });
+  const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe });
   const listening = await listen(app, "127.0.0.1", 0, { ...LIMITS, ...limits }, observe);
   return {
     url: listening.url,

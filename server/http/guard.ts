@@ -2,24 +2,24 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { methodNotAllowed, type Refusal } from "../../shared/refusal.ts";
-import { type AskedHttp, readAsked } from "./asked.ts";
 import {
+  acceptingConnection,
   type Begin,
+  beginInTurn,
   type Connection,
-  closeBehind,
+  closeAfter,
   finishWith,
-  inTurn,
   openConnection,
-  takingConnection,
 } from "./connection.ts";
 import { faultOf, inspect, type ParseError } from "./fault.ts";
+import { type HttpRequest, readHttpRequest } from "./http-request.ts";
 import type { Limits } from "./limits.ts";
 import { type Observe, observationOf } from "./observation.ts";
 import { readyRefusal, send } from "./ready.ts";
 import { requestIdOf } from "./request-id.ts";
 
 /** Stands for a request that could not be parsed. */
-const UNREADABLE: AskedHttp = {
+const UNREADABLE: HttpRequest = {
   method: "-",
   target: "-",
   appKey: undefined,
@@ -29,9 +29,9 @@ const UNREADABLE: AskedHttp = {
 };
 
 /** Milliseconds between two checks for stalled clients. */
-const LOOK = 1_000;
+const STALL_CHECK_INTERVAL = 1_000;
 
-export type DoorOptions = {
+export type GuardOptions = {
   /** Answers the requests that are not refused here. */
   readonly app: RequestListener;
   readonly limits: Limits;
@@ -40,16 +40,16 @@ export type DoorOptions = {
 };
 
 /** Returns the set of open connections, which stays current. */
-export function openDoor(server: Server, { app, limits, observe }: DoorOptions): ReadonlySet<Connection> {
+export function guardServer(server: Server, { app, limits, observe }: GuardOptions): ReadonlySet<Connection> {
   const open = new Set<Connection>();
 
   const begin: Begin = (connection, { incoming, outgoing }) => {
     const found = inspect(incoming);
     // The connection takes no more requests after this one: only the client says where a body ends, and what follows
     // may be a request that nobody meant to send (request smuggling).
-    if (found !== null) closeBehind(connection, outgoing, limits.linger);
+    if (found !== null) closeAfter(connection, outgoing, limits.linger);
     if (found === null || found === "body") app(incoming, outgoing);
-    else refuse(outgoing, found, readAsked(incoming));
+    else refuse(outgoing, found, readHttpRequest(incoming));
   };
 
   function onConnection(socket: Socket): void {
@@ -60,8 +60,8 @@ export function openDoor(server: Server, { app, limits, observe }: DoorOptions):
   }
 
   function onRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const connection = takingConnection(incoming.socket);
-    if (connection !== null) inTurn(connection, { incoming, outgoing }, begin, limits);
+    const connection = acceptingConnection(incoming.socket);
+    if (connection !== null) beginInTurn(connection, { incoming, outgoing }, begin, limits);
     // Further requests would wait in memory until the last answer has been sent, so reading is paused. This runs in
     // setImmediate because node:http resumes reading after each request.
     else setImmediate(() => incoming.socket.pause());
@@ -70,7 +70,7 @@ export function openDoor(server: Server, { app, limits, observe }: DoorOptions):
   /** Handles input that node:http cannot parse, and its timeouts. */
   function onUnreadable(error: ParseError, socket: Socket): void {
     const refusal = faultOf(error, limits.headers / 1_000);
-    const connection = takingConnection(socket);
+    const connection = acceptingConnection(socket);
     // A client that has sent nothing needs no answer.
     if (refusal === null || socket.bytesRead === 0) socket.destroy();
     // Input behind a request with `Connection: close` is ignored: the answer to that request ends the connection.
@@ -80,7 +80,7 @@ export function openDoor(server: Server, { app, limits, observe }: DoorOptions):
   /** Refuses CONNECT, for which node:http hands over the socket so that the server can act as a proxy. */
   function onConnect({ method = "CONNECT" }: IncomingMessage, socket: Socket): void {
     socket.on("error", () => socket.destroy());
-    const connection = takingConnection(socket);
+    const connection = acceptingConnection(socket);
     if (connection === null) socket.destroy();
     else refuseRest(connection, methodNotAllowed(method));
   }
@@ -89,17 +89,17 @@ export function openDoor(server: Server, { app, limits, observe }: DoorOptions):
     finishWith(connection, limits.linger, (outgoing) => refuse(outgoing, refusal, UNREADABLE));
   }
 
-  function refuse(outgoing: ServerResponse, refusal: Refusal, asked: AskedHttp): void {
+  function refuse(outgoing: ServerResponse, refusal: Refusal, request: HttpRequest): void {
     const start = performance.now();
-    const id = requestIdOf(asked.requestId, asked.appKey);
+    const id = requestIdOf(request.requestId, request.appKey);
     const client = outgoing.req.socket.remoteAddress;
     const ready = readyRefusal(refusal, null);
     send(outgoing, ready, id);
-    observe?.(observationOf({ id, client, start }, asked, ready, null));
+    observe?.(observationOf({ id, client, start }, request, ready, null));
   }
 
-  const look = setInterval(() => limitStalled(open, limits.stall), LOOK).unref();
-  server.once("close", () => clearInterval(look));
+  const stallCheck = setInterval(() => limitStalled(open, limits.stall), STALL_CHECK_INTERVAL).unref();
+  server.once("close", () => clearInterval(stallCheck));
   server.on("connection", onConnection);
   // The header `Expect` changes nothing, because no body is waited for.
   for (const event of ["request", "checkContinue", "checkExpectation"]) server.on(event, onRequest);

@@ -5,7 +5,7 @@ import { ClientGone } from "../../shared/respond.ts";
 
 const signals = new WeakMap<Socket, AbortSignal>();
 
-export function departureOf(socket: Socket): AbortSignal {
+export function goneSignalOf(socket: Socket): AbortSignal {
   const known = signals.get(socket);
   if (known !== undefined) return known;
   const controller = new AbortController();

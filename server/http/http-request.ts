@@ -1,7 +1,7 @@
 /** Reads the parts of an HTTP request that its answer depends on. */
 import type { IncomingMessage } from "node:http";
 
-export type AskedHttp = {
+export type HttpRequest = {
   readonly method: string;
   readonly target: string;
   readonly appKey: string | undefined;
@@ -14,18 +14,18 @@ export type AskedHttp = {
  * Reads the target raw. The URL of a web Request would have dot segments and backslashes normalised, and the contract
  * (section 3) normalises nothing.
  */
-export function readAsked({ method = "GET", url = "/", headers }: IncomingMessage): AskedHttp {
+export function readHttpRequest({ method = "GET", url = "/", headers }: IncomingMessage): HttpRequest {
   return {
     method,
     target: url,
-    appKey: one(headers["x-app-key"]),
+    appKey: joinRepeated(headers["x-app-key"]),
     ifNoneMatch: headers["if-none-match"],
-    acceptEncoding: one(headers["accept-encoding"]),
-    requestId: one(headers["x-request-id"]),
+    acceptEncoding: joinRepeated(headers["accept-encoding"]),
+    requestId: joinRepeated(headers["x-request-id"]),
   };
 }
 
 /** A repeated header is one list (RFC 9110 section 5.3). Node joins these headers itself, whatever their types say. */
-function one(header: string | string[] | undefined): string | undefined {
+function joinRepeated(header: string | string[] | undefined): string | undefined {
   return typeof header === "object" ? header.join(", ") : header;
 }
