@@ -3,7 +3,7 @@ import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 
 /** Error codes of systems that cannot sync a directory to disk (fsync(2)), or do not let this process do it. */
-const NOT_HERE: readonly unknown[] = ["EACCES", "EINVAL", "EISDIR", "ENOTSUP", "EPERM"];
+const SYNC_UNSUPPORTED: readonly unknown[] = ["EACCES", "EINVAL", "EISDIR", "ENOTSUP", "EPERM"];
 
 /**
  * Creates the folder and its parents. Returns a function that writes to disk the directory entries that may be new:
@@ -26,6 +26,6 @@ async function syncFolder(folder: string): Promise<void> {
     const handle = await open(folder);
     await handle.sync().finally(() => handle.close());
   } catch (error) {
-    if (!NOT_HERE.includes((error as NodeJS.ErrnoException).code)) throw error;
+    if (!SYNC_UNSUPPORTED.includes((error as NodeJS.ErrnoException).code)) throw error;
   }
 }

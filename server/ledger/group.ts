@@ -1,19 +1,19 @@
 /** Counts several requests by one write, for which all of them wait. What comes during a write forms the next group. */
 import { setImmediate } from "node:timers/promises";
-import type { Count, Sum } from "./journal.ts";
+import type { CountedRequest, Sum } from "./journal.ts";
 
 export type Groups = {
   /** Resolves to what `write` returned for the count's group. `day` is a date (UTC). */
-  readonly add: (count: Count, day: string) => Promise<boolean>;
+  readonly add: (count: CountedRequest, day: string) => Promise<boolean>;
   /** Resolves when nothing is being written. */
   readonly written: () => Promise<void>;
 };
 
-type Counted = Omit<Sum, "count"> & { count: number };
+type MutableSum = Omit<Sum, "count"> & { count: number };
 
 /** `settle` resolves `done` for all requests of the group. */
 type Group = {
-  readonly sums: Map<string, Counted>;
+  readonly sums: Map<string, MutableSum>;
   readonly done: Promise<boolean>;
   readonly settle: (counted: boolean) => void;
 };
@@ -52,7 +52,7 @@ function newGroup(): Group {
   return { sums: new Map(), done, settle };
 }
 
-function addTo({ sums, done }: Group, count: Count, day: string): Promise<boolean> {
+function addTo({ sums, done }: Group, count: CountedRequest, day: string): Promise<boolean> {
   const key = `${count.app} ${day} ${count.shape} ${count.status} ${count.saving}`;
   const sum = sums.get(key);
   if (sum === undefined) sums.set(key, { ...count, day, count: 1 });

@@ -12,9 +12,14 @@ import { isDate } from "../../shared/value.ts";
 import { makeFolder } from "./folder.ts";
 
 /** A counted request: app key, shape, status, and what it could have left out to be free (empty when nothing). */
-export type Count = { readonly app: string; readonly shape: string; readonly status: number; readonly saving: string };
+export type CountedRequest = {
+  readonly app: string;
+  readonly shape: string;
+  readonly status: number;
+  readonly saving: string;
+};
 /** Number of equal requests on one day (UTC). */
-export type Sum = Count & { readonly day: string; readonly count: number };
+export type Sum = CountedRequest & { readonly day: string; readonly count: number };
 
 export type Journal = {
   readonly path: string;
@@ -44,13 +49,13 @@ const FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_APPEND;
 export async function openJournal(path: string, durability: Durability): Promise<Journal> {
   const syncNames = await makeFolder(dirname(path));
   const handle = await open(path, durability === "power" ? FLAGS | O_DSYNC : FLAGS);
-  let isNamed = false;
+  let isNameSynced = false;
   let bytes = 0;
 
   /** A file survives a power failure only if its directory entry is on disk as well. */
   async function syncName(): Promise<void> {
-    if (!isNamed) await syncNames();
-    isNamed = true;
+    if (!isNameSynced) await syncNames();
+    isNameSynced = true;
   }
 
   /**
@@ -109,7 +114,7 @@ async function giveUp(path: string, handle: FileHandle, error: unknown): Promise
   throw error;
 }
 
-const LINES_A_TURN = 50;
+const LINES_PER_TURN = 50;
 
 /** Journals of the first version have one line per request, without `count`, and no savings. */
 const LINE = v.object({
@@ -134,7 +139,7 @@ export async function readJournal(path: string): Promise<{ readonly sums: readon
     if (sum === null) broken += times;
     else addTo(totals, sum, times);
     // Journals are read while requests are answered, and a long one must not hold those up.
-    if (index % LINES_A_TURN === 0) await setImmediate();
+    if (index % LINES_PER_TURN === 0) await setImmediate();
   }
   return { sums: [...totals].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum), broken };
 }
@@ -146,7 +151,7 @@ function countEqual(lines: readonly string[]): Map<string, number> {
   return counts;
 }
 
-export function writeLine(sum: Sum): string {
+export function lineOf(sum: Sum): string {
   return `${JSON.stringify(sum)}\n`;
 }
 

@@ -8,16 +8,16 @@ import { openAttempts } from "./attempt.ts";
 import { forgetBatches } from "./batch.ts";
 import { makeFolder } from "./folder.ts";
 import { openGroups } from "./group.ts";
-import type { Count, Durability, Sum } from "./journal.ts";
+import type { CountedRequest, Durability, Sum } from "./journal.ts";
+import { type JournalWriter, openJournalWriter } from "./journal-writer.ts";
 import { openOutbox } from "./outbox.ts";
-import { beOwner, resign } from "./owner.ts";
-import { openPages, type Pages } from "./page.ts";
-import { repeat } from "./patrol.ts";
+import { registerOwner, unregisterOwner } from "./owner.ts";
+import { repeat } from "./repeat.ts";
 import { openSender } from "./sender.ts";
 
 export type Ledger = {
   /** Resolves to true when the count is on disk, and to false when it cannot be written: it is not counted then. */
-  readonly count: (count: Count) => Promise<boolean>;
+  readonly count: (count: CountedRequest) => Promise<boolean>;
   readonly backlog: () => Backlog;
   /**
    * Sends the journals to the database and closes the ledger. A journal that cannot be sent stays on disk for another
@@ -43,37 +43,37 @@ export type LedgerOptions = {
   /** What a count must survive before its answer leaves. */
   readonly durability?: Durability;
   /** Milliseconds between two searches for journals of dead owners; the same for all servers that share the folder. */
-  readonly patrol?: number;
+  readonly heartbeatInterval?: number;
 };
 
-const PATROL = 2_000;
-/** Number of patrols between two deletions of old batch ids: with the default, ten minutes. */
+const HEARTBEAT_INTERVAL = 2_000;
+/** Number of heartbeats between two deletions of old batch ids: with the default, ten minutes. */
 const FORGET_AFTER = 300;
 
 export async function openLedger(
   database: Database,
-  { folder, machine, now, onError, durability = "process", patrol = PATROL }: LedgerOptions,
+  { folder, machine, now, onError, durability = "process", heartbeatInterval = HEARTBEAT_INTERVAL }: LedgerOptions,
 ): Promise<Ledger> {
   const syncNames = await makeFolder(folder);
   await syncNames();
-  const owner = beOwner(machine);
+  const owner = registerOwner(machine);
   // The outbox reports that the database is unavailable.
   const attempt = openAttempts((error) => {
     if (!(error instanceof DatabaseFault)) onError(error);
   });
-  const onReturn = async (file: string) => {
-    if (pages.current()?.file === file) await pages.end();
+  const beforeTake = async (file: string) => {
+    if (writer.current()?.file === file) await writer.end();
   };
-  const outbox = openOutbox(database, { folder, owner, onReturn, onError });
-  const pages: Pages = openPages({ folder, owner, durability, put: outbox.put, onError });
-  const sender = openSender(outbox, pages);
+  const outbox = openOutbox(database, { folder, owner, beforeTake, onError });
+  const writer: JournalWriter = openJournalWriter({ folder, owner, durability, put: outbox.put, onError });
+  const sender = openSender(outbox, writer);
   const groups = openGroups(write);
   let failing = false;
   let closed = false;
 
   async function write(sums: readonly Sum[]): Promise<boolean> {
     try {
-      await pages.write(sums);
+      await writer.write(sums);
       failing = false;
     } catch (error) {
       if (!failing) onError(describeRefusal(folder, error));
@@ -84,11 +84,11 @@ export async function openLedger(
   }
 
   /** Shows other servers that this ledger is alive, and takes the journals of owners that are not. */
-  async function keepWatch(turn: number): Promise<void> {
+  async function heartbeat(turn: number): Promise<void> {
     // While the database is unavailable, only synced counts survive a power failure.
-    if (pages.current() !== null) await attempt("sync", pages.sync);
-    // If another server has taken the page, the next write notices.
-    await outbox.touch(now(), pages.current()?.file);
+    if (writer.current() !== null) await attempt("sync", writer.sync);
+    // If another server has taken the current journal, the next write notices.
+    await outbox.touch(now(), writer.current()?.file);
     await attempt("adopt", outbox.adopt);
     outbox.retry();
     if (outbox.waiting().length > 0) sender.now();
@@ -96,7 +96,7 @@ export async function openLedger(
   }
 
   await outbox.adopt();
-  const endPatrol = repeat(patrol, keepWatch, onError);
+  const stopHeartbeat = repeat(heartbeatInterval, heartbeat, onError);
   if (outbox.waiting().length > 0) sender.now();
   return {
     count: async (count) => {
@@ -104,8 +104,8 @@ export async function openLedger(
       return !closed && groups.add(count, now().toISOString().slice(0, 10));
     },
     backlog: () => {
-      const page = pages.current();
-      const waiting = [...outbox.waiting(), ...(page === null ? [] : [page])];
+      const current = writer.current();
+      const waiting = [...outbox.waiting(), ...(current === null ? [] : [current])];
       const time = performance.now();
       return {
         requests: waiting.reduce((sum, { requests }) => sum + requests, 0),
@@ -114,10 +114,10 @@ export async function openLedger(
     },
     close: async () => {
       closed = true;
-      await endPatrol();
+      await stopHeartbeat();
       await groups.written();
       await sender.close();
-      resign(owner);
+      unregisterOwner(owner);
     },
   };
 }

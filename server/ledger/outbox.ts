@@ -6,7 +6,7 @@ import { DatabaseFault, isLacking } from "../../shared/database/fault.ts";
 import { openAttempts } from "./attempt.ts";
 import { sendBatch } from "./batch.ts";
 import { readJournal } from "./journal.ts";
-import { isDead, nameOf, type Owner, readName, watchSilence } from "./owner.ts";
+import { isDead, nameOf, type Owner, readName, watchForAbandoned } from "./owner.ts";
 
 export type Outbox = {
   /** Adds a journal of this ledger, to which nothing is appended any more. */
@@ -21,10 +21,10 @@ export type Outbox = {
   /** Takes the journals of dead owners. Reports each that it cannot take; throws when it cannot read the folder. */
   readonly adopt: () => Promise<void>;
   /**
-   * Shows other servers that the owner lives, by updating the times of the waiting journals and of `page`, the journal
-   * that is being written (undefined for none).
+   * Shows other servers that the owner lives, by updating the times of the waiting journals and of `current`, the
+   * journal that is being written (undefined for none).
    */
-  readonly touch: (now: Date, page: string | undefined) => Promise<void>;
+  readonly touch: (now: Date, current: string | undefined) => Promise<void>;
   readonly waiting: () => readonly Waiting[];
 };
 
@@ -38,19 +38,19 @@ export type OutboxOptions = {
   readonly folder: string;
   readonly owner: Owner;
   /**
-   * Called before a taken journal gets the name `file`. If that is the page still being written, which another server
-   * had taken before, resolves once nothing is appended to it any more.
+   * Called before a taken journal gets the name `file`. If that is the journal still being written, which another
+   * server had taken before, resolves once nothing is appended to it any more.
    */
-  readonly onReturn: (file: string) => Promise<void>;
+  readonly beforeTake: (file: string) => Promise<void>;
   readonly onError: (error: unknown) => void;
 };
 
-export function openOutbox(database: Database, { folder, owner, onReturn, onError }: OutboxOptions): Outbox {
+export function openOutbox(database: Database, { folder, owner, beforeTake, onError }: OutboxOptions): Outbox {
   const waiting = new Map<string, Waiting>();
   const refused = new Set<string>();
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const attempt = openAttempts(onError);
-  const findSilent = watchSilence();
+  const findAbandoned = watchForAbandoned();
   /** Ids of batches whose journals were removed since the last batch was sent. */
   let removed: string[] = [];
   let away = false;
@@ -66,10 +66,10 @@ export function openOutbox(database: Database, { folder, owner, onReturn, onErro
       removed = removed.filter((one) => !gone.includes(one));
     }
     // If another server has taken the journal meanwhile, it sends it again, and the batch must still be known then.
-    if ((await unlessGone(putAway(path, journal.broken))) !== null) removed.push(id);
+    if ((await unlessGone(disposeOf(path, journal.broken))) !== null) removed.push(id);
   }
 
-  async function putAway(path: string, broken: number): Promise<void> {
+  async function disposeOf(path: string, broken: number): Promise<void> {
     if (broken === 0) return rm(path);
     await rename(path, `${path}.broken`);
     onError(new Error(`${broken} lines of ${path}.broken cannot be read. The others are counted; look what happened.`));
@@ -78,8 +78,8 @@ export function openOutbox(database: Database, { folder, owner, onReturn, onErro
   /** Skips the journal until `retry`, and reports it once. */
   function refuse(file: string, error: unknown): void {
     refused.add(file);
-    if (told.has(file)) return;
-    told.add(file);
+    if (reported.has(file)) return;
+    reported.add(file);
     const reason = error instanceof Error ? error.message : String(error);
     onError(new Error(`The counts in ${join(folder, file)} stay there and are sent again later: ${reason}`));
   }
@@ -89,7 +89,7 @@ export function openOutbox(database: Database, { folder, owner, onReturn, onErro
     if (named === null) return;
     const own = nameOf(owner, named.id);
     // A journal that is appended to while it is being sent would be deleted with lines that were not sent.
-    await onReturn(own);
+    await beforeTake(own);
     // If two servers take the same journal, one of them finds it gone.
     if ((await unlessGone(rename(join(folder, file), join(folder, own)))) === null) return;
     waiting.set(own, { requests: 0, since: performance.now() });
@@ -103,7 +103,7 @@ export function openOutbox(database: Database, { folder, owner, onReturn, onErro
         try {
           await sendOne(file);
           waiting.delete(file);
-          told.delete(file);
+          reported.delete(file);
           away = false;
         } catch (error) {
           if (!isOutage(error)) refuse(file, error);
@@ -121,19 +121,19 @@ export function openOutbox(database: Database, { folder, owner, onReturn, onErro
       const others = (await readdir(folder)).filter((file) => isOthers(file, owner));
       const dead = others.filter((file) => isDead(readName(file)?.owner ?? null, owner));
       const times = new Map<string, number>();
-      const look = async (file: string) => {
+      const readTime = async (file: string) => {
         const found = await unlessGone(stat(join(folder, file)));
         if (found !== null) times.set(file, found.mtimeMs);
       };
-      for (const file of others) await attempt(`look at ${file}`, () => look(file));
-      for (const file of new Set([...dead, ...findSilent(times)])) await attempt(`take ${file}`, () => take(file));
+      for (const file of others) await attempt(`look at ${file}`, () => readTime(file));
+      for (const file of new Set([...dead, ...findAbandoned(times)])) await attempt(`take ${file}`, () => take(file));
     },
-    touch: async (now, page) => {
+    touch: async (now, current) => {
       const touch = async (file: string) => {
         const touched = await unlessGone(utimes(join(folder, file), now, now));
         if (touched === null) waiting.delete(file);
       };
-      for (const file of [...waiting.keys(), ...(page === undefined ? [] : [page])])
+      for (const file of [...waiting.keys(), ...(current === undefined ? [] : [current])])
         await attempt(`touch ${file}`, () => touch(file));
     },
     waiting: () => [...waiting.values()],

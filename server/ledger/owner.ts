@@ -6,7 +6,7 @@ import { hash, randomUUID } from "node:crypto";
 import { isAlive } from "../../shared/machine.ts";
 
 /** Contents of a journal's file name. `owner` is null for names of the first version. */
-export type Named = { readonly owner: Owner | null; readonly id: string };
+export type JournalName = { readonly owner: Owner | null; readonly id: string };
 export type Owner = { readonly machine: string; readonly pid: number; readonly ledger: string };
 
 const NAME = /^(?:([0-9a-f]{16})-(\d+)-([0-9a-f]{8})\.|\d+-)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.ndjson$/;
@@ -15,18 +15,18 @@ const NAME = /^(?:([0-9a-f]{16})-(\d+)-([0-9a-f]{8})\.|\d+-)([0-9a-f]{8}(?:-[0-9
  * Ledger ids of the live owners in this process. An owner with the pid of this process that is not listed belongs to an
  * earlier process with the same pid, or has resigned.
  */
-const living = new Set<string>();
+const liveOwners = new Set<string>();
 
 /** Registers a new owner in this process. Only processes that can see each other have the same `machine`. */
-export function beOwner(machine: string): Owner {
+export function registerOwner(machine: string): Owner {
   const ledger = randomUUID().slice(0, 8);
-  living.add(ledger);
+  liveOwners.add(ledger);
   return { machine: hash("sha256", machine).slice(0, 16), pid: process.pid, ledger };
 }
 
 /** Makes the journals that the owner still has free to be taken by others. */
-export function resign({ ledger }: Owner): void {
-  living.delete(ledger);
+export function unregisterOwner({ ledger }: Owner): void {
+  liveOwners.delete(ledger);
 }
 
 export function nameOf({ machine, pid, ledger }: Owner, id: string): string {
@@ -34,7 +34,7 @@ export function nameOf({ machine, pid, ledger }: Owner, id: string): string {
 }
 
 /** Null for a file that is no journal. */
-export function readName(file: string): Named | null {
+export function readName(file: string): JournalName | null {
   const match = NAME.exec(file);
   if (match === null) return null;
   const [, machine, pid, ledger, id = ""] = match;
@@ -45,28 +45,28 @@ export function readName(file: string): Named | null {
 /** Whether the owner is certainly dead. False for a process that this one cannot see, and for a pid that is in use. */
 export function isDead(owner: Owner | null, { machine }: Owner): boolean {
   if (owner === null || owner.machine !== machine) return false;
-  return owner.pid === process.pid ? !living.has(owner.ledger) : !isAlive(owner.pid);
+  return owner.pid === process.pid ? !liveOwners.has(owner.ledger) : !isAlive(owner.pid);
 }
 
 /**
  * A journal that has the same modification time in this many checks in a row counts as abandoned: an owner that is
  * alive touches its journals several times in that period.
  */
-const LOOKS = 15;
+const ABANDONED_AFTER = 15;
 
 /**
  * Returns a function that takes the modification times at each check, by file name, and returns the files that have not
- * been touched for LOOKS checks. It counts checks because the clocks of two machines differ, and because the time for
- * which this process itself was stopped must not count.
+ * been touched for ABANDONED_AFTER checks. It counts checks because the clocks of two machines differ, and because the
+ * time for which this process itself was stopped must not count.
  */
-export function watchSilence(): (times: ReadonlyMap<string, number>) => string[] {
-  let seen = new Map<string, { readonly time: number; readonly looks: number }>();
+export function watchForAbandoned(): (times: ReadonlyMap<string, number>) => string[] {
+  let seen = new Map<string, { readonly time: number; readonly checks: number }>();
   return (times) => {
     const now = [...times].map(([file, time]) => {
       const before = seen.get(file);
-      return [file, { time, looks: before?.time === time ? before.looks + 1 : 0 }] as const;
+      return [file, { time, checks: before?.time === time ? before.checks + 1 : 0 }] as const;
     });
     seen = new Map(now);
-    return now.filter(([, { looks }]) => looks >= LOOKS).map(([file]) => file);
+    return now.filter(([, { checks }]) => checks >= ABANDONED_AFTER).map(([file]) => file);
   };
 }

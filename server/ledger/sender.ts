@@ -2,21 +2,22 @@
  * Schedules sending counts to the database: soon after they were counted, and repeatedly while it is unavailable. Only
  * one sending runs at a time.
  */
+
+import type { JournalWriter } from "./journal-writer.ts";
 import type { Outbox } from "./outbox.ts";
-import type { Pages } from "./page.ts";
 
 export type Sender = {
   /** Schedules a sending in a second. */
   readonly later: () => void;
   readonly now: () => void;
-  /** Ends the page and tries for the last time to send everything. */
+  /** Ends the current journal and tries for the last time to send everything. */
   readonly close: () => Promise<void>;
 };
 
 const SEND_AFTER = 1_000;
 const RETRY_AFTER = 1_000;
 
-export function openSender(outbox: Outbox, pages: Pages): Sender {
+export function openSender(outbox: Outbox, writer: JournalWriter): Sender {
   let sending: Promise<void> | null = null;
   let timer: NodeJS.Timeout | null = null;
 
@@ -35,18 +36,18 @@ export function openSender(outbox: Outbox, pages: Pages): Sender {
   }
 
   /**
-   * Ends the page only after the outbox was sent: while the database is unavailable, one journal grows instead of a new
-   * one being opened for every attempt.
+   * Ends the current journal only after the outbox was sent: while the database is unavailable, one journal grows
+   * instead of a new one being opened for every attempt.
    */
   async function sendAll(): Promise<void> {
     let sent = await outbox.send();
-    if (sent && pages.current() !== null) {
-      await pages.end();
+    if (sent && writer.current() !== null) {
+      await writer.end();
       sent = await outbox.send();
     }
     if (!sent) sendIn(RETRY_AFTER);
     // The timer for counts made during this sending may have fired already, and then did nothing.
-    else if (pages.current() !== null) sendIn(SEND_AFTER);
+    else if (writer.current() !== null) sendIn(SEND_AFTER);
   }
 
   return {
@@ -54,7 +55,7 @@ export function openSender(outbox: Outbox, pages: Pages): Sender {
     now: () => sendIn(0),
     close: async () => {
       await sending;
-      await pages.end();
+      await writer.end();
       await send();
       if (timer !== null) clearTimeout(timer);
     },

@@ -4,7 +4,7 @@ import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Count } from "../../server/ledger/journal.ts";
+import type { CountedRequest } from "../../server/ledger/journal.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "../../server/ledger/ledger.ts";
 import { type Query, sql } from "../../shared/database/database.ts";
 import { rowsOf } from "../support/following.ts";
@@ -29,7 +29,7 @@ function open(store: Store, folder: string, { errors = [], ...options }: Options
   });
 }
 
-function count(app: string, shape = "list", status = 200): Count {
+function count(app: string, shape = "list", status = 200): CountedRequest {
   return { app, shape, status, saving: "" };
 }
 
@@ -162,7 +162,7 @@ describe("the ledger", () => {
     ["a stranger's, after a while without a sign of life", strangersName()],
     ["of the first version", `4194305-${randomUUID()}.ndjson`],
   ])("sends an abandoned journal while it runs: one that is %s", async (_, name) => {
-    const ledger = await open(store, "orphan", { patrol: 10 });
+    const ledger = await open(store, "orphan", { heartbeatInterval: 10 });
     await writeFile(join(store.folder, "orphan", name), line("a", { count: undefined, saving: undefined }));
     await until("the journal to be sent", async () => (await usage(store)).length === 1);
     expect(await usage(store)).toEqual([["a", DAY, "list", "200", "1"]]);
@@ -171,8 +171,12 @@ describe("the ledger", () => {
 
   test("does not take the journals of a live server on another machine", async () => {
     await server.stop("immediate");
-    const stranger = await open(store, "neighbours", { machine: "elsewhere", patrol: 10, now: () => new Date() });
-    const ledger = await open(store, "neighbours", { patrol: 30 });
+    const stranger = await open(store, "neighbours", {
+      machine: "elsewhere",
+      heartbeatInterval: 10,
+      now: () => new Date(),
+    });
+    const ledger = await open(store, "neighbours", { heartbeatInterval: 30 });
     await stranger.count(count("a"));
     const before = await readdir(join(store.folder, "neighbours"));
     const looks = 40;
@@ -190,8 +194,8 @@ describe("the ledger", () => {
 
   test("loses no count and repeats none when another server takes its journals because it seemed dead", async () => {
     const errors: unknown[] = [];
-    const silent = await open(store, "silent", { machine: "elsewhere", patrol: 3_600_000, errors });
-    const thief = await open(store, "silent", { patrol: 2 });
+    const silent = await open(store, "silent", { machine: "elsewhere", heartbeatInterval: 3_600_000, errors });
+    const thief = await open(store, "silent", { heartbeatInterval: 2 });
     const answers = { yes: 0, no: 0 };
     const taken = () => errors.length;
     for (let turn = 0; taken() < 5; turn++) {
@@ -215,7 +219,7 @@ describe("the ledger", () => {
   test("counts the next request although another server has taken its journal, and reports that once", async () => {
     const folder = join(store.folder, "taken");
     const errors: unknown[] = [];
-    const ledger = await open(store, "taken", { patrol: 10, errors });
+    const ledger = await open(store, "taken", { heartbeatInterval: 10, errors });
     expect(await ledger.count(count("a"))).toBe(true);
     const [file = ""] = await readdir(folder);
     await rename(join(folder, file), join(folder, strangersName()));
@@ -228,7 +232,7 @@ describe("the ledger", () => {
 
   test("loses no count when it takes back one of its own journals from a server that has died", async () => {
     const folder = join(store.folder, "returned");
-    const ledger = await open(store, "returned", { patrol: 10 });
+    const ledger = await open(store, "returned", { heartbeatInterval: 10 });
     await store.database.transaction("write", async (session) => {
       await session.query(sql("LOCK TABLE precast.usage IN EXCLUSIVE MODE"));
       expect(await ledger.count(count("a"))).toBe(true);
@@ -257,7 +261,7 @@ describe("the ledger", () => {
     );
     await writeFile(join(folder, strangersName()), line("b"));
     const errors: unknown[] = [];
-    const ledger = await open(store, "broken", { patrol: 10, errors });
+    const ledger = await open(store, "broken", { heartbeatInterval: 10, errors });
     await until("both to be sent", async () => (await usage(store)).length === 2);
     await ledger.close();
     expect(await usage(store)).toEqual([
@@ -275,7 +279,7 @@ describe("the ledger", () => {
     await mkdir(folder);
     await writeFile(join(folder, strangersName()), line("bad"));
     const errors: unknown[] = [];
-    const ledger = await open(store, "refused", { patrol: 10, errors });
+    const ledger = await open(store, "refused", { heartbeatInterval: 10, errors });
     await until("the batch to be refused", () => errors.length > 0);
     await ledger.count(count("good"));
     await until("the other to be sent", async () => (await usage(store)).length === 1);
@@ -291,7 +295,7 @@ describe("the ledger", () => {
     await mkdir(folder);
     const errors: unknown[] = [];
     await makeUnreadable(join(folder, strangersName()));
-    const ledger = await open(store, "untakable", { patrol: 10, errors });
+    const ledger = await open(store, "untakable", { heartbeatInterval: 10, errors });
     await ledger.count(count("a"));
     const [own = ""] = (await readdir(folder)).filter((file) => !file.startsWith("0123456789abcdef"));
     const untakable = strangersName();
@@ -312,7 +316,7 @@ describe("the ledger", () => {
     await server.stop("immediate");
     const folder = join(store.folder, "untouchable");
     const errors: unknown[] = [];
-    const ledger = await open(store, "untouchable", { patrol: 10, errors });
+    const ledger = await open(store, "untouchable", { heartbeatInterval: 10, errors });
     await ledger.count(count("a"));
     await until("it to wait for the database", () => errors.length > 0);
     const [own = ""] = await readdir(folder);
@@ -371,7 +375,7 @@ describe("the ledger", () => {
     await store.database.execute(`INSERT INTO precast.usage_batches (id, removed_at) VALUES
       ('${randomUUID()}', now() - interval '25 hours'), ('${randomUUID()}', now() - interval '23 hours'), ('${randomUUID()}', NULL)`);
     const left = () => store.database.query(sql("SELECT id::text FROM precast.usage_batches"));
-    const ledger = await open(store, "forgetful", { patrol: 10 });
+    const ledger = await open(store, "forgetful", { heartbeatInterval: 10 });
     await until("the old one to be forgotten", async () => (await left()).length === 2);
     for (const turn of [1, 2]) {
       await ledger.count(count("a"));
