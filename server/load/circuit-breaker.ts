@@ -9,7 +9,7 @@ export type CircuitBreaker = {
    * Runs a query. Rejects with an `unavailable` DatabaseFault at once while the database is unavailable, and when it
    * becomes so meanwhile: then the controller is aborted too.
    */
-  readonly during: <T>(controller: AbortController, run: () => Promise<T>) => Promise<T>;
+  readonly run: <T>(controller: AbortController, run: () => Promise<T>) => Promise<T>;
   readonly isAway: () => boolean;
   readonly close: () => void;
 };
@@ -27,7 +27,7 @@ const BETWEEN_PROBES = 200;
 
 export function openCircuitBreaker({ probe, onAway }: CircuitBreakerOptions): CircuitBreaker {
   /** One function for each query that waits for an answer; it gives the query up. */
-  const asking = new Set<() => void>();
+  const pending = new Set<() => void>();
   let away = false;
   let closed = false;
   let probing = false;
@@ -36,29 +36,29 @@ export function openCircuitBreaker({ probe, onAway }: CircuitBreakerOptions): Ci
   let timer: NodeJS.Timeout | undefined;
 
   /** Probes the database. Once it counts as unavailable, only a successful probe ends that. */
-  async function doubt(): Promise<void> {
+  async function probeNow(): Promise<void> {
     if (probing || closed) return;
     probing = true;
     const before = answers;
-    const well = await probe().then(
+    const isUp = await probe().then(
       () => true,
       () => false,
     );
     probing = false;
-    if (well) away = false;
+    if (isUp) away = false;
     // If queries were answered meanwhile, a failed probe proves nothing: the database may only refuse new connections.
-    else if (away || answers === before) stayAway();
-    if (!away && !closed && asking.size > 0) runIn(SILENCE, listen);
+    else if (away || answers === before) trip();
+    if (!away && !closed && pending.size > 0) runIn(SILENCE, probeIfSilent);
   }
 
-  function stayAway(): void {
+  function trip(): void {
     if (!away) {
       away = true;
       onAway();
-      for (const giveUp of [...asking]) giveUp();
+      for (const giveUp of [...pending]) giveUp();
     }
     if (closed) return;
-    runIn(BETWEEN_PROBES, () => void doubt());
+    runIn(BETWEEN_PROBES, () => void probeNow());
   }
 
   function runIn(milliseconds: number, next: () => void): void {
@@ -69,46 +69,46 @@ export function openCircuitBreaker({ probe, onAway }: CircuitBreakerOptions): Ci
     }, milliseconds);
   }
 
-  function listen(): void {
-    if (asking.size === 0) return;
+  function probeIfSilent(): void {
+    if (pending.size === 0) return;
     const quiet = performance.now() - quietSince;
-    if (quiet < SILENCE) runIn(SILENCE - quiet, listen);
-    else void doubt();
+    if (quiet < SILENCE) runIn(SILENCE - quiet, probeIfSilent);
+    else void probeNow();
   }
 
-  function answered(): void {
+  function noteAnswer(): void {
     answers++;
     quietSince = performance.now();
   }
 
-  function notAnswered(error: unknown): void {
-    if (!(error instanceof DatabaseFault)) answered();
-    else if (error.reason === "timeout") answered();
-    else if (error.reason === "unavailable") void doubt();
+  function noteFailure(error: unknown): void {
+    if (!(error instanceof DatabaseFault)) noteAnswer();
+    else if (error.reason === "timeout") noteAnswer();
+    else if (error.reason === "unavailable") void probeNow();
   }
 
   return {
-    during: (controller, run) => {
+    run: (controller, run) => {
       if (away) return Promise.reject(unavailable());
-      if (asking.size === 0) quietSince = performance.now();
+      if (pending.size === 0) quietSince = performance.now();
       return new Promise((resolve, reject) => {
         const giveUp = () => {
-          asking.delete(giveUp);
+          pending.delete(giveUp);
           const fault = unavailable();
           reject(fault);
           controller.abort(fault);
         };
-        asking.add(giveUp);
-        if (timer === undefined && !probing) runIn(SILENCE, listen);
+        pending.add(giveUp);
+        if (timer === undefined && !probing) runIn(SILENCE, probeIfSilent);
         run()
-          .finally(() => asking.delete(giveUp))
+          .finally(() => pending.delete(giveUp))
           .then(
             (result) => {
-              answered();
+              noteAnswer();
               resolve(result);
             },
             (error: unknown) => {
-              notAnswered(error);
+              noteFailure(error);
               reject(error);
             },
           );

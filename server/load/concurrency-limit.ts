@@ -5,7 +5,7 @@
  */
 export type ConcurrencyLimit = {
   readonly places: () => number;
-  readonly inTime: () => void;
+  readonly completedInTime: () => void;
   /**
    * `since` is when the query began and `now` when it was given up, in milliseconds of one clock. A query that began
    * before the last cut changes nothing: that cut was made for it too.
@@ -15,22 +15,22 @@ export type ConcurrencyLimit = {
 
 export function openConcurrencyLimit(most: number): ConcurrencyLimit {
   let places = most;
-  let good = 0;
-  let cut = Number.NEGATIVE_INFINITY;
+  let inTimeCount = 0;
+  let cutAt = Number.NEGATIVE_INFINITY;
 
   return {
     places: () => places,
-    inTime: () => {
-      good++;
-      if (good < places) return;
+    completedInTime: () => {
+      inTimeCount++;
+      if (inTimeCount < places) return;
       places = Math.min(most, places + 1);
-      good = 0;
+      inTimeCount = 0;
     },
     tooLate: (since, now) => {
-      if (since < cut) return;
-      cut = now;
+      if (since < cutAt) return;
+      cutAt = now;
       places = Math.max(1, places >> 1);
-      good = 0;
+      inTimeCount = 0;
     },
   };
 }

@@ -3,7 +3,7 @@
  * ones find one. Which kinds are slow is learned from the queries that ran.
  */
 import { openConcurrencyLimit } from "./concurrency-limit.ts";
-import { openPace } from "./pace.ts";
+import { openDurationEstimates } from "./duration-estimates.ts";
 
 export type Places = {
   /** Whether work of the kind may begin now. */
@@ -15,15 +15,15 @@ export type Places = {
   readonly running: () => number;
   readonly isSlow: (kind: Kind) => boolean;
   /** Maximum time that work of the kind may wait, in milliseconds. */
-  readonly patience: (kind: Kind) => number;
+  readonly maxWait: (kind: Kind) => number;
   /** Maximum number of queries of a slow kind that can wait and still complete in time. */
-  readonly inTime: (kind: Kind) => number;
+  readonly maxQueued: (kind: Kind) => number;
 };
 
 /** Work of one kind takes about as long (live/kind.ts). Null for work that never takes long. */
 export type Kind = string | null;
-/** `since` is a performance.now(). `alike` is the maximum number of its kind, itself included, that ran meanwhile. */
-export type Place = { readonly kind: Kind; readonly since: number; alike: number };
+/** `since` is a performance.now(). `peers` is the maximum number of its kind, itself included, that ran meanwhile. */
+export type Place = { readonly kind: Kind; readonly since: number; peers: number };
 
 /** Work that takes at least this fraction of the limit is slow. */
 const SLOW = 1 / 20;
@@ -32,7 +32,7 @@ const SLOW = 1 / 20;
 export function openPlaces(atOnce: number, limit: number): Places {
   const running = new Set<Place>();
   const slow = limit * SLOW;
-  const pace = openPace();
+  const estimates = openDurationEstimates();
   const slowPlaces = openConcurrencyLimit(Math.ceil(atOnce / 2));
 
   /** Expected milliseconds: learned from ended work, or more if all running work of the kind has already taken more. */
@@ -42,19 +42,19 @@ export function openPlaces(atOnce: number, limit: number): Places {
     let youngest = 0;
     // The set is in order of start, so the last one is the youngest.
     for (const one of running) if (one.kind === kind) youngest = now - one.since;
-    return Math.max(pace.expected(kind), youngest);
+    return Math.max(estimates.expected(kind), youngest);
   }
 
   const isSlow = (kind: Kind) => expected(kind) >= slow;
-  const isKnownToBeSlow = (kind: Kind) => kind !== null && pace.expected(kind) >= slow;
+  const isKnownToBeSlow = (kind: Kind) => kind !== null && estimates.expected(kind) >= slow;
   /** Milliseconds after which the work could no longer complete within the limit. */
-  const enough = (kind: Kind) => Math.max(0, limit - expected(kind));
+  const slack = (kind: Kind) => Math.max(0, limit - expected(kind));
 
   /**
    * Slow work that ran beside more of its kind than may run now took longer than the next will, but that is slow too.
    */
-  function nextOf(took: number, alike: number): number {
-    const share = Math.min(1, slowPlaces.places() / alike);
+  function expectedNext(took: number, peers: number): number {
+    const share = Math.min(1, slowPlaces.places() / peers);
     return took < slow ? took : Math.max(slow, took * share);
   }
 
@@ -64,20 +64,20 @@ export function openPlaces(atOnce: number, limit: number): Places {
       return !isSlow(kind) || count(running, isSlow) < slowPlaces.places();
     },
     take: (kind) => {
-      const place = { kind, since: performance.now(), alike: 0 };
+      const place = { kind, since: performance.now(), peers: 0 };
       running.add(place);
       const together = count(running, (other) => other === kind);
-      for (const one of running) if (one.kind === kind) one.alike = Math.max(one.alike, together);
+      for (const one of running) if (one.kind === kind) one.peers = Math.max(one.peers, together);
       return place;
     },
     leave: (place) => void running.delete(place),
-    learn: ({ kind, since, alike }, isDone) => {
+    learn: ({ kind, since, peers }, isDone) => {
       if (kind === null) return;
       const now = performance.now();
       const took = now - since;
-      if (isDone) pace.ended(kind, nextOf(took, alike));
-      else pace.givenUp(kind, took);
-      if (isDone && took >= slow) slowPlaces.inTime();
+      if (isDone) estimates.ended(kind, expectedNext(took, peers));
+      else estimates.givenUp(kind, took);
+      if (isDone && took >= slow) slowPlaces.completedInTime();
       // Work that was cancelled sooner is ignored: its client may have left, or it began late.
       if (!isDone && took >= limit / 2) slowPlaces.tooLate(since, now);
     },
@@ -87,8 +87,8 @@ export function openPlaces(atOnce: number, limit: number): Places {
      * Work begins with at least half of the limit left: with less, a database that hangs would mostly start and cancel
      * queries. A kind known to be slow needs only its expected duration.
      */
-    patience: (kind) => (isKnownToBeSlow(kind) ? enough(kind) : Math.min(limit / 2, enough(kind))),
-    inTime: (kind) => (enough(kind) / expected(kind)) * slowPlaces.places(),
+    maxWait: (kind) => (isKnownToBeSlow(kind) ? slack(kind) : Math.min(limit / 2, slack(kind))),
+    maxQueued: (kind) => (slack(kind) / expected(kind)) * slowPlaces.places(),
   };
 }
 

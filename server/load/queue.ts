@@ -33,7 +33,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   function hasRoom(kind: Kind): boolean {
     if (waiting.size >= most) return false;
     if (!places.isSlow(kind)) return true;
-    return count(waiting, (other) => other === kind) + 1 <= Math.min(most / 2, places.inTime(kind));
+    return count(waiting, (other) => other === kind) + 1 <= Math.min(most / 2, places.maxQueued(kind));
   }
 
   function enter(signal: AbortSignal, kind: Kind): Place | Promise<Place> {
@@ -43,28 +43,28 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
     const since = performance.now();
     return new Promise((resolve, reject) => {
       const begin = () => {
-        leaveLine();
+        leaveQueue();
         resolve(places.take(kind));
       };
       const giveUp = () => {
-        leaveLine();
+        leaveQueue();
         reject(notBegun());
       };
-      const waits: Waiting = { kind, begin };
-      const leaveLine = () => {
-        waiting.delete(waits);
-        clearTimeout(clock);
+      const entry: Waiting = { kind, begin };
+      const leaveQueue = () => {
+        waiting.delete(entry);
+        clearTimeout(timer);
         signal.removeEventListener("abort", giveUp);
       };
       // The expected duration of the kind may have changed meanwhile.
-      const look = () => {
-        const left = places.patience(kind) - (performance.now() - since);
-        if (left > 0) clock = setTimeout(look, left);
+      const checkWait = () => {
+        const left = places.maxWait(kind) - (performance.now() - since);
+        if (left > 0) timer = setTimeout(checkWait, left);
         else giveUp();
       };
-      let clock = setTimeout(look, places.patience(kind));
+      let timer = setTimeout(checkWait, places.maxWait(kind));
       signal.addEventListener("abort", giveUp, { once: true });
-      waiting.add(waits);
+      waiting.add(entry);
     });
   }
 

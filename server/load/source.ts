@@ -27,7 +27,7 @@ export type SourceOptions = {
 
 export function openSource(database: Database, { connections, queue, queryTimeout }: SourceOptions): Source {
   const atOnce = database.kind === "embedded" ? 1 : connections;
-  const line = openQueue({ atOnce, waiting: queue, limit: queryTimeout });
+  const workQueue = openQueue({ atOnce, waiting: queue, limit: queryTimeout });
   const breaker = openCircuitBreaker({ probe: database.probe, onAway: database.renew });
   let answered = 0;
 
@@ -35,13 +35,13 @@ export function openSource(database: Database, { connections, queue, queryTimeou
     ask: async (controller, kind, run) => {
       const { signal } = controller;
       const session = { query: (query: Query) => database.query(query, signal) };
-      const result = await breaker.during(controller, () => line.run(signal, kind, () => run(session)));
+      const result = await breaker.run(controller, () => workQueue.run(signal, kind, () => run(session)));
       answered++;
       return result;
     },
     isAway: breaker.isAway,
-    isFull: line.isFull,
-    counts: line.counts,
+    isFull: workQueue.isFull,
+    counts: workQueue.counts,
     answered: () => answered,
     close: breaker.close,
   };

@@ -14,29 +14,29 @@ test("the limit is halved once for all late queries that were already running at
 });
 
 test("the limit grows by one after as many timely queries as it allows; a late query restarts the count", () => {
-  const { places, inTime, tooLate } = openConcurrencyLimit(8);
+  const { places, completedInTime, tooLate } = openConcurrencyLimit(8);
   tooLate(0, 1);
   const seen = Array.from({ length: 4 + 5 + 6 }, () => {
-    inTime();
+    completedInTime();
     return places();
   });
   expect(seen).toEqual([4, 4, 4, 5, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 7]);
-  inTime();
+  completedInTime();
   tooLate(2, 3);
   expect(places()).toBe(3);
-  inTime();
-  inTime();
+  completedInTime();
+  completedInTime();
   expect(places()).toBe(3);
-  inTime();
+  completedInTime();
   expect(places()).toBe(4);
 });
 
 test("the limit never falls below one or rises above its initial value", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 50 }), fc.array(fc.boolean(), { maxLength: 200 }), (most, ends) => {
-      const { places, inTime, tooLate } = openConcurrencyLimit(most);
+      const { places, completedInTime, tooLate } = openConcurrencyLimit(most);
       for (const [time, isGood] of ends.entries()) {
-        if (isGood) inTime();
+        if (isGood) completedInTime();
         else tooLate(time, time);
         expect(places()).toBeGreaterThanOrEqual(1);
         expect(places()).toBeLessThanOrEqual(most);

@@ -1,6 +1,6 @@
 /** Estimates how long queries of each kind take, in milliseconds, from those that have ended. */
 
-export type Pace = {
+export type DurationEstimates = {
   /** Expected duration in milliseconds; 0 for an unknown kind. */
   readonly expected: (kind: string) => number;
   readonly ended: (kind: string, took: number) => void;
@@ -9,13 +9,13 @@ export type Pace = {
 };
 
 /** Divisor of steps to a shorter estimate: when the whole database was slow for a while, a few answers correct that. */
-const FORGIVING = 2;
+const SHORTER_DIVISOR = 2;
 /** Divisor of steps to a longer estimate: a single slow answer says little about the next one. */
-const DOUBTING = 8;
+const LONGER_DIVISOR = 8;
 /** Maximum number of kinds, rarely reached. Beyond it all estimates are dropped and learned anew. */
 const MAX_KINDS = 10_000;
 
-export function openPace(): Pace {
+export function openDurationEstimates(): DurationEstimates {
   const known = new Map<string, number>();
   const expected = (kind: string) => known.get(kind) ?? 0;
 
@@ -28,7 +28,7 @@ export function openPace(): Pace {
     expected,
     ended: (kind, took) => {
       const before = known.has(kind) ? expected(kind) : took;
-      learn(kind, before + (took - before) / (took < before ? FORGIVING : DOUBTING));
+      learn(kind, before + (took - before) / (took < before ? SHORTER_DIVISOR : LONGER_DIVISOR));
     },
     givenUp: (kind, took) => learn(kind, Math.max(expected(kind), took)),
   };
