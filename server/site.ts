@@ -16,7 +16,7 @@ import { openCache } from "./memory/cache.ts";
 import { type Hits, openHits } from "./memory/hits.ts";
 import { openReadings } from "./memory/readings.ts";
 import type { Replica } from "./replicas/replica.ts";
-import { readStanding } from "./replicas/standing.ts";
+import { healthOf } from "./replicas/replica-status.ts";
 import { openTree } from "./tree/tree.ts";
 
 export type SiteOptions = Omit<LiveOptions, "keeper"> &
@@ -91,8 +91,8 @@ const databaseOf = ({ database }: Replica): Database => database;
 
 function readingsOf(live: Live, replicas: readonly Replica[]): DatabaseReadings {
   const [primary = 0, ...answered] = live.answered();
-  const read = ({ standing }: Replica, index: number) => ({
-    ...readStanding(standing()),
+  const read = ({ status }: Replica, index: number) => ({
+    ...healthOf(status()),
     answered: answered[index] ?? 0,
   });
   return { primary: { answered: primary }, replicas: replicas.map(read) };

@@ -2,8 +2,8 @@
 import type { Control, ControlOptions } from "../../server/admin/control.ts";
 import type { Metrics } from "../../server/admin/metrics.ts";
 import type { Listening } from "../../server/http/listen.ts";
+import { healthOf } from "../../server/replicas/replica-status.ts";
 import { needCopies } from "../../server/replicas/replicas.ts";
-import { readStanding } from "../../server/replicas/standing.ts";
 import { openTree } from "../../server/tree/tree.ts";
 import { openWorkers } from "../../server/workers.ts";
 import type { App } from "../../shared/catalog.ts";
@@ -42,12 +42,12 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   // The tree can be served without the database, so the server starts even if the database is unavailable.
   await needUsable(database).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault)) throw error;
-    const others = replicas.all.some(({ standing }) => standing().kind === "used") ? BY_REPLICAS : REFUSED;
+    const others = replicas.all.some(({ status }) => status().kind === "used") ? BY_REPLICAS : REFUSED;
     const away = `The database does not answer (${error.message})`;
     log.warn(`${away}. Free requests are served from the tree, ${others} until it is back.`);
   });
   needCopies(replicas.all);
-  replicas.tell(log.warn);
+  replicas.report(log.warn);
   const app = await firstApp(settings.out);
   const watched = await openWatched(process, databases);
   try {
@@ -103,8 +103,8 @@ async function openWatched(process: Process, { database, replicas }: Databases):
   const { openControl } = await import("../../server/admin/control.ts");
   const { gatherMetrics } = await import("../../server/admin/worker-metrics.ts");
   const text = workers === 1 ? metrics.text : gatherMetrics(metrics);
-  const standings = () => replicas.all.map(({ standing }) => readStanding(standing()));
-  const what = { out, database, replicas: standings, now: context.now, metrics, text, onError: log.error };
+  const replicaHealth = () => replicas.all.map(({ status }) => healthOf(status()));
+  const what = { out, database, replicas: replicaHealth, now: context.now, metrics, text, onError: log.error };
   const control = await openControl({ host, port, ...what }).catch((error: NodeJS.ErrnoException) => {
     const told = ADMIN_FAULTS[error.code ?? ""];
     throw told === undefined ? error : new Error(told({ host, port }));

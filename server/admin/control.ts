@@ -3,8 +3,8 @@ import type { Database } from "../../shared/database/database.ts";
 import { openAdmin } from "./admin.ts";
 import type { Metrics } from "./metrics.ts";
 import { openProbe } from "./probe.ts";
-import { type DatabaseStanding, readinessOf } from "./readiness.ts";
-import { readTreeStanding } from "./tree-standing.ts";
+import { type DatabaseHealth, readinessOf } from "./readiness.ts";
+import { readTreeHealth } from "./tree-health.ts";
 
 export type ControlOptions = {
   readonly host: string;
@@ -13,7 +13,7 @@ export type ControlOptions = {
   readonly out: string;
   readonly database: Pick<Database, "query">;
   /** State of each read replica, in the order in which they were configured. */
-  readonly replicas: () => readonly DatabaseStanding[];
+  readonly replicas: () => readonly DatabaseHealth[];
   readonly now: () => Date;
   /** Metrics of this process. */
   readonly metrics: Pick<Metrics, "watch">;
@@ -35,13 +35,13 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   let draining = false;
 
   async function treeAge(): Promise<number | null> {
-    const { built_at } = await readTreeStanding(out);
+    const { built_at } = await readTreeHealth(out);
     return built_at === null ? null : (now().getTime() - Date.parse(built_at)) / 1_000;
   }
 
   async function readiness() {
-    const [tree, databaseStanding] = await Promise.all([readTreeStanding(out), probe()]);
-    return readinessOf(tree, databaseStanding, replicas(), draining);
+    const [tree, databaseHealth] = await Promise.all([readTreeHealth(out), probe()]);
+    return readinessOf(tree, databaseHealth, replicas(), draining);
   }
 
   metrics.watch({ treeAge });

@@ -1,16 +1,16 @@
 /** Checks whether the database answers, within a time limit of its own and with one query at a time. */
 import { type Database, sql } from "../../shared/database/database.ts";
-import type { DatabaseStanding } from "./readiness.ts";
+import type { DatabaseHealth } from "./readiness.ts";
 
 /** In milliseconds. Health checks wait a few seconds at most. */
 const LIMIT = 1_000;
-const TOO_SLOW: DatabaseStanding = { ready: false, error: `no answer within ${LIMIT / 1_000} s` };
+const TOO_SLOW: DatabaseHealth = { ready: false, error: `no answer within ${LIMIT / 1_000} s` };
 
-export type Probe = () => Promise<DatabaseStanding>;
+export type Probe = () => Promise<DatabaseHealth>;
 
 /** Probes that overlap share one query: those of a database that hangs must not use up its connections. */
 export function openProbe(database: Pick<Database, "query">): Probe {
-  let asking: Promise<DatabaseStanding> | null = null;
+  let asking: Promise<DatabaseHealth> | null = null;
 
   return async () => {
     asking ??= askOnce(database).finally(() => {
@@ -21,7 +21,7 @@ export function openProbe(database: Pick<Database, "query">): Probe {
 }
 
 /** A database without the tables of Precast is not ready either. */
-async function askOnce(database: Pick<Database, "query">): Promise<DatabaseStanding> {
+async function askOnce(database: Pick<Database, "query">): Promise<DatabaseHealth> {
   try {
     await database.query(sql("SELECT EXISTS (SELECT FROM precast.apps)::text"));
     return { ready: true, error: null };
@@ -30,6 +30,6 @@ async function askOnce(database: Pick<Database, "query">): Promise<DatabaseStand
   }
 }
 
-function tooSlow(): Promise<DatabaseStanding> {
+function tooSlow(): Promise<DatabaseHealth> {
   return new Promise((resolve) => setTimeout(resolve, LIMIT, TOO_SLOW).unref());
 }

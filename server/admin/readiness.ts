@@ -1,18 +1,18 @@
 /** Decides whether a server is ready for requests, which load balancers check before they send any. */
-import type { TreeStanding } from "./tree-standing.ts";
+import type { TreeHealth } from "./tree-health.ts";
 
 export type Readiness = {
   readonly status: "ok" | "degraded" | "unavailable";
   /** True once the server is told to stop: it finishes open requests and should get no new ones. */
   readonly draining: boolean;
-  readonly tree: TreeStanding;
-  readonly database: DatabaseStanding;
+  readonly tree: TreeHealth;
+  readonly database: DatabaseHealth;
   /** Absent when no replicas are configured. */
-  readonly replicas?: readonly DatabaseStanding[];
+  readonly replicas?: readonly DatabaseHealth[];
 };
 
 /** `error` says why the database is not ready; null when it is. */
-export type DatabaseStanding = { readonly ready: boolean; readonly error: string | null };
+export type DatabaseHealth = { readonly ready: boolean; readonly error: string | null };
 
 /**
  * The tree or a database alone is enough. With a tree, all free requests are answered: if servers counted as
@@ -21,9 +21,9 @@ export type DatabaseStanding = { readonly ready: boolean; readonly error: string
  * primary is unavailable, but counts do not arrive then, so the server is degraded.
  */
 export function readinessOf(
-  tree: TreeStanding,
-  database: DatabaseStanding,
-  replicas: readonly DatabaseStanding[],
+  tree: TreeHealth,
+  database: DatabaseHealth,
+  replicas: readonly DatabaseHealth[],
   draining: boolean,
 ): Readiness {
   const answers = [tree, database, ...replicas].some(({ ready }) => ready);

@@ -16,14 +16,14 @@ export type Choice = {
   readonly close: () => void;
 };
 
-export type Reader = { readonly source: Source } & Pick<Replica, "standing">;
+export type Reader = { readonly source: Source } & Pick<Replica, "status">;
 
 export function openChoice(primary: Source, readers: readonly Reader[]): Choice {
   const all = [primary, ...readers.map(({ source }) => source)];
   let turn = 0;
 
   function usable(): readonly Source[] {
-    const able = readers.filter(({ source, standing }) => standing().kind === "used" && !source.isAway());
+    const able = readers.filter(({ source, status }) => status().kind === "used" && !source.isAway());
     return able.map(({ source }) => source);
   }
 

@@ -42,7 +42,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
   const { replicas = [], queryTimeout, keeper } = options;
   const sources = openChoice(
     openSource(database, options),
-    replicas.map((replica) => ({ source: openSource(replica.database, options), standing: replica.standing })),
+    replicas.map((replica) => ({ source: openSource(replica.database, options), status: replica.status })),
   );
   const findApp = openApps({ ask: (controller, run) => ask(controller, null, run), defaults: options });
   const answers = openSingleFlight<Answered | Refusal>();

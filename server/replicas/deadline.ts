@@ -4,7 +4,7 @@ import type { Database, Session } from "../../shared/database/database.ts";
 const LIMIT = 1_000;
 
 /** Runs `ask` with queries that are cancelled after the limit; then it throws an Error that names the limit. */
-export async function inTime<T>(database: Database, ask: (session: Session) => Promise<T>): Promise<T> {
+export async function withDeadline<T>(database: Database, ask: (session: Session) => Promise<T>): Promise<T> {
   const signal = AbortSignal.timeout(LIMIT);
   try {
     return await ask({ query: (query) => database.query(query, signal), execute: database.execute });

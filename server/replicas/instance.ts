@@ -7,7 +7,7 @@ export type Instance = {
   /** The name of the database. */
   readonly database: string;
   /** Version of the ICU collation, which decides the order of texts in indexes; null when it has none. */
-  readonly order: string | null;
+  readonly collationVersion: string | null;
   /** When the server was started: Unix time in seconds, as text. */
   readonly started: string;
   /** Timeline: each promotion begins one with a higher number. A replica may report late that it has changed to one. */
@@ -30,11 +30,11 @@ export async function readInstance(session: Pick<Session, "query">): Promise<Ins
     epoch FROM clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(), pg_postmaster_start_time())))::text END
 FROM pg_control_system(), pg_control_checkpoint()`),
   );
-  const [system, database, order, started, timeline, recovering, position, unapplied] = rows[0] as Row;
+  const [system, database, collationVersion, started, timeline, recovering, position, unapplied] = rows[0] as Row;
   return {
     system: system as string,
     database: database as string,
-    order: order ?? null,
+    collationVersion: collationVersion ?? null,
     started: started as string,
     timeline: Number(timeline),
     recovering: recovering === "true",

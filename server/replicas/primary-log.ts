@@ -1,11 +1,11 @@
 /** Follows the primary's log by repeated checks, so that replicas can be compared with it. */
 import type { Database } from "../../shared/database/database.ts";
-import { inTime } from "./deadline.ts";
+import { withDeadline } from "./deadline.ts";
 import { type Instance, readInstance } from "./instance.ts";
 import { addMark, lagOf, type Mark } from "./lag.ts";
 
 export type PrimaryLog = {
-  readonly look: () => Promise<void>;
+  readonly check: () => Promise<void>;
   /** The state of the primary when it last answered; null when it never has. */
   readonly primary: () => Instance | null;
   /**
@@ -28,11 +28,11 @@ export function followLog(database: Database, memory: number): PrimaryLog {
 
   const now = () => (away ? (marks.at(-1)?.time ?? since) : performance.now());
 
-  async function look(): Promise<void> {
+  async function check(): Promise<void> {
     // Taken before the query, so that the position it returns includes everything written up to this time.
     const time = performance.now();
     try {
-      primary = await inTime(database, readInstance);
+      primary = await withDeadline(database, readInstance);
       away = false;
     } catch {
       away = true;
@@ -43,7 +43,7 @@ export function followLog(database: Database, memory: number): PrimaryLog {
   }
 
   return {
-    look,
+    check,
     primary: () => primary,
     lagOf: (position) => lagOf(marks, position, now()),
     isAway: () => away,

@@ -2,22 +2,22 @@
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { schemaState } from "../../shared/schema/migrate.ts";
-import { inTime } from "./deadline.ts";
+import { withDeadline } from "./deadline.ts";
 import { type Instance, readInstance } from "./instance.ts";
 import type { PrimaryLog } from "./primary-log.ts";
-import type { Standing } from "./standing.ts";
+import type { ReplicaStatus } from "./replica-status.ts";
 
 export type Replica = {
   /** For messages: number and host, without the URL. */
   readonly name: string;
   readonly database: Database;
   /** The result of the last check. */
-  readonly standing: () => Standing;
+  readonly status: () => ReplicaStatus;
 };
 
-export type Watched = Replica & {
+export type WatchedReplica = Replica & {
   /** Checks the replica, or waits for the check that is already running. */
-  readonly look: () => Promise<void>;
+  readonly check: () => Promise<void>;
 };
 
 export type ReplicaOptions = {
@@ -34,56 +34,59 @@ export async function watchReplica(
   url: string,
   log: PrimaryLog,
   options: ReplicaOptions,
-): Promise<Watched> {
+): Promise<WatchedReplica> {
   const { connections, queryTimeout, maxLag } = options;
   // One more than live queries may use, so that a check never waits for one of them.
   const database = await openDatabase({ url, dataDir: "", queryTimeout, connections: connections + 1 });
-  let standing: Standing = { kind: "new" };
-  let looking: Promise<void> | null = null;
+  let status: ReplicaStatus = { kind: "new" };
+  let checking: Promise<void> | null = null;
   /** Start time of the server that was last found to have the current schema: it is checked once for each start. */
   let migrated = "";
 
-  async function judge(): Promise<Standing> {
-    const found = await inTime(database, readInstance);
-    const kind = kinship(found, log);
+  async function judge(): Promise<ReplicaStatus> {
+    const found = await withDeadline(database, readInstance);
+    const kind = mismatchWithPrimary(found, log);
     if (kind !== null) return { kind };
     if (migrated !== found.started) {
-      const { missing } = await inTime(database, schemaState);
+      const { missing } = await withDeadline(database, schemaState);
       if (missing.length > 0) return { kind: "unmigrated" };
       migrated = found.started;
     }
-    return nearness(found, log, maxLag);
+    return lagStatus(found, log, maxLag);
   }
 
-  async function look(): Promise<void> {
-    standing = await judge().catch((error: unknown) => ({ kind: "away", why: wordsOf(error) }));
+  async function check(): Promise<void> {
+    status = await judge().catch((error: unknown) => ({ kind: "away", why: messageOf(error) }));
   }
 
   return {
     name,
     database,
-    standing: () => standing,
-    look: () => {
-      looking ??= look().finally(() => {
-        looking = null;
+    status: () => status,
+    check: () => {
+      checking ??= check().finally(() => {
+        checking = null;
       });
-      return looking;
+      return checking;
     },
   };
 }
 
 /** Null for the primary and its copies. While the primary has never answered, also for any standby. */
-function kinship(found: Instance, log: PrimaryLog): "foreign" | "detached" | "diverged" | "disordered" | null {
+function mismatchWithPrimary(
+  found: Instance,
+  log: PrimaryLog,
+): "foreign" | "detached" | "diverged" | "disordered" | null {
   const primary = log.primary();
   if (primary !== null && (found.system !== primary.system || found.database !== primary.database)) return "foreign";
   if (!found.recovering && found.started !== primary?.started) return "detached";
   if (primary === null) return null;
   // While the primary is away, a promoted server counts as its successor.
   if (found.timeline > primary.timeline && !log.isAway()) return "diverged";
-  return found.order === primary.order ? null : "disordered";
+  return found.collationVersion === primary.collationVersion ? null : "disordered";
 }
 
-function nearness({ position, unapplied }: Instance, log: PrimaryLog, maxLag: number): Standing {
+function lagStatus({ position, unapplied }: Instance, log: PrimaryLog, maxLag: number): ReplicaStatus {
   // Log that is received but not yet replayed is missing from answers, even though the primary writes nothing more.
   if (log.isAway() && unapplied !== null && unapplied > maxLag) return { kind: "behind", lag: unapplied };
   if (log.primary() === null) return { kind: "used", lag: unapplied };
@@ -92,6 +95,6 @@ function nearness({ position, unapplied }: Instance, log: PrimaryLog, maxLag: nu
   return lag === null && log.age() <= maxLag ? { kind: "new" } : { kind: "behind", lag };
 }
 
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error);
 }

@@ -2,12 +2,12 @@
 import type { Database } from "../../shared/database/database.ts";
 import { followLog } from "./primary-log.ts";
 import { type Replica, type ReplicaOptions, watchReplica } from "./replica.ts";
-import { describeStanding } from "./standing.ts";
+import { describeStatus } from "./replica-status.ts";
 
 export type Replicas = {
   readonly all: readonly Replica[];
   /** Reports each replica that is not used now, and from now on each that is no longer used or is used again. */
-  readonly tell: (tell: (news: string) => void) => void;
+  readonly report: (report: (news: string) => void) => void;
   readonly close: () => Promise<void>;
 };
 
@@ -22,49 +22,49 @@ export class ReplicaError extends Error {
 
 const LONGEST_PAUSE = 1_000;
 /** Number of checks within the maximum lag: a replica's known state may be as old as the pause between two checks. */
-const LOOKS = 4;
+const CHECKS_WITHIN_LAG = 4;
 /** Minimum time, in milliseconds, for which log positions of the primary are remembered: a longer lag is unknown. */
 const MEMORY = 600_000;
 
 /** Resolves when each replica has been checked once. It does not fail when one of them is away or behind. */
 export async function openReplicas(primary: Database, options: ReplicasOptions): Promise<Replicas> {
   const { urls, maxLag } = options;
-  if (urls.length === 0) return { all: [], tell: () => {}, close: async () => {} };
+  if (urls.length === 0) return { all: [], report: () => {}, close: async () => {} };
   const log = followLog(primary, Math.max(MEMORY, maxLag * 2));
   const all = await Promise.all(urls.map((url, index) => watchReplica(nameOf(url, index), url, log, options)));
-  const out = new Set<Replica>();
-  let onNews: ((news: string) => void) | null = null;
+  const unused = new Set<Replica>();
+  let onChange: ((news: string) => void) | null = null;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
-  function tellOf(replica: Replica): void {
-    const standing = replica.standing();
-    const isOut = standing.kind !== "used";
-    if (closed || onNews === null || standing.kind === "new" || isOut === out.has(replica)) return;
-    if (isOut) out.add(replica);
-    else out.delete(replica);
+  function reportChange(replica: Replica): void {
+    const status = replica.status();
+    const isUnused = status.kind !== "used";
+    if (closed || onChange === null || status.kind === "new" || isUnused === unused.has(replica)) return;
+    if (isUnused) unused.add(replica);
+    else unused.delete(replica);
     const { name } = replica;
-    onNews(isOut ? `${name} is left alone: ${describeStanding(standing)}.` : `${name} answers live requests again.`);
+    onChange(isUnused ? `${name} is left alone: ${describeStatus(status)}.` : `${name} answers live requests again.`);
   }
 
   async function watch(): Promise<void> {
-    await log.look();
-    for (const replica of all) void replica.look().then(() => tellOf(replica));
+    await log.check();
+    for (const replica of all) void replica.check().then(() => reportChange(replica));
     watchSoon();
   }
 
   function watchSoon(): void {
-    if (!closed) timer = setTimeout(watch, Math.min(LONGEST_PAUSE, maxLag / LOOKS));
+    if (!closed) timer = setTimeout(watch, Math.min(LONGEST_PAUSE, maxLag / CHECKS_WITHIN_LAG));
   }
 
-  await log.look();
-  await Promise.all(all.map(({ look }) => look()));
+  await log.check();
+  await Promise.all(all.map(({ check }) => check()));
   watchSoon();
   return {
     all,
-    tell: (tell) => {
-      onNews = tell;
-      for (const replica of all) tellOf(replica);
+    report: (report) => {
+      onChange = report;
+      for (const replica of all) reportChange(replica);
     },
     close: async () => {
       closed = true;
@@ -76,7 +76,7 @@ export async function openReplicas(primary: Database, options: ReplicasOptions):
 
 /** Throws a ReplicaError when one of them is known to be no copy of the primary. */
 export function needCopies(replicas: readonly Replica[]): void {
-  const foreign = replicas.filter(({ standing }) => standing().kind === "foreign");
+  const foreign = replicas.filter(({ status }) => status().kind === "foreign");
   if (foreign.length === 0) return;
   const refusals = foreign.map(
     ({ name }) => `${name} is another database. --read-database-url takes streaming replicas of --database-url alone.`,

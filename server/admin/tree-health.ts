@@ -3,12 +3,12 @@ import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CHANGES_FILE, isStateFile, STATE_FOLDER } from "../../shared/state.ts";
 
-export type TreeStanding = { readonly ready: boolean; readonly apps: number; readonly built_at: string | null };
+export type TreeHealth = { readonly ready: boolean; readonly apps: number; readonly built_at: string | null };
 
 /** Bytes read of the last build's list of changes, which begins with the time of the build and may be long. */
 const BEGINNING = 256;
 
-export async function readTreeStanding(out: string): Promise<TreeStanding> {
+export async function readTreeHealth(out: string): Promise<TreeHealth> {
   const names = await readdir(join(out, STATE_FOLDER)).catch(() => []);
   const apps = names.filter(isStateFile).length;
   return { ready: apps > 0, apps, built_at: await readBuiltAt(join(out, STATE_FOLDER, CHANGES_FILE)) };

@@ -1,6 +1,6 @@
 /** Says whether a replica may answer live requests, and describes for operators why not. */
 
-export type Standing =
+export type ReplicaStatus =
   /** `lag` is its maximum lag in milliseconds; null when it is unknown because the primary has never answered. */
   | { readonly kind: "used"; readonly lag: number | null }
   /** The checks have not run long enough yet to prove that its lag is small enough. */
@@ -19,18 +19,18 @@ export type Standing =
   | { readonly kind: "foreign" };
 
 /** Null for a replica that is used. */
-export function describeStanding(standing: Standing): string | null {
-  switch (standing.kind) {
+export function describeStatus(status: ReplicaStatus): string | null {
+  switch (status.kind) {
     case "used":
       return null;
     case "new":
       return "it is not known yet how far it is behind";
     case "behind":
-      return standing.lag === null
+      return status.lag === null
         ? "it is behind by more than --max-replica-lag allows"
-        : `it is ${Math.ceil(standing.lag / 1_000)} s behind, which is more than --max-replica-lag allows`;
+        : `it is ${Math.ceil(status.lag / 1_000)} s behind, which is more than --max-replica-lag allows`;
     case "away":
-      return `it does not answer (${standing.why})`;
+      return `it does not answer (${status.why})`;
     case "unmigrated":
       return "it lacks the current schema of Precast";
     case "detached":
@@ -45,13 +45,13 @@ export function describeStanding(standing: Standing): string | null {
 }
 
 /** For health and metrics: `error` says why the replica is not used, and `lag_seconds` is null when it is unknown. */
-export type StandingReading = {
+export type ReplicaHealth = {
   readonly ready: boolean;
   readonly lag_seconds: number | null;
   readonly error: string | null;
 };
 
-export function readStanding(standing: Standing): StandingReading {
-  const lag = "lag" in standing && standing.lag !== null ? Math.round(standing.lag) / 1_000 : null;
-  return { ready: standing.kind === "used", lag_seconds: lag, error: describeStanding(standing) };
+export function healthOf(status: ReplicaStatus): ReplicaHealth {
+  const lag = "lag" in status && status.lag !== null ? Math.round(status.lag) / 1_000 : null;
+  return { ready: status.kind === "used", lag_seconds: lag, error: describeStatus(status) };
 }
