@@ -19,7 +19,7 @@ import type { Replica } from "./replicas/replica.ts";
 import { healthOf } from "./replicas/replica-status.ts";
 import { openTree } from "./tree/tree.ts";
 
-export type SiteOptions = Omit<LiveOptions, "keeper"> &
+export type SiteOptions = Omit<LiveOptions, "answerCache"> &
   Pick<LedgerOptions, "machine" | "durability" | "now"> & {
     readonly host: string;
     readonly port: number;
@@ -49,8 +49,8 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   const onError = log.error;
   const ledger = await openLedger(database, { ...options, folder: join(options.dataDir, "ledger"), onError });
   const memory = options.memoryCache * MEGABYTE;
-  const keeper = openCache<KeptAnswer>(memory * (1 - TREE_SHARE));
-  const live = openLive(database, { ...options, keeper });
+  const answerCache = openCache<KeptAnswer>(memory * (1 - TREE_SHARE));
+  const live = openLive(database, { ...options, answerCache });
   const hits = openHits(memory * TREE_SHARE);
   const close = async () => {
     live.close();

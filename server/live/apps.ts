@@ -13,29 +13,29 @@ export type AppsOptions = {
   readonly defaults: AppDefaults;
 };
 
-const MAX_STRANGERS = 10_000;
+const MAX_UNKNOWN_KEYS = 10_000;
 
 export function openApps({ ask, defaults }: AppsOptions): FindApp {
   const readings = openFreshFlight<App | null>();
   /** Keys that belonged to no app when the database was last asked. */
-  const strangers = new Set<string>();
+  const unknownKeys = new Set<string>();
 
   return async (key, gone) => {
     try {
       const read = (controller: AbortController) => ask(controller, (session) => readApp(session, key, defaults));
       const app = await readings(key, null, gone, read);
-      if (app === null) remember(strangers, key);
-      else strangers.delete(key);
+      if (app === null) remember(unknownKeys, key);
+      else unknownKeys.delete(key);
       return app;
     } catch (error) {
       // While the database cannot answer, its last answer holds: no app has this key.
-      if (error instanceof DatabaseFault && strangers.has(key)) return null;
+      if (error instanceof DatabaseFault && unknownKeys.has(key)) return null;
       throw error;
     }
   };
 }
 
 function remember(keys: Set<string>, key: string): void {
-  if (keys.size >= MAX_STRANGERS) keys.clear();
+  if (keys.size >= MAX_UNKNOWN_KEYS) keys.clear();
   keys.add(key);
 }

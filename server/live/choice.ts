@@ -16,14 +16,14 @@ export type Choice = {
   readonly close: () => void;
 };
 
-export type Reader = { readonly source: Source } & Pick<Replica, "status">;
+export type ReplicaSource = { readonly source: Source } & Pick<Replica, "status">;
 
-export function openChoice(primary: Source, readers: readonly Reader[]): Choice {
-  const all = [primary, ...readers.map(({ source }) => source)];
+export function openChoice(primary: Source, replicas: readonly ReplicaSource[]): Choice {
+  const all = [primary, ...replicas.map(({ source }) => source)];
   let turn = 0;
 
   function usable(): readonly Source[] {
-    const able = readers.filter(({ source, status }) => status().kind === "used" && !source.isAway());
+    const able = replicas.filter(({ source, status }) => status().kind === "used" && !source.isAway());
     return able.map(({ source }) => source);
   }
 
@@ -42,16 +42,16 @@ export function openChoice(primary: Source, readers: readonly Reader[]): Choice 
 
   async function ask<T>(controller: AbortController, kind: string | null, run: Ask<T>): Promise<T> {
     // Without replicas there is nothing to fall back to.
-    if (readers.length === 0) return primary.ask(controller, kind, run);
+    if (replicas.length === 0) return primary.ask(controller, kind, run);
     const { signal } = controller;
     const asked = [choose()];
     turn++;
     for (;;) {
       const source = asked.at(-1) as Source;
       try {
-        return await withOwn(signal, (own) => source.ask(own, kind, run));
+        return await withLinkedController(signal, (own) => source.ask(own, kind, run));
       } catch (error) {
-        const other = signal.aborted || !isItsOwn(error, source !== primary) ? undefined : chooseOther(asked);
+        const other = signal.aborted || !isSourceSpecific(error, source !== primary) ? undefined : chooseOther(asked);
         if (other === undefined) throw error;
         asked.push(other);
       }
@@ -82,13 +82,13 @@ function loadOf({ counts }: Source): number {
  * Whether the failure is specific to this source, so that another one may succeed. A query that runs or waits for too
  * long would do so anywhere. Other errors of a replica may come from a change that it has not received yet.
  */
-function isItsOwn(error: unknown, isReplica: boolean): boolean {
+function isSourceSpecific(error: unknown, isReplica: boolean): boolean {
   if (!(error instanceof DatabaseFault)) return isReplica;
   return error.reason === "unavailable" || hasNoSlot(error);
 }
 
 /** Gives `run` a controller that aborts with the signal, and that can be aborted without affecting the signal. */
-async function withOwn<T>(signal: AbortSignal, run: (own: AbortController) => Promise<T>): Promise<T> {
+async function withLinkedController<T>(signal: AbortSignal, run: (own: AbortController) => Promise<T>): Promise<T> {
   const own = new AbortController();
   const end = () => own.abort(signal.reason);
   if (signal.aborted) end();

@@ -26,30 +26,35 @@ export type EntryLoaderOptions = {
 };
 
 /** Plans by their keys, to be read by one query. `left` is the shortest remaining time among them, in milliseconds. */
-type Batch = { readonly way: string; readonly number: number; readonly plans: Map<string, EntryPlan>; left: number };
+type Batch = {
+  readonly batchKey: string;
+  readonly number: number;
+  readonly plans: Map<string, EntryPlan>;
+  left: number;
+};
 
 /** Maximum batch size. In larger ones answers wait for each other, and the database is idle while all are rendered. */
-const MOST = 8;
+const MAX_BATCH = 8;
 
 export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoader {
   const flights = openSingleFlight<ReadonlyMap<string, Answered | Refusal>>();
-  /** Batches that have not started and so can be joined, by the text of wayOf. */
+  /** Batches that have not started and so can be joined, by the text of batchKeyOf. */
   const open = new WeakMap<App, Map<string, Batch>>();
   let last = 0;
 
   /** Includes the remaining time in tenths of the limit: one that has waited must not shorten the time of a new one. */
-  function wayOf({ type, populate }: EntryPlan, left: number): string {
+  function batchKeyOf({ type, populate }: EntryPlan, left: number): string {
     return `${type.slug} ${populate.map(({ name }) => name)} ${Math.ceil((10 * left) / limit)}`;
   }
 
   function join(app: App, plan: EntryPlan, key: string, left: number): Batch {
     const batches = open.get(app) ?? new Map<string, Batch>();
     open.set(app, batches);
-    const way = wayOf(plan, left);
-    const before = batches.get(way);
-    const hasRoom = before !== undefined && (before.plans.size < MOST || before.plans.has(key));
-    const batch = hasRoom ? before : { way, number: ++last, plans: new Map<string, EntryPlan>(), left };
-    batches.set(way, batch);
+    const batchKey = batchKeyOf(plan, left);
+    const before = batches.get(batchKey);
+    const hasRoom = before !== undefined && (before.plans.size < MAX_BATCH || before.plans.has(key));
+    const batch = hasRoom ? before : { batchKey, number: ++last, plans: new Map<string, EntryPlan>(), left };
+    batches.set(batchKey, batch);
     batch.plans.set(key, plan);
     batch.left = Math.min(batch.left, left);
     return batch;
@@ -57,7 +62,7 @@ export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoade
 
   function close(app: App, batch: Batch): void {
     const batches = open.get(app);
-    if (batches?.get(batch.way) === batch) batches.delete(batch.way);
+    if (batches?.get(batch.batchKey) === batch) batches.delete(batch.batchKey);
   }
 
   async function run(controller: AbortController, app: App, batch: Batch): Promise<Map<string, Answered | Refusal>> {

@@ -6,7 +6,7 @@
 import { openSingleFlight, type Share } from "./single-flight.ts";
 
 /** The runs of one key. */
-type Line = {
+type Runs = {
   /** Number of the run that can still be joined because it has not begun. Numbers are never reused. */
   next: number;
   /** Resolves when the run that began last has ended, even if it failed. */
@@ -17,37 +17,37 @@ type Line = {
 
 export function openFreshFlight<T>(): Share<T> {
   const flights = openSingleFlight<T>();
-  const lines = new Map<string, Line>();
+  const runsByKey = new Map<string, Runs>();
   let last = 0;
 
   async function workInTurn(key: string, number: number, work: () => Promise<T>): Promise<T> {
-    const line = lines.get(key) ?? { next: number, running: Promise.resolve(), open: 0 };
-    lines.set(key, line);
-    line.open++;
-    await orLate(line.running);
-    line.next = ++last;
+    const runs = runsByKey.get(key) ?? { next: number, running: Promise.resolve(), open: 0 };
+    runsByKey.set(key, runs);
+    runs.open++;
+    await waitForRun(runs.running);
+    runs.next = ++last;
     const result = work();
-    line.running = result.catch(() => {});
+    runs.running = result.catch(() => {});
     return result.finally(() => {
-      line.open--;
-      if (line.open === 0) lines.delete(key);
+      runs.open--;
+      if (runs.open === 0) runsByKey.delete(key);
     });
   }
 
   return (key, subject, signal, work, instead) => {
-    const number = lines.get(key)?.next ?? ++last;
+    const number = runsByKey.get(key)?.next ?? ++last;
     const workNext = (controller: AbortController) => workInTurn(key, number, () => work(controller));
     return flights.share(`${key} ${number}`, subject, signal, workNext, instead);
   };
 }
 
 /** Milliseconds after which the next run begins although the last one has not ended: its connection may be dead. */
-const LATE = 500;
+const LATE_AFTER = 500;
 
-async function orLate(running: Promise<unknown>): Promise<void> {
+async function waitForRun(running: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, LATE);
+    timer = setTimeout(resolve, LATE_AFTER);
   });
   await Promise.race([running, late]).finally(() => clearTimeout(timer));
 }

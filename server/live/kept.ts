@@ -12,12 +12,12 @@ import type { Edition } from "./editions.ts";
 export type KeptAnswer = { readonly app: App; readonly edition: string; readonly body: Body };
 
 /** The cache that holds such answers, limited in bytes. `size` is in bytes. */
-export type Keeper = {
+export type AnswerCache = {
   readonly find: (key: string) => KeptAnswer | undefined;
-  readonly hold: (key: string, answer: KeptAnswer, size: number) => void;
+  readonly keep: (key: string, answer: KeptAnswer, size: number) => void;
 };
 
-export type Asking = {
+export type LiveRequest = {
   /** The same object as long as the app is unchanged: a kept answer is used only for the app object it was made for. */
   readonly app: App;
   readonly plan: Plan;
@@ -28,7 +28,7 @@ export type Asking = {
    * Joins the query that other requests have started without knowing the edition; its content may be older than this
    * request. Null when none is running.
    */
-  readonly begun: () => Promise<Answered | Refusal> | null;
+  readonly joinRunning: () => Promise<Answered | Refusal> | null;
   /** Answers from the database. Requests that pass the same edition may share an answer. */
   readonly answer: (edition?: Edition) => Promise<Answered | Refusal>;
 };
@@ -38,22 +38,22 @@ const OVERHEAD = 1_000;
 /** Estimated size of a body together with its compressed forms, as a multiple of the body's size. */
 const CODINGS = 1.5;
 
-export async function answerKept(keeper: Keeper, asking: Asking): Promise<Body | Refusal> {
-  const { app, plan, key, readEdition, begun, answer } = asking;
+export async function answerKept(cache: AnswerCache, request: LiveRequest): Promise<Body | Refusal> {
+  const { app, plan, key, readEdition, joinRunning, answer } = request;
   const slugs = typesIn(plan);
-  const kept = slugs === null ? undefined : keeper.find(key);
-  const made = kept?.app === app ? kept : await begun();
-  const edition = slugs === null || made === null ? undefined : await readEdition(slugs);
+  const kept = slugs === null ? undefined : cache.find(key);
+  const candidate = kept?.app === app ? kept : await joinRunning();
+  const edition = slugs === null || candidate === null ? undefined : await readEdition(slugs);
   if (isRefused(edition)) return edition;
-  const answered = isOf(made, edition) ? made : await answer(edition);
+  const answered = hasEdition(candidate, edition) ? candidate : await answer(edition);
   if (isRefused(answered)) return answered;
   const { body, edition: own } = answered;
-  if (answered !== kept && own !== null) keeper.hold(key, { app, edition: own, body }, sizeOf(key, body));
+  if (answered !== kept && own !== null) cache.keep(key, { app, edition: own, body }, sizeOf(key, body));
   return body;
 }
 
-function isOf(made: Answered | Refusal | null, edition: Edition | undefined): made is Answered {
-  return made !== null && !isRefused(made) && made.edition !== null && made.edition === edition;
+function hasEdition(candidate: Answered | Refusal | null, edition: Edition | undefined): candidate is Answered {
+  return candidate !== null && !isRefused(candidate) && candidate.edition !== null && candidate.edition === edition;
 }
 
 function isRefused(found: Edition | undefined | Answered | Refusal): found is Refusal {

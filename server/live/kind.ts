@@ -5,7 +5,7 @@
 import type { Condition } from "../../shared/condition.ts";
 import type { ListPlan, Plan, SearchPlan } from "../../shared/plan.ts";
 
-const INDEXED = 3;
+const INDEXED_LENGTH = 3;
 
 export function kindOf(plan: Plan): string {
   switch (plan.kind) {
@@ -15,13 +15,13 @@ export function kindOf(plan: Plan): string {
     case "entry":
       return `${plan.kind} ${plan.type.slug}`;
     case "list":
-      return pagesOf(plan);
+      return pageKindOf(plan);
     case "search":
-      return `${pagesOf(plan)} ${Math.min(INDEXED, ...plan.words.map((word) => word.length))}`;
+      return `${pageKindOf(plan)} ${Math.min(INDEXED_LENGTH, ...plan.words.map((word) => word.length))}`;
   }
 }
 
-function pagesOf({ kind, type, conditions, sort, page, perPage }: ListPlan | SearchPlan): string {
+function pageKindOf({ kind, type, conditions, sort, page, perPage }: ListPlan | SearchPlan): string {
   const order = sort === null ? "" : `${sort.descending ? "-" : ""}${sort.column.name}`;
   const digits = String(page * BigInt(perPage)).length;
   return `${kind} ${type.slug} ${conditions.map(nameOf).join(",")} ${order} ${digits}`;

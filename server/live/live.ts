@@ -12,21 +12,21 @@ import type { SlotBook } from "../../shared/sql/slots.ts";
 import { type Ask, openSource, type SourceOptions } from "../load/source.ts";
 import type { Replica } from "../replicas/replica.ts";
 import { openApps } from "./apps.ts";
+import { openCanonicalApps } from "./canonical-apps.ts";
 import { type LiveState, openChoice } from "./choice.ts";
 import { type Edition, openEditions } from "./editions.ts";
 import { openEntryLoader } from "./entry-loader.ts";
 import { openFreshFlight } from "./fresh-flight.ts";
-import { answerKept, type Keeper } from "./kept.ts";
+import { type AnswerCache, answerKept } from "./kept.ts";
 import { keyOf } from "./key.ts";
 import { kindOf } from "./kind.ts";
-import { openSameApps } from "./same-apps.ts";
 import { openSingleFlight } from "./single-flight.ts";
 
 export type LiveOptions = AppDefaults &
   SourceOptions & {
     /** Read replicas. They answer instead of the primary as long as one of them is usable. */
     readonly replicas?: readonly Replica[];
-    readonly keeper: Keeper;
+    readonly answerCache: AnswerCache;
   };
 
 export type Live = Pick<Sources, "findApp" | "answer"> & {
@@ -39,7 +39,7 @@ export type Live = Pick<Sources, "findApp" | "answer"> & {
 };
 
 export function openLive(database: Database, options: LiveOptions): Live {
-  const { replicas = [], queryTimeout, keeper } = options;
+  const { replicas = [], queryTimeout, answerCache } = options;
   const sources = openChoice(
     openSource(database, options),
     replicas.map((replica) => ({ source: openSource(replica.database, options), status: replica.status })),
@@ -60,7 +60,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
     limit: queryTimeout,
   });
   const slots: SlotBook = new Map();
-  const sameApp = openSameApps();
+  const canonicalAppOf = openCanonicalApps();
   let refusedAt = Number.NEGATIVE_INFINITY;
 
   /**
@@ -89,15 +89,10 @@ export function openLive(database: Database, options: LiveOptions): Live {
     }
   }
 
-  async function answer(
-    asking: App,
-    plan: Plan,
-    gone: AbortSignal,
-    since = performance.now(),
-  ): Promise<Body | Refusal> {
+  async function answer(given: App, plan: Plan, gone: AbortSignal, since = performance.now()): Promise<Body | Refusal> {
     // A schema needs no query, so it does not wait in the queue of those that do.
     if (plan.kind === "schema") return bodyOf(schemaBody(plan.type));
-    const app = sameApp(asking);
+    const app = canonicalAppOf(given);
     const key = `${app.key} ${keyOf(plan)}`;
     const deadline = since + queryTimeout;
     const kind = kindIn(app, plan);
@@ -106,7 +101,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
     const work = (controller: AbortController) =>
       ask(controller, kind, (session) => answerLive(session, app, plan, slots), left());
     const nameOf = (edition?: Edition) => `${key} ${edition}`;
-    const begun = () => (plan.kind === "entry" ? null : answers.join(nameOf(), app, gone));
+    const joinRunning = () => (plan.kind === "entry" ? null : answers.join(nameOf(), app, gone));
     const answer = async (edition?: Edition) => {
       if (plan.kind === "entry") return instead() ?? loadEntry(app, plan, left(), gone);
       // The catalog has no edition.
@@ -114,7 +109,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
       return answers.share(nameOf(edition), app, gone, work, instead);
     };
     const readEdition = (slugs: readonly string[]) => editions(app.key, slugs, deadline, gone);
-    return answerKept(keeper, { app, plan, key, begun, answer, readEdition });
+    return answerKept(answerCache, { app, plan, key, joinRunning, answer, readEdition });
   }
 
   const { state, answered, close } = sources;

@@ -43,13 +43,13 @@ export function openSingleFlight<T>(): SingleFlight<T> {
 
   const join: SingleFlight<T>["join"] = (key, subject, signal) => {
     signal.throwIfAborted();
-    const flying = flights.get(key);
-    return flying !== undefined && isJoinable(flying, subject) ? board(flying, signal) : null;
+    const flight = flights.get(key);
+    return flight !== undefined && isJoinable(flight, subject) ? joinFlight(flight, signal) : null;
   };
 
   return {
     share: async (key, subject, signal, work, instead = nothing) =>
-      join(key, subject, signal) ?? instead() ?? board(start(key, subject, work), signal),
+      join(key, subject, signal) ?? instead() ?? joinFlight(start(key, subject, work), signal),
     join,
   };
 }
@@ -63,7 +63,7 @@ function nothing(): null {
   return null;
 }
 
-function board<T>(flight: Flight<T>, signal: AbortSignal): Promise<T> {
+function joinFlight<T>(flight: Flight<T>, signal: AbortSignal): Promise<T> {
   flight.sharers++;
   return new Promise((resolve, reject) => {
     const leave = () => {

@@ -5,47 +5,47 @@
 
 export type Cache<V> = {
   readonly find: (key: string) => V | undefined;
-  /** `size` is in bytes; a value larger than the whole cache is not held. */
-  readonly hold: (key: string, value: V, size: number) => void;
+  /** `size` is in bytes; a value larger than the whole cache is not kept. */
+  readonly keep: (key: string, value: V, size: number) => void;
   readonly drop: (key: string) => void;
   readonly size: () => { readonly entries: number; readonly bytes: number };
 };
 
-type Held<V> = { readonly value: V; readonly size: number; isWanted: boolean };
+type KeptEntry<V> = { readonly value: V; readonly size: number; hasSecondChance: boolean };
 
-export function openCache<V>(room: number): Cache<V> {
-  const held = new Map<string, Held<V>>();
+export function openCache<V>(maxBytes: number): Cache<V> {
+  const kept = new Map<string, KeptEntry<V>>();
   let bytes = 0;
 
   const drop = (key: string) => {
-    bytes -= held.get(key)?.size ?? 0;
-    held.delete(key);
+    bytes -= kept.get(key)?.size ?? 0;
+    kept.delete(key);
   };
   const makeRoom = () => {
-    for (const [key, one] of held) {
-      if (bytes <= room) return;
+    for (const [key, one] of kept) {
+      if (bytes <= maxBytes) return;
       drop(key);
-      if (one.isWanted) add(key, { ...one, isWanted: false });
+      if (one.hasSecondChance) add(key, { ...one, hasSecondChance: false });
     }
   };
-  const add = (key: string, one: Held<V>) => {
-    held.set(key, one);
+  const add = (key: string, one: KeptEntry<V>) => {
+    kept.set(key, one);
     bytes += one.size;
   };
   return {
     find: (key) => {
-      const one = held.get(key);
+      const one = kept.get(key);
       if (one === undefined) return undefined;
-      one.isWanted = true;
+      one.hasSecondChance = true;
       return one.value;
     },
-    hold: (key, value, size) => {
+    keep: (key, value, size) => {
       drop(key);
-      if (size > room) return;
-      add(key, { value, size, isWanted: true });
+      if (size > maxBytes) return;
+      add(key, { value, size, hasSecondChance: true });
       makeRoom();
     },
     drop,
-    size: () => ({ entries: held.size, bytes }),
+    size: () => ({ entries: kept.size, bytes }),
   };
 }

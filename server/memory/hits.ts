@@ -31,22 +31,22 @@ const OVERHEAD = 2_000;
 
 /** `most` is the limit in bytes; with 0 nothing is kept. */
 export function openHits(most: number): Hits {
-  const held = openCache<Hit>(most);
+  const cache = openCache<Hit>(most);
 
   return {
     find: (key) => {
       const name = nameOf(key);
-      const hit = held.find(name);
+      const hit = cache.find(name);
       if (hit === undefined) return null;
       if (hit.isCurrent()) return hit;
-      held.drop(name);
+      cache.drop(name);
       return null;
     },
     keep: (key, hit) => {
       const name = nameOf(key);
-      held.hold(name, hit, (hit.found.body?.length ?? 0) + 2 * name.length + OVERHEAD);
+      cache.keep(name, hit, (hit.found.body?.length ?? 0) + 2 * name.length + OVERHEAD);
     },
-    size: held.size,
+    size: cache.size,
   };
 }
 

@@ -11,16 +11,16 @@ const COPIES = 6;
 
 /** `most` is the limit in bytes. */
 export function openReadings(most: number): Readings {
-  const held = openCache<Reading>(most);
+  const cache = openCache<Reading>(most);
 
   return {
     find: (raw) => {
       const name = METHODS.includes(raw.method) ? nameOf(raw) : null;
-      return name === null ? null : (held.find(name) ?? null);
+      return name === null ? null : (cache.find(name) ?? null);
     },
     keep: (raw, reading) => {
       const name = nameOf(raw);
-      if (name !== null) held.hold(name, reading, COPIES * name.length + OVERHEAD);
+      if (name !== null) cache.keep(name, reading, COPIES * name.length + OVERHEAD);
     },
   };
 }

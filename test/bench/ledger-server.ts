@@ -35,7 +35,7 @@ const ledger = counts
   : NONE;
 const live = openLive(database, {
   mediaBaseUrl: "https://media.example.com",
-  keeper: openCache(16_000_000),
+  answerCache: openCache(16_000_000),
   ...limits,
 });
 const sources = { ...openTree(out), ...live, onError };

@@ -6,7 +6,7 @@ import { openCache } from "../../server/memory/cache.ts";
 const KEYS = ["a", "b", "c", "d", "e", "f"];
 const key = fc.constantFrom(...KEYS);
 const step = fc.oneof(
-  fc.record({ kind: fc.constant("hold" as const), key, size: fc.integer({ min: 1, max: 60 }) }),
+  fc.record({ kind: fc.constant("keep" as const), key, size: fc.integer({ min: 1, max: 60 }) }),
   fc.record({ kind: fc.constantFrom("find" as const, "drop" as const), key }),
 );
 
@@ -17,8 +17,8 @@ describe("a cache", () => {
         const cache = openCache<number>(room);
         const last = new Map<string, number>();
         for (const [number, one] of steps.entries()) {
-          if (one.kind === "hold") {
-            cache.hold(one.key, number, one.size);
+          if (one.kind === "keep") {
+            cache.keep(one.key, number, one.size);
             last.set(one.key, number);
             if (one.size <= room) expect(cache.find(one.key)).toBe(number);
           } else if (one.kind === "drop") {
@@ -38,12 +38,12 @@ describe("a cache", () => {
 
   test("evicts the oldest entry that was not read since it was last considered", () => {
     const cache = openCache<string>(30);
-    for (const name of ["first", "read", "unread"]) cache.hold(name, name, 10);
+    for (const name of ["first", "read", "unread"]) cache.keep(name, name, 10);
     // Every entry is stored as if it had been read: this considers all of them, and evicts the oldest.
-    cache.hold("new", "new", 10);
+    cache.keep("new", "new", 10);
     expect(cache.find("first")).toBeUndefined();
     cache.find("read");
-    cache.hold("newer", "newer", 10);
+    cache.keep("newer", "newer", 10);
     expect([cache.find("unread"), cache.find("read")]).toEqual([undefined, "read"]);
   });
 });

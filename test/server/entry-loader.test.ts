@@ -15,14 +15,14 @@ import type { Bundle } from "../support/model.ts";
 import { idOf, SHOP } from "../support/posts.ts";
 import { ENGINES, loadBundles, MEDIA, openStore, type Store } from "../support/site.ts";
 
-const FORGETS = { find: () => undefined, hold: () => {} };
+const FORGETS = { find: () => undefined, keep: () => {} };
 /** Fewer requests than the queue takes. */
 const AT_ONCE = 40;
 /** The signal of a client that does not disconnect. */
 const stays = () => new AbortController().signal;
 
 function openLiveOn({ limits }: Store, database: Database): Live {
-  const live = openLive(database, { ...limits, mediaBaseUrl: MEDIA, keeper: FORGETS });
+  const live = openLive(database, { ...limits, mediaBaseUrl: MEDIA, answerCache: FORGETS });
   onTestFinished(live.close);
   return live;
 }

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { Keeper } from "../../server/live/kept.ts";
+import type { AnswerCache } from "../../server/live/kept.ts";
 import { openLive } from "../../server/live/live.ts";
 import type { App } from "../../shared/catalog.ts";
 import { type Database, sql } from "../../shared/database/database.ts";
@@ -158,8 +158,8 @@ describe("on postgres, case by case", () => {
 
   test("kept answers share one object for their app until the app changes", async () => {
     const held = new Set<unknown>();
-    const keeper: Keeper = { find: () => undefined, hold: (_, { app }) => held.add(app) };
-    const live = openLive(store.database, { ...store.limits, mediaBaseUrl: MEDIA, keeper });
+    const answerCache: AnswerCache = { find: () => undefined, keep: (_, { app }) => held.add(app) };
+    const live = openLive(store.database, { ...store.limits, mediaBaseUrl: MEDIA, answerCache });
     onTestFinished(live.close);
     const { signal } = new AbortController();
     const ask = async (perPage: number) => {

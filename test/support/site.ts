@@ -127,7 +127,7 @@ export async function openDoor(
     now: () => new Date(),
     onError,
   });
-  const live = openLive(store.database, { mediaBaseUrl: MEDIA, keeper: openCache(memory), ...store.limits });
+  const live = openLive(store.database, { mediaBaseUrl: MEDIA, answerCache: openCache(memory), ...store.limits });
   const sources = { ...openTree(out), ...live, readings: openReadings(memory), onError };
   const hits = openHits(memory);
   const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe });

@@ -5,9 +5,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { App } from "../../shared/catalog.ts";
 
-export type SameApps = (app: App) => App;
+export type CanonicalAppOf = (app: App) => App;
 
-export function openSameApps(): SameApps {
+export function openCanonicalApps(): CanonicalAppOf {
   /** The latest version of each app, by key. */
   const latest = new Map<string, App>();
   /** The latest version that an app was found equal to: comparing them again takes as long as rendering a page. */
