@@ -40,7 +40,7 @@ export type SiteOptions = Omit<LiveOptions, "answerCache"> &
 
 const MEGABYTE = 1_000_000;
 /** Bytes of memory for parsed requests and their plans. */
-const READINGS = 8 * MEGABYTE;
+const READINGS_BYTES = 8 * MEGABYTE;
 /** Share of the answer memory that is for answers of the tree; live answers get the rest. */
 const TREE_SHARE = 0.75;
 
@@ -57,9 +57,9 @@ export async function openSite(database: Database, options: SiteOptions): Promis
     await ledger.close();
   };
   const replicas = options.replicas ?? [];
-  metrics?.watch({ ...gaugesOf(live, ledger, hits), ...connectionsOf([database, ...replicas.map(databaseOf)]) });
-  if (replicas.length > 0) metrics?.watchReplicas(() => readingsOf(live, replicas));
-  const sources = { ...openTree(options.out), ...hideKeys(live, log), readings: openReadings(READINGS), onError };
+  metrics?.addGauges({ ...gaugesOf(live, ledger, hits), ...connectionsOf([database, ...replicas.map(databaseOf)]) });
+  if (replicas.length > 0) metrics?.addReplicas(() => readingsOf(live, replicas));
+  const sources = { ...openTree(options.out), ...hideKeys(live, log), readings: openReadings(READINGS_BYTES), onError };
   const observe = combineObservers(metrics?.observe ?? null, openAccessLog(log.info));
   const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy, treePaths, observe });
   try {

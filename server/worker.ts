@@ -1,7 +1,7 @@
 /** Handles a worker's communication with its primary process. */
 import cluster from "node:cluster";
 
-export type Told =
+export type WorkerMessage =
   | { readonly kind: "listening"; readonly url: string }
   | { readonly kind: "failed"; readonly why: string };
 
@@ -10,9 +10,9 @@ export function isWorker(): boolean {
 }
 
 /** Resolves when the message has been sent, or cannot be sent any more. */
-export function tellPrimary(told: Told): Promise<void> {
+export function sendToPrimary(message: WorkerMessage): Promise<void> {
   return new Promise((resolve) => {
-    cluster.worker?.send(told, undefined, () => resolve());
+    cluster.worker?.send(message, undefined, () => resolve());
   });
 }
 
@@ -20,7 +20,7 @@ export function tellPrimary(told: Told): Promise<void> {
  * Resolves on SIGTERM, which the primary sends to stop a worker. A terminal or a service manager signals all processes
  * at once, so a second SIGTERM is ignored here, and SIGINT is left to the primary.
  */
-export function orderedToStop(): Promise<void> {
+export function waitForStop(): Promise<void> {
   process.on("SIGINT", () => {});
   return new Promise((resolve) => {
     process.on("SIGTERM", () => resolve());

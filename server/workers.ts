@@ -4,14 +4,14 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import type { Listening } from "./http/listen.ts";
-import type { Told } from "./worker.ts";
+import type { WorkerMessage } from "./worker.ts";
 
 export type WorkersOptions = {
   readonly count: number;
   readonly host: string;
   readonly port: number;
   /** Milliseconds that the workers have to stop; after that they are killed. */
-  readonly limit: number;
+  readonly stopTimeout: number;
   /** Resolves when the server is told to stop. From then on no worker is waited for or replaced. */
   readonly stopped: Promise<void>;
   readonly warn: (text: string) => void;
@@ -29,7 +29,7 @@ const LONG_LIFE = 5_000;
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 5_000;
 /** After this many deaths in a row, opening fails if no worker has listened, or else no longer waits for the rest. */
-const MOST_DEATHS = 5;
+const MAX_DEATHS = 5;
 
 /**
  * Starts the workers. Resolves when all of them listen, or, after too many deaths, when at least one has listened; when
@@ -37,7 +37,7 @@ const MOST_DEATHS = 5;
  * listen.
  */
 export async function openWorkers(options: WorkersOptions): Promise<Listening | null> {
-  const { count, host, port, limit, stopped, warn } = options;
+  const { count, host, port, stopTimeout, stopped, warn } = options;
   // With SCHED_NONE, workers accept connections from the kernel's queue: one that no worker has accepted yet goes to
   // another worker when one dies. With Node's round robin, connections in transit to a worker that is killed stay open
   // and are never answered.
@@ -53,7 +53,7 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
     for (const pause of pauses) clearTimeout(pause);
     const late = setTimeout(() => {
       for (const worker of living) worker.process.kill("SIGKILL");
-    }, limit);
+    }, stopTimeout);
     await Promise.all([...living].map(end));
     clearTimeout(late);
   }
@@ -66,39 +66,39 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
   }
 
   const url = await new Promise<string | null>((resolve, reject) => {
-    const up = new Set<Worker>();
-    let told = "";
+    const listening = new Set<Worker>();
+    let listeningUrl = "";
     /** Number of deaths in a row, each within LONG_LIFE of the worker's start. */
     let deaths = 0;
 
     function start(): void {
       const worker = cluster.fork();
-      const born = performance.now();
+      const startedAt = performance.now();
       let failure: string | null = null;
       living.add(worker);
       // A message to a dying worker fails with this event. The handler of `exit` does the rest.
       worker.on("error", () => {});
-      worker.on("message", (message: Told) => {
+      worker.on("message", (message: WorkerMessage) => {
         if (message.kind === "failed") failure = message.why;
         // All other messages belong to the metrics.
         if (message.kind === "listening") {
-          up.add(worker);
-          told = message.url;
-          if (up.size >= count) resolve(told);
+          listening.add(worker);
+          listeningUrl = message.url;
+          if (listening.size >= count) resolve(listeningUrl);
         }
       });
       worker.once("exit", (code, signal) => {
         living.delete(worker);
-        up.delete(worker);
+        listening.delete(worker);
         if (stopping) return;
-        deaths = performance.now() - born < LONG_LIFE ? deaths + 1 : 0;
+        deaths = performance.now() - startedAt < LONG_LIFE ? deaths + 1 : 0;
         const how = failure ?? signal ?? `exit code ${code}`;
-        if (told === "" && (failure !== null || deaths >= MOST_DEATHS)) {
-          reject(new WorkersError(failure ?? givenUp(how)));
+        if (listeningUrl === "" && (failure !== null || deaths >= MAX_DEATHS)) {
+          reject(new WorkersError(failure ?? giveUpMessage(how)));
           return;
         }
         // At least one worker has listened, so the server runs, and this worker is still replaced.
-        if (deaths >= MOST_DEATHS) resolve(told);
+        if (deaths >= MAX_DEATHS) resolve(listeningUrl);
         replace(`Server process ${worker.process.pid} ended (${how}) and is replaced.`);
       });
     }
@@ -131,8 +131,8 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
   return null;
 }
 
-function givenUp(how: string): string {
-  return `No server process comes up: ${MOST_DEATHS} have ended at once, the last with ${how}. Try --workers 1 to see why.`;
+function giveUpMessage(how: string): string {
+  return `No server process comes up: ${MAX_DEATHS} have ended at once, the last with ${how}. Try --workers 1 to see why.`;
 }
 
 /** Chooses a free port. All workers are given the same one, also those that start when all others have died. */

@@ -133,8 +133,8 @@ function openServer(
 ): Promise<Listening | null> {
   const { workers, host, port, drain } = process.settings;
   if (workers === 1) return openOwnSite(process, databases, metrics);
-  const limit = drain * 1_000 + WORKER_GRACE;
-  return openWorkers({ count: workers, host, port, limit, stopped, warn: process.log.warn });
+  const stopTimeout = drain * 1_000 + WORKER_GRACE;
+  return openWorkers({ count: workers, host, port, stopTimeout, stopped, warn: process.log.warn });
 }
 
 async function firstApp(out: string): Promise<App | null> {

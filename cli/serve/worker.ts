@@ -1,28 +1,28 @@
 /** One of several processes of a server: answers requests, and reports only to the first process. */
 import type { Metrics } from "../../server/admin/metrics.ts";
 import { shareOf } from "../../server/http/limits.ts";
-import { leavePrimary, orderedToStop, tellPrimary } from "../../server/worker.ts";
+import { leavePrimary, sendToPrimary, waitForStop } from "../../server/worker.ts";
 import { DONE, FAILED } from "../command.ts";
 import { describeFailure } from "../failure.ts";
 import { openMetricsOf, openOwnSite, type Process, type ServeSettings, withDatabases } from "./process.ts";
 
 /** A worker prints nothing but its log: the first process prints results and failures, once for all workers. */
 export async function serveAsWorker({ context, settings, log }: Process): Promise<number> {
-  const stop = orderedToStop();
+  const stop = waitForStop();
   const share = shareOfWorker(settings);
   try {
     await withDatabases(share, async (databases) => {
       const metrics = settings.adminPort === null ? null : await openMetricsOf(log);
-      const tellLast = metrics === null ? null : await tellMetricsOf(metrics);
+      const sendLast = metrics === null ? null : await sendMetricsOf(metrics);
       const { url, stop: end } = await openOwnSite({ context, settings: share, log }, databases, metrics);
-      await tellPrimary({ kind: "listening", url });
+      await sendToPrimary({ kind: "listening", url });
       await stop;
       await end();
-      await tellLast?.();
+      await sendLast?.();
     });
     return DONE;
   } catch (error) {
-    await tellPrimary({ kind: "failed", why: describeFailure(error) });
+    await sendToPrimary({ kind: "failed", why: describeFailure(error) });
     return FAILED;
   } finally {
     leavePrimary();
@@ -30,9 +30,9 @@ export async function serveAsWorker({ context, settings, log }: Process): Promis
 }
 
 /** Imported on demand, because metrics are gathered only with an admin port. */
-async function tellMetricsOf(metrics: Metrics): Promise<() => Promise<void>> {
-  const { tellMetrics } = await import("../../server/admin/worker-metrics.ts");
-  return tellMetrics(metrics);
+async function sendMetricsOf(metrics: Metrics): Promise<() => Promise<void>> {
+  const { sendMetrics } = await import("../../server/admin/worker-metrics.ts");
+  return sendMetrics(metrics);
 }
 
 /** Limits are totals for all workers, so each worker gets its share of them. */

@@ -16,7 +16,7 @@ export type ControlOptions = {
   readonly replicas: () => readonly DatabaseHealth[];
   readonly now: () => Date;
   /** Metrics of this process. */
-  readonly metrics: Pick<Metrics, "watch">;
+  readonly metrics: Pick<Metrics, "addGauges">;
   /** The metrics of all processes, in the text format of Prometheus. */
   readonly text: () => Promise<string>;
   readonly onError: (error: unknown) => void;
@@ -44,7 +44,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     return readinessOf(tree, databaseHealth, replicas(), draining);
   }
 
-  metrics.watch({ treeAge });
+  metrics.addGauges({ treeAge });
   const admin = await openAdmin({ readiness, metrics: text, onError }, host, port);
   return {
     url: admin.url,

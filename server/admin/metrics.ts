@@ -14,9 +14,9 @@ import type { AnswerSource, Observe } from "../http/observation.ts";
 export type Metrics = {
   readonly observe: Observe;
   /** Adds gauges, which are read at each scrape. */
-  readonly watch: (gauges: Gauges) => void;
+  readonly addGauges: (gauges: Gauges) => void;
   /** Adds the metrics of the databases that answer live queries, which are read at each scrape. */
-  readonly watchReplicas: (read: () => DatabaseReadings) => void;
+  readonly addReplicas: (read: () => DatabaseReadings) => void;
   /** Resolves to the metrics in the text format of Prometheus. */
   readonly text: () => Promise<string>;
   /** Resolves to the metrics as data, for the process that adds up those of several. */
@@ -87,10 +87,10 @@ export function openMetrics(droppedLines: () => number): Metrics {
       if (source !== "live" || NOT_LIVE.includes(status)) return;
       durations.observe({ shape: shape ?? "none" }, (performance.now() - start) / 1_000);
     },
-    watch: (gauges) => {
+    addGauges: (gauges) => {
       for (const [name, read] of Object.entries(gauges)) addGauge(registry, name as keyof Gauges, read);
     },
-    watchReplicas: (read) => addReplicas(registry, read),
+    addReplicas: (read) => registerReplicas(registry, read),
     text: () => registry.metrics(),
     snapshot: () => registry.getMetricsAsJSON(),
   };
@@ -144,7 +144,7 @@ function addGauge(registry: Registry, name: keyof Gauges, read: () => number | n
 }
 
 /** Labels replicas by their number in the configured order, so that the metrics do not reveal their addresses. */
-function addReplicas(registry: Registry, read: () => DatabaseReadings): void {
+function registerReplicas(registry: Registry, read: () => DatabaseReadings): void {
   const registers = [registry];
   new Counter({
     name: `${PREFIX}live_queries_total`,

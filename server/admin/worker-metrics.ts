@@ -3,36 +3,40 @@ import cluster, { type Worker } from "node:cluster";
 import { AggregatorRegistry } from "prom-client";
 import type { Metrics, Snapshot } from "./metrics.ts";
 
-const ASK = "precast:metrics?";
-const TELL = "precast:metrics";
+const SNAPSHOT_REQUEST = "precast:metrics?";
+const SNAPSHOT = "precast:metrics";
 /** `turn` is that of the question; undefined when the snapshot is sent unasked. */
-type Told = { readonly type: typeof TELL; readonly turn: number | undefined; readonly snapshot: Snapshot };
+type MetricsMessage = {
+  readonly type: typeof SNAPSHOT;
+  readonly turn: number | undefined;
+  readonly snapshot: Snapshot;
+};
 
 /** In milliseconds. For a worker that does not answer in time, its last snapshot is used. */
-const PATIENCE = 1_000;
+const ANSWER_TIMEOUT = 1_000;
 /** Milliseconds between two unasked snapshots. A worker that is killed loses what it has counted since the last. */
-const UNASKED = 1_000;
+const SEND_INTERVAL = 1_000;
 
 /**
  * In a worker: sends the primary a snapshot whenever it asks, and unasked as well, because a worker that is killed can
  * send nothing more. Returns a function that sends the last snapshot, and resolves when it has been sent.
  */
-export function tellMetrics({ snapshot }: Pick<Metrics, "snapshot">): () => Promise<void> {
-  async function tell(turn?: number): Promise<void> {
-    const told: Told = { type: TELL, turn, snapshot: await snapshot() };
+export function sendMetrics({ snapshot }: Pick<Metrics, "snapshot">): () => Promise<void> {
+  async function sendSnapshot(turn?: number): Promise<void> {
+    const message: MetricsMessage = { type: SNAPSHOT, turn, snapshot: await snapshot() };
     await new Promise<void>((resolve) => {
-      if (process.connected) process.send?.(told, undefined, undefined, () => resolve());
+      if (process.connected) process.send?.(message, undefined, undefined, () => resolve());
       else resolve();
     });
   }
 
   process.on("message", (message: { type?: unknown; turn?: number } | null) => {
-    if (message?.type === ASK) void tell(message.turn);
+    if (message?.type === SNAPSHOT_REQUEST) void sendSnapshot(message.turn);
   });
-  const timer = setInterval(() => void tell(), UNASKED).unref();
+  const timer = setInterval(() => void sendSnapshot(), SEND_INTERVAL).unref();
   return () => {
     clearInterval(timer);
-    return tell();
+    return sendSnapshot();
   };
 }
 
@@ -47,8 +51,8 @@ export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Prom
   let ended: Promise<Snapshot> = Promise.resolve([]);
   let turns = 0;
 
-  cluster.on("message", (worker, message: Told | null) => {
-    if (message?.type !== TELL) return;
+  cluster.on("message", (worker, message: MetricsMessage | null) => {
+    if (message?.type !== SNAPSHOT) return;
     last.set(worker.id, message.snapshot);
     if (waiting.get(worker.id)?.turn === message.turn) waiting.get(worker.id)?.done();
   });
@@ -56,7 +60,7 @@ export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Prom
     waiting.get(id)?.done();
     const snapshot = last.get(id);
     last.delete(id);
-    if (snapshot !== undefined) ended = added(ended, snapshot.filter(isSum));
+    if (snapshot !== undefined) ended = addCounts(ended, snapshot.filter(isCumulative));
   });
 
   function ask(worker: Worker, turn: number): Promise<void> {
@@ -66,10 +70,10 @@ export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Prom
         waiting.delete(worker.id);
         resolve();
       };
-      const limit = setTimeout(done, PATIENCE);
+      const limit = setTimeout(done, ANSWER_TIMEOUT);
       waiting.get(worker.id)?.done();
       waiting.set(worker.id, { turn, done });
-      worker.send({ type: ASK, turn }, (error: Error | null) => error && done());
+      worker.send({ type: SNAPSHOT_REQUEST, turn }, (error: Error | null) => error && done());
     });
   }
 
@@ -87,7 +91,7 @@ export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Prom
  * Adds the counts of an ended worker immediately, not at the next scrape: workers may keep dying for days, and their
  * snapshots would pile up.
  */
-async function added(ended: Promise<Snapshot>, more: Snapshot): Promise<Snapshot> {
+async function addCounts(ended: Promise<Snapshot>, more: Snapshot): Promise<Snapshot> {
   return sumOf([await ended, more]).getMetricsAsJSON();
 }
 
@@ -96,6 +100,6 @@ function sumOf(snapshots: readonly Snapshot[]): AggregatorRegistry<never> {
 }
 
 /** Whether the metric is a count, which outlives its process. The others describe the present state of a process. */
-function isSum({ type }: Snapshot[number]): boolean {
+function isCumulative({ type }: Snapshot[number]): boolean {
   return ["counter", "histogram"].includes(String(type));
 }

@@ -20,12 +20,12 @@ export type AccessLine = {
 
 /** Null when `write` is, because the log level leaves requests out: they cost the log nothing then. */
 export function openAccessLog(write: ((line: AccessLine) => void) | null): Observe | null {
-  return write === null ? null : (seen) => write(accessLine(seen, performance.now()));
+  return write === null ? null : (observation) => write(accessLine(observation, performance.now()));
 }
 
 /** `now` and the start are readings of the same clock, in milliseconds. */
-function accessLine(seen: Observation, now: number): AccessLine {
-  const { id, client, appKey, method, target, status, shape, counted, source, bytes, start } = seen;
+function accessLine(observation: Observation, now: number): AccessLine {
+  const { id, client, appKey, method, target, status, shape, counted, source, bytes, start } = observation;
   return {
     id,
     client,

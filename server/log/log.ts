@@ -3,7 +3,7 @@ import { pino } from "pino";
 import type { LogLevel } from "../../shared/settings/serving.ts";
 import { redactText } from "./redaction.ts";
 import { openLogSink } from "./sink.ts";
-import { openAnew } from "./terminal.ts";
+import { reopenNonBlocking } from "./terminal.ts";
 
 export type Log = {
   /** Null when the log level leaves these lines out, so that callers need not gather the fields. */
@@ -37,13 +37,13 @@ const MAX_KEYS = 10_000;
 
 export async function openLog({ level, descriptor, shared, readable, colors }: LogOptions): Promise<Log> {
   const keys = new Set<string>();
-  const sink = openLogSink(readable ? openAnew(descriptor) : descriptor, shared);
+  const sink = openLogSink(readable ? reopenNonBlocking(descriptor) : descriptor, shared);
   const sentence = readable ? await openSentences(colors) : null;
   const stream = sentence === null ? sink : { write: (line: string) => sink.write(sentence(line)) };
-  const logger = pino({ ...FORMAT, timestamp: timeOfLines(), level, serializers: { err: errorWithout(keys) } }, stream);
+  const logger = pino({ ...FORMAT, timestamp: cachedTime(), level, serializers: { err: errorWithout(keys) } }, stream);
 
   /** Flushes at once, because what went wrong may end the process next. */
-  function tell(level: "warn" | "error", what: unknown): void {
+  function logNow(level: "warn" | "error", what: unknown): void {
     // The message is passed explicitly: otherwise pino takes it from the error, unredacted.
     if (what instanceof Error) logger[level]({ err: what }, redactText(what.message, keys));
     else logger[level](redactText(String(what), keys));
@@ -52,8 +52,8 @@ export async function openLog({ level, descriptor, shared, readable, colors }: L
 
   return {
     info: logger.isLevelEnabled("info") ? (fields) => logger.info(fields) : null,
-    warn: (what) => tell("warn", what),
-    error: (what) => tell("error", what),
+    warn: (what) => logNow("warn", what),
+    error: (what) => logNow("error", what),
     hide: (appKey) => {
       if (keys.size >= MAX_KEYS) keys.clear();
       keys.add(appKey);
@@ -69,7 +69,7 @@ const FORMAT = {
 };
 
 /** Keeps the text of the last time: many lines fall into one millisecond, and formatting costs more than reading it. */
-function timeOfLines(): () => string {
+function cachedTime(): () => string {
   const { epochTime, isoTime } = pino.stdTimeFunctions;
   let [instant, text] = ["", ""];
   return () => {
@@ -101,13 +101,13 @@ async function openSentences(colors: boolean): Promise<(line: string) => string>
 function errorWithout(keys: ReadonlySet<string>): (error: Error) => object {
   return pino.stdSerializers.wrapErrorSerializer(({ type, message, stack, code, raw }) => ({
     type,
-    message: redactText(isSaidTwice(raw) ? raw.message : message, keys),
+    message: redactText(repeatsCause(raw) ? raw.message : message, keys),
     stack: redactText(stack, keys),
     ...(code === undefined ? {} : { code }),
   }));
 }
 
 /** Whether an error repeats the message of its cause, which pino would then write twice. */
-function isSaidTwice({ message, cause }: Error): boolean {
+function repeatsCause({ message, cause }: Error): boolean {
   return cause instanceof Error && cause.message === message;
 }

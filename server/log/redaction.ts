@@ -1,9 +1,9 @@
 /** Keeps app keys out of the log: only the first characters of a key are shown, wherever it occurs. */
 
 /** Number of characters of a key that are shown, but at most half of the key. */
-const SHOWN = 4;
+const SHOWN_LENGTH = 4;
 /** A shorter key may be an ordinary word: it is hidden only where it is a whole word. */
-const UNMISTAKABLE = 8;
+const DISTINCTIVE_LENGTH = 8;
 const MAX_TARGET = 1_024;
 const WORD = /[A-Za-z0-9_-]+/g;
 const ENCODED = /%[0-9a-f]{2}/gi;
@@ -15,12 +15,12 @@ const KEY_PARAMETER = /((?:app|api)[_-]?key(?:\]|%5d)?=)([^&]*)/gi;
 const SEGMENT = /(?<=^|[\\/'"\s])([sxh]-)([a-z0-9_-]+)/g;
 
 export function redactKey(key: string): string {
-  const shown = key.slice(0, Math.min(SHOWN, key.length >> 1));
+  const shown = key.slice(0, Math.min(SHOWN_LENGTH, key.length >> 1));
   return `${shown.replace(/[^A-Za-z0-9_-]/g, "?")}…`;
 }
 
 /** Whether the text contains a word of the key. A key header need not hold one word: two keys are joined by a comma. */
-export function holdsKey(text: string, key: string): boolean {
+export function containsKey(text: string, key: string): boolean {
   return hideWords(text, key) !== text;
 }
 
@@ -28,7 +28,7 @@ export function holdsKey(text: string, key: string): boolean {
 export function redactTarget(target: string, key: string): string {
   const plain = target.includes("%") ? target.replace(ENCODED, decodeWord) : target;
   const hidden = hideKey(plain, key);
-  return cut((hidden === plain ? hideKey(target, key) : hidden).replace(UNPRINTABLE, encodeByte));
+  return truncate((hidden === plain ? hideKey(target, key) : hidden).replace(UNPRINTABLE, encodeByte));
 }
 
 /** The text of an error without any of the keys, and without the names of tree files that are made from keys. */
@@ -46,7 +46,7 @@ function hideKey(text: string, key: string): string {
 /** Replaces all short words in one pass over the text, because a client may send thousands of them. */
 function hideWords(text: string, key: string): string {
   const words = [...new Set(wordsOf(key))];
-  const short = new Set(words.filter((word) => word.length < UNMISTAKABLE));
+  const short = new Set(words.filter((word) => word.length < DISTINCTIVE_LENGTH));
   const alone = short.size === 0 ? text : text.replace(WORD, (word) => (short.has(word) ? redactKey(word) : word));
   const long = words.filter((word) => !short.has(word));
   return long.reduce((hidden, word) => hidden.replaceAll(word, redactKey(word)), alone);
@@ -66,6 +66,6 @@ function encodeByte(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
 }
 
-function cut(text: string): string {
+function truncate(text: string): string {
   return text.length <= MAX_TARGET ? text : `${text.slice(0, MAX_TARGET)}…`;
 }

@@ -40,7 +40,7 @@ export function openLogSink(descriptor: number, shared: boolean): LogSink {
   let held = 0;
   let writing: Promise<void> | null = null;
   /** How many more times a full pipe is waited for: without limit until `close`. */
-  let waits = Number.POSITIVE_INFINITY;
+  let waitsLeft = Number.POSITIVE_INFINITY;
 
   function gather(): void {
     if (held + bytes > MAX_HELD) dropped += lines.length;
@@ -69,14 +69,14 @@ export function openLogSink(descriptor: number, shared: boolean): LogSink {
    */
   async function writeNext(): Promise<boolean> {
     const next = pieces.shift() as Buffer;
-    const taken = await take(descriptor, next);
-    held -= taken ?? 0;
-    if (taken !== next.length) pieces.unshift(next.subarray(taken ?? 0));
-    if (taken === 0) {
-      if (waits-- <= 0) return false;
+    const written = await tryWrite(descriptor, next);
+    held -= written ?? 0;
+    if (written !== next.length) pieces.unshift(next.subarray(written ?? 0));
+    if (written === 0) {
+      if (waitsLeft-- <= 0) return false;
       await sleep(BUSY_FOR);
     }
-    return taken !== null;
+    return written !== null;
   }
 
   setInterval(flush, FLUSH_AFTER).unref();
@@ -95,7 +95,7 @@ export function openLogSink(descriptor: number, shared: boolean): LogSink {
     flush,
     dropped: () => dropped,
     close: async () => {
-      waits = LAST_TRIES;
+      waitsLeft = LAST_TRIES;
       flush();
       await writing;
     },
@@ -105,7 +105,7 @@ export function openLogSink(descriptor: number, shared: boolean): LogSink {
 const write = promisify(writeTo);
 
 /** Resolves to the number of bytes written: 0 while a pipe is full, null when the system refuses (full disk). */
-async function take(descriptor: number, bytes: Buffer): Promise<number | null> {
+async function tryWrite(descriptor: number, bytes: Buffer): Promise<number | null> {
   try {
     return (await write(descriptor, bytes)).bytesWritten;
   } catch (error) {
@@ -118,15 +118,15 @@ function writeLast(descriptor: number, pieces: readonly Buffer[]): void {
   let tries = 0;
   for (const piece of pieces) {
     for (let rest = piece; rest.length > 0; ) {
-      const taken = takeNow(descriptor, rest);
-      tries = taken === 0 ? tries + 1 : 0;
-      if (taken === null || tries === LAST_TRIES) return;
-      rest = rest.subarray(taken);
+      const written = tryWriteSync(descriptor, rest);
+      tries = written === 0 ? tries + 1 : 0;
+      if (written === null || tries === LAST_TRIES) return;
+      rest = rest.subarray(written);
     }
   }
 }
 
-function takeNow(descriptor: number, bytes: Buffer): number | null {
+function tryWriteSync(descriptor: number, bytes: Buffer): number | null {
   try {
     return writeSync(descriptor, bytes);
   } catch (error) {

@@ -8,7 +8,7 @@ const { O_WRONLY, O_NOCTTY, O_NONBLOCK } = constants;
  * terminal wait, and a server must not. Returns `descriptor` when that cannot be opened, for example because it is
  * another user's.
  */
-export function openAnew(descriptor: number): number {
+export function reopenNonBlocking(descriptor: number): number {
   try {
     return openSync(`/dev/fd/${descriptor}`, O_WRONLY | O_NOCTTY | O_NONBLOCK);
   } catch {

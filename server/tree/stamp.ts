@@ -18,9 +18,9 @@ export type Watch = {
 export type Stamps = { readonly watch: (path: string, stamp: Stamp) => Watch };
 
 /** Milliseconds for which a check of the marker is reused: less than it takes to hear of a build and send a request. */
-const MOMENT = 0.2;
+const MARKER_RECHECK_AFTER = 0.2;
 /** Milliseconds after which a file is checked again, for changes that no build has made. */
-const LOOK_AGAIN = 1_000;
+const FILE_RECHECK_AFTER = 1_000;
 
 export function stampOf({ ino, mtimeMs, size }: Stats): Stamp {
   return { inode: ino, modified: mtimeMs, size };
@@ -32,19 +32,19 @@ export function stampOf({ ino, mtimeMs, size }: Stats): Stamp {
  * marker would be.
  */
 export function openStamps(marker: string): Stamps {
-  let mark: Stamp | null = null;
+  let markerStamp: Stamp | null = null;
   let builds = 0;
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let markerCheckedAt = Number.NEGATIVE_INFINITY;
 
-  const lookAtMarker = (now: number) => {
-    lookedAt = now;
-    const before = mark;
-    mark = stampAt(marker);
-    if (before === null || !isSame(before, mark)) builds += 1;
+  const checkMarker = (now: number) => {
+    markerCheckedAt = now;
+    const before = markerStamp;
+    markerStamp = stampAt(marker);
+    if (before === null || !isSame(before, markerStamp)) builds += 1;
   };
   const watch: Stamps["watch"] = (path, stamp) => {
     let seenBuilds = -1;
-    let seenAt = 0;
+    let checkedAt = 0;
     let same = true;
     const isStill = () => {
       same &&= isSame(stamp, stampAt(path));
@@ -52,10 +52,10 @@ export function openStamps(marker: string): Stamps {
     };
     const isCurrent = () => {
       const now = performance.now();
-      if (now - lookedAt > MOMENT) lookAtMarker(now);
-      if (!same || (seenBuilds === builds && now - seenAt < LOOK_AGAIN)) return same;
+      if (now - markerCheckedAt > MARKER_RECHECK_AFTER) checkMarker(now);
+      if (!same || (seenBuilds === builds && now - checkedAt < FILE_RECHECK_AFTER)) return same;
       seenBuilds = builds;
-      seenAt = now;
+      checkedAt = now;
       return isStill();
     };
     return { isCurrent, isStill };

@@ -5,7 +5,7 @@
 import cluster from "node:cluster";
 import { createInterface } from "node:readline";
 import { openMetrics } from "../../dist/server/admin/metrics.js";
-import { gatherMetrics, tellMetrics } from "../../dist/server/admin/worker-metrics.js";
+import { gatherMetrics, sendMetrics } from "../../dist/server/admin/worker-metrics.js";
 
 const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 const seen = { id: "", method: "GET", target: "/", appKey: "shop", client: "", counted: false, bytes: 1 };
@@ -17,7 +17,7 @@ const count = (metrics, status, times, source = "tree") => {
 
 if (cluster.isPrimary) {
   const own = openMetrics(() => 0);
-  own.watch({ treeAge: () => 5 });
+  own.addGauges({ treeAge: () => 5 });
   const gather = gatherMetrics(own);
   cluster.on("message", ({ id }, message) => message === "ready" && say({ ready: id }));
   cluster.on("message", ({ id }, message) => message.type === "precast:metrics" && say({ heard: id }));
@@ -35,10 +35,10 @@ if (cluster.isPrimary) {
   });
 } else {
   const metrics = openMetrics(() => 0);
-  metrics.watch({ liveWaiting: () => 10, ledgerLag: () => cluster.worker.id });
+  metrics.addGauges({ liveWaiting: () => 10, ledgerLag: () => cluster.worker.id });
   count(metrics, 200, 100 * cluster.worker.id);
   count(metrics, 404, 1);
   count(metrics, 200, 2, "live");
-  tellMetrics(metrics);
+  sendMetrics(metrics);
   process.send("ready");
 }
