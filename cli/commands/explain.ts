@@ -20,10 +20,10 @@ import { chooseApps, stateOf } from "../build/selection.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
 import { drawPlan, timesText } from "../explain/drawing.ts";
+import { type IndexUse, indexUseOf } from "../explain/index-use.ts";
 import { measureQuery } from "../explain/measure.ts";
 import { type Nearest, nearestFree } from "../explain/nearest.ts";
 import type { QueryPlan } from "../explain/plan-node.ts";
-import { type Service, serviceOf } from "../explain/service.ts";
 
 type Explanation = {
   readonly request: string;
@@ -43,7 +43,7 @@ type ExplainedQuery = {
   readonly text: string;
   readonly values: readonly unknown[];
   readonly plan: QueryPlan;
-  readonly service: Service;
+  readonly service: IndexUse;
 };
 
 export const explainCommand = defineCommand({
@@ -139,7 +139,7 @@ async function explainQuery(database: Database, app: App, plan: Plan): Promise<E
   // When the query takes too long, counting may take too long as well.
   const entries = measured.ran && "type" in plan ? await countEntries(database, app.key, plan.type.slug) : null;
   const { text, values } = query;
-  return { text, values, plan: measured, service: serviceOf(measured, plan, entries) };
+  return { text, values, plan: measured, service: indexUseOf(measured, plan, entries) };
 }
 
 async function countEntries(database: Database, appKey: string, slug: string): Promise<number> {

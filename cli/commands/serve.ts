@@ -2,8 +2,8 @@
 import { openLog } from "../../server/log/log.ts";
 import { isWorker } from "../../server/worker.ts";
 import { defineCommand } from "../command.ts";
-import { clearAlone } from "../serve/garbage.ts";
-import { serveAsFirst } from "../serve/primary.ts";
+import { disableParallelScavenge } from "../serve/garbage-collection.ts";
+import { serveAsPrimary } from "../serve/primary.ts";
 import { SERVE_SETTINGS } from "../serve/process.ts";
 import { serveAsWorker } from "../serve/worker.ts";
 
@@ -21,12 +21,12 @@ export const serveCommand = defineCommand({
   ],
   run: async (context, settings) => {
     const { terminal } = context;
-    clearAlone();
+    disableParallelScavenge();
     const level = settings.logLevel ?? (settings.quiet ? "warn" : "info");
     const log = await openLog({ level, descriptor: STANDARD_ERROR, shared: settings.workers > 1, ...terminal.log });
     const process = { context: { ...context, terminal: { ...terminal, warn: log.warn } }, settings, log };
     try {
-      return await (isWorker() ? serveAsWorker(process) : serveAsFirst(process));
+      return await (isWorker() ? serveAsWorker(process) : serveAsPrimary(process));
     } finally {
       await log.close();
     }

@@ -5,7 +5,7 @@ import { begunApps, goneApps } from "../build/selection.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 import { formatBytes, formatCounted } from "../terminal/format.ts";
-import { type TreeStanding, treeStanding } from "../verify/standing.ts";
+import { readTreeStatus, type TreeStatus } from "../verify/tree-status.ts";
 
 type TypeStatus = {
   readonly slug: string;
@@ -19,7 +19,7 @@ type AppStatus = {
   readonly name: string;
   readonly types: readonly TypeStatus[];
   /** Null when the app has no tree. */
-  readonly tree: TreeStanding | null;
+  readonly tree: TreeStatus | null;
 };
 
 export const statusCommand = defineCommand({
@@ -49,7 +49,7 @@ export const statusCommand = defineCommand({
   },
 });
 
-function treeText(tree: TreeStanding | null): string {
+function treeText(tree: TreeStatus | null): string {
   if (tree === null) return "not built";
   return `built ${tree.built_at}, ${tree.files} files, ${formatBytes(tree.bytes)}, ${behindText(tree)}`;
 }
@@ -62,7 +62,7 @@ function goneText(key: string): string {
   return `${key}: built, but no app of the database has this key`;
 }
 
-function behindText({ current, changed, removed, redefined }: TreeStanding): string {
+function behindText({ current, changed, removed, redefined }: TreeStatus): string {
   if (changed === null || removed === null) return "built from another database";
   if (current) return "up to date";
   const behind = [
@@ -95,5 +95,5 @@ WHERE app.key = $1 GROUP BY type.id ORDER BY type.position NULLS LAST, type.slug
     entries: Number(entries),
     drafts: Number(drafts),
   }));
-  return { key, name, types, tree: await treeStanding(session, key, settings) };
+  return { key, name, types, tree: await readTreeStatus(session, key, settings) };
 }

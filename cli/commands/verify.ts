@@ -6,8 +6,8 @@ import { changedCollations } from "../../shared/schema/collations.ts";
 import { begunApps, chooseApps, goneApps } from "../build/selection.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
-import { treeStanding } from "../verify/standing.ts";
-import { type Verified, type VerifyOptions, verifyApp, verifyGone } from "../verify/verify.ts";
+import { readTreeStatus } from "../verify/tree-status.ts";
+import { type Verified, type VerifyOptions, verifyApp, verifyRemovedApp } from "../verify/verify.ts";
 
 const MAX_LISTED = 100;
 
@@ -54,12 +54,12 @@ async function checkApps(session: Session, options: Options): Promise<Checked[]>
   const gone = goneApps(begunApps(options.out), all);
   return [
     ...checked,
-    ...gone.map(({ key }) => ({ verified: verifyGone(options.out, key), standing: "behind" as const })),
+    ...gone.map(({ key }) => ({ verified: verifyRemovedApp(options.out, key), standing: "behind" as const })),
   ];
 }
 
 async function standingOf(session: Session, key: string, options: Options): Promise<Standing> {
-  const standing = await treeStanding(session, key, options);
+  const standing = await readTreeStatus(session, key, options);
   if (standing === null) return "not built";
   if ((await changedCollations(session)).length > 0) return "disordered";
   return standing.current ? "current" : "behind";

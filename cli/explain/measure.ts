@@ -24,8 +24,8 @@ async function explain(database: Database, query: Query, how: string): Promise<Q
   return database.transaction("read", async (session) => {
     if (query.recurs !== "any") return planIn(await session.query(explained));
     // Imported on demand: it needs the client of PostgreSQL, which the embedded database does without.
-    const { explainKept } = await import("./kept-plan.ts");
-    return planIn(await explainKept(session, query, how));
+    const { explainGeneric } = await import("./generic-plan.ts");
+    return planIn(await explainGeneric(session, query, how));
   });
 }
 

@@ -33,11 +33,11 @@ export type QueryPlan = {
   readonly root: PlanNode;
 };
 
-type Told = v.InferOutput<typeof OWN> & { readonly Plans?: readonly Told[] | undefined };
+type ExplainNode = v.InferOutput<typeof NODE_FIELDS> & { readonly Plans?: readonly ExplainNode[] | undefined };
 
 const text = v.optional(v.string());
 const number = v.optional(v.number());
-const OWN = v.object({
+const NODE_FIELDS = v.object({
   "Node Type": v.string(),
   "Subplan Name": text,
   "CTE Name": text,
@@ -55,15 +55,15 @@ const OWN = v.object({
   "Shared Hit Blocks": number,
   "Shared Read Blocks": number,
 });
-const NODE: v.GenericSchema<unknown, Told> = v.object({
-  ...OWN.entries,
+const NODE: v.GenericSchema<unknown, ExplainNode> = v.object({
+  ...NODE_FIELDS.entries,
   Plans: v.optional(v.array(v.lazy(() => NODE))),
 });
 const PLAN = v.tuple([v.object({ Plan: NODE, "Planning Time": number, "Execution Time": number })]);
 
-/** `told` is the output of `EXPLAIN (FORMAT JSON)`: text from PostgreSQL, already parsed from the embedded database. */
-export function readPlan(told: unknown): QueryPlan {
-  const [{ Plan: root, ...times }] = v.parse(PLAN, typeof told === "string" ? JSON.parse(told) : told);
+/** `output` is that of `EXPLAIN (FORMAT JSON)`: text from PostgreSQL, already parsed from the embedded database. */
+export function readPlan(output: unknown): QueryPlan {
+  const [{ Plan: root, ...times }] = v.parse(PLAN, typeof output === "string" ? JSON.parse(output) : output);
   const memory = root["Shared Hit Blocks"];
   return {
     ran: times["Execution Time"] !== undefined,
@@ -75,24 +75,24 @@ export function readPlan(told: unknown): QueryPlan {
 }
 
 /** `processes` is how many processes may run the step at the same time, as launched by a Gather above it. */
-function nodeOf(told: Told, processes = 1): PlanNode {
-  const { "Actual Loops": loops, "Actual Rows": rows, "Actual Total Time": time, "Workers Launched": workers } = told;
-  const discarded = (told["Rows Removed by Filter"] ?? 0) + (told["Rows Removed by Index Recheck"] ?? 0);
+function nodeOf(node: ExplainNode, processes = 1): PlanNode {
+  const { "Actual Loops": loops, "Actual Rows": rows, "Actual Total Time": time, "Workers Launched": workers } = node;
+  const discarded = (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0);
   // EXPLAIN reports the mean over all runs.
   const inAll = (mean: number | undefined) =>
     loops === undefined || mean === undefined ? null : Math.round(mean * loops);
   return {
-    step: told["Node Type"],
-    name: nameOf(told),
-    table: told["Relation Name"] ?? null,
-    index: told["Index Name"] ?? null,
-    condition: told["Index Cond"] ?? null,
-    filter: told.Filter ?? null,
-    rows: { estimated: told["Plan Rows"] * Math.max(loops ?? 1, 1), actual: inAll(rows) },
+    step: node["Node Type"],
+    name: nameOf(node),
+    table: node["Relation Name"] ?? null,
+    index: node["Index Name"] ?? null,
+    condition: node["Index Cond"] ?? null,
+    filter: node.Filter ?? null,
+    rows: { estimated: node["Plan Rows"] * Math.max(loops ?? 1, 1), actual: inAll(rows) },
     discarded: inAll(discarded),
     loops: loops ?? null,
     milliseconds: loops === undefined || time === undefined ? null : timeOf(time, loops, processes),
-    nodes: (told.Plans ?? []).map((below) => nodeOf(below, workers === undefined ? processes : workers + 1)),
+    nodes: (node.Plans ?? []).map((below) => nodeOf(below, workers === undefined ? processes : workers + 1)),
   };
 }
 
@@ -102,7 +102,7 @@ function timeOf(mean: number, loops: number, processes: number): number {
   return Math.round(mean * runs * 1_000) / 1_000;
 }
 
-function nameOf(told: Told): string | null {
-  const [, name] = /^CTE (.+)$/.exec(told["Subplan Name"] ?? "") ?? [];
-  return name ?? told["CTE Name"] ?? null;
+function nameOf(node: ExplainNode): string | null {
+  const [, name] = /^CTE (.+)$/.exec(node["Subplan Name"] ?? "") ?? [];
+  return name ?? node["CTE Name"] ?? null;
 }

@@ -23,7 +23,7 @@ import {
 import { needRights } from "./rights.ts";
 import { requestsToTry } from "./tour.ts";
 
-export async function serveAsFirst(process: Process): Promise<number> {
+export async function serveAsPrimary(process: Process): Promise<number> {
   const { settings } = process;
   // Workers use the embedded database through this process, but open their own connections to PostgreSQL.
   const own = settings.workers === 1 ? settings : { ...settings, connections: 1 };
@@ -49,25 +49,25 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   needCopies(replicas.all);
   replicas.report(log.warn);
   const app = await firstApp(settings.out);
-  const watched = await openWatched(process, databases);
+  const monitoring = await openMonitoring(process, databases);
   try {
-    const server = await openServer(process, databases, watched?.metrics ?? null, stop);
+    const server = await openServer(process, databases, monitoring?.metrics ?? null, stop);
     if (server === null) return;
     let endWatch = async () => {};
     try {
-      const told = { url: server.url, ...(watched === null ? {} : { admin: watched.control.url }) };
-      terminal.result(`${terminal.colors.green("Precast serves")} ${server.url}`, told);
-      if (watched !== null) terminal.say(`Health and metrics: ${watched.control.url}`);
+      const addresses = { url: server.url, ...(monitoring === null ? {} : { admin: monitoring.control.url }) };
+      terminal.result(`${terminal.colors.green("Precast serves")} ${server.url}`, addresses);
+      if (monitoring !== null) terminal.say(`Health and metrics: ${monitoring.control.url}`);
       terminal.say(app === null ? treelessText(settings) : tourText(server.url, app));
       if (settings.watch) endWatch = (await loadWatcher())(context, settings, database);
       await stop;
-      watched?.control.drain();
+      monitoring?.control.drain();
       terminal.say("Stopping: open requests are finished.");
     } finally {
       await Promise.all([endWatch(), server.stop()]);
     }
   } finally {
-    await watched?.control.close();
+    await monitoring?.control.close();
   }
 }
 
@@ -89,13 +89,13 @@ async function loadWatcher() {
   return (await import("../watch/watcher.ts")).startWatcher;
 }
 
-type Watched = { readonly control: Control; readonly metrics: Metrics };
+type Monitoring = { readonly control: Control; readonly metrics: Metrics };
 
 /**
  * Opens the admin port, whose code is imported only when one is set; null when none is. It listens before the API does,
  * so that health checks are answered from the start.
  */
-async function openWatched(process: Process, { database, replicas }: Databases): Promise<Watched | null> {
+async function openMonitoring(process: Process, { database, replicas }: Databases): Promise<Monitoring | null> {
   const { context, settings, log } = process;
   const { adminHost: host, adminPort: port, out, workers } = settings;
   if (port === null) return null;
@@ -106,8 +106,8 @@ async function openWatched(process: Process, { database, replicas }: Databases):
   const replicaHealth = () => replicas.all.map(({ status }) => healthOf(status()));
   const what = { out, database, replicas: replicaHealth, now: context.now, metrics, text, onError: log.error };
   const control = await openControl({ host, port, ...what }).catch((error: NodeJS.ErrnoException) => {
-    const told = ADMIN_FAULTS[error.code ?? ""];
-    throw told === undefined ? error : new Error(told({ host, port }));
+    const describe = ADMIN_FAULTS[error.code ?? ""];
+    throw describe === undefined ? error : new Error(describe({ host, port }));
   });
   return { control, metrics };
 }

@@ -33,7 +33,7 @@ export type Terminal = {
 };
 
 /** Width for files and pipes, and for terminals that do not report one. */
-const USUAL_WIDTH = 80;
+const DEFAULT_WIDTH = 80;
 
 /** Imports the code for tables and bars only on a terminal: without it, a command starts sooner. */
 export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
@@ -53,7 +53,7 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
       else if (text !== "") stdout.write(`${text}\n`);
     },
     print: (text) => void stdout.write(text),
-    width: stdout.columns ?? USUAL_WIDTH,
+    width: stdout.columns ?? DEFAULT_WIDTH,
     table,
     log: { readable: stderr.isTTY === true, colors: stderr.isTTY === true && !plain },
     progress: (unit = "files") => bars?.openProgress(stderr, unit) ?? null,

@@ -48,12 +48,12 @@ export async function verifyApp(
   const differences: Difference[] = [];
   const note = (problem: Difference["problem"], file: string) => differences.push({ app: app.key, problem, file });
   const totalFiles = await countFiles(session, app);
-  const wanted = Math.min(sample ?? totalFiles, totalFiles);
+  const sampleSize = Math.min(sample ?? totalFiles, totalFiles);
   const published = await readPublished(session, app);
   const elsewhere: FileMarks = readElsewhere(out) ?? new Map();
   const markOf = (file: string) => elsewhere.get(`${folderOf(app.key)}/${file}`)?.sha256;
   const expected = new Set<string>();
-  const book: SlotBook = new Map();
+  const slots: SlotBook = new Map();
   let computed = 0;
   let bytes = 0;
 
@@ -61,9 +61,9 @@ export async function verifyApp(
     for (const { address, body } of batch) {
       const file = fileOf(address);
       const content = readExactly(join(root, file));
-      // Over all `totalFiles` files this is true exactly `wanted` times.
-      const isChosen = (expected.size * wanted) % totalFiles < wanted;
-      const live = isChosen ? await computeLive(session, app, address, book) : null;
+      // Over all `totalFiles` files this is true exactly `sampleSize` times.
+      const isChosen = (expected.size * sampleSize) % totalFiles < sampleSize;
+      const live = isChosen ? await computeLive(session, app, address, slots) : null;
       if (live !== null) computed++;
       expected.add(file);
       if (content === null && markOf(file) !== undefined) {
@@ -87,7 +87,7 @@ export async function verifyApp(
 }
 
 /** Reports all files of an app that is in the tree but no longer in the database as surplus. */
-export function verifyGone(out: string, key: string): Verified {
+export function verifyRemovedApp(out: string, key: string): Verified {
   const files = [...filesOf(out, key)];
   return { key, files: 0, computed: 0, differences: files.map((file) => ({ app: key, problem: "surplus", file })) };
 }
@@ -108,12 +108,12 @@ function* filesOf(out: string, key: string): Generator<string> {
 }
 
 /** Sends the request through the same pipeline as a client's request, with a database and without a tree. */
-async function computeLive(session: Session, app: App, address: Address, book: SlotBook): Promise<string> {
+async function computeLive(session: Session, app: App, address: Address, slots: SlotBook): Promise<string> {
   const sources: Sources = {
     findTree: async () => null,
     findApp: async () => app,
     answer: async (known, plan) => {
-      const answered = await answerLive(session, known, plan, book);
+      const answered = await answerLive(session, known, plan, slots);
       return "code" in answered ? answered : answered.body;
     },
     onError: (error) => {

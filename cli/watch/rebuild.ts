@@ -1,9 +1,9 @@
 /** Builds whenever content has changed: a burst of changes causes one build, and a failed build is retried. */
 import type { Database } from "../../shared/database/database.ts";
-import { type Bell, openBell } from "./bell.ts";
 import { pause } from "./pause.ts";
+import { openWakeup, type Wakeup } from "./wakeup.ts";
 
-export type Rebuilding = {
+export type RebuildOptions = {
   readonly listen: Database["listen"];
   readonly build: () => Promise<void>;
   readonly onFailure: (error: unknown) => void;
@@ -11,27 +11,30 @@ export type Rebuilding = {
   readonly stop: AbortSignal;
 };
 
-/** A burst is over after WHILE milliseconds without a change. One that does not end is built after WHILES of them. */
-const WHILE = 50;
-const WHILES = 10;
+/**
+ * A burst is over after BURST_PAUSE milliseconds without a change. One that does not end is built after
+ * MAX_BURST_PAUSES of them.
+ */
+const BURST_PAUSE = 50;
+const MAX_BURST_PAUSES = 10;
 const FIRST_WAIT = 200;
 const LONGEST_WAIT = 5_000;
 
 /** Resolves when it is stopped. Throws when the database refuses LISTEN, as a standby does. */
-export async function rebuildOnChange({ listen, build, onFailure, stop }: Rebuilding): Promise<void> {
-  const bell = openBell();
-  stop.addEventListener("abort", bell.ring);
-  const stopListening = await listen(bell.ring);
+export async function rebuildOnChange({ listen, build, onFailure, stop }: RebuildOptions): Promise<void> {
+  const wakeup = openWakeup();
+  stop.addEventListener("abort", wakeup.signal);
+  const stopListening = await listen(wakeup.signal);
   try {
     // The first build covers all changes from before the listening began.
-    bell.ring();
-    for (let failures = 0; await waitForBurst(bell, stop); ) {
+    wakeup.signal();
+    for (let failures = 0; await waitForBurst(wakeup, stop); ) {
       try {
         await build();
         failures = 0;
       } catch (error) {
         onFailure(error);
-        bell.ring();
+        wakeup.signal();
         await pause(Math.min(FIRST_WAIT * 2 ** failures++, LONGEST_WAIT), stop);
       }
     }
@@ -43,8 +46,8 @@ export async function rebuildOnChange({ listen, build, onFailure, stop }: Rebuil
 /**
  * Resolves with true when there is something to build, with false when stopped. Later changes are for the next build.
  */
-async function waitForBurst(bell: Bell, stop: AbortSignal): Promise<boolean> {
-  await bell.rung();
-  for (let whiles = 0; bell.hush() && whiles < WHILES; whiles++) await pause(WHILE, stop);
+async function waitForBurst(wakeup: Wakeup, stop: AbortSignal): Promise<boolean> {
+  await wakeup.wait();
+  for (let pauses = 0; wakeup.reset() && pauses < MAX_BURST_PAUSES; pauses++) await pause(BURST_PAUSE, stop);
   return !stop.aborted;
 }

@@ -7,7 +7,7 @@ import { describeFailure } from "../failure.ts";
 import { summaryOf } from "../summary.ts";
 import { rebuildOnChange } from "./rebuild.ts";
 
-export type Watched = {
+export type WatchOptions = {
   readonly settings: Settings<CommonName | "apps">;
   /** Whether each build is a result of the command, to be printed with --json. */
   readonly results: boolean;
@@ -19,7 +19,7 @@ export type Watched = {
 export function watchTree(
   { terminal, now }: Context,
   database: Database,
-  { settings, results }: Watched,
+  { settings, results }: WatchOptions,
   stop: AbortSignal,
 ): Promise<void> {
   let warning: string | null = null;

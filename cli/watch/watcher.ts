@@ -7,10 +7,10 @@ import type { Context } from "../command.ts";
 import { databaseOptions } from "../database.ts";
 import { describeFailure } from "../failure.ts";
 import { pause } from "./pause.ts";
-import { type Watched, watchTree } from "./watch.ts";
+import { type WatchOptions, watchTree } from "./watch.ts";
 
 /** Milliseconds between two checks whether a standby was promoted. */
-const PROMOTION = 2_000;
+const PROMOTION_CHECK_INTERVAL = 2_000;
 
 /** Returns a function that stops it. A failure is printed as a warning and does not affect the server. */
 export function startWatcher(
@@ -32,17 +32,17 @@ export function startWatcher(
 async function watchPrimary(
   context: Context,
   builder: Database,
-  settings: Watched["settings"],
+  settings: WatchOptions["settings"],
   stop: AbortSignal,
 ): Promise<void> {
-  for (let told = false; !stop.aborted; told = true) {
+  for (let warned = false; !stop.aborted; warned = true) {
     try {
       return await watchTree(context, builder, { settings, results: false }, stop);
     } catch (error) {
       if (!isReadOnly(error)) throw error;
-      if (!told)
+      if (!warned)
         context.terminal.warn(`The tree stays as it is until its database is a primary. ${describeFailure(error)}`);
-      await pause(PROMOTION, stop);
+      await pause(PROMOTION_CHECK_INTERVAL, stop);
     }
   }
 }

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { treeStanding } from "../../cli/verify/standing.ts";
+import { readTreeStatus } from "../../cli/verify/tree-status.ts";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { copyEmbedded } from "../support/embedded.ts";
@@ -125,7 +125,7 @@ test("content restored from a dump of a server with higher transaction ids does 
   const [report] = await runBuild(database, { ...optionsFor(out), apps: null });
   expect(report).toMatchObject({ mode: "incremental", written: 0 });
   const standing = await database.transaction("read", (session) =>
-    treeStanding(session, "shop", { out, mediaBaseUrl: MEDIA }),
+    readTreeStatus(session, "shop", { out, mediaBaseUrl: MEDIA }),
   );
   expect(standing).toMatchObject({ changed: 0, redefined: [], current: true });
   await database.execute(retitle(1, "new"));

@@ -6,7 +6,7 @@ import { stateOf } from "../build/selection.ts";
 import { isOf, readSource } from "../build/source.ts";
 import { unseenSql } from "../build/update/delta.ts";
 
-export type TreeStanding = Pick<TreeState, "built_at" | "files" | "bytes"> & {
+export type TreeStatus = Pick<TreeState, "built_at" | "files" | "bytes"> & {
   /** Number of entries written since the build, drafts included; null when the tree was built from another database. */
   readonly changed: number | null;
   /** Number of entries deleted, moved to another type or given another id since the build; null as above. */
@@ -17,18 +17,18 @@ export type TreeStanding = Pick<TreeState, "built_at" | "files" | "bytes"> & {
 };
 
 /** Null when no tree of the app is built. */
-export async function treeStanding(
+export async function readTreeStatus(
   session: Session,
   key: string,
   settings: AppDefaults & { readonly out: string },
-): Promise<TreeStanding | null> {
+): Promise<TreeStatus | null> {
   const state = stateOf(settings.out, key);
   if (state === null) return null;
   const { built_at, files, bytes } = state;
   const known = isOf(await readSource(session), state);
   const [changed, removed] = known ? await countChanges(session, key, state.snapshot) : [null, null];
-  const begun = known ? await findBegun(session, key, state.snapshot) : [];
-  const redefined = [...new Set([...(await findRedefined(session, key, state, settings)), ...begun])].sort();
+  const recreated = known ? await findRecreated(session, key, state.snapshot) : [];
+  const redefined = [...new Set([...(await findRedefined(session, key, state, settings)), ...recreated])].sort();
   const current = changed === 0 && removed === 0 && redefined.length === 0;
   return { built_at, files, bytes, changed, removed, redefined, current };
 }
@@ -54,7 +54,7 @@ SELECT
 }
 
 /** Slugs of types that were created again, took another type's slug or lost all entries at once since the build. */
-async function findBegun(session: Session, key: string, snapshot: string): Promise<string[]> {
+async function findRecreated(session: Session, key: string, snapshot: string): Promise<string[]> {
   const rows = await session.query(
     sql(
       `SELECT type.slug FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id

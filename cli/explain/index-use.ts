@@ -4,7 +4,7 @@ import type { Plan } from "../../shared/plan.ts";
 import { formatCount } from "../terminal/format.ts";
 import type { PlanNode, QueryPlan } from "./plan-node.ts";
 
-export type Service = {
+export type IndexUse = {
   readonly by_index: boolean;
   /** Names of the indexes by which entries were found. */
   readonly indexes: readonly string[];
@@ -14,14 +14,14 @@ export type Service = {
 };
 
 /** `entries` is the number of published entries of the type; null when it is not known. */
-export function serviceOf({ root, ran }: QueryPlan, plan: Plan, entries: number | null): Service {
-  const scan = widest(scansOf(root, false));
+export function indexUseOf({ root, ran }: QueryPlan, plan: Plan, entries: number | null): IndexUse {
+  const scan = largestScan(scansOf(root, false));
   if (scan === null) return { by_index: true, indexes: [], read: 0, sentence: "No entry is read for it." };
-  const read = ran ? readBy(scan.node) : null;
-  const service = { indexes: scan.indexes, read };
-  if (isServed(scan)) return { ...service, by_index: true, sentence: servedSentence(scan, read, entries) };
+  const read = ran ? rowsRead(scan.node) : null;
+  const found = { indexes: scan.indexes, read };
+  if (isServed(scan)) return { ...found, by_index: true, sentence: servedSentence(scan, read, entries) };
   const sentence = `${readSentence(scan, read, entries)} ${helpOf(plan, scan, read ?? entries)}`;
-  return { ...service, by_index: false, sentence };
+  return { ...found, by_index: false, sentence };
 }
 
 type Scan = { readonly node: PlanNode; readonly indexes: readonly string[]; readonly sorted: boolean };
@@ -47,12 +47,12 @@ function indexesOf({ index, nodes }: PlanNode): string[] {
 }
 
 /** The scan that reads the most rows; among equals, one that no index serves. */
-function widest(scans: readonly Scan[]): Scan | null {
-  const rank = (scan: Scan) => readBy(scan.node) + (isServed(scan) ? 0 : 0.5);
+function largestScan(scans: readonly Scan[]): Scan | null {
+  const rank = (scan: Scan) => rowsRead(scan.node) + (isServed(scan) ? 0 : 0.5);
   return [...scans].sort((a, b) => rank(b) - rank(a))[0] ?? null;
 }
 
-function readBy({ rows, discarded }: PlanNode): number {
+function rowsRead({ rows, discarded }: PlanNode): number {
   return (rows.actual ?? rows.estimated) + (discarded ?? 0);
 }
 

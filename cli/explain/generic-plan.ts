@@ -4,7 +4,7 @@ import { literalOf } from "../../shared/database/postgres/literal.ts";
 import { settingSql } from "../../shared/database/postgres/planning.ts";
 
 /** `how` is EXPLAIN with its options. `session` must be in a transaction of PostgreSQL. */
-export async function explainKept(session: Session, { text, values }: Query, how: string): Promise<Row[]> {
+export async function explainGeneric(session: Session, { text, values }: Query, how: string): Promise<Row[]> {
   await session.execute(`DEALLOCATE ALL; PREPARE explained AS ${text}; ${settingSql("once", "SET LOCAL")}`);
   // EXECUTE accepts no bind parameters, so the values are written as literals.
   return session.query(sql(`${how} EXECUTE explained (${values.map(literalOf).join(", ")})`));

@@ -6,6 +6,6 @@ import { setFlagsFromString } from "node:v8";
  * them costs more than the threads save, and takes processor time from the database and other workers. Old objects are
  * still collected with helper threads. A V8 that no longer knows the flag would only print a message to standard error.
  */
-export function clearAlone(): void {
+export function disableParallelScavenge(): void {
   setFlagsFromString("--no-parallel-scavenge");
 }
