@@ -6,7 +6,7 @@ import { defineConfig } from "vitest/config";
 import { closingLine } from "./support/closing-line.ts";
 import { folderInMemory } from "./support/memory.ts";
 
-// Who names a folder gets that one: on a real disk the tests pass as well.
+// A TMPDIR that the caller sets wins over the folder in memory: the tests pass on a disk as well.
 process.env.TMPDIR ??= folderInMemory() ?? tmpdir();
 
 export default defineConfig({
@@ -15,11 +15,11 @@ export default defineConfig({
     include: ["test/**/*.test.ts"],
     globalSetup: "test/support/global.ts",
     pool: "forks",
-    // What a file imports is there for the next one: nothing in it keeps what a test did.
+    // Test files of a worker share the modules that they import: none of these keeps state from one test to the next.
     isolate: false,
-    // As the program does in tests: see START in support/cli.ts.
+    // For the reason that START in support/cli.ts gives.
     execArgv: ["--liftoff-only"],
-    // Of three files at a time one waits for a server, a limit or a disk: two cores have enough to do.
+    // One more than the two cores of CI: of three files, one usually waits for a server, a time limit or a disk.
     maxWorkers: 3,
     testTimeout: 120_000,
     hookTimeout: 120_000,

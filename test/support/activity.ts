@@ -1,18 +1,18 @@
-/** What goes on in a database, as it says itself, and a lock that makes live queries wait. */
+/** Observes what the server runs in a database (pg_stat_activity), and holds a lock that makes live queries wait. */
 import { Client } from "pg";
 import { until } from "./until.ts";
 
 export type Activity = {
-  /** Holds the tables, by default those that every live query reads one of, until `unlock`. */
+  /** Locks these tables until `unlock`. Every live query reads one of the default tables. */
   readonly lock: (tables?: string) => Promise<void>;
   readonly unlock: () => Promise<void>;
-  /** Queries of the server that run. */
+  /** The number of the server's queries that are running. */
   readonly running: () => Promise<number>;
-  /** Resolves when so many run. */
+  /** Resolves when exactly `count` queries are running. */
   readonly runs: (count: number) => Promise<void>;
-  /** Cancels what runs, as an administrator does, until nothing does: a query between its first message and its last hears nothing. */
+  /** Cancels running queries until none is left: a cancellation between two messages of a query has no effect. */
   readonly cancel: () => Promise<void>;
-  /** Connections of the server. */
+  /** The number of the server's connections. */
   readonly connections: () => Promise<number>;
   readonly query: (text: string) => Promise<readonly Record<string, unknown>[]>;
   readonly close: () => Promise<void>;
@@ -26,7 +26,7 @@ export async function observe(url: string): Promise<Activity> {
   const query = async (text: string) => (await observer.query(text)).rows;
   const count = async (condition: string) =>
     Number((await query(`SELECT count(*) FROM pg_stat_activity WHERE ${OURS} AND ${condition}`))[0]?.count);
-  // A connection that is new is set first.
+  // The statements with which a new connection sets itself up do not count.
   const running = () => count("state = 'active' AND query !~ '^(SET|SELECT set_config)'");
   return {
     lock: async (tables = "precast.entries, precast.entry_counts") => {

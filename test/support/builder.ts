@@ -1,4 +1,4 @@
-/** An empty PostgreSQL database, and a place whose commands build from it. */
+/** An empty PostgreSQL database, and a folder in which commands of the program build from it. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { openPlace, type Place } from "./cli.ts";
@@ -9,7 +9,7 @@ export type Builder = {
   readonly place: Place;
   /** Runs a script in one transaction, as a CMS would. */
   readonly write: (script: string) => Promise<void>;
-  /** Leaves nothing but this content, and no tree. */
+  /** Replaces all content by this content, and deletes the tree. */
   readonly begin: (content: string) => Promise<void>;
   readonly close: () => Promise<void>;
 };

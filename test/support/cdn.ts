@@ -1,10 +1,10 @@
-/** A CDN's side of a purge on a real socket: it keeps what it is asked, and answers as it is told to. */
+/** A stand-in for a CDN's purge API on a real socket: it records its requests, and answers as the test says. */
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 
 export type CdnRequest = {
   readonly method: string;
-  /** Path and query as they were sent. */
+  /** Path and query, undecoded. */
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;

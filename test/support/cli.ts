@@ -1,6 +1,6 @@
 /**
- * The compiled program as a real process: it runs in a folder of its own with nothing of the caller's environment. And a
- * shop for it to work on, small enough that every file of its tree can be listed by hand.
+ * Runs the compiled program as a real process, in a folder and with an environment of its own. Also defines the content
+ * `shop`, small enough that a test can list every file of its tree.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
@@ -15,16 +15,16 @@ import { type Asked, ask, type Got } from "./site.ts";
 
 export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 /**
- * What node is given to run it. The embedded database lives for a second or two here: to optimise its WebAssembly as it runs
- * takes more of the processor than it ever gives back.
+ * The arguments with which node runs the program. `--liftoff-only` keeps V8 from optimising the embedded database's
+ * WebAssembly: in processes that live for a second or two, that costs more CPU than it saves.
  */
 export const START: readonly string[] = ["--liftoff-only", MAIN];
-/** A process that has not ended by then hangs. */
+/** Milliseconds after which a process that has not ended counts as hung. */
 const DEADLINE = 100_000;
 
 type Env = Readonly<Record<string, string>>;
 
-/** Standard error is left to what went wrong. */
+/** The log level leaves standard error to warnings and errors. */
 const SERVE_ENV: Env = { PRECAST_PORT: "0", PRECAST_LOG_LEVEL: "warn" };
 
 export type Ran = {
@@ -37,7 +37,7 @@ export type Ran = {
 /** A command that runs until it is told to stop. */
 export type Started = {
   readonly pid: number;
-  /** Resolves when the output, of either kind, matches. */
+  /** Resolves when standard output or standard error matches. */
   readonly printed: (pattern: RegExp) => Promise<void>;
   readonly output: () => Pick<Ran, "stdout" | "stderr">;
   /** Sends the signal and awaits the exit. */
@@ -52,29 +52,29 @@ export type Served = Started & {
 };
 
 export type Place = {
-  /** Where the program runs. */
+  /** The working directory of every command. */
   readonly folder: string;
   /** Runs a command line, split at blanks: `build --app shop`. */
   readonly run: (line: string, env?: Env) => Promise<Ran>;
-  /** Runs it with `--json`; it must exit 0 and print one line alone. */
+  /** Runs a command line with `--json` and parses what it prints; it must exit with 0 and print exactly one line. */
   readonly json: <T = unknown>(line: string, env?: Env) => Promise<T>;
-  /** Imports a bundle; what it lacks is deleted. */
+  /** Imports a bundle as `import --prune` does, in the test's own process. */
   readonly take: (bundle: Bundle, env?: Env) => Promise<void>;
-  /** Builds the tree for what is tested thereafter; without a folder in `out`. */
+  /** Builds the tree in the test's own process, by default in `out`: for tests of what comes after a build. */
   readonly build: (out?: string) => Promise<void>;
-  /** Runs any program there: a shell, for one. */
+  /** Runs any other program there, such as a shell. */
   readonly spawn: (program: string, args: readonly string[], env?: Env) => Promise<Ran>;
-  /** Starts a command that runs on. */
+  /** Starts a command that runs until it is stopped. */
   readonly start: (line: string, env?: Env) => Started;
-  /** Starts `serve`, on a free port unless told otherwise, and resolves when it has told its URL. */
+  /** Starts `serve`, on a free port by default, and resolves when it has printed its URL. */
   readonly serve: (line?: string, env?: Env) => Promise<Served>;
-  /** Kills what still runs: after a test that failed. */
+  /** Kills the processes that still run, as after a failed test. */
   readonly quit: () => Promise<void>;
-  /** The same, and deletes the folder. */
+  /** Kills the processes that still run, and deletes the folder. */
   readonly close: () => Promise<void>;
 };
 
-/** `env` is what every command is given beside PATH, HOME and TMPDIR: who shares a database meets in the temporary folder. */
+/** `env` is added to PATH, HOME and TMPDIR, which commands that share an embedded database need to find each other. */
 export function openPlace(env: Env = {}): Place {
   const folder = mkdtempSync(join(tmpdir(), "precast-cli-"));
   const running = new Set<Running>();
@@ -113,8 +113,8 @@ export function openPlace(env: Env = {}): Place {
 }
 
 /**
- * A place whose embedded database is there and migrated, as a copy of one that is, for tests of what comes later. That commands
- * make and migrate it is tested where they are: in a place without.
+ * A place whose embedded database already exists and is migrated: a copy of the template. Tests of how commands create
+ * and migrate it use `openPlace`.
  */
 export async function openEmbeddedPlace(env: Env = {}): Promise<Place> {
   const place = openPlace(env);
@@ -135,7 +135,7 @@ type Running = {
   readonly child: ChildProcess;
   readonly ended: Promise<Ran>;
   readonly output: () => Pick<Ran, "stdout" | "stderr">;
-  /** Resolves when the output matches; rejects when the process ends without. */
+  /** Resolves when the output matches; rejects when the process ends without a match. */
   readonly matches: (pattern: RegExp) => Promise<RegExpExecArray>;
 };
 
@@ -174,7 +174,7 @@ function startProcess(program: string, args: readonly string[], folder: string, 
   return { child, ended, output: () => ({ ...output }), matches };
 }
 
-/** Fails for a process that does not end. */
+/** Resolves when the process ends. Kills it after DEADLINE and throws. */
 async function inTime({ child, ended, output }: Running): Promise<Ran> {
   let hangs = false;
   const deadline = setTimeout(() => {
@@ -204,7 +204,7 @@ function started(running: Running): Started {
   };
 }
 
-/** Every file below a folder with its content, by relative path. What build and server keep to themselves is left out. */
+/** Every file below a folder with its content, by relative path, except `.precast`, which only Precast itself reads. */
 export function readTree(folder: string): Map<string, string> {
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((path) => !path.startsWith(".precast") && statSync(join(folder, path)).isFile())
@@ -212,10 +212,10 @@ export function readTree(folder: string): Map<string, string> {
   return new Map(files.map((path) => [path, readFileSync(join(folder, path), "utf8")]));
 }
 
-/** Of a database that is away. Nothing listens at the lowest port, and no other test is given it. */
+/** The URL of an unreachable database: nothing listens on port 1, and the system never assigns it to a test. */
 export const AWAY_URL = "postgres://nobody@127.0.0.1:1/none";
 
-/** A port on which nothing listens, and the server that would take it. */
+/** Occupies a free port until `release`. */
 export async function holdPort(): Promise<{ readonly port: number; readonly release: () => Promise<void> }> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -227,11 +227,11 @@ export async function holdPort(): Promise<{ readonly port: number; readonly rele
 }
 
 export const SHOP = "Shop";
-/** The folder of the shop in the tree. */
+/** The shop's folder in the tree. */
 export const SHOP_FOLDER = "x-53686f70/v1";
 export const LONG = "x".repeat(65);
 
-/** The ids of all types are the same. */
+/** Every type uses the same ids. */
 export function idOf(number: number): string {
   return `abcdef00-0000-4000-8000-${String(number).padStart(12, "0")}`;
 }
@@ -249,13 +249,13 @@ export function shop(): Bundle {
   };
 }
 
-/** The shop, with its posts as the function changes them. */
+/** The shop with its posts changed by `change`. */
 export function shopWith(change: (posts: BundleEntry[]) => BundleEntry[]): Bundle {
   const bundle = shop();
   return { ...bundle, entries: { ...bundle.entries, posts: change(bundle.entries.posts ?? []) } };
 }
 
-/** The shop as it is after one of its posts was unpublished. */
+/** The shop with one of its posts unpublished. */
 export function shopWithout(number: number): Bundle {
   return shopWith((posts) =>
     posts.map((post) => (post.id === idOf(number) ? { ...post, status: "draft" as const } : post)),

@@ -1,8 +1,8 @@
 /**
  * A reporter that ends a run with the line `N passed, N failed`.
  *
- * The numbers are those of tests; skipped ones are in neither. What fails outside of a test (a file that does not load,
- * a hook, an unhandled rejection) counts as one failed, and so does a run in which no test ran: only a run that
+ * Both are numbers of tests; skipped ones count in neither. A failure outside of a test (a file that does not load, a
+ * hook, an unhandled rejection) counts as one failed, and so does a run in which no test passed: only a run that
  * succeeds ends in `0 failed`.
  */
 
@@ -13,7 +13,7 @@ export function closingLine(): Reporter {
   let failed = 0;
   return {
     onInit() {
-      // At the exit, for vitest prints more after the tests: what goes wrong when it shuts down, for one.
+      // At the exit, because vitest may print more after the tests, such as errors while it shuts down.
       process.once("exit", (code) => {
         const failures = failed === 0 && (code !== 0 || passed === 0) ? 1 : failed;
         if (failures > 0 && code === 0) process.exitCode = 1;
@@ -31,7 +31,7 @@ function count(modules: readonly TestModule[], state: "passed" | "failed"): numb
   return modules.reduce((sum, one) => sum + [...one.children.allTests(state)].length, 0);
 }
 
-/** How many of a file and its suites failed outside of their tests. */
+/** How many of a file and its suites have an error outside of their tests. */
 function broken(module: TestModule): number {
   const parts = [module, ...module.children.allSuites()];
   return parts.filter((part) => part.errors().length > 0).length;

@@ -1,8 +1,8 @@
 /**
- * Nasty content: bundles that an import must take, made to be misread, and the folders that hold them.
+ * Generates valid bundles full of edge cases, and writes them as folders that `import` reads.
  *
- * Every value comes from a short pool, so that values tie, filters hit and a failure shrinks to something readable.
- * Kept out, for the contract leaves them open or two correct programs differ on them: U+0000 and lone surrogates,
+ * Every value comes from a short pool, so that values tie, filters match and a failure shrinks to something readable.
+ * Left out, because the contract does not settle them or two correct programs may differ: U+0000 and lone surrogates,
  * capital sigma (its lower case depends on the next letter), numbers that JavaScript and PostgreSQL print differently,
  * and in sortable text whatever ICU versions sort differently (emoji, punctuation).
  */
@@ -13,7 +13,7 @@ import fc from "fast-check";
 import type { FieldType } from "../../shared/catalog.ts";
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
 
-/** Numbers without visible order, for long values that do not compress: a b-tree row holds about 2,700 bytes. */
+/** Pseudo-random text, for a value that compression cannot fit into a b-tree index row, at most about 2,700 bytes. */
 function noise(length: number): string {
   let state = 42;
   const letters = Array.from({ length }, () => {
@@ -25,7 +25,7 @@ function noise(length: number): string {
 
 const LONG_TEXTS = [`${"x".repeat(600)}a`, `${"x".repeat(600)}b`, "も".repeat(600)];
 
-/** Letters with accents, case, digits, blanks and CJK: what every ICU sorts alike. */
+/** Accents, case, digits, spaces and CJK: texts that all ICU versions sort alike. */
 export const SORTABLE_TEXTS = [
   "",
   "Apple",
@@ -141,7 +141,7 @@ const NUMBERS = [
 
 const DAYS = ["1900-01-01", "1969-12-31", "1970-01-01", "2024-02-29", "2026-01-20", "2026-01-21", "2026-12-31"];
 
-/** Ties written in two ways, and more digits than are kept. */
+/** Includes equal instants in different spellings, and more digits than are stored. */
 export const INSTANTS = [
   "2026-01-20T15:30:00Z",
   "2026-01-20T17:30:00+02:00",
@@ -170,8 +170,8 @@ const DOCUMENTS: readonly unknown[] = [
 ];
 
 /**
- * One pool for all types and both apps, so that an id alone never says whose entry it is. A UUID is a shape here: the
- * last ones have no version that an RFC knows.
+ * One pool for all types and both apps, so that an id alone identifies no entry. Only the format of a UUID matters: the
+ * last two have version digits that no RFC assigns to generated UUIDs.
  */
 export const IDS = [
   ...Array.from({ length: 28 }, (_, index) => {
@@ -192,7 +192,7 @@ const KEYS = [
 
 type FieldKind = { name: string; type: FieldType; multiple?: boolean };
 
-/** Names that are legal and look like something else; every type, one and many. */
+/** Every field type, single and multiple. Some legal names look like something else: a parameter, a media companion. */
 const FIELDS: FieldKind[] = [
   { name: "title", type: "text" },
   { name: "slug", type: "text" },
@@ -355,7 +355,7 @@ function namesOf(fields: readonly BundleField[]): string[] {
   return fields.map((field) => field.name);
 }
 
-/** Half of the names or more, in any order; now and then few or none. */
+/** Usually half of the names or more, sometimes fewer or none. */
 function mostOf(names: string[]): fc.Arbitrary<string[]> {
   const most = fc.shuffledSubarray(names, { minLength: Math.ceil(names.length / 2) });
   return fc.oneof({ weight: 5, arbitrary: most }, fc.shuffledSubarray(names));
@@ -381,7 +381,7 @@ function plain(parts: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Recor
   });
 }
 
-/** Writes a bundle as `bundle.md` says: what `import` reads. A type without entries has no entries file. */
+/** Writes a bundle as a folder in the format of `bundle.md`. A type without entries gets no entries file. */
 export async function writeBundle(folder: string, bundle: Bundle): Promise<void> {
   await mkdir(join(folder, "content_types"), { recursive: true });
   await mkdir(join(folder, "entries"), { recursive: true });

@@ -1,4 +1,4 @@
-/** What a deploy must leave behind, read out of the store without Precast's own client. */
+/** Deploys in the test's own process, and reads what a deploy left in the store without Precast's own client. */
 import { existsSync } from "node:fs";
 import { type Deployed, type DeployOptions, deployTree } from "../../cli/deploy/deploy.ts";
 import type { Patience } from "../../cli/deploy/exchange.ts";
@@ -6,7 +6,7 @@ import { openTarget, type Target } from "../../cli/deploy/store/target.ts";
 import { readTree } from "./cli.ts";
 import type { S3 } from "./s3.ts";
 
-/** Clients' files below a prefix, by path relative to it. */
+/** The files for clients below a prefix, by path relative to it. */
 export function filesOf(s3: S3, prefix = "api"): Map<string, string> {
   const files = [...s3.objects].filter(
     ([key]) => key.startsWith(`${prefix}/`) && !key.startsWith(`${prefix}/.precast/`),
@@ -19,12 +19,12 @@ export function filesOf(s3: S3, prefix = "api"): Map<string, string> {
   );
 }
 
-/** What else is there: Precast's own. */
+/** The keys of Precast's own files below a prefix. */
 export function notesOf(s3: S3, prefix = "api"): string[] {
   return [...s3.objects.keys()].filter((key) => key.startsWith(`${prefix}/.precast/`)).sort();
 }
 
-/** How the files of a store differ from a tree: none when they are the same to the byte. */
+/** The differences between the files of a store and a tree; empty when they are the same byte for byte. */
 export function differencesOf(files: ReadonlyMap<string, string>, out: string): string[] {
   const tree = existsSync(out) ? readTree(out) : new Map<string, string>();
   const paths = [...new Set([...files.keys(), ...tree.keys()])].sort();
@@ -42,7 +42,7 @@ export function targetIn(s3: S3, out: string, patience: Patience): Target {
   return openTarget("s3://content/api", settings, patience);
 }
 
-/** A deploy in this process, which is sooner done than one of its own. */
+/** Deploys in this process, which is faster than starting the program. */
 export function deployHere(
   s3: S3,
   out: string,

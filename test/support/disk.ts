@@ -1,4 +1,4 @@
-/** A small disk that can be filled. */
+/** A small disk (a tmpfs) that a test can fill. */
 import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryRoot } from "./postgres.ts";
@@ -6,11 +6,11 @@ import { mountDisk, unmountDisk } from "./root.ts";
 
 export type Disk = {
   readonly folder: string;
-  /** Leaves so many megabytes free. */
+  /** Writes a file that leaves `left` megabytes free. */
   readonly fill: (left: number) => void;
-  /** Megabytes that are free. */
+  /** The free megabytes. */
   readonly free: () => number;
-  /** Takes away what it was filled with. */
+  /** Deletes the file that `fill` wrote. */
   readonly empty: () => void;
   readonly remove: () => void;
 };

@@ -1,16 +1,16 @@
-/** Apps that are made to be mistaken for each other at an edge: keys, types, fields and values. */
+/** Content for tests of edges: apps whose keys, types, fields and values an edge could mistake for each other. */
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
 
-/** The app with all values. */
+/** The key of the app that has an entry for every value below. */
 export const EDGE_KEY = "Shop";
-/** Keys that differ in case alone, one that every object has, one that looks like a folder, and one that is hashed. */
+/** The same in other case, a property of every JavaScript object, a folder name of the tree, a key that is hashed. */
 export const OTHER_KEYS = ["shop", "SHOP", "constructor", "x-53686f70", `Long${"k".repeat(80)}`];
 export const EDGE_KEYS = [EDGE_KEY, ...OTHER_KEYS];
 
-/** Their names in the tree are the values themselves. */
+/** Values that stand literally in their file names (`s-…`). */
 export const LITERAL_VALUES = ["news", "a_b-2", "2020", "true", "-", "x-6e657773", "s-news", "y".repeat(64)];
 
-/** Their names in the tree are the hex of their bytes. */
+/** Values whose file names are the hex of their bytes (`x-…`). */
 export const NAMED_VALUES = [
   "News",
   "Match Report",
@@ -41,7 +41,7 @@ export const NAMED_VALUES = [
   "é".repeat(32),
 ];
 
-/** Their names in the tree are hashes. */
+/** Values whose file names are hashes (`h-…`). */
 export const HASHED_VALUES = ["y".repeat(65), "é".repeat(33), "Long ".repeat(60)];
 
 export function edgeBundles(): Bundle[] {

@@ -1,6 +1,6 @@
 /**
- * What of CloudFront can be had on one machine: the functions run with nothing but the language, a static host is the
- * bucket, and failover asks the server for the same path. It is a stand-in, written from CloudFront's documentation.
+ * A stand-in for CloudFront, written from its documentation: the functions run in a context without any host objects, a
+ * static host is the bucket, and failover sends the same path to the server.
  */
 import { readFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
@@ -20,12 +20,12 @@ export type CloudfrontRequest = {
 type CloudfrontResponse = {
   readonly statusCode: number;
   readonly headers: Readonly<Record<string, { readonly value: string }>>;
-  /** Text where a function has made it. */
+  /** An object with `data` where a function made the response. */
   readonly body?: Buffer | { readonly data: string };
 };
 type Handler = (event: object) => object;
 
-/** `folder` has the two functions, as the program has written them. */
+/** `folder` contains the two functions that the program wrote. */
 export async function openCloudfront(folder: string, out: string, server: string): Promise<Running> {
   const onRequest = openFunction(join(folder, "viewer-request.js"));
   const onResponse = openFunction(join(folder, "viewer-response.js"));
@@ -54,7 +54,7 @@ export function openFunction(path: string): Handler {
   return runInContext("handler", context) as Handler;
 }
 
-/** Names and values of the query as they stand in the URL, and repeated ones together. */
+/** The request as CloudFront's functions see it: query names and values undecoded, repeated ones in `multiValue`. */
 export function requestOf({
   method = "GET",
   url = "/",

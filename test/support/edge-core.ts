@@ -1,4 +1,4 @@
-/** The mapping core as an edge runs it: its text alone, in a context that has nothing but the language. */
+/** Runs the mapping core as an edge does: its source text alone, in a context without any host objects. */
 import { createContext, runInContext } from "node:vm";
 import { readCore } from "../../cli/edge/script.ts";
 import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
@@ -12,7 +12,7 @@ export type MapRequest = (method: string, target: string, keys: readonly string[
 
 const TEXT = readCore();
 
-/** The core for these apps. Several X-App-Key headers reach it joined. */
+/** The core for these apps. It gets several X-App-Key headers joined by commas. */
 export function openCore(apps: readonly App[]): MapRequest {
   const folders = JSON.stringify(Object.fromEntries(apps.map(({ key }) => [key, folderOf(key).replace("/v1", "")])));
   const context = createContext({});
@@ -24,7 +24,7 @@ export function openCore(apps: readonly App[]): MapRequest {
   return (method, target, keys) => map(method, target, keys.length === 0 ? undefined : keys.join(", "));
 }
 
-/** What our own code says: the file of a request, if it is a free one that is answered with 200 and without a warning. */
+/** The expected result, by the server's own code: the file of a request, null if it is refused, counted or has `like`. */
 export function fileOfRequest(apps: readonly App[], target: string, keys: readonly string[]): string | null {
   const request = readRequest({ method: "GET", target, appKey: keys.length === 0 ? undefined : keys.join(", ") });
   if (request.kind !== "request" || request.likes.length > 0) return null;

@@ -1,11 +1,11 @@
-/** nginx with a configuration that a test has: one worker, and nothing outside its folder. */
+/** Starts nginx with a test's configuration: one worker, and all files that it writes in the test's folder. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort, type Running, startProgram } from "./edge-program.ts";
 
 const SCRATCH = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
-/** `site` is what belongs into the http block, with PORT for the port; `first` what comes before all else. */
+/** `site` goes into the http block, with PORT in place of the port; `first` goes to the top of the configuration. */
 export async function startNginxWith(home: string, site: string, first: string, nginx: string): Promise<Running> {
   const port = await freePort();
   writeFileSync(join(home, "site.conf"), site.replaceAll("PORT", String(port)));

@@ -1,4 +1,4 @@
-/** Paths and keys that an edge is asked for, by what they are to it: see edge-vectors.ts. Paths are below `/api/v1`. */
+/** Paths (below `/api/v1`) and app keys for tests of edges, grouped by the classes that edge-vectors.ts defines. */
 import { edgeId } from "./edge-apps.ts";
 
 export const PLAIN = [
@@ -189,7 +189,7 @@ export const REFUSED = [
   "/posts//",
 ];
 
-/** Whole targets. */
+/** Complete request targets. */
 export const MALFORMED = [
   "/",
   "/api/v1x/posts",
@@ -224,7 +224,7 @@ export const MALFORMED = [
   "/api/v1/posts%20",
 ];
 
-/** The X-App-Key headers of one request. */
+/** Each item is the list of X-App-Key headers of one request. */
 export const WRONG_KEYS: readonly (readonly string[])[] = [
   [],
   [""],

@@ -1,4 +1,4 @@
-/** The web servers and caches that a test runs as they are installed: found, started on a free port, ended. */
+/** Finds the web servers and caches that are installed, starts them on a free port, and stops them. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -11,12 +11,12 @@ export type Running = { readonly url: string; readonly stop: () => Promise<void>
 
 const FOLDERS = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
 
-/** Null where it is not installed: continuous integration has them all (.ci/run). */
+/** Null where the program is not installed: tests then skip. Continuous integration installs all of them (.ci/run). */
 export function findProgram(name: string): string | null {
   return FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path)) ?? null;
 }
 
-/** Debian's place for nginx modules, and that of nginx's own packages. */
+/** Looks where Debian's packages and nginx's own packages install modules. */
 export function findNginxModule(file: string): string | null {
   const folders = ["/usr/lib/nginx/modules", "/usr/share/nginx/modules", "/etc/nginx/modules"];
   return folders.map((folder) => join(folder, file)).find((path) => existsSync(path)) ?? null;
@@ -28,7 +28,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Resolves when it answers. What it says goes into the error if it never does. */
+/** Resolves when the program answers. Throws with the program's output when it ends before that. */
 export async function startProgram(
   program: string,
   args: readonly string[],
@@ -49,7 +49,7 @@ export async function startProgram(
   return { url, stop: () => end(child) };
 }
 
-/** Whatever the body is. */
+/** True for any HTTP response: `ask` throws a SyntaxError for a body that is not JSON. */
 function answersHttp(url: string): Promise<boolean> {
   return ask(url, "/").then(
     () => true,

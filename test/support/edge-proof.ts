@@ -1,4 +1,4 @@
-/** The proof that an edge is right: it is asked everything that the origin is asked, and must answer the same. */
+/** The tests that every edge must pass: it gets all requests of edge-vectors.ts, and must answer as the origin does. */
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
@@ -15,23 +15,23 @@ export type Proof = {
   readonly name: string;
   /** Starts the edge with the configuration that the program prints for it. */
   readonly start: (site: EdgeSite) => Promise<Running>;
-  /** The files that it cannot name, and may have from the origin. */
+  /** The classes of files that the edge cannot name, and may fetch from the origin. */
   readonly passes: readonly FileClass[];
-  /** What the host itself refuses before any configuration is asked: of these it is 400 or 404. */
+  /** Which requests the host itself refuses, with 400 or 404, before it applies its configuration. */
   readonly refuses?: (vector: Vector) => boolean;
-  /** What the host shows its configuration otherwise than it was sent. */
+  /** Which requests the host changes before its configuration sees them; they are left out. */
   readonly sees?: (vector: Vector) => boolean;
-  /** How the host spells a target that it sends on, where not as it came; null where it asks for something else. */
+  /** How the host spells a target that it forwards, by default as it came; null where it requests another one. */
   readonly spells?: ((target: string) => string) | null;
-  /** Whether the host says in a page of its own that the origin is away. */
+  /** Whether the host answers with an error page of its own when the origin is down. */
   readonly pages?: boolean;
-  /** What `precast serve` is told. */
+  /** The options of `precast serve`, the origin. */
   readonly line?: string;
-  /** Not run, for the program is not installed. */
+  /** Skips the tests, because the program is not installed. */
   readonly skip?: boolean;
 };
 
-/** What of the origin's answer must be there in the edge's, by the lower-case names of headers. */
+/** The headers that must be the same in the edge's answer as in the origin's. */
 const HEADERS = [
   "content-type",
   "x-request-counted",
@@ -79,7 +79,7 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
       await site?.close();
     });
 
-    test("gives every answer of the origin, byte for byte, with the headers of the contract", async () => {
+    test("answers every request that the host accepts with the origin's status, headers and bytes", async () => {
       expect(taken.length).toBeGreaterThan(200);
       for (const vector of taken) {
         const [expected, got] = [
@@ -91,7 +91,7 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
       }
     });
 
-    test("lets no request for a file that it can name reach the origin, and sends on all others as they came", async () => {
+    test("answers nameable files and preflights itself, and forwards other requests with their target", async () => {
       const reached = await site.reached();
       expect(own.filter(({ id }) => reached.has(id)).map(told)).toEqual([]);
       const others = taken.filter((vector) => !isFile(vector) && vector.class !== "preflight");
@@ -103,14 +103,14 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
       }
     });
 
-    test("serves nothing that it refuses", async () => {
+    test("answers 400 or 404 to requests that the host itself refuses", async () => {
       for (const vector of vectors.filter(refuses)) {
         const { status } = await askOne(edge.url, vector, vector.id);
         expect([400, 404], told(vector)).toContain(status);
       }
     });
 
-    test("says 304 to who has the file already, and the whole file to who has another", async () => {
+    test("answers If-None-Match without the origin: 304 for a matching ETag, the whole file for another", async () => {
       for (const kind of new Set(own.map((vector) => vector.class))) {
         const vector = own.find((candidate) => candidate.class === kind) as Vector;
         const { headers, bytes } = await askOne(edge.url, vector, "validator");
@@ -128,7 +128,7 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
       expect([...(await site.reached()).keys()]).not.toContain("validator");
     });
 
-    test.each(["plain", "counted"])("gives the whole answer whatever else is asked of it (%s)", async (kind) => {
+    test.each(["plain", "counted"])("ignores Range, If-Match and conditions by date (%s request)", async (kind) => {
       const vector = vectors.find((candidate) => candidate.class === kind) as Vector;
       const { bytes } = await askOne(edge.url, vector, "whole");
       const dates = datesIn(site.out).map((date) => ({ "If-Modified-Since": date }));
@@ -138,7 +138,7 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
       }
     });
 
-    test("passes on the origin's own ETag to who takes nothing compressed", async () => {
+    test("passes on the origin's ETag and Content-Length to a client that accepts no compression", async () => {
       const vector = vectors.find((candidate) => candidate.class === "counted") as Vector;
       const [there, got] = [
         await askOne(site.origin.url, vector, "itself"),
@@ -150,7 +150,7 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
       ]);
     });
 
-    test("gives the same to who takes it compressed", async () => {
+    test("gives a client that accepts gzip the same status and, decompressed, the same body", async () => {
       for (const kind of ["plain", "counted", "missing"]) {
         const vector = vectors.find((candidate) => candidate.class === kind) as Vector;
         const [plain, got] = [
@@ -166,7 +166,7 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
       }
     });
 
-    test("answers what it can name when the origin is gone", async () => {
+    test("serves nameable files and preflights while the origin is down, and refuses counted requests", async () => {
       const before = new Map<string, GotBytes>();
       for (const vector of own) before.set(vector.id, await askOne(edge.url, vector, vector.id));
       await site.origin.stop();
@@ -189,18 +189,18 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
   });
 }
 
-/** When the files were written, as HTTP tells it. */
+/** The modification times of the files, as HTTP dates. */
 function datesIn(out: string): string[] {
   const paths = readdirSync(out, { recursive: true, encoding: "utf8" }).map((path) => statSync(join(out, path)));
   return [...new Set(paths.filter((status) => status.isFile()).map(({ mtime }) => mtime.toUTCString()))];
 }
 
-/** How hosts spell a path that they read as a URI: what none may hold is encoded, and means the same to the origin. */
+/** How hosts that parse a target as a URI spell it: braces, which a URI may not contain, are encoded. */
 export function asUri(target: string): string {
   return target.replace(/[{}]/g, encodeURIComponent);
 }
 
-/** The server knows neither ranges nor dates. */
+/** Headers that change nothing: the server supports neither ranges nor conditions other than If-None-Match. */
 const WHOLE = [
   { Range: "bytes=0-3" },
   { "If-Modified-Since": "Wed, 01 Jan 2020 00:00:00 GMT" },

@@ -1,4 +1,4 @@
-/** The hostile apps of edge-apps.ts as a tree that the real program has built, and the origin that serves it, with its own record. */
+/** The apps of edge-apps.ts as a tree that the real program built, and the origin that serves it and logs requests. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { App } from "../../shared/catalog.ts";
@@ -13,7 +13,7 @@ export type EdgeSite = {
   /** The folder of the tree. */
   readonly out: string;
   readonly apps: readonly App[];
-  /** The targets of all requests that have reached the origin so far, as its log tells them, by the ids of the requests. */
+  /** The targets of all requests that have reached the origin so far, from its log, by request id. */
   readonly reached: () => Promise<ReadonlyMap<string, string>>;
   readonly close: () => Promise<void>;
 };
@@ -44,7 +44,7 @@ export async function openEdgeSite(line = ""): Promise<EdgeSite> {
   return { place, origin, out, apps: readApps(out), reached, close };
 }
 
-/** The apps of a tree, as its build left them. */
+/** The apps of a tree, from the state files that its build left. */
 function readApps(out: string): App[] {
   const folder = join(out, ".precast");
   const states = readdirSync(folder).filter(isStateFile);

@@ -1,4 +1,4 @@
-/** A static host that serves a folder and knows nothing: what Varnish and Fastly have their files from. */
+/** A static host that serves a folder and knows nothing of the API: edges such as Varnish fetch their files from it. */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";

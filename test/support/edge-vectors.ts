@@ -1,24 +1,24 @@
 /**
- * The requests that every edge is asked: what is a file in all its spellings, and whatever comes near. The same list
- * drives the mapping core, every configuration that is generated and our own server.
+ * The requests that every edge is tested with: requests for files in all their spellings, and requests that nearly are.
+ * The mapping core, every generated configuration and the server are tested with the same list.
  */
 import { EDGE_KEY, EDGE_KEYS, edgeId, HASHED_VALUES, LITERAL_VALUES, NAMED_VALUES } from "./edge-apps.ts";
 import { BRACKETS, COUNTED, MALFORMED, MISSING, PLAIN, REFUSED, ROUNDABOUT, WRONG_KEYS } from "./edge-paths.ts";
 
 /**
- * What a request is to an edge. The first five are files of the tree: spelled as they are named, the value encoded, a
- * value whose name is hex, one whose name is a hash, and everything that says it in a roundabout way.
+ * The classes of requests that a file of the tree answers: spelled plainly, with an encoded value, with a value whose
+ * file name is hex, with one whose file name is a hash, and spelled in an unusual way.
  */
 export const FILE_CLASSES = ["plain", "encoded", "named", "hashed", "roundabout"] as const;
 export type FileClass = (typeof FILE_CLASSES)[number];
-/** `missing`: free, and no file holds it. `malformed`: no target of this API, and perhaps none of HTTP. */
+/** `missing`: free, but no file has the answer. `malformed`: not a target of this API, perhaps not even of HTTP. */
 export type VectorClass = FileClass | "missing" | "counted" | "refused" | "malformed" | "preflight";
 
 export type Vector = {
   readonly class: VectorClass;
   readonly method: string;
   readonly target: string;
-  /** The X-App-Key headers, in turn. */
+  /** The X-App-Key headers, in order. */
   readonly keys: readonly string[];
 };
 
@@ -61,7 +61,7 @@ function vector(kind: VectorClass, path: string, keys: readonly string[] = [EDGE
   return { class: kind, method: "GET", target: `/api/v1${path}`, keys };
 }
 
-/** A value five times: as it is where that can be, in hex of either case, as forms have it, and with brackets encoded. */
+/** Five spellings of a value: encoded as little as possible, as hex in either case, form-encoded, percent-encoded. */
 function spellings(value: string, asItIs: FileClass, encoded: FileClass): Vector[] {
   const bytes = [...Buffer.from(value)].map((byte) => byte.toString(16).padStart(2, "0"));
   const usual = encodeURIComponent(value);
@@ -75,7 +75,7 @@ function spellings(value: string, asItIs: FileClass, encoded: FileClass): Vector
   ];
 }
 
-/** Encodes no more than HTTP and the form want. */
+/** Encodes only what HTTP and form encoding require. */
 function barely(value: string): string {
   return value.replace(/[^\x21-\x7e]|[%+&#"<>\\^`{|}]/gu, encodeURIComponent);
 }

@@ -1,4 +1,4 @@
-/** A host for handlers of Request and Response, as Netlify and Vercel are: a function for the API, files for all else. */
+/** A stand-in for Netlify and Vercel: runs a handler of Request and Response, and a static host for its files. */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { pathToFileURL } from "node:url";
@@ -7,7 +7,7 @@ import { openStatic } from "./edge-static.ts";
 
 type Handler = (request: Request) => Promise<Response>;
 
-/** `script` is the module that the program has written, `out` the tree. */
+/** `script` is the module that the program wrote, `out` the tree. */
 export async function openWebHost(script: string, out: string): Promise<Running> {
   const { default: handler } = (await import(pathToFileURL(script).href)) as { readonly default: Handler };
   const files = await openStatic(out);
