@@ -1,6 +1,6 @@
 /**
- * What somebody writes for this content alone: node:http, a pool of pg and a table of statements. Knows no app, checks no
- * parameter and counts nothing. Takes the URL of the database.
+ * What somebody writes for this content alone: node:http, a pool of pg and a table of statements. Knows no app, checks
+ * no parameter and counts nothing. Takes the URL of the database.
  *
  *   /entry/<kind>/<id>                            an entry with people in it
  *   /list/<kind>?page=&per_page=&v=&v=            a page, and the total

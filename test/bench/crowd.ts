@@ -1,6 +1,6 @@
 /**
- * Clients that ask again and again, whatever they are told. They run in a process of their own that gives way to all others, or
- * what they cost would be measured where others wait: real ones have processors of their own.
+ * Clients that ask again and again, whatever they are told. They run in a process of their own that gives way to all
+ * others, or what they cost would be measured where others wait: real ones have processors of their own.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";

@@ -13,8 +13,8 @@ export type Place = {
   /** Makes an empty database and gives its URL. */
   readonly database: (name: string) => Promise<string>;
   /**
-   * A database that an earlier bench kept, where what it holds is whole; else an empty one. With `keep`, on a server that
-   * is not the bench's own, it stands under its name afterwards.
+   * A database that an earlier bench kept, where what it holds is whole; else an empty one. With `keep`, on a server
+   * that is not the bench's own, it stands under its name afterwards.
    */
   readonly standing: (name: string, isWhole: (url: string) => Promise<boolean>) => Promise<Standing>;
   /** The version of PostgreSQL; null before the first database. */

@@ -14,8 +14,8 @@ const LEAD = 150;
 const SLICE = 0.5;
 
 /**
- * Every side is watched for so many seconds, in short slices that all take in turn: what else the machine does changes from one
- * second to the next, and so meets all of them alike.
+ * Every side is watched for so many seconds, in short slices that all take in turn: what else the machine does changes
+ * from one second to the next, and so meets all of them alike.
  */
 export async function watchInTurn<Side>(
   sides: readonly Side[],

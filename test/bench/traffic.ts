@@ -138,8 +138,8 @@ export function openLoop(
 const RECONNECT = 50;
 
 /**
- * So many requests a second on average, at random moments, whatever the server does. What must wait for a free connection has
- * waited from the moment at which it was due.
+ * So many requests a second on average, at random moments, whatever the server does. What must wait for a free
+ * connection has waited from the moment at which it was due.
  */
 export function openStream(url: string, connections: number, next: () => Shot, perSecond: number): Traffic {
   const notes = openNotes();

@@ -24,7 +24,7 @@ export function openCore(apps: readonly App[]): MapRequest {
   return (method, target, keys) => map(method, target, keys.length === 0 ? undefined : keys.join(", "));
 }
 
-/** The expected result, by the server's own code: the file of a request, null if it is refused, counted or has `like`. */
+/** The expected result, by the server's code: the file of a request; null if it is refused, counted or uses `like`. */
 export function fileOfRequest(apps: readonly App[], target: string, keys: readonly string[]): string | null {
   const request = readRequest({ method: "GET", target, appKey: keys.length === 0 ? undefined : keys.join(", ") });
   if (request.kind !== "request" || request.likes.length > 0) return null;

@@ -1,6 +1,6 @@
 /**
- * Everything that a CMS does to its content, as plain SQL: edits that fast-check makes up and shrinks. An edit names what
- * it changes by number, and finds out in the database what that is: any edit fits any content.
+ * Generates edits as a CMS makes them, in plain SQL. An edit names what it changes by numbers and looks up in the
+ * database what they stand for: so any edit fits any content, and fast-check can shrink a history of edits.
  */
 import { createHash } from "node:crypto";
 import fc from "fast-check";
@@ -23,10 +23,10 @@ export type KnownApp = {
   readonly types: readonly KnownType[];
 };
 
-/** Gives the SQL for what is there; an empty text when there is nothing to change. */
+/** `write` returns the SQL for this content; an empty string when there is nothing to change. */
 export type Edit = { readonly write: (apps: readonly KnownApp[]) => string; readonly toString: () => string };
 
-/** What a session sees, uncommitted work of its own included. */
+/** The content that a session sees, including its own uncommitted changes. */
 export async function readKnown(session: Session): Promise<KnownApp[]> {
   const rows = await session.query(
     sql(`SELECT coalesce(json_agg(json_build_object('id', app.id, 'key', app.key, 'media', app.media_base_url, 'types', (
@@ -41,13 +41,13 @@ FROM precast.apps AS app`),
   return JSON.parse(rows[0]?.[0] as string) as KnownApp[];
 }
 
-// ---- The words: short pools, so that values tie, vanish and come back
+// ---- Short pools of values, so that they tie, disappear and come back
 
 const LONG = "long ".repeat(14);
-/** What a file that is named by a hash is named by. */
+/** The values whose file names are hashes, by hash. */
 export const LONG_VALUES = new Map([LONG].map((text) => [createHash("sha256").update(text).digest("hex"), text]));
 
-/** Values as JSON spells them: numbers keep digits that a double has not. */
+/** Values as JSON text, so that numbers keep digits that a double cannot hold. */
 const TEXTS = ["a", "A", "ä", "", "b c", "a/b?c=d&e#f", "%2F+%", " ", "null", "1", "😀", `"<\\>'`, LONG].map((text) =>
   JSON.stringify(text),
 );
@@ -73,7 +73,7 @@ const POOLS: Readonly<Record<FieldType, readonly string[]>> = {
   datetime: INSTANTS.map((instant) => JSON.stringify(instant)),
   json: ["{}", '{"b":1,"a":[2]}', '"x"', "[]", "1"],
 };
-/** Which values of its pool a `multiple` field holds. */
+/** Values of a `multiple` field, as indexes into its pool. */
 const ARRAYS = [[], [0], [1], [0, 1], [1, 0], [0, 0], [2, 0, 1]];
 
 const FIELDS: readonly KnownField[] = [
@@ -105,7 +105,7 @@ function at<T>(list: readonly T[], index: number): T {
   return list[index % list.length] as T;
 }
 
-/** JSON text; null where the entry has no such key. */
+/** A value as JSON text; null to leave the key out. */
 function valueText({ type, multiple }: KnownField, index: number): string | null {
   const pool = POOLS[type];
   if (index % 7 === 6) return index % 2 === 0 ? null : "null";
@@ -123,7 +123,7 @@ function dataText(fields: readonly KnownField[], seed: number): string {
     .join(",")}}`;
 }
 
-/** One number out of two, the same every time. */
+/** A deterministic hash of two numbers. */
 function mix(seed: number, index: number): number {
   return Math.abs(Math.imul(seed * 31 + index + 1, 0x9e3779b1) >>> 9);
 }
@@ -164,7 +164,7 @@ SELECT type.id, field.* FROM type, (VALUES ${fields.join(", ")}) AS field;\n`;
 
 type EntryPlan = { readonly id: string; readonly seed: number };
 
-/** New entries, or new content for those that are there. `type` is a query that gives the number of the type. */
+/** Inserts entries, or overwrites those that exist. `type` is an SQL expression for the id of the type. */
 function entriesSql(type: string, fields: readonly KnownField[], entries: readonly EntryPlan[]): string {
   if (entries.length === 0) return "";
   const rows = entries.map(({ id, seed }) => {
@@ -190,7 +190,7 @@ const DEFINITION =
 const FIELD = "name, position, type, label, required, searchable, multiple, target";
 const ENTRY = "id, status, data, rich, published_at, created_at, updated_at";
 
-/** A type once more under another name, and the old one gone: the same definition with other numbers in the database. */
+/** Copies a type, deletes the original and gives the copy its slug: the same definition under another id. */
 function remakeType(type: KnownType, withEntries: boolean): string {
   const copy = "(SELECT id FROM precast.content_types WHERE slug = 'copying')";
   const entries = `INSERT INTO precast.entries (content_type_id, ${ENTRY})
@@ -222,7 +222,7 @@ DELETE FROM precast.apps WHERE id = ${app.id};
 UPDATE precast.apps SET key = ${quoted(app.key)} WHERE key = 'copying';`;
 }
 
-/** Two rows change their names; in between one has a third, for names are unique at every moment. */
+/** Swaps the names of two rows by way of a third name, because names are unique at every moment. */
 function swap(table: string, column: string, one: { id: number; name: string }, other: { id: number; name: string }) {
   const rename = (id: number, name: string) =>
     `UPDATE precast.${table} SET ${column} = ${quoted(name)} WHERE id = ${id};\n`;
@@ -234,7 +234,7 @@ function setLists(type: KnownType, filterable: readonly string[], sortable: read
 WHERE id = ${type.id};\n`;
 }
 
-/** Takes a field out of every list that names it, so that it may go or change its type. */
+/** Removes a field from every list that names it, so that it may be deleted or change its type. */
 function releaseField(type: KnownType, name: string): string {
   const others = (names: readonly string[]) => names.filter((one) => one !== name);
   return `${setLists(type, others(type.filterable), others(type.sortable))}UPDATE precast.content_types SET
@@ -249,7 +249,7 @@ function toggled(names: readonly string[], name: string): string[] {
 
 // ---- The edits
 
-/** Numbers that choose what is changed: an app's type, an entry, a field, a value. */
+/** Numbers that choose the type, entry, field and value of an edit. */
 type Choice = { readonly type: number; readonly entry: number; readonly field: number; readonly value: number };
 type InType = { readonly app: KnownApp; readonly type: KnownType; readonly apps: readonly KnownApp[] };
 type InEntry = InType & { readonly where: string };
@@ -512,7 +512,7 @@ const unlocked = fc.oneof(
   { weight: 2, arbitrary: fc.oneof(...APP_EDITS) },
 );
 
-/** Those that a transaction may hold open while others read: `TRUNCATE` would make every reader wait. */
+/** Edits that a transaction may hold open while others read; `TRUNCATE` would make every reader wait. */
 export function arbitraryEdit(): fc.Arbitrary<Edit> {
   return unlocked;
 }
@@ -525,7 +525,7 @@ export function arbitraryEditOrTruncate(): fc.Arbitrary<Edit> {
   );
 }
 
-// ---- The content to begin with
+// ---- The initial content
 
 type TypeSeed = {
   readonly fields: number;
@@ -536,7 +536,7 @@ type TypeSeed = {
   readonly published: boolean;
 };
 
-/** Each bit of a number says whether a field is there, can be filtered, can be sorted. */
+/** The bits of `fields`, `filters` and `sorts` say which fields exist, can be filtered and can be sorted. */
 function typePlan(slug: string, seed: TypeSeed): TypePlan {
   const chosen = <T>(list: readonly T[], bits: number) => list.filter((_, index) => (bits >> index) % 2 === 1);
   const fields = chosen(FIELDS, seed.fields);
@@ -565,7 +565,7 @@ const typeSeeds: fc.Arbitrary<TypeSeed> = fc.record({
 
 export type Start = { readonly script: string; readonly toString: () => string };
 
-/** One or two apps of one to three types; twins are defined alike to the last letter and hold other entries. */
+/** One or two apps of one to three types; twins have the same definition and other entries. */
 export function arbitraryStart(): fc.Arbitrary<Start> {
   const types = fc.array(
     fc.record({

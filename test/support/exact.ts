@@ -1,13 +1,13 @@
 /**
- * What a build must leave behind: the files of a full build to the byte, true reports and records of what changed, and
- * untouched files where nothing did. Problems come as sentences, none when all is well.
+ * Checks what a build leaves behind: the files of a full build byte for byte, correct reports and records of changes,
+ * and untouched files where nothing changed. Each check returns its problems as sentences, none when all is well.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { segment } from "../../shared/address.ts";
 import { LONG_VALUES } from "./edits.ts";
 
-/** What a build reports of an app. */
+/** A build's report on an app. */
 export type Report = {
   readonly key: string;
   readonly mode: "full" | "incremental";
@@ -43,7 +43,7 @@ export type TreeFile = { readonly bytes: string; readonly mtime: bigint };
 /** By path relative to the tree. */
 export type TreeFiles = ReadonlyMap<string, TreeFile>;
 
-/** Every file of a tree but those that Precast keeps to itself. */
+/** Every file of a tree except those in `.precast`. */
 export function readFiles(out: string): TreeFiles {
   const files = new Map<string, TreeFile>();
   for (const path of pathsOf(out, false)) {
@@ -53,7 +53,7 @@ export function readFiles(out: string): TreeFiles {
   return files;
 }
 
-/** Paths of files, or those of folders that hold nothing. */
+/** The paths of all files, or of all empty folders. */
 function pathsOf(out: string, emptyFolders: boolean, below = ""): string[] {
   let entries: ReturnType<typeof listFolder>;
   try {
@@ -74,12 +74,12 @@ function listFolder(folder: string) {
   return readdirSync(folder, { withFileTypes: true });
 }
 
-/** A problem of each kind is told a few times: the rest is more of the same. */
+/** Shortens a list of problems of one kind. */
 function few(problems: readonly string[]): string[] {
   return problems.length > 4 ? [...problems.slice(0, 4), `… and ${problems.length - 4} more`] : [...problems];
 }
 
-/** Where a tree is not the one that it should be. */
+/** The differences between the expected tree and the actual one, and the empty folders of the latter. */
 export function treeProblems(expected: TreeFiles, got: TreeFiles, out: string): string[] {
   const missing = [...expected.keys()].filter((path) => !got.has(path));
   const surplus = [...got.keys()].filter((path) => !expected.has(path));
@@ -93,8 +93,8 @@ export function treeProblems(expected: TreeFiles, got: TreeFiles, out: string): 
 }
 
 /**
- * Files with the same bytes as before whose modification time has changed; and others that a web server could not tell from
- * what they replace, by size and second.
+ * Files whose modification time changed though their bytes did not; and changed files that a web server cannot tell
+ * from the ones that they replace, because size and second are the same.
  */
 export function touchProblems(before: TreeFiles, after: TreeFiles): string[] {
   const touched = [...after].filter(([path, { bytes, mtime }]) => {
@@ -120,7 +120,7 @@ function secondOf(nanoseconds: bigint): bigint {
   return nanoseconds / 1_000_000_000n;
 }
 
-/** What differs between two trees, as `changes.json` records it, by file. */
+/** The differences between two trees as `changes.json` records them, by file. */
 export function changesBetween(before: TreeFiles, after: TreeFiles, keys: readonly string[]): Change[] {
   const apps = new Map(keys.map((key) => [segment(key), key]));
   const paths = [...new Set([...before.keys(), ...after.keys()])].sort();
@@ -133,7 +133,7 @@ export function changesBetween(before: TreeFiles, after: TreeFiles, keys: readon
   });
 }
 
-/** The request whose answer a file is: contract section 8, read backwards. */
+/** The request that a file answers: contract section 8, read backwards. */
 function requestOf(path: readonly string[]): { readonly type: string | null; readonly request: string } {
   const names = path.map((name) => name.replace(/\.json$/, ""));
   const [first = "", second = "", third = "", last = ""] = names;
@@ -167,7 +167,7 @@ function unequal(what: string, expected: unknown, got: unknown): string[] {
   return should === is ? [] : [`${what} should be ${should} and is ${is}`];
 }
 
-/** Where an app's report says something else than what happened to its files. */
+/** Where an app's report disagrees with what happened to its files. */
 export function reportProblems(report: Report | undefined, key: string, real: readonly Change[], after: TreeFiles) {
   if (report === undefined) return [`the report lacks ${key}`];
   const changes = real.filter((one) => one.app === key);
@@ -188,7 +188,7 @@ function sizeOf(files: readonly (readonly [string, TreeFile])[]): number {
   return files.reduce((sum, [, { bytes }]) => sum + bytes.length, 0);
 }
 
-/** Where an app's state says something else than its files. */
+/** Where an app's state disagrees with its files. */
 export function stateProblems(out: string, key: string, after: TreeFiles): string[] {
   const files = [...after].filter(([path]) => path.startsWith(`${segment(key)}/`));
   const entries = files.filter(([path]) => path.split("/")[3] === "entry");
@@ -205,13 +205,13 @@ export function stateProblems(out: string, key: string, after: TreeFiles): strin
   ];
 }
 
-/** Where Precast's own folder holds more or less than a state an app and the changes. */
+/** Reports when `.precast` holds anything but one state for each app and `changes.json`. */
 export function leftoverProblems(out: string, keys: readonly string[]): string[] {
   const expected = ["changes.json", ...keys.map((key) => `${segment(key)}.json`)].sort();
   return unequal("the folder .precast", expected, readdirSync(join(out, ".precast")).sort());
 }
 
-/** Null when there is none, or none that can be read. */
+/** Null when `changes.json` is missing or unreadable. */
 export function readChanges(out: string): ChangesFile | null {
   try {
     return JSON.parse(readFileSync(join(out, ".precast", "changes.json"), "utf8")) as ChangesFile;
@@ -220,7 +220,7 @@ export function readChanges(out: string): ChangesFile | null {
   }
 }
 
-/** Where `changes.json` says something else than what happened. */
+/** Where `changes.json` disagrees with what happened. */
 export function changesProblems(out: string, real: readonly Change[]): string[] {
   const file = readChanges(out);
   if (file === null) return ["changes.json is not there or cannot be read"];

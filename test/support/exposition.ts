@@ -15,7 +15,7 @@ const SUFFIXES: Record<string, readonly string[]> = {
   summary: ["", "_sum", "_count"],
 };
 
-/** Throws for a line that is none, a sample without its family, a family told twice, and a series told twice. */
+/** Throws for an invalid line, for a sample outside its family, and for a family or series that occurs twice. */
 export function readExposition(text: string): Map<string, Family> {
   const families = new Map<string, { type: string; help: string; samples: Sample[] }>();
   const series = new Set<string>();

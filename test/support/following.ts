@@ -1,4 +1,4 @@
-/** A primary with two streaming replicas, a shop on them, and servers that read from the replicas. */
+/** A primary with two streaming replicas, the shop in their database, and servers that read from the replicas. */
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { idOf, openPlace, type Place, type Served, SHOP, shop } from "./cli.ts";
@@ -16,12 +16,12 @@ export type Following = {
   readonly primary: TestServer;
   readonly near: TestServer;
   readonly other: TestServer;
-  /** Where each has the database of the shop. */
+  /** The URLs of the shop's database on each of them. */
   readonly urls: { readonly primary: string; readonly near: string; readonly other: string };
   readonly place: Place;
 };
 
-/** Starts them for the tests of a file, and removes them behind it. Each test finds replicas that lack nothing. */
+/** Starts them for the tests of a file and removes them afterwards. Each test begins when the replicas have caught up. */
 export function openFollowing(): Following {
   const following = {} as { -readonly [name in keyof Following]: Following[name] };
   let close = async () => {};
@@ -57,7 +57,7 @@ export async function rowsOf(url: string, sql: string): Promise<Record<string, s
   return (await client.query(sql).finally(() => client.end())).rows;
 }
 
-/** Resolves when the replica has what the primary has now. */
+/** Resolves when the replica has replayed everything that the primary has written so far. */
 export async function caughtUp({ urls }: Following, url: string): Promise<void> {
   const [{ end } = { end: "" }] = await rowsOf(urls.primary, "SELECT pg_current_wal_lsn()::text AS end");
   await until("the replica", async () => {
@@ -82,14 +82,14 @@ export async function total({ place }: Following): Promise<number> {
 
 export type Server = Served & {
   readonly readyz: () => ReturnType<typeof ask>;
-  /** Resolves when `/readyz` says so of the replicas. */
+  /** Resolves when `/readyz` reports these states of the replicas, in order. */
   readonly ready: (...ready: readonly boolean[]) => Promise<void>;
   readonly metrics: () => Promise<ReadonlyMap<string, Family>>;
-  /** Live queries that each database has answered. */
+  /** The number of live queries that each database has answered. */
   readonly answered: () => Promise<Record<string, number>>;
-  /** The title of the first post, as it is answered live. */
+  /** The title of the first post, from a live answer. */
   readonly title: () => Promise<string>;
-  /** What it has said about its replicas. */
+  /** The server's log messages about its replicas. */
   readonly told: () => readonly string[];
 };
 

@@ -1,6 +1,6 @@
 /**
- * What all test files share: one PostgreSQL server, and an embedded database as `migrate` leaves it, which is copied several times
- * as fast as it is made. They get at both by `inject`.
+ * Provides what all test files share, by `inject`: one PostgreSQL server, and an embedded database as `migrate` leaves
+ * it, which can be copied in a fraction of the time that it takes to make.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ declare module "vitest" {
   export interface ProvidedContext {
     /** The URL of an administrator's connection, for `createDatabase`. */
     postgresUrl: string;
-    /** The folder of an embedded database that is empty and migrated. Nobody opens it. */
+    /** The folder of an empty, migrated embedded database. It is only copied, never opened. */
     embeddedTemplate: string;
   }
 }

@@ -1,4 +1,4 @@
-/** A small shop that is asked in every test of what the server does under stress, and what of it is free or counted. */
+/** A small shop for the tests of the server under stress, and requests to it: free and counted ones. */
 import type { Bundle } from "./model.ts";
 
 export const KEY = "shop";

@@ -1,6 +1,6 @@
 /**
- * What is there before a command is tested: content in its database, a tree in its folder. They come to be in the process of the
- * test, as the program makes them: to start it takes longer than what it has to do here.
+ * Prepares what a test of a command needs: content in its database, a tree in its folder. It calls the program's own
+ * code in the test's process, because starting the program takes longer than the work itself.
  */
 import { mkdtempSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -11,17 +11,17 @@ import { COMMON, type CommonName, readSettings, type Settings } from "../../shar
 import { writeBundle } from "./content.ts";
 import type { Bundle } from "./model-bundle.ts";
 
-/** Where a command would run, and what it would be given. */
+/** The working directory and the environment that a command would have. */
 export type Ground = { readonly folder: string; readonly env: Readonly<Record<string, string>> };
 
-/** As `import --prune`. */
+/** Does what `import --prune` does. */
 export async function layContent(ground: Ground, bundle: Bundle): Promise<void> {
   const folder = mkdtempSync(join(ground.folder, "bundle-"));
   await writeBundle(folder, bundle);
   await withDatabase(settingsOf(ground), (database) => importBundle(database, folder, { prune: true, dryRun: false }));
 }
 
-/** As `build --out`. */
+/** Does what `build --out` does. */
 export async function layTree(ground: Ground, out: string): Promise<void> {
   const settings = { ...settingsOf(ground), out: resolve(ground.folder, out) };
   const options = { ...settings, apps: null, full: false, dryRun: false, now: () => new Date() };

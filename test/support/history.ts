@@ -1,6 +1,6 @@
 /**
- * A history of content and builds: edits, transactions that stay open, and builds between them. After each build the tree
- * is compared with one that is built from scratch out of the same content.
+ * Generates and runs histories of content: edits, transactions that stay open, and builds between them. After each
+ * build, the tree is compared with one that is built from scratch from the same content.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -31,12 +31,12 @@ type Scope = "all" | "one" | "full" | "none";
 
 export type Step = { readonly scope: Scope; readonly toString: () => string } & (
   | { readonly do: "edit"; readonly edits: readonly Edit[] }
-  /** A transaction that writes and stays open; `undone` writes more behind a savepoint and rolls back to it. */
+  /** A transaction that writes and stays open; `undone` is written after a savepoint, and rolled back to it. */
   | { readonly do: "open"; readonly edits: readonly Edit[]; readonly undone: Edit | null }
   | { readonly do: "close"; readonly which: number; readonly commit: boolean }
-  /** An edit that commits while the build runs, behind so many of its queries. */
+  /** An edit that commits during the build, after this number of its queries. */
   | { readonly do: "meanwhile"; readonly edit: Edit; readonly queries: number }
-  /** Builds are given another media address from now on. */
+  /** Sets the media base URL of this build and all later ones. */
   | { readonly do: "media"; readonly media: string }
 );
 
@@ -49,7 +49,7 @@ export function arbitraryHistory(concurrent: boolean, maxLength: number): fc.Arb
     { weight: 1, arbitrary: fc.constant<Scope>("one") },
     { weight: 1, arbitrary: fc.constant<Scope>("full") },
   );
-  // An edit that hides behind others shows less than one that is built alone.
+  // Mostly one edit for each build: of several, one could hide what another does wrong.
   const edits = fc.oneof(
     { weight: 3, arbitrary: arbitraryEditOrTruncate().map((edit) => [edit]) },
     { weight: 1, arbitrary: fc.array(arbitraryEditOrTruncate(), { minLength: 2, maxLength: 3 }) },
@@ -100,26 +100,26 @@ function told<T extends Record<string, unknown>>(step: T): Told<T> {
 
 type OpenWriter = { readonly close: (commit: boolean) => Promise<string> };
 
-/** What PostgreSQL may answer to an edit that does not fit: a lock that another writer holds, and what rules refuse. */
+/** The errors that an edit may cause: a lock timeout, a deadlock, and violations of unique and check constraints. */
 const REFUSALS = ["55P03", "40P01", "23505", "23514"];
 
 export type Tale = {
   readonly take: (step: Step) => Promise<void>;
-  /** Commits what is open, and builds a last time. */
+  /** Commits the open transactions, and builds a last time. */
   readonly end: () => Promise<void>;
-  /** Rolls back what is open. */
+  /** Rolls back the open transactions. */
   readonly quit: () => Promise<void>;
   readonly counts: { readonly edits: number; readonly refused: number; readonly builds: number };
 };
 
-/** Empties the database, writes the beginning and builds it. */
+/** Empties the database, writes the initial content and builds it. */
 export async function beginTale(store: Store, start: Start): Promise<Tale> {
   const { database } = store;
   const out = join(mkdtempSync(join(store.folder, "tale-")), "out");
   const open: OpenWriter[] = [];
   const story: string[] = [];
   const counts = { edits: 0, refused: 0, builds: 0 };
-  /** What the built apps are in the database, by key: their numbers and the addresses of their media. */
+  /** The built apps by key, each with its id in the database and its media base URL at the time of its last build. */
   let built = new Map<string, string>();
   let media = "https://media.test";
 
@@ -139,7 +139,7 @@ export async function beginTale(store: Store, start: Start): Promise<Tale> {
     story.push(`${edit}${refusal === null ? "" : ` (refused: ${refusal})`}`);
   }
 
-  /** Resolves when the transaction has written and is open. */
+  /** Resolves when the transaction has written; it stays open. */
   function openWriter(edits: readonly Edit[], undone: Edit | null): Promise<OpenWriter> {
     let decide: (commit: boolean) => void = () => {};
     const decision = new Promise<boolean>((resolve) => {
@@ -249,7 +249,7 @@ export async function beginTale(store: Store, start: Start): Promise<Tale> {
     return files;
   }
 
-  /** In the same database a tree that knows its snapshot is enough, unless all its media have moved. */
+  /** A build must be incremental where an app has the id and the media base URL of its last build. */
   function modeProblems(reports: readonly Report[], key: string, rows: ReadonlyMap<string, string>, scope: Scope) {
     const report = reports.find((one) => one.key === key);
     const same = built.get(key) !== undefined && built.get(key) === rows.get(key);
@@ -272,7 +272,7 @@ export async function beginTale(store: Store, start: Start): Promise<Tale> {
     });
   }
 
-  /** Each request of what is new, asked of the real server, gives the bytes of its file. */
+  /** Where the real server answers the request of an added or changed file with anything but the bytes of the file. */
   async function answerProblems(real: readonly Change[], after: TreeFiles): Promise<string[]> {
     mkdirSync(join(store.folder, "ledger"), { recursive: true });
     const door = await openDoor(store, out);
@@ -309,7 +309,7 @@ export async function beginTale(store: Store, start: Start): Promise<Tale> {
   };
 }
 
-/** The code of what the database refuses, null when it does not. */
+/** The error code with which the database refuses; null when it does not. */
 async function refused(run: () => Promise<unknown>): Promise<string | null> {
   try {
     await run();
@@ -323,7 +323,7 @@ async function refused(run: () => Promise<unknown>): Promise<string | null> {
 
 type Meanwhile = { readonly queries: number; readonly run: () => Promise<void> } | null;
 
-/** A database that lets something happen behind so many queries of a transaction. */
+/** A database that runs `meanwhile` after a given number of queries within transactions. */
 function interrupted(database: Database, meanwhile: Meanwhile): Database {
   if (meanwhile === null) return database;
   let asked = 0;
@@ -345,13 +345,13 @@ export async function runBuild(database: Database, options: BuildOptions): Promi
   return (await buildTree(database, options)) as unknown as Report[];
 }
 
-/** A tree with some apps out of another. */
+/** A tree in which the files of some apps are taken from another tree. */
 function replaced(tree: TreeFiles, other: TreeFiles, folders: readonly string[]): TreeFiles {
   const isOther = (path: string) => folders.some((folder) => path.startsWith(folder));
   return new Map([...[...tree].filter(([path]) => !isOther(path)), ...[...other].filter(([path]) => isOther(path))]);
 }
 
-/** A dry run says of each app what the build then does. */
+/** Where a dry run announces something else than the build then does. */
 function promiseProblems(promised: readonly Report[], done: readonly Report[]): string[] {
   const summary = (reports: readonly Report[]) =>
     JSON.stringify(

@@ -1,6 +1,6 @@
 /**
- * A small library written by hand: every field type, drafts, relations into nothing, odd file names, ties, types with
- * names that mean something else. Small enough that an expectation about it can be worked out on paper.
+ * A small library written by hand: every field type, drafts, relations to missing entries, odd file names, ties, types
+ * whose names have another meaning elsewhere. Small enough to work out expectations on paper.
  */
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,16 +12,16 @@ import type { Store } from "./site.ts";
 
 export const LIBRARY_KEY = "Lib_1";
 export const LIBRARY_MEDIA = `https://cdn.example.com/base/${LIBRARY_KEY}/cms/media/`;
-/** One more than a double can hold: JavaScript has no such number, so it gets into the bundle as text. */
+/** A whole number that no double can hold: JavaScript would round it, so it is written into the bundle as text. */
 export const EXACT_NUMBER = "9007199254740993";
 const ROUNDED_NUMBER = 9007199254740992;
 
-/** The ids of all types are the same: `libraryId(1)` is an author and a work. */
+/** All types share these ids: `libraryId(1)` is an author and a work. */
 export function libraryId(number: number): string {
   return `abcdef00-0000-4000-8000-${String(number).padStart(12, "0")}`;
 }
 
-/** Imports the library as a CMS would, with the digits that `JSON.stringify` cannot write. */
+/** Imports the library, with the digits of EXACT_NUMBER that `JSON.stringify` cannot write. */
 export async function loadLibrary(store: Store): Promise<void> {
   const folder = await mkdtemp(join(store.folder, "library-"));
   await writeBundle(folder, libraryBundle());
@@ -33,7 +33,7 @@ export async function loadLibrary(store: Store): Promise<void> {
 
 function libraryBundle(): Bundle {
   return {
-    // Its last slash must not become a double one.
+    // The trailing slash must not become a double slash in media URLs.
     app: { key: LIBRARY_KEY, name: "Library", media_base_url: "https://cdn.example.com/base/" },
     types: [WORKS, AUTHORS, TEXTS, SEARCH, CONSTRUCTOR, EMPTY, HIDDEN],
     entries: {
@@ -109,7 +109,7 @@ const WORKS: BundleType = {
   sortable_fields: ["title", "genre", "cover", "price", "in_print", "day", "starts_at"],
 };
 
-/** In the order of their default list, newest first: 5 6 4 3 2 1; 5 and 6 tie. 7 and 8 are drafts. */
+/** The default list, newest first, is 5 6 4 3 2 1: 5 and 6 tie, and 7 and 8 are drafts. */
 const WORK_ENTRIES: BundleEntry[] = [
   entry(
     1,

@@ -1,16 +1,16 @@
-/** A way to the database that can fall silent or break. Later connections work. */
+/** A TCP proxy to the database that can silence or reset its connections. Later connections work. */
 import { connect, createServer, type Socket } from "node:net";
 
 export type Line = {
   readonly url: string;
-  /** The connections of now stay open and carry nothing more. */
+  /** Existing connections stay open, but carry nothing more. */
   readonly cut: () => void;
-  /** The connections of now are reset. */
+  /** Resets the existing connections. */
   readonly reset: () => void;
   readonly close: () => Promise<void>;
 };
 
-/** How the client's end and the server's are joined. */
+/** Connects the client's socket (`near`) and the server's (`far`). */
 export type Join = (near: Socket, far: Socket) => void;
 
 export const carry: Join = (near, far) => near.pipe(far).pipe(near);

@@ -1,14 +1,14 @@
 /**
- * Where tests put their folders: in memory, where the system has room for them there. Databases and trees are made and
- * removed by the thousand, and what is made where much was just removed takes a disk several times as long.
+ * Where tests put their folders: in memory, if there is enough room. They create and delete databases and trees by the
+ * thousand, and on a disk, files that are created soon after many deletions take several times as long.
  */
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 
 const SHARED_MEMORY = "/dev/shm";
-/** All tests together had 420 MB at most. A container has 64 MB there, unless it is told otherwise. */
+/** All tests together needed at most 420 MB. A container has 64 MB there by default. */
 const ROOM = 2 * 1_024 ** 3;
 
-/** Null where there is not room enough, and where programs must not be run: tests have some of their own. */
+/** Null without enough room, and where programs may not be run: tests run some from their folders. */
 export function folderInMemory(): string | null {
   if (!existsSync(SHARED_MEMORY) || !existsSync("/proc/mounts")) return null;
   const { bavail, bsize } = statfsSync(SHARED_MEMORY);

@@ -51,8 +51,8 @@ export type TestServer = {
   pause(): void;
   resume(): void;
   /**
-   * Starts a streaming replica of this server as it is now. Where no `pg_basebackup` is at hand, files can be copied from
-   * a server that is stopped alone: this one is, for a moment.
+   * Starts a streaming replica of this server as it is now. Where no `pg_basebackup` is at hand, files can be copied
+   * from a server that is stopped alone: this one is, for a moment.
    */
   replicate(): Promise<TestServer>;
   /** Ends the server and deletes its data. */
@@ -548,8 +548,8 @@ function environment(): NodeJS.ProcessEnv {
 // ---- Databases
 
 /**
- * Makes an empty database and returns its URL. `name` is how its name begins; the rest makes it unique. `how` is options of
- * CREATE DATABASE.
+ * Makes an empty database and returns its URL. `name` is how its name begins; the rest makes it unique. `how` is
+ * options of CREATE DATABASE.
  */
 export async function createDatabase(adminUrl: string, name = "test", how = ""): Promise<string> {
   const unique = `${name.slice(0, 40)}_${randomBytes(6).toString("hex")}`;

@@ -1,6 +1,6 @@
-/** A shop of posts and pages, written in SQL as a CMS writes it, small enough that one knows where each post stands. */
+/** A shop of posts and pages, written in SQL as a CMS does, small enough to know on which page each post is. */
 
-/** Two types that are defined alike. The six posts fill three pages, the newest first: post 1 is the oldest. */
+/** Two types with the same definition. The six posts fill three pages, the newest first: post 1 is the oldest. */
 export const SHOP = `INSERT INTO precast.apps (key) VALUES ('shop');
 INSERT INTO precast.content_types (app_id, slug, per_page, filterable_fields, sortable_fields)
 SELECT id, unnest(ARRAY['posts', 'pages']), 2, '{category}', '{title}' FROM precast.apps WHERE key = 'shop';
@@ -13,19 +13,19 @@ SELECT type.id, ('00000000-0000-4000-8000-00000000000' || n)::uuid, 'published',
 FROM precast.content_types AS type, generate_series(1, CASE type.slug WHEN 'posts' THEN 6 ELSE 2 END) AS n,
   LATERAL (SELECT timestamptz '2026-01-01T00:00Z' + n * interval '1 day') AS instant(day);`;
 
-/** The condition that an entry is a post. */
+/** SQL condition: the entry is a post. */
 export const POSTS = "content_type_id = (SELECT id FROM precast.content_types WHERE slug = 'posts')";
 
 export function idOf(number: number): string {
   return `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`;
 }
 
-/** The condition that an entry is this post. */
+/** SQL condition: the entry is this post. */
 export function post(number: number): string {
   return `${POSTS} AND id = '${idOf(number)}'`;
 }
 
-/** Writes a new post, the newest of all, of a category of its own. */
+/** SQL that inserts a post, newer than those of the shop, with the category `late`. */
 export function newPost(number: number): string {
   return `INSERT INTO precast.entries (content_type_id, id, status, published_at, created_at, updated_at, data)
 SELECT id, '${idOf(number)}', 'published', day, day, day, '{"title": "late ${number}", "category": "late"}'
@@ -33,7 +33,7 @@ FROM precast.content_types, LATERAL (SELECT timestamptz '2026-02-01T00:00Z' + ${
 WHERE slug = 'posts';`;
 }
 
-/** The file of the shop, relative to the tree. */
+/** A file of the shop, as a path relative to the tree. */
 export function file(path: string): string {
   return `s-shop/v1/${path}`;
 }

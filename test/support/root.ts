@@ -1,13 +1,13 @@
-/** What Linux lets root alone do, and in most containers not even root: mount a disk, make a namespace. */
+/** What only root may do on Linux, and in most containers not even root: mount a disk, make a namespace. */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** In which processes have numbers of their own. */
+/** The command that runs a program in a PID namespace of its own. */
 export const NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc"] as const;
 
-/** Why it cannot be done here; null where it can. */
+/** Why this machine cannot mount a disk; null where it can. */
 export const NO_DISK = lackOf(() => {
   const folder = mkdtempSync(join(tmpdir(), "precast-disk-"));
   try {
@@ -19,17 +19,17 @@ export const NO_DISK = lackOf(() => {
 });
 export const NO_NAMESPACE = lackOf(() => run([...NAMESPACE, "true"]));
 
-/** The name of tests that cannot be run where this is lacking. */
+/** A test's title, with the reason why it is skipped where there is one. */
 export function unlessLacking(lack: string | null, name: string): string {
   return lack === null ? name : `${name} (skipped: ${lack})`;
 }
 
-/** Mounts a tmpfs there. Throws what the system says where it cannot. */
+/** Mounts a tmpfs. Throws with the system's message when that fails. */
 export function mountDisk(folder: string, options: string): void {
   run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder]);
 }
 
-/** One that is in use goes when it is not any more. */
+/** A disk that is in use is unmounted as soon as nothing uses it. */
 export function unmountDisk(folder: string): void {
   if (spawnSync("umount", [folder]).status !== 0) spawnSync("umount", ["-l", folder]);
 }

@@ -1,6 +1,6 @@
 /**
- * A stand-in for S3 on a real socket: it checks signatures, keeps what it is given, pages its lists, honours conditions,
- * and fails as it is told to. The bucket is named in the path or the host. Source: Amazon S3 API Reference.
+ * A stand-in for S3 on a real socket: it checks signatures, keeps what it is given, pages its lists, honours
+ * conditions, and fails as it is told to. The bucket is named in the path or the host. Source: Amazon S3 API Reference.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

@@ -1,6 +1,6 @@
 /**
- * The library of library.ts, served: from a tree, without one, and from the embedded database; and the ways in which the
- * tests of the contract ask it.
+ * Servers for the library of library.ts (with a tree, without one, on the embedded database), and the helpers with
+ * which the tests of the contract send requests to them.
  */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
@@ -16,7 +16,7 @@ export const SITES = [TREE, LIVE];
 export const stores: Store[] = [];
 export const doors = new Map<string, Door>();
 
-/** Opens these sites for the tests of a file, and closes them behind it. */
+/** Opens these sites for the tests of a file, and closes them afterwards. */
 export function openSites(sites: readonly string[]): void {
   beforeAll(async () => {
     const engines = sites.includes(EMBEDDED) ? (["postgres", "embedded"] as const) : (["postgres"] as const);
@@ -39,7 +39,7 @@ export function openSites(sites: readonly string[]): void {
   });
 }
 
-/** Asks for a target below `/api/v1` with the key of the library. */
+/** Requests a target below `/api/v1` with the library's app key. */
 export function ask(site: string, target: string, asked: Asked = {}): Promise<Got> {
   return askRaw(site, `/api/v1${target}`, { appKey: LIBRARY_KEY, ...asked });
 }
@@ -48,12 +48,12 @@ export function askRaw(site: string, target: string, asked: Asked = {}): Promise
   return (doors.get(site) as Door).get(target, asked);
 }
 
-/** Blanks, quotes and the like in their encoded form; `%`, `+`, `&`, `=` and brackets stay as they are written. */
+/** Percent-encodes spaces, quotes and the like; `%`, `+`, `&`, `=` and brackets stay as they are. */
 export function encoded(target: string): string {
   return target.replace(/[^\x21-\x7e]|["<>\\^`{|}]/gu, encodeURIComponent);
 }
 
-/** The entries of a list by the last characters of their ids: `5 6 4`. */
+/** The entries of a list by number: `5 6 4`. */
 export function idsOf(got: Got): string {
   expect(got.status, got.text).toBe(200);
   return got.json.data.map((item: { id: string }) => Number(item.id.slice(-12))).join(" ");
@@ -77,7 +77,7 @@ export const NOTHING = "";
 
 const TRANSPORT = ["connection", "date", "content-length", "keep-alive", "transfer-encoding", "x-request-id"];
 
-/** Every header but those of the connection, and the id, which is another each time. */
+/** All headers except those of the transport and the request id, which differ between equal answers. */
 export function headersOf(got: Got): object {
   return without(got.headers, TRANSPORT);
 }

@@ -1,8 +1,8 @@
-/** A server on a real TLS socket, with a certificate that is not right: made by itself, for another name or too old. */
+/** An HTTPS server with an invalid certificate: self-signed, and for another name or expired. */
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
-/** Guards nothing: both certificates below are signed with it, and known to these tests alone. */
+/** Protects nothing: it signs the two certificates below, which only these tests use. */
 export const KEY = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgiuadx8DDQhaIyHSe
 zclOfJ2I0d4YzKvM8DomcEUzd2GhRANCAAQHtKa/P8UOjl2P9uHn9SL4jp/K12ou
@@ -22,7 +22,7 @@ export async function startTls(cert: string): Promise<Tls> {
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
 
-/** From 2020 to 2120, for other.test. */
+/** For other.test, valid from 2020 to 2120. */
 export const OF_ANOTHER = `-----BEGIN CERTIFICATE-----
 MIIBUjCB+aADAgECAgEBMAoGCCqGSM49BAMCMBUxEzARBgNVBAMMCm90aGVyLnRl
 c3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBUxEzARBgNVBAMM
@@ -35,7 +35,7 @@ B+3LKgHn
 -----END CERTIFICATE-----
 `;
 
-/** For 127.0.0.1, on one day of 2020. */
+/** For 127.0.0.1, valid on one day of 2020. */
 export const EXPIRED = `-----BEGIN CERTIFICATE-----
 MIIBSDCB76ADAgECAgECMAoGCCqGSM49BAMCMBQxEjAQBgNVBAMMCTEyNy4wLjAu
 MTAeFw0yMDAxMDEwMDAwMDBaFw0yMDAxMDIwMDAwMDBaMBQxEjAQBgNVBAMMCTEy

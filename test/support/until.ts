@@ -1,4 +1,4 @@
-/** Waits for what no event tells. */
+/** Polls for conditions that no event announces. */
 import { setTimeout as sleep } from "node:timers/promises";
 
 const DEADLINE_MS = 30_000;

@@ -1,16 +1,16 @@
-/** HTTP as bytes on a socket: what a client of good manners would never send, and everything that comes back. */
+/** HTTP as raw bytes on a socket, for requests that no HTTP client would send; it keeps all bytes that come back. */
 import { connect, type Socket } from "node:net";
 
 export type Wire = {
   readonly socket: Socket;
   readonly send: (bytes: string) => void;
-  /** What has come so far. */
+  /** The bytes received so far, as latin1. */
   readonly text: () => string;
-  /** How many bytes that are. */
+  /** The number of bytes received so far. */
   readonly size: () => number;
-  /** Resolves when so many answers have come; rejects when the connection ends before. */
+  /** Resolves when this number of answers has arrived; rejects when the connection closes before that. */
   readonly answers: (count: number) => Promise<WireAnswer[]>;
-  /** Resolves with all that came when the connection is closed, by whomever. */
+  /** Resolves with everything received when either side has closed the connection. */
   readonly closed: Promise<string>;
 };
 
@@ -20,7 +20,7 @@ export type WireAnswer = {
   readonly body: string;
 };
 
-/** `allowHalfOpen`: the client goes on sending when the server has ended its side. */
+/** With `allowHalfOpen`, the client can still send when the server has ended its side. */
 export function openWire(url: string, allowHalfOpen = false): Promise<Wire> {
   const { hostname, port } = new URL(url);
   const chunks: Buffer[] = [];
@@ -43,14 +43,14 @@ export function openWire(url: string, allowHalfOpen = false): Promise<Wire> {
         look();
       });
     socket.once("connect", () => {
-      // A reset is seen as a close: tests look at what came before it.
+      // A reset counts as a close: tests look at what arrived before it.
       socket.on("error", () => {});
       resolve({ socket, send, text, size, answers, closed });
     });
   });
 }
 
-/** The whole answers of a connection. Those to HEAD would be taken for unfinished ones. */
+/** The complete answers on a connection. Not for HEAD: without their bodies, its answers look incomplete. */
 export function readAnswers(text: string): WireAnswer[] {
   const found: WireAnswer[] = [];
   for (let rest = text; ; ) {

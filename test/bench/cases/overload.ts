@@ -1,7 +1,7 @@
 /**
  * The database hangs and the queue for it is full: what becomes of answers of the tree, and how soon 503 is told. The
- * crowd takes processor time from everybody on a small machine: so it is there before the database hangs too, when it is
- * answered, and bare node:http meets one as well, which it refuses.
+ * crowd takes processor time from everybody on a small machine: so it is there before the database hangs too, when it
+ * is answered, and bare node:http meets one as well, which it refuses.
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,6 +1,6 @@
 /**
- * The content that is asked for live: articles by number, and the people whom they name. Each is made from its number alone, so
- * that it is the same in every run. No draft is among them: the hand-made table holds what can be seen.
+ * The content that is asked for live: articles by number, and the people whom they name. Each is made from its number
+ * alone, so that it is the same in every run. No draft is among them: the hand-made table holds what can be seen.
  */
 import { capitalised } from "../prose.ts";
 import { type Random, randomFrom } from "../random.ts";

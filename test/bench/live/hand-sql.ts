@@ -1,6 +1,6 @@
 /**
- * The hand-written SQL, one statement for each kind of request: a page as JSON text, and the total. `$1` is LIMIT and `$2`
- * OFFSET, what is asked for comes behind.
+ * The hand-written SQL, one statement for each kind of request: a page as JSON text, and the total. `$1` is LIMIT and
+ * `$2` OFFSET, what is asked for comes behind.
  */
 
 export type Statement = {
