@@ -21,7 +21,7 @@ export type Following = {
   readonly place: Place;
 };
 
-/** Starts them for the tests of a file and removes them afterwards. Each test begins when the replicas have caught up. */
+/** Starts them for the tests of a file and removes them afterwards. Before each test the replicas catch up. */
 export function openFollowing(): Following {
   const following = {} as { -readonly [name in keyof Following]: Following[name] };
   let close = async () => {};

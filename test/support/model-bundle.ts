@@ -1,7 +1,7 @@
 /**
- * The model's content: bundles as `bundle.md` writes them, and what of them a reader may see.
+ * The model's content: bundles in the format of `bundle.md`, and what a reader may see of them.
  *
- * Lookups scan arrays from end to end: a content type may be called `constructor`.
+ * Lookups scan arrays instead of using keys of objects: a content type may be called `constructor`.
  */
 
 import type { FieldType } from "../../shared/catalog.ts";
@@ -78,7 +78,7 @@ export function entryId(entry: BundleEntry): string {
   return entry.id.toLowerCase();
 }
 
-/** A field as JSON shows it, `null` where it has no value. Populating comes later. */
+/** A field's value as JSON shows it without `populate`; `null` where it has none. */
 export function fieldValue(entry: BundleEntry, column: ModelColumn): unknown {
   if (isTimestampName(column.name)) return normalTimestamp(entry[column.name]);
   const raw = Object.hasOwn(entry.data, column.name) ? entry.data[column.name] : null;
@@ -86,7 +86,7 @@ export function fieldValue(entry: BundleEntry, column: ModelColumn): unknown {
   return raw === null ? null : normal(column, raw);
 }
 
-/** The values a condition is held against: none for `null` and for an empty array. */
+/** The values that a condition is compared with: none for `null` and for an empty array. */
 export function fieldValues(entry: BundleEntry, column: ModelColumn): unknown[] {
   const value = fieldValue(entry, column);
   if (value === null) return [];

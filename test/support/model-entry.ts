@@ -8,7 +8,7 @@ import { entryId, fieldValue, findBundleType, findColumn, publishedEntries, TIME
 
 export type Json = Record<string, unknown>;
 
-/** Whose content it is, and where its media lie: the app's own address or else the server's. */
+/** An app's bundle and its media base URL: the app's own, or else the server's. */
 export type Owner = { bundle: Bundle; mediaBaseUrl: string };
 
 export function catalogItem(bundle: Bundle, type: BundleType): Json {
@@ -76,7 +76,7 @@ function mediaUrl(owner: Owner, value: unknown): unknown {
   return `${base}/${owner.bundle.app.key}/cms/media/${encodeURIComponent(String(value))}`;
 }
 
-/** What a list or a search shows where `fields` names something; see `usualListItem` and `usualSearchItem`. */
+/** What a list or search shows when the request has `fields`; otherwise see `usualListItem` and `usualSearchItem`. */
 export function namedIn(fields: string): (name: string) => boolean {
   const named = fields.split(",").map((name) => name.trim());
   return (name) => named.includes(name);
@@ -99,7 +99,7 @@ function usualSummary(type: BundleType): string[] {
   return ["slug", "category", ...(title === undefined ? [] : [title])];
 }
 
-/** A single entry, with the relations that `populate` names put in place of their UUIDs. */
+/** A single entry, with related entries in place of their UUIDs in the relations that `populate` names. */
 export function renderSingle(owner: Owner, type: BundleType, entry: BundleEntry, populate: string): Json {
   const single = renderEntry(owner, type, entry, () => true);
   const isNamed = namedIn(populate);
@@ -115,7 +115,7 @@ function populated(owner: Owner, field: BundleField, value: unknown): unknown {
   return value.map((id) => related(owner, field, String(id))).filter((one) => one !== null);
 }
 
-/** `null` for what no reader may see: it is looked for among the published entries of the field's target alone. */
+/** The related entry; `null` unless it is a published entry of the field's target type, itself published. */
 function related(owner: Owner, field: BundleField, id: string): Json | null {
   const type = findBundleType(owner.bundle, field.target ?? "");
   const entry = type && publishedEntries(owner.bundle, type).find((one) => entryId(one) === id);

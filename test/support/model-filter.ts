@@ -1,5 +1,5 @@
 /**
- * What the model makes of filters and of `sort`: which are refused, which entries meet them, in which order they come.
+ * The model's filters and sorts: which are refused, which entries match, and in which order they come.
  * Source: contract.md sections 3 and 4.
  */
 
@@ -12,7 +12,7 @@ export type Fault = { code: string; parameter: string };
 
 const COMPARISONS: readonly Operator[] = ["gt", "gte", "lt", "lte"];
 
-/** The fault that the contract names first, or none. */
+/** The first fault in the contract's order; `undefined` without a fault. */
 export function filterFault(type: BundleType, filters: readonly ModelFilter[]): Fault | undefined {
   const fields = new Set(filters.map(({ field, name }) => (field === null ? `name ${name}` : `field ${field}`)));
   if (fields.size > 10) return { code: "TOO_MANY_FILTERS", parameter: "filter" };
@@ -105,10 +105,10 @@ function compares(column: ModelColumn, operator: Operator | null, value: unknown
 
 export type ModelSort = { column: ModelColumn; descending: boolean };
 
-/** `undefined` where the type cannot be sorted so. */
+/** `undefined` where the type cannot be sorted that way. */
 export function readSort(type: BundleType | undefined, sort: string): ModelSort | undefined {
   const name = sort.startsWith("-") ? sort.slice(1) : sort;
-  // Timestamps come newest first with and without the prefix: there is no oldest first.
+  // Timestamps sort newest first with and without the prefix: no sort gives the oldest first.
   if (isTimestampName(name)) return { column: { name, type: "timestamp", multiple: false }, descending: true };
   if (!type?.sortable_fields.includes(name)) return undefined;
   return { column: columnOf(type, name), descending: sort !== name };
@@ -133,7 +133,7 @@ function compareBy({ column, descending }: ModelSort, a: BundleEntry, b: BundleE
   return descending ? -ascending : ascending;
 }
 
-/** Newest `published_at` first, then `id`: how every tie ends. */
+/** Newest `published_at` first, then `id`: how every tie is broken. */
 export function compareNewest(a: BundleEntry, b: BundleEntry): number {
   const published: ModelColumn = { name: "published_at", type: "timestamp", multiple: false };
   const newest = compareValues(published, fieldValue(b, published), fieldValue(a, published));

@@ -1,4 +1,4 @@
-/** Rich text as the words a reader sees. Source: contract.md section 4, "Rich text is searched as text". */
+/** Reads rich text as the words that a reader sees. Source: contract.md section 4, "Rich text is searched as text". */
 
 const BLOCKS = new Set(
   (
@@ -9,7 +9,7 @@ const BLOCKS = new Set(
 );
 const SILENT = ["script", "style"];
 
-/** Enough of them for what the tests write. */
+/** Only those that the tests use. */
 const ENTITIES = new Map([
   ["amp", "&"],
   ["lt", "<"],
@@ -39,7 +39,7 @@ export function textOfHtml(html: string): string {
   return text + decodeEntities(html.slice(at));
 }
 
-/** What stands at a `<`: where it ends, and what the reader sees of it. */
+/** The markup or text at a `<`: where it ends, and what the reader sees of it. */
 function readMarkup(html: string, open: number): { end: number; shows: string } {
   if (html.startsWith("<!--", open)) return { end: endOfComment(html, open + 4), shows: "" };
   const [tag, name = ""] = /^<\/?([a-z][^ \t\n\f\r/>]*)/i.exec(html.slice(open)) ?? [];
@@ -77,7 +77,7 @@ function endOfTag(html: string, from: number): number {
   return html.length;
 }
 
-/** Where a script's own end is to be looked for: behind the scripts that stand in a comment of it. */
+/** From where to look for a script's end tag: after the scripts that are inside a comment of it. */
 function endOfScript(html: string, from: number): number {
   const marks = /<!--(?:-?>)?|-->|<(\/?)script(?=[ \t\n\f\r/>])/gi;
   marks.lastIndex = from;

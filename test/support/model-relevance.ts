@@ -1,4 +1,4 @@
-/** Whether a page of a search by relevance is one that the contract allows. */
+/** Checks that a page of a search by relevance is one that the contract allows. */
 
 import { isDeepStrictEqual } from "node:util";
 import type { Json } from "./model-entry.ts";
@@ -7,7 +7,7 @@ type Found = { groups?: string[][]; items?: Json[]; body: unknown };
 type Page = { data: Json[]; meta: { current_page: number; per_page: number; total: number } };
 
 /**
- * What is wrong with the real body of an answer whose `order` is `groups`, or undefined.
+ * What is wrong with the server's body where the model's `order` is `groups`; `undefined` if nothing is.
  *
  * The page must have the model's `meta`, as many items of the full-word group as fall on it, these first, the rest
  * from the other group, nothing twice, each item with the model's content.

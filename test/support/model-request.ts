@@ -10,13 +10,13 @@ export type ModelRoute =
   | { kind: "search"; slug: string }
   | { kind: "entry"; slug: string; id: string };
 
-/** In the order of the URL: a repeated name stands where it first stood and has its last value. None is empty. */
+/** In the order of the URL: a repeated name keeps its first place and gets its last value. No value is empty. */
 export type ModelParameters = Map<string, string>;
 
 export const OPERATORS = ["eq", "neq", "gt", "gte", "lt", "lte", "contains", "starts_with", "in", "nin"] as const;
 export type Operator = (typeof OPERATORS)[number];
 
-/** `field` is null where the name has no readable field, `operator` where it is none of the table. */
+/** `field` is null where the name has no readable field, `operator` where it is not one of OPERATORS. */
 export type ModelFilter = { name: string; field: string | null; operator: Operator | null; value: string };
 
 export function readTarget(target: string): { route: ModelRoute | undefined; parameters: ModelParameters } {
@@ -59,7 +59,7 @@ function readQuery(query: string): ModelParameters {
   return parameters;
 }
 
-/** Form decoding (WHATWG): a `%` that escapes nothing stands for itself, bytes that are no UTF-8 become U+FFFD. */
+/** Form decoding (WHATWG): a `%` that escapes nothing stands for itself, bytes that are not UTF-8 become U+FFFD. */
 function decodeForm(text: string): string {
   const bytes: number[] = [];
   const source = Buffer.from(text.replaceAll("+", " "), "utf8");
@@ -78,7 +78,7 @@ function plainName(name: string): string {
   return field !== null && operator === "eq" ? `filter[${field}]` : name;
 }
 
-/** Every parameter that is a filter, those with `like` apart: by the fields they name. */
+/** All filters, and apart from them the fields that are named with `like`, which is no filter. */
 export function readFilters(parameters: ModelParameters): { filters: ModelFilter[]; liked: string[] } {
   const filters: ModelFilter[] = [];
   const liked: string[] = [];

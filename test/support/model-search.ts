@@ -1,6 +1,6 @@
 /**
- * Which entries a search finds, and in which of the two groups they stand.
- * Source: contract.md section 4. Rank within a group is free, so the model knows groups and no order.
+ * Which entries a search finds, and in which of the two groups they are.
+ * Source: contract.md section 4. It leaves the rank within a group open, so the model has groups without an order.
  */
 
 import type { BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
@@ -30,7 +30,7 @@ export function wordsOf(text: string): string[] {
   return words.map((word) => word.toLowerCase());
 }
 
-/** Every searchable value on a line of its own: no word reaches from one value into the next. */
+/** Every searchable value on a line of its own, so that no word spans two values. */
 export function searchableText(type: BundleType, entry: BundleEntry): string {
   const fields = type.fields.filter((field) => field.searchable);
   return fields.flatMap((field) => textsOf(type, field, entry)).join("\n");

@@ -8,14 +8,14 @@ import type { ModelColumn } from "./model-bundle.ts";
 const NUMBER = /^-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?$/;
 const DAY = /^([0-9]{4})-([0-9]{2})-([0-9]{2})$/;
 const TIME = /^([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?$/;
-/** The blank is the `+` that form decoding took. */
+/** The space is a `+` that form decoding replaced. */
 const ZONE = /(?:Z|([+ -])([0-9]{2}):([0-9]{2}))$/;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 const MINUTE = 60_000;
 const ONE_DAY = 24 * 60 * MINUTE;
 
-/** A number too large for a double is an infinity: larger than all. */
+/** A number too large for a double becomes infinite: larger than all others. */
 export function numberOf(text: string): number | undefined {
   return NUMBER.test(text) ? Number(text) : undefined;
 }
@@ -89,7 +89,7 @@ export function equalityKey(column: ModelColumn, text: string): string | number 
   }
 }
 
-/** What `gt` and its kin compare; `undefined` for a text that has no such reading, or a type that has no order. */
+/** What `gt`, `gte`, `lt` and `lte` compare; `undefined` for a text that cannot be read so, or a type without order. */
 export function orderKey(column: ModelColumn, text: string): number | undefined {
   switch (column.type) {
     case "boolean":
@@ -111,8 +111,8 @@ export function textForm(value: unknown): string {
 }
 
 /**
- * English sorts by the Unicode root collation. Not `und`: where Node has no locale of that name it takes the
- * machine's own, and a Swedish one sorts otherwise.
+ * English sorts by the Unicode root collation. Not `und`: where Node has no locale of that name, it uses the machine's
+ * own, and Swedish, for one, sorts differently.
  */
 const ROOT = new Intl.Collator("en");
 

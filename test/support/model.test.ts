@@ -1,4 +1,4 @@
-/** The model held against sentences of the contract, by hand: who judges the server must be judged first. */
+/** Checks the model against sentences of the contract, by hand, because the server is compared with the model. */
 
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ const [A, B, C, D] = ["a", "b", "c", "d"].map((hex) => `0000000${hex}-0000-4000-
 ];
 const MISSING = "eeeeeeee-0000-4000-8000-00000000000e";
 
-/** Published in the order D, C, B, A, one day each, where nothing else is said. */
+/** Unless `more` says otherwise, entries are published one day apart: A is the oldest, D the newest. */
 function entry(id: string, data: Record<string, unknown>, more: Partial<BundleEntry> = {}): BundleEntry {
   const at = `2026-01-2${id === A ? 0 : id === B ? 1 : id === C ? 2 : 3}T15:30:00Z`;
   return { id, status: "published", published_at: at, created_at: at, updated_at: at, data, ...more };
@@ -78,7 +78,7 @@ const titled = app(
   ],
 );
 
-describe("who may ask, and for what", () => {
+describe("method, route, app key and entry", () => {
   test.each([
     ["POST", "/api/v1/posts", "demo", 405, "METHOD_NOT_ALLOWED"],
     ["DELETE", "/nowhere", undefined, 405, "METHOD_NOT_ALLOWED"],
@@ -91,12 +91,12 @@ describe("who may ask, and for what", () => {
     ["GET", "/api/v1/nope/x?page=0", "demo", 404, "CONTENT_TYPE_NOT_FOUND"],
     ["GET", "/api/v1/posts/x?populate=a", "demo", 404, "ENTRY_NOT_FOUND"],
     ["GET", `/api/v1/posts/${MISSING}`, "demo", 404, "ENTRY_NOT_FOUND"],
-  ])("the first failure answers: %s %s with key %s is %i %s", (method, target, appKey, status, code) => {
+  ])("%s %s with app key %s is refused for the first failure: %i %s", (method, target, appKey, status, code) => {
     const request = { method, target, ...(appKey !== undefined && { appKey }) };
     expect(ask([titled], request, { mediaBaseUrl: "" })).toMatchObject({ status, errorCode: code });
   });
 
-  test("one trailing slash is accepted, nothing else is normalised", () => {
+  test("a path may have one trailing slash and escaped characters, and nothing else is normalised", () => {
     expect(get(titled, "/posts/").status).toBe(200);
     expect(get(titled, "/%70osts").status).toBe(200);
     for (const path of ["", "/", "//", "/posts//", "//posts", "/posts//search?q=ab", "/posts/search/x", "\\posts"]) {
@@ -106,7 +106,7 @@ describe("who may ask, and for what", () => {
     expect(get(titled, "/../posts").errorCode).toBe("CONTENT_TYPE_NOT_FOUND");
   });
 
-  test("a preflight needs no key, HEAD is a GET without a body, a wrong method is told the right ones", () => {
+  test("OPTIONS needs no app key, HEAD is GET without a body, and 405 lists the allowed methods", () => {
     const options = ask([titled], { method: "OPTIONS", target: "/any" }, { mediaBaseUrl: "" });
     expect(options).toMatchObject({ status: 204, counted: null, headers: { "access-control-max-age": "7200" } });
     const request = { method: "HEAD", target: "/api/v1/posts?per_page=1", appKey: "demo" };
@@ -115,7 +115,7 @@ describe("who may ask, and for what", () => {
     expect(put).toMatchObject({ counted: null, headers: { allow: "GET, HEAD, OPTIONS", "cache-control": "no-store" } });
   });
 
-  test("two apps with the same ids see each their own", () => {
+  test("an entry id that two apps share finds the entry of the app that is asked for", () => {
     const other = { ...app([field("title", "text")], [entry(A, { title: "other" })]), app: { key: "b", name: "B" } };
     const request = { method: "GET", target: `/api/v1/posts/${A}`, appKey: "b" };
     expect(dataOf(ask([titled, other], request, { mediaBaseUrl: "" })).title).toBe("other");
@@ -128,7 +128,7 @@ describe("the catalog", () => {
     return bundle.types[0] as Bundle["types"][number];
   };
 
-  test("published types by position, those without one last, then by slug in byte order", () => {
+  test("lists published types by position (none last), then slug bytes; unpublished types are not found", () => {
     const hidden = { ...named("hidden"), published: false };
     const types = [named("b"), named("a-b"), named("z", 2), named("c", 2), named("a_b"), hidden];
     const data = dataOf(get({ ...titled, types }, "/_schemas")) as unknown as { slug: string }[];
@@ -137,7 +137,7 @@ describe("the catalog", () => {
     expect(get({ ...titled, types }, "/_schemas/hidden").errorCode).toBe("CONTENT_TYPE_NOT_FOUND");
   });
 
-  test("entry_count counts published entries; a schema has descriptors of five keys and no count", () => {
+  test("entry_count counts published entries; a schema has no entry_count, and five keys for each field", () => {
     const draft = entry(B, {}, { status: "draft", published_at: null });
     const bundle = app([field("title", "text", { multiple: true, searchable: true })], [entry(A, {}), draft]);
     const [item] = dataOf(get(bundle, "/_schemas")) as unknown as Record<string, unknown>[];
@@ -154,7 +154,7 @@ describe("an entry", () => {
     [entry(A, { cover: "a/b ü.png", gallery: ["1.png", "2.png"], body: "<p>x</p>" }), entry(B, { gallery: [] })],
   );
 
-  test("its keys stand in order, each media address right behind its field", () => {
+  test("has its keys in the contract's order, each media URL right after its field", () => {
     const single = dataOf(get(rich, `/posts/${A}`));
     const fields = ["gallery", "gallery_url", "body", "cover", "cover_url"];
     expect(keysOf(single)).toEqual(["id", ...fields, "published_at", "created_at", "updated_at"]);
@@ -165,12 +165,12 @@ describe("an entry", () => {
     ]);
   });
 
-  test("without a value it is null, but an empty array stays", () => {
+  test("shows a field without a value as null, and an empty array as an empty array", () => {
     const single = dataOf(get(rich, `/posts/${B.toUpperCase()}`));
     expect(single).toMatchObject({ id: B, cover: null, cover_url: null, body: null, gallery: [], gallery_url: [] });
   });
 
-  test("a list leaves rich text out unless `fields` names it", () => {
+  test("leaves rich text out in a list, and with `fields` shows only `id` and the known names", () => {
     const items = dataOf(get(rich, "/posts")) as unknown as unknown[];
     expect(keysOf(items[0])).not.toContain("body");
     const [item] = dataOf(get(rich, "/posts?fields=body,+cover_url+,+nope")) as unknown as unknown[];
@@ -181,7 +181,7 @@ describe("an entry", () => {
     expect(keysOf(bare)).toEqual(["id"]);
   });
 
-  test("timestamps are UTC with three digits and an offset, cut to the millisecond", () => {
+  test("shows timestamps in UTC with an offset and three digits, cut to the millisecond", () => {
     const at = "2026-01-20T23:30:00.9999-02:00";
     const bundle = app([field("starts", "datetime")], [entry(A, { starts: at }, { updated_at: at })]);
     const expected = "2026-01-21T01:30:00.999+00:00";
@@ -212,7 +212,7 @@ describe("populate", () => {
     entries: { ...posts.entries, people: people.entries.posts ?? [] },
   };
 
-  test("it puts the related entry in place, as its own endpoint shows it, one level deep", () => {
+  test("replaces a named relation by the entry as its own endpoint shows it, one level deep", () => {
     const expected = dataOf(get(both, `/people/${B}`));
     expect(dataOf(get(both, `/posts/${A}?populate=+author+,nope`))).toMatchObject({
       author: expected,
@@ -221,7 +221,7 @@ describe("populate", () => {
     expect(expected).toMatchObject({ bio: "<p>b</p>", boss: D });
   });
 
-  test("what is a draft, missing or of another type is null, and left out of an array", () => {
+  test("shows a related draft, missing entry or entry of another type as null, and omits it in an array", () => {
     const one = dataOf(get(both, `/people/${B}`));
     expect(dataOf(get(both, `/posts/${A}?populate=team`)).team).toEqual([one, one]);
     expect(dataOf(get(both, `/posts/${B}?populate=author`)).author).toBeNull();
@@ -229,7 +229,7 @@ describe("populate", () => {
     expect(dataOf(get(both, `/posts/${D}?populate=author,team`))).toMatchObject({ author: null, team: [] });
   });
 
-  test("it takes 500 code points", () => {
+  test("accepts 500 code points, and refuses 501 with INVALID_POPULATE, counted and not cached", () => {
     expect(get(both, `/posts/${A}?populate=${"%F0%9F%98%80".repeat(500)}`).status).toBe(200);
     const tooLong = get(both, `/posts/${A}?populate=${"x".repeat(501)}`);
     expect(errorOf(tooLong)).toEqual({ code: "INVALID_POPULATE", parameter: "populate" });
@@ -294,7 +294,7 @@ describe("filters", () => {
     ["two operators on one field are two conditions", "filter[year][gt]=0&filter[year][lt]=100", "B"],
     ["several fields are combined with and", "filter[tags]=b&filter[live]=1", "A"],
     ["U+0000 equals nothing", "filter[title][neq]=%00", "DCBA"],
-  ])("%s: %s gives %s", (_, query, expected) => {
+  ])("%s: %s lists the entries [%s]", (_, query, expected) => {
     expect(hits(query)).toBe(expected);
   });
 
@@ -321,26 +321,26 @@ describe("filters", () => {
     ["per_page=0&page=1.0", "INVALID_PAGE", "page"],
     ["per_page=101", "INVALID_PER_PAGE", "per_page"],
     [`fields=${"x".repeat(501)}`, "INVALID_FIELDS", "fields"],
-  ])("%s is %s", (query, code, parameter) => {
+  ])("%s is refused with %s", (query, code, parameter) => {
     const answer = get(posts, `/posts?${query}`);
     expect([answer.status, errorOf(answer)]).toEqual([400, { code, parameter }]);
   });
 
-  test("ten fields are enough; operators of one field and `like` are not more of them", () => {
+  test("ten filter fields are allowed and eleven are not; a second operator on a field and `like` do not count", () => {
     const some = (count: number) => Array.from({ length: count }, (_, index) => `filter[x${index}]=1`).join("&");
     expect(get(posts, `/posts?${some(11)}`).errorCode).toBe("TOO_MANY_FILTERS");
     const ten = get(posts, `/posts?${some(10)}&filter[x0][gt]=1&filter[y][like]=1`);
     expect(errorOf(ten)).toEqual({ code: "INVALID_FILTER", parameter: "filter[x0]" });
   });
 
-  test("an empty value is not sent and is gone before the last one wins", () => {
+  test("empty parameters count as not sent, the last of repeated ones wins, and unknown ones are ignored", () => {
     expect(hits("filter[title]=12&filter[title]=")).toBe("B");
     expect(hits("filter[colour]=&sort=&page=&per_page=&fields=")).toBe("DCBA");
     expect(hits("filter[title]=x&filter[title][eq]=12")).toBe("B");
     expect(hits("filter%5Btitle%5D=12&fields[]=title&utm_source=x&populate=a&filterx=1")).toBe("B");
   });
 
-  test("`like` is dropped with a warning, and changes nothing else", () => {
+  test("`like` is dropped with a warning, an empty one without; `LIKE` is an invalid operator", () => {
     const answer = get(posts, "/posts?filter[nope][like]=x&filter[title]=12");
     expect(answer).toMatchObject({ status: 200, counted: false, headers: { "x-request-warning": true } });
     expect(get(posts, "/posts?filter[title][LIKE]=x").errorCode).toBe("INVALID_OPERATOR");
@@ -370,16 +370,16 @@ describe("sorts and pages", () => {
     ["numbers by value, ties newest first", "sort=n", "CBAD"],
     ["ties newest first in both directions", "sort=-n", "ACBD"],
     ["false before true", "sort=on", "BADC"],
-  ])("%s: %s", (_, query, expected) => {
+  ])("%s (list with query: %s)", (_, query, expected) => {
     expect(idsOf(get(posts, `/posts?${query}`))).toBe(expected);
   });
 
-  test("strings that collate equal are told apart by their bytes", () => {
+  test("texts that the collation treats as equal are sorted by their bytes", () => {
     const twins = app([field("title", "text")], [entry(A, { title: "é" }), entry(B, { title: "e\u0301" })]);
     expect([idsOf(get(twins, "/posts?sort=title")), idsOf(get(twins, "/posts?sort=-title"))]).toEqual(["BA", "AB"]);
   });
 
-  test("the type's own sort and page size, unless the request has others", () => {
+  test("a type's default_sort and per_page apply unless the request has its own", () => {
     const [type] = posts.types;
     const own = { ...posts, types: type ? [{ ...type, default_sort: "title", per_page: 3 }] : [] };
     expect(idsOf(get(own, "/posts"))).toBe("BAC");
@@ -389,7 +389,7 @@ describe("sorts and pages", () => {
     expect(idsOf(get(own, "/posts?page=02&per_page=1&sort=published_at"))).toBe("A");
   });
 
-  test("a page behind the last, however large, is empty and true; the last page is at least 1", () => {
+  test("a page behind the last, however large, has empty data and a true meta; last_page is at least 1", () => {
     expect(get(posts, `/posts?page=1${"0".repeat(30)}`).body).toEqual({
       data: [],
       meta: { current_page: 1e30, per_page: 20, total: 4, last_page: 1 },
@@ -414,7 +414,7 @@ describe("search", () => {
     ],
   );
 
-  test("every word as a substring, those with full words first, drafts never", () => {
+  test("finds published entries that contain every word, those with full words in the first group", () => {
     expect(get(posts, "/posts/search?q=apple")).toMatchObject({ order: "groups", groups: [[A], [B, C]] });
     expect(get(posts, "/posts/search?q=%20JUICE,%20apple!%20")).toMatchObject({
       groups: [[A], [B]],
@@ -423,13 +423,13 @@ describe("search", () => {
     expect(get(posts, "/posts/search?q=secret")).toMatchObject({ groups: [[], []] });
   });
 
-  test("a full word counts wherever it stands, a word split by a block is two", () => {
+  test("joins a word across inline tags, decodes entities once, and joins no words of two fields", () => {
     expect(get(posts, "/posts/search?q=eacute").groups).toEqual([[B], []]);
     expect(get(posts, "/posts/search?q=apples").groups).toEqual([[C], []]);
     expect(get(posts, "/posts/search?q=apap").groups).toEqual([[], []]);
   });
 
-  test("`q` is trimmed and then 2 to 200 code points; without a word it finds nothing", () => {
+  test("trims `q` and then requires 2 to 200 code points; a `q` without a word finds nothing", () => {
     const long = `+${"%F0%9F%98%80".repeat(200)}+`;
     expect(get(posts, `/posts/search?q=${long}`)).toMatchObject({ status: 200, groups: [[], []] });
     for (const query of ["", "?q=", "?q=+a+", "?q=%F0%9F%98%80", `?q=${"x".repeat(201)}`, "?q=++"]) {
@@ -438,7 +438,7 @@ describe("search", () => {
     expect(get(posts, "/posts/search?q=a&per_page=101").errorCode).toBe("INVALID_PER_PAGE");
   });
 
-  test("items have the summary: the first text field stands in for a title", () => {
+  test("items show summary_fields, by default with the first text field for a missing title, or `fields`", () => {
     const [item] = dataOf(get(posts, "/posts/search?q=juice&filter[category]=news")) as unknown as unknown[];
     expect(keysOf(item)).toEqual(["id", "headline", "category", "published_at"]);
     const own = { ...posts, types: posts.types.map((type) => ({ ...type, summary_fields: ["note"], per_page: 1 })) };
@@ -451,12 +451,12 @@ describe("search", () => {
     expect(keysOf(named)).toEqual(["id", "body"]);
   });
 
-  test("a sort replaces relevance", () => {
+  test("`sort` replaces the order by relevance", () => {
     expect(idsOf(get(posts, "/posts/search?q=apple&sort=-headline"))).toBe("BAC");
     expect(get(posts, "/posts/search?q=apple&sort=-headline").order).toBe("exact");
   });
 
-  test("a page by relevance may have any order within a group, but not across", () => {
+  test("relevanceFault allows any order within a group, and reports wrong groups, repeats, items and meta", () => {
     const model = get(posts, "/posts/search?q=apple");
     const { data, meta } = model.body as { data: { id: string }[]; meta: unknown };
     const [first, second, third] = data;
@@ -477,7 +477,7 @@ describe("search", () => {
     ["&amp;lt; &#233;&#xE9;&eacute; &unknown;", "&lt; ééé &unknown;"],
     ["1 < 2 > 1", "1 < 2 > 1"],
     ["<P CLASS=x>y", "y"],
-  ])("rich text %s reads %s", (html, expected) => {
+  ])("rich text %s is searched as %s", (html, expected) => {
     expect(textOfHtml(html).trim().replaceAll(/ +/g, " ")).toBe(expected);
   });
 });
@@ -513,7 +513,7 @@ describe("what is counted and cached", () => {
     ["/nope?filter[a]=b", true, "no-store"],
     ["/nope/search", true, "no-store"],
     [`/posts/${MISSING}`, false, "public, max-age=10"],
-  ])("%s: counted %s, %s", (target, counted, cacheControl) => {
+  ])("%s: counted %s, Cache-Control %s", (target, counted, cacheControl) => {
     const { headers, ...answer } = get(titled, target);
     expect([answer.counted, headers["x-request-counted"]]).toEqual([counted, String(counted)]);
     const vary = answer.status === 200 ? "X-App-Key, Accept-Encoding" : "X-App-Key";
@@ -522,14 +522,14 @@ describe("what is counted and cached", () => {
     expect(headers.etag).toBe(answer.status === 200 ? true : undefined);
   });
 
-  test("without a known app nothing is said of counting, and nothing is kept", () => {
+  test("with an unknown app key, an answer has no X-Request-Counted and is not cached", () => {
     const { counted, headers } = get(titled, "/posts", "nobody");
     expect([counted, headers["x-request-counted"], headers["cache-control"]]).toEqual([null, undefined, "no-store"]);
   });
 });
 
 describe("generated content and requests", () => {
-  test("every request has an answer, and every target fits into a request line", () => {
+  test("the model answers every generated request, and every target is printable ASCII without spaces", () => {
     const bundlesAndRequest = arbitraryBundles().chain((all) => fc.tuple(fc.constant(all), arbitraryRequest(all)));
     const property = fc.property(bundlesAndRequest, ([bundles, request]) => {
       expect(request.target).toMatch(/^[\x21-\x7e]+$/);
@@ -538,7 +538,7 @@ describe("generated content and requests", () => {
     fc.assert(property, { numRuns: 300 });
   });
 
-  test("a bundle is written as it is read", async () => {
+  test("writeBundle writes an app, its types and its entries as JSON that parses to the same values", async () => {
     const folder = await mkdtemp(join(tmpdir(), "bundle-"));
     const [bundle] = fc.sample(arbitraryBundles(), { numRuns: 1, seed: 1 })[0] ?? [];
     if (!bundle) throw new Error("no bundle");

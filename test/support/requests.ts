@@ -1,8 +1,9 @@
 /**
- * Requests of every shape, valid and not, that know the content they ask for: most of them hit something.
+ * Generates requests of every shape, valid and not, from the content that they ask for, so that most of them find
+ * something.
  *
  * A target is what stands in the request line. It must reach the server as it is: `URL` and `fetch` would normalise
- * dot segments away. Kept out are spellings that the contract does not settle: an hour 24, a second 60, escapes in
+ * dot segments away. Left out are spellings that the contract does not settle: an hour 24, a second 60, escapes in
  * `/api/v1` itself, a `[` within a field's name, a page number too large for a double.
  */
 
@@ -22,10 +23,10 @@ type Pair = readonly [name: string, value: string];
 /** Where values come from. `type` is a stand-in where the request names no type of the app. */
 type Source = { type: BundleType; entries: readonly BundleEntry[] };
 
-/** How a client spells what it sends. */
+/** How a client encodes what it sends. */
 type Spelling = { brackets: boolean; plus: boolean; lower: boolean; loose: boolean; eager: boolean };
 
-/** Shorter than what Node and the servers before it accept. */
+/** Shorter than what Node and the servers in front of it accept. */
 const LONGEST_QUERY = 8000;
 
 export function arbitraryRequest(bundles: readonly Bundle[]): fc.Arbitrary<GeneratedRequest> {
@@ -84,7 +85,7 @@ function target(source: Source): fc.Arbitrary<string> {
   return often(20, usual, oddPath(source));
 }
 
-/** Path and query, the parameters shuffled, some sent twice, and all spelled by one client. */
+/** Path and query: the parameters are shuffled, some are repeated, and all are encoded in the same way. */
 function endpoint(path: fc.Arbitrary<string>, parameters: fc.Arbitrary<Pair[]>): fc.Arbitrary<string> {
   const asSent = parameters.chain(withRepeats).chain(shuffled);
   return fc.tuple(path, asSent, spelling(), noise()).map(([somePath, pairs, someSpelling, extra]) => {
@@ -207,7 +208,7 @@ function oddPath({ type }: Source): fc.Arbitrary<string> {
 
 // Parameters
 
-/** What is not counted when a list is asked for nothing else, and what comes close to it. */
+/** Parameters that leave a list uncounted, alone or with unknown ones; some of them are invalid. */
 function freeParameters(source: Source): fc.Arbitrary<Pair[]> {
   const one = fc.oneof(
     { weight: 5, arbitrary: ownValue(source).map(([name, value]): Pair[] => [[`filter[${name}]`, value]]) },
@@ -280,7 +281,7 @@ function perPage(): fc.Arbitrary<string> {
   return often(4, fc.constantFrom("1", "2", "3", "5", "20", "99", "100", "007"), fc.constantFrom(...bad));
 }
 
-/** For `fields` and `populate`: some names of the right kind, blanks round them, and others. */
+/** For `fields` and `populate`: some names of the right kind, with spaces around them, and others. */
 function names({ type }: Source, right: readonly string[]): fc.Arbitrary<string> {
   const media = type.fields.filter((field) => field.type === "media").map((field) => `${field.name}_url`);
   const others = [
@@ -309,7 +310,7 @@ function names({ type }: Source, right: readonly string[]): fc.Arbitrary<string>
   return often(8, list, fc.constantFrom(",", " ", ",,", ...limits));
 }
 
-/** What an endpoint does not define, or nearly defines. */
+/** Parameters that an endpoint ignores: unknown ones, those of other endpoints, empty ones. */
 function strangers(): fc.Arbitrary<Pair[]> {
   return fc
     .constantFrom<Pair>(
@@ -346,7 +347,7 @@ function filters(source: Source): fc.Arbitrary<Pair[]> {
   );
 }
 
-/** Half of the time the values are all of one entry, so that several conditions can meet. */
+/** Half of the time all values come from one entry, so that several conditions can hold at once. */
 function ofOneEntry(source: Source): fc.Arbitrary<Source> {
   if (source.entries.length === 0) return fc.constant(source);
   const one = fc.constantFrom(...source.entries).map((entry) => ({ ...source, entries: [entry] }));
@@ -372,7 +373,7 @@ function ownFilter(source: Source): fc.Arbitrary<Pair> {
   });
 }
 
-/** A field that may be filtered and one of its values, as equality wants it. */
+/** Mostly a filterable field, and a value to compare it with. */
 function ownValue(source: Source): fc.Arbitrary<Pair> {
   return filterable(source).chain((column) => anyValue(source, column).map((text): Pair => [column.name, text]));
 }
@@ -438,7 +439,7 @@ function valueFor(source: Source, column: ModelColumn, operator: string): fc.Arb
   }
 }
 
-/** Mostly a stored value, as it is or spelled in another way that means the same or nearly. */
+/** Mostly a stored value, as it is or in another spelling that means the same or nearly the same. */
 function anyValue({ entries }: Source, column: ModelColumn): fc.Arbitrary<string> {
   const stored = entries.flatMap((entry) => fieldValues(entry, column)).map(textForm);
   const own = stored.length > 0 ? fc.constantFrom(...stored) : anyOf(column);
@@ -649,7 +650,7 @@ function term({ type, entries }: Source): fc.Arbitrary<string> {
 
 // Spelling
 
-/** Now and then one parameter twice: with nothing in it, with another value, or a filter in its other spelling. */
+/** Sometimes repeats a parameter: empty, with the same or another value, or a filter in its other spelling (`[eq]`). */
 function withRepeats(pairs: Pair[]): fc.Arbitrary<Pair[]> {
   if (pairs.length === 0) return fc.constant(pairs);
   const again = fc.constantFrom(...pairs).chain(([name, value]) => {
@@ -705,7 +706,7 @@ function escapeBytes(char: string, lower: boolean): string {
   return lower ? hex : hex.toUpperCase();
 }
 
-/** Pieces of a query that no client should send: escapes that escape nothing, bytes that are no UTF-8, bare names. */
+/** Pieces of a query that no client should send: incomplete escapes, bytes that are not UTF-8, names without values. */
 function noise(): fc.Arbitrary<string[]> {
   const pieces = [
     "",
@@ -731,7 +732,7 @@ function often<T>(weight: number, usual: fc.Arbitrary<T>, other: fc.Arbitrary<T>
   return fc.oneof({ weight, arbitrary: usual }, { weight: 1, arbitrary: other });
 }
 
-/** One time in so many, else nothing. */
+/** `some` one time in `count`, else nothing. */
 function sometimes<T>(count: number, some: fc.Arbitrary<T[]>): fc.Arbitrary<T[]> {
   return often<T[]>(count - 1, fc.constant([]), some);
 }

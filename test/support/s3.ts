@@ -1,6 +1,6 @@
 /**
- * A stand-in for S3 on a real socket: it checks signatures, keeps what it is given, pages its lists, honours
- * conditions, and fails as it is told to. The bucket is named in the path or the host. Source: Amazon S3 API Reference.
+ * A stand-in for S3 on a real socket: it checks signatures, stores objects, pages its lists, honours conditional
+ * writes, and fails as the test says. The bucket is named in the path or the host. Source: Amazon S3 API Reference.
  */
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
@@ -24,18 +24,18 @@ export type S3Request = {
   readonly headers: IncomingMessage["headers"];
 };
 
-/** What happens instead of an answer, or to it. */
+/** What goes wrong with a request. */
 export type Trouble =
-  /** This answer, and nothing is done. */
+  /** The request is not performed, and gets this answer. */
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
-  /** The connection ends before anything is done, or when it is done and before it is told. */
+  /** The connection closes before the request is performed, or after it but before the answer. */
   | "cut"
   | "cut when done"
-  /** The answer, and all that it takes, when something else is done. */
+  /** The request is performed and answered when this promise has resolved. */
   | { readonly after: Promise<unknown> }
-  /** No answer at all. */
+  /** The request is neither performed nor answered. */
   | "silence"
-  /** The answer's body, changed. */
+  /** The request is performed, and the body of its answer is changed. */
   | ((body: string) => string);
 
 export type S3 = {
@@ -43,13 +43,13 @@ export type S3 = {
   readonly keys: Keys;
   readonly objects: Map<string, S3Object>;
   readonly requests: S3Request[];
-  /** Numbers of those that whoever asked did not wait for. */
+  /** The numbers of the requests whose connection closed before they were answered. */
   readonly abandoned: number[];
-  /** Asked before each request is done. */
+  /** Called before each request is performed. */
   trouble: (request: S3Request) => Trouble | undefined;
-  /** So far ahead of ours is its clock, in milliseconds. */
+  /** By how many milliseconds its clock is ahead of the test's. */
   ahead: number;
-  /** What the environment of a client must have. */
+  /** The environment variables that a client needs. */
   readonly env: Readonly<Record<string, string>>;
   readonly close: () => Promise<void>;
 };
@@ -59,9 +59,9 @@ export type S3Options = {
   readonly region?: string;
   /** Keys on a page of a list. */
   readonly page?: number;
-  /** Without conditions it writes whatever the headers say; "refused" are 501. */
+  /** How it treats conditional writes: "ignored" writes in any case, "refused" answers 501. */
   readonly conditions?: "honoured" | "ignored" | "refused";
-  /** ETags are told as weak ones, as by a proxy that compresses. */
+  /** Sends ETags as weak ones, as a compressing proxy does. */
   readonly weak?: boolean;
   readonly sessionToken?: string;
 };
@@ -171,7 +171,7 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     ];
   }
 
-  /** Both versions of the list; groups of a delimiter as well. */
+  /** ListObjects and ListObjectsV2, with groups by delimiter. */
   function list(query: URLSearchParams): Answer {
     const [prefix, delimiter] = [query.get("prefix") ?? "", query.get("delimiter") ?? ""];
     const token = query.get("continuation-token");
@@ -263,7 +263,7 @@ function groupXml(spelled: string): string {
   return `<CommonPrefixes><Prefix>${spelled}</Prefix></CommonPrefixes>`;
 }
 
-/** With a character that XML has to escape. */
+/** Contains a character that XML has to escape. */
 function tokenOf(key: string): string {
   return escapeXml(`&${Buffer.from(key).toString("base64url")}`);
 }
@@ -272,7 +272,7 @@ function untoken(token: string): string {
   return Buffer.from(token.slice(1), "base64url").toString();
 }
 
-/** A blank is a plus, a slash stays. */
+/** Spaces become `+`, slashes stay. */
 function urlEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll("%20", "+").replaceAll("%2F", "/");
 }

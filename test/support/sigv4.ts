@@ -21,7 +21,7 @@ export type Keys = {
 
 export type Scope = { readonly region: string; readonly service: string };
 
-/** The code of what is wrong, as S3 tells it; null for a good signature. `now` is the service's clock. */
+/** S3's error code for what is wrong; null for a valid signature. `now` is the service's clock. */
 export function signatureProblem(signed: Signed, keys: Keys, scope: Scope, now: Date): string | null {
   const [, credential = "", names = "", signature = ""] =
     /^AWS4-HMAC-SHA256 Credential=([^,\s]+),\s*SignedHeaders=([^,\s]+),\s*Signature=([0-9a-f]{64})$/.exec(

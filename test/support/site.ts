@@ -49,14 +49,14 @@ export type Store = {
   readonly database: Database;
   readonly url: string | null;
   readonly folder: string;
-  /** What the server may ask of it. */
+  /** The limits of the server that uses the database. */
   readonly limits: Required<DatabaseLimits>;
   readonly close: () => Promise<void>;
 };
 
 type DatabaseLimits = { readonly queryTimeout?: number; readonly connections?: number; readonly queue?: number };
 
-/** An empty, migrated database of its own, and a temporary folder. `server` is where PostgreSQL makes it. */
+/** An empty, migrated database and a temporary folder. `server` is the URL on which PostgreSQL makes the database. */
 export async function openStore(
   engine: Engine,
   limits: DatabaseLimits = {},
@@ -103,15 +103,15 @@ export type Door = {
   readonly url: string;
   readonly get: (target: string, asked?: Asked) => Promise<Got>;
   readonly hits: Hits;
-  /** What operators are told of. */
+  /** What the server reports to operators. */
   readonly seen: readonly Observation[];
   readonly errors: unknown[];
-  /** What of its live work runs and waits. */
+  /** The live work that runs and waits. */
   readonly state: () => LiveState;
   readonly close: () => Promise<void>;
 };
 
-/** The server over a store. `out` is where its tree is; a folder without one makes everything live. */
+/** Starts the server on a store. `out` is the folder of its tree; without a tree there, every answer is live. */
 export async function openDoor(
   store: Store,
   out = join(store.folder, "out"),
@@ -147,7 +147,7 @@ export async function openDoor(
   };
 }
 
-/** One request with its target as it is: `fetch` would normalise it. `appKey` undefined sends none. */
+/** Sends one request with its target as it is, which `fetch` would normalise. Without `appKey` it sends none. */
 export async function ask(url: string, target: string, asked: Asked = {}): Promise<Got> {
   const { bytes, ...got } = await askBytes(url, target, asked);
   const text = bytes.toString("utf8");
