@@ -1,4 +1,4 @@
-/** Bare node:http that repeats answers: the least that a server costs. */
+/** Starts bare node:http that repeats recorded answers: the least that a Node.js server can cost. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,15 +1,15 @@
-/** What a bench is: a name on the command line, and what it runs. */
+/** The type of a benchmark: its name on the command line, and what it runs. */
 
 export type Bench = {
   readonly name: string;
   readonly describes: string;
   /** What `--help` says after the first line. */
   readonly help: string;
-  /** Takes what follows the name, gives the exit code. */
+  /** Takes the arguments after the name, and returns the exit code. */
   readonly run: (args: readonly string[]) => Promise<number>;
 };
 
-/** What was asked for makes no sense; the message says what would. */
+/** An option is invalid; the message says what would be valid. */
 export class OptionError extends Error {
   constructor(message: string) {
     super(message);

@@ -1,4 +1,4 @@
-/** The options of the bench of building, as they are typed and as they are meant. */
+/** The options of the `build` benchmark: their help, and how they are read. */
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { OptionError } from "./bench.ts";
@@ -17,7 +17,7 @@ export type BuildOptions = {
   readonly keep: boolean;
   readonly dir: string;
   readonly databaseUrl: string | null;
-  /** How often a case is run: what takes long, and what does not. */
+  /** How often a case runs: `large` for those that take long, `small` for the others. */
   readonly runs: { readonly large: number; readonly small: number };
 };
 

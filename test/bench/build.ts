@@ -1,4 +1,4 @@
-/** The bench of building: runs its cases one after the other and says what each took. */
+/** The `build` benchmark: runs its cases one after the other and prints what each took. */
 import { cpus } from "node:os";
 import type { Bench } from "./bench.ts";
 import { BUILD_HELP, type Case, readBuildOptions } from "./build-options.ts";
@@ -22,9 +22,9 @@ export const buildBench: Bench = {
     }),
 };
 
-/** What the looks at the tree after the changes found; null where nobody looked. */
+/** What the checks of the tree after the changes found; null where a check was not made. */
 type Exactness = {
-  /** Paths at which the tree is not that of a build from nothing. */
+  /** Paths at which the tree differs from that of a build from nothing. */
   readonly differing: readonly string[] | null;
   /** Files whose time and bytes did not change together. */
   readonly wrong: readonly string[] | null;

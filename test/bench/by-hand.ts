@@ -1,10 +1,10 @@
 /**
- * What somebody writes for this content alone: node:http, a pool of pg and a table of statements. Knows no app, checks
- * no parameter and counts nothing. Takes the URL of the database.
+ * The program by hand, written for this content alone: node:http, a pool of pg and a table of statements. It knows no
+ * app, checks no parameter and counts nothing. Its argument is the URL of the database.
  *
- *   /entry/<kind>/<id>                            an entry with people in it
+ *   /entry/<kind>/<id>                            an entry with its people expanded
  *   /list/<kind>?page=&per_page=&v=&v=            a page, and the total
- *   /search/<kind>?q=&page=&per_page=&v=&v=       the same of a search
+ *   /search/<kind>?q=&page=&per_page=&v=&v=       the same for a search
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -52,7 +52,7 @@ const server = createServer(async (incoming, outgoing) => {
   outgoing.writeHead(status, { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body) });
   outgoing.end(body);
 });
-// A connection that rests is not to be lost in the middle of a bench.
+// An idle connection must not be closed in the middle of a benchmark.
 server.keepAliveTimeout = 65_000;
 server.listen(0, "127.0.0.1", () => {
   process.stdout.write(`${JSON.stringify({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })}\n`);

@@ -1,4 +1,4 @@
-/** A connection to PostgreSQL for as long as it is used. */
+/** Opens a connection to PostgreSQL for the duration of a call. */
 import { Client } from "pg";
 
 export async function withClient<T>(url: string, use: (client: Client) => Promise<T>): Promise<T> {

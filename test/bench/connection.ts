@@ -1,7 +1,7 @@
 /**
- * One keep-alive connection of a client that costs little: bytes that are ready go out, and of what comes back only the
- * status and Content-Length are read. A load generator that parses every answer in full (autocannon) takes more CPU for
- * one than bare node:http takes to write it; this one takes less, and so does not measure itself.
+ * One keep-alive connection of a client that needs little CPU: it sends prepared bytes, and reads only the status and
+ * Content-Length of the answers. A load generator that parses every answer in full (autocannon) takes more CPU for an
+ * answer than bare node:http takes to write it; this one takes less, so that a benchmark does not measure its client.
  */
 import { connect, type Socket } from "node:net";
 
@@ -9,14 +9,14 @@ export type Connection = { readonly send: (bytes: Buffer) => void; readonly clos
 
 export type Listener = {
   readonly answered: (status: number, length: number) => void;
-  /** It ended, or said what is no answer; the next `send` connects anew. */
+  /** The connection ended, or the server sent something invalid; the next `send` reconnects. */
   readonly lost: (error: Error) => void;
 };
 
 const END = Buffer.from("\r\n\r\n");
 const LENGTH = Buffer.from("\r\nContent-Length: ");
 const [ZERO, NINE] = [0x30, 0x39];
-/** One for all: what is read is looked at before anybody else reads. */
+/** Shared by all connections: what one reads is processed before another one reads. */
 const INPUT = Buffer.allocUnsafe(256 * 1024);
 
 export function openConnection(url: string, listener: Listener): Connection {
@@ -90,7 +90,7 @@ export function openConnection(url: string, listener: Listener): Connection {
   };
 }
 
-/** Content-Length, or -1 for an answer without. */
+/** Content-Length, or -1 for an answer without it. */
 function lengthIn(text: Buffer, end: number): number {
   const at = text.indexOf(LENGTH);
   if (at < 0 || at > end) return -1;

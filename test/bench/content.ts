@@ -1,13 +1,13 @@
 /**
- * The content of the benches: one content type of ten fields, and its entries by number. An entry is made from its
- * number alone, so that any part of the content can be made by itself and is the same in every run.
+ * The content of all benchmarks but `live`: one content type of ten fields, and its entries by number. An entry is made
+ * from its number alone, so that any part of the content can be made by itself and is the same in every run.
  */
 import type { Field } from "../../shared/catalog.ts";
 import { richText, sentence, title } from "./prose.ts";
 import { type Random, randomFrom } from "./random.ts";
 import { DAY, instantOf, spell, uuid } from "./stamp.ts";
 
-/** The numbers from `first` on, so many, as the entries of an app. */
+/** An app whose entries have the `count` numbers from `first` on. */
 export type AppContent = { readonly key: string; readonly first: number; readonly count: number };
 
 export type Entry = {
@@ -25,7 +25,7 @@ export type Entry = {
     readonly rating: number;
     readonly cover: string;
   };
-  /** What they do not. */
+  /** What lists do not read. */
   readonly rich: { readonly body: string };
   /** Null for drafts. */
   readonly publishedAt: string | null;
@@ -51,7 +51,7 @@ export const FIELDS: readonly Pick<Field, "name" | "type" | "required" | "search
 
 const BODY = 2_900;
 const RATINGS = { least: 0, most: 5 };
-/** One in so many entries is a draft, and one in so many shares its instant with the one before. */
+/** One in DRAFTS entries is a draft, and one in TIES is published at the same instant as the one before. */
 const DRAFTS = 100;
 const TIES = 50;
 
@@ -59,7 +59,7 @@ const CATEGORIES = ["News", "Guides", "Reviews", "Interviews", "Opinion"];
 const TOPICS = names(50, ["Art", "Bread", "Craft", "Design", "Energy"], ["history", "today", "for two", "à la carte"]);
 const PLACES = names(500, ["Bel", "Nord", "Sant", "Öst", "Riva", "Lun", "Karl", "Mar"], ["burg", "ville", "stad", "õ"]);
 
-/** So many different names, out of parts. */
+/** Makes `count` different names from parts. */
 function names(count: number, heads: readonly string[], tails: readonly string[]): string[] {
   const of = <T>(all: readonly T[], index: number) => all[index % all.length] as T;
   return Array.from({ length: count }, (_, index) => {
@@ -73,7 +73,7 @@ export function isDraft(number: number): boolean {
   return number % DRAFTS === 37;
 }
 
-/** Is the entry far from both ends of every list that is sorted by rating? */
+/** Whether the entry is published and far from both ends of a list that is sorted by rating. */
 export function isMiddling({ status, data }: Entry): boolean {
   return status === "published" && data.rating > RATINGS.least + 1 && data.rating < RATINGS.most - 1;
 }
@@ -109,7 +109,7 @@ function dataOf(random: Random, number: number): Entry["data"] {
   };
 }
 
-/** The new text of an entry that is edited for the so-many-th time. */
+/** The summary that an entry gets by its edit number `edit`. */
 export function newSummary(number: number, edit: number): string {
   return `Edit ${edit}. ${sentence(randomFrom(2 ** 31 + number))}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Clients that ask again and again, whatever they are told. They run in a process of their own that gives way to all
- * others, or what they cost would be measured where others wait: real ones have processors of their own.
+ * Clients that send requests again and again, whatever the answers. They run in a process of low priority: real clients
+ * have processors of their own, and otherwise the cost of these would show in what is measured.
  */
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -10,11 +10,11 @@ import { randomFrom } from "./random.ts";
 import { inTurn, openLoop, type Seen, type Shot, type Traffic } from "./traffic.ts";
 
 export type Crowd = {
-  /** Resolves when all have come. */
+  /** Resolves when all clients have sent their first request. */
   readonly here: Promise<unknown>;
   readonly begin: () => void;
   readonly end: () => Promise<Seen>;
-  /** Resolves when each has the answer that it waits for. */
+  /** Resolves when every client has the answer that it waits for. */
   readonly stop: () => Promise<void>;
 };
 
@@ -30,7 +30,7 @@ type Wanted = {
 };
 type Order = Wanted | "begin" | "end" | "stop";
 
-/** They come within so many milliseconds of each other. */
+/** All clients start within this number of milliseconds. */
 const ARRIVAL = 1_000;
 
 export function openCrowd(wanted: Wanted): Crowd {
@@ -53,7 +53,7 @@ export function openCrowd(wanted: Wanted): Crowd {
   };
 }
 
-/** No two wait equally long: in step with each other they would be one burst after the next. */
+/** The pauses are random, because clients in step would send one burst after the next. */
 function askAgain(pause: number): (status: number | null) => number {
   const random = randomFrom(2);
   return (status) => {

@@ -1,6 +1,6 @@
 /**
- * The server with its ledger or with one that does nothing, for all else the same: composed of the server's own parts,
- * as `precast serve` does it. Takes what it needs as one JSON value.
+ * A server with the ledger or with one that does nothing, and otherwise the same: composed of the server's own parts,
+ * as in `precast serve`. Its argument is its settings as one JSON value.
  */
 import { join } from "node:path";
 import { createApp } from "../../server/app.ts";

@@ -1,4 +1,4 @@
-/** The options of the bench of live answers, as they are typed and as they are meant. */
+/** The options of the `live` benchmark: their help, and how they are read. */
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { OptionError } from "./bench.ts";
@@ -10,7 +10,7 @@ export type LiveCase = (typeof LIVE_CASES)[number];
 
 export type LiveOptions = {
   readonly cases: readonly LiveCase[];
-  /** Of the reads: how many articles there are, the fewest first. */
+  /** For `reads`: the numbers of articles, in ascending order. */
   readonly sizes: readonly number[];
   readonly rows: readonly RowName[];
   readonly requests: number;
@@ -18,9 +18,9 @@ export type LiveOptions = {
   /** How long each round of each side is measured. */
   readonly seconds: number;
   readonly connections: number;
-  /** Is the whole tree built first, and not one of types alone? */
+  /** Whether the whole tree is built first, instead of one with the types alone. */
   readonly build: boolean;
-  /** Of the writes: how many entries are imported. */
+  /** For `writes`: how many entries are imported. */
   readonly entries: number;
   readonly tenants: number;
   readonly json: boolean;
@@ -30,7 +30,7 @@ export type LiveOptions = {
   readonly settings: Readonly<Record<string, string>>;
 };
 
-/** What whoever has a million entries gives PostgreSQL at least. */
+/** The least that an operator with a million entries would configure. */
 const SETTINGS = { shared_buffers: "1GB", work_mem: "16MB", random_page_cost: "1.1" };
 
 export const LIVE_HELP = `Cases:

@@ -1,4 +1,4 @@
-/** What the bench of live answers says, and how that reads as tables. */
+/** The results of the `live` benchmark, and how they are printed as tables. */
 import Table from "cli-table3";
 import type { Measure } from "./live/compare.ts";
 import { type Spread, spreadOf } from "./spread.ts";
@@ -15,19 +15,19 @@ export type Read = {
   readonly row: string;
   readonly what: string;
   readonly size: number;
-  /** Different requests that were checked, and then asked again and again. */
+  /** The number of different requests: they are checked, and then sent again and again. */
   readonly requests: number;
   /** Null where Precast answered none in time. */
   readonly precast: Compared | null;
-  /** The same of a server that keeps no answers. */
+  /** The same for a server that keeps no answers. */
   readonly anew: Compared | null;
   readonly byHand: Figures;
 };
 
-/** Figures beside those by hand: the ratio is of requests a second, round by round. */
+/** Figures compared with those by hand: the ratio is that of requests a second, round by round. */
 export type Compared = Figures & { readonly ratio: Spread };
 
-/** Anything else that was measured: a name, its figures as text, and what is wanted. */
+/** Anything else that was measured: a name, its figures as text, and the aim. */
 export type Noted = {
   readonly case: string;
   readonly what: string;
@@ -36,7 +36,7 @@ export type Noted = {
   readonly aim: string;
 };
 
-/** What a case found: figures, and whatever must not be. */
+/** What a case found: figures, and faults such as wrong answers. */
 export type Found = {
   readonly reads: readonly Read[];
   readonly notes: readonly Noted[];
@@ -109,7 +109,7 @@ function spreadText({ least, median, most }: Spread): string {
   return least === most ? median.toFixed(2) : `${median.toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)})`;
 }
 
-/** For who waits, and for what is left of a bench that was ended. */
+/** A result as one line of progress; it also remains when a benchmark is ended early. */
 export function readText({ row, size, precast, anew, byHand }: Read): string {
   const text = (figures: Figures | null) => {
     if (figures === null || figures.perSecond === 0) return "nothing in time";
@@ -121,7 +121,7 @@ export function readText({ row, size, precast, anew, byHand }: Read): string {
   return `${row} at ${size.toLocaleString("en")}: ${text(precast)}; anew ${text(anew)}; by hand ${text(byHand)}${compared}`;
 }
 
-/** How many times as long a request takes with the most entries as with the fewest: what both cost. */
+/** For each side, how many times as long a request takes with the most entries as with the fewest. */
 export function growthOf(same: readonly Read[]): { readonly precast: number; readonly byHand: number } | null {
   const [first, last] = [same[0], same.at(-1)];
   if (first === undefined || last === undefined || first === last) return null;

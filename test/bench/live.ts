@@ -1,4 +1,4 @@
-/** The bench of live answers: runs its cases one after the other and says how Precast compares. */
+/** The `live` benchmark: runs its cases one after the other and prints how Precast compares. */
 import { cpus } from "node:os";
 import type { Bench } from "./bench.ts";
 import { readsCase } from "./cases/reads.ts";

@@ -1,11 +1,11 @@
-/** Puts the content of the benches into PostgreSQL, batch by batch, and leaves the database settled. */
+/** Loads the content of the benchmarks into PostgreSQL in batches, then vacuums, analyses and makes a checkpoint. */
 import type { Client } from "pg";
 import { withClient } from "./client.ts";
 import { type AppContent, type Entry, entryOf, FIELDS, FILTERABLE, SORTABLE, TYPE } from "./content.ts";
 
 const BATCH = 2_000;
 
-/** The database is migrated and empty. */
+/** The database must be migrated and empty. */
 export async function loadApps(url: string, apps: readonly AppContent[]): Promise<void> {
   await withClient(url, async (client) => {
     await client.query("SET synchronous_commit = off");

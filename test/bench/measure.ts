@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 export type Measured = {
   readonly seconds: number;
-  /** Bytes; null where nobody looked. */
+  /** Bytes; null where it was not measured. */
   readonly peak: number | null;
   readonly stdout: string;
 };
@@ -21,7 +21,7 @@ export async function measureNode(args: readonly string[], folder: string): Prom
   const ran = await run(process.execPath, args, folder, { NODE_OPTIONS: PRELOAD, BENCH_PEAK_FILE: file });
   const peaks = readFileSync(file, "utf8").trim().split("\n").map(Number);
   rmSync(file);
-  // A process that it starts itself adds a line: together they held no more than this.
+  // Every process that the script starts adds a line: together they held at most the sum.
   return { ...ran, peak: peaks.reduce((sum, peak) => sum + peak, 0) };
 }
 
@@ -43,7 +43,7 @@ type Env = Readonly<Record<string, string>>;
 
 function run(program: string, args: readonly string[], folder: string, more: Env): Promise<Omit<Measured, "peak">> {
   const { PATH = "", HOME = "" } = process.env;
-  // What earlier runs left to be written must not be written at this one's cost.
+  // Writes out what earlier runs left in the page cache, so that it is not written during this one.
   execFileSync("sync");
   return new Promise((resolve, reject) => {
     const start = performance.now();

@@ -9,11 +9,11 @@ export type Ask = {
   readonly target: string;
   /** Where the answer lies in the tree. */
   readonly file: string;
-  /** With the ETag of an earlier answer. */
+  /** Sent with the ETag of an earlier answer. */
   readonly conditional: boolean;
 };
 
-/** Of a hundred requests. */
+/** How many of a hundred requests are of each kind. */
 const WEIGHTS: Readonly<Record<Address["kind"], number>> = {
   entry: 60,
   page: 12,
@@ -22,7 +22,7 @@ const WEIGHTS: Readonly<Record<Address["kind"], number>> = {
   catalog: 4,
   schema: 4,
 };
-/** One request in so many of each kind is conditional. */
+/** One in this number of requests is conditional. */
 const CONDITIONAL = 10;
 
 type Kinds = Map<Address["kind"], Address[]>;

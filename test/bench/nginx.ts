@@ -1,4 +1,4 @@
-/** nginx on a tree: one worker, as one would set it up to send the files with the headers of our answers. */
+/** Starts nginx on a tree: one worker, configured to send the files with the headers of Precast's answers. */
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { type Served, startProgram } from "./served.ts";
 
 const PROGRAM = "/usr/sbin/nginx";
 
-/** Null where it is not installed. `like` is an answer of ours. */
+/** Null where nginx is not installed. `like` is the answer of Precast whose headers it sends. */
 export async function startNginx(out: string, folder: string, like: Answer): Promise<Served | null> {
   if (!existsSync(PROGRAM)) return null;
   const port = await freePort();

@@ -1,4 +1,4 @@
-/** Reads the options of a bench. What makes no sense is an OptionError. */
+/** Reads the options of a benchmark. Throws an OptionError for invalid ones. */
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { OptionError } from "./bench.ts";
 
@@ -18,7 +18,7 @@ export function readWhole(name: string, text: string, least: number, most: numbe
   return value;
 }
 
-/** Some of the cases of a bench, in the bench's own order. */
+/** The named cases of a benchmark, in the order of `cases`. */
 export function readCases<C extends string>(text: string, cases: readonly C[]): C[] {
   const names = text.split(",");
   const unknown = names.filter((name) => !(cases as readonly string[]).includes(name));

@@ -1,6 +1,6 @@
 /**
- * Where a bench works: a folder of its own, and databases that are gone when it ends. Nothing large is deleted before:
- * on ext4, what is written after a large deletion may take several times as long.
+ * Where a benchmark works: a folder of its own and databases, deleted when it ends. Nothing large is deleted before
+ * that: on ext4, what is written after a large deletion may take several times as long.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -10,11 +10,11 @@ import { withClient } from "./client.ts";
 
 export type Place = {
   readonly folder: string;
-  /** Makes an empty database and gives its URL. */
+  /** Makes an empty database and returns its URL. */
   readonly database: (name: string) => Promise<string>;
   /**
-   * A database that an earlier bench kept, where what it holds is whole; else an empty one. With `keep`, on a server
-   * that is not the bench's own, it stands under its name afterwards.
+   * A database that an earlier benchmark kept, if its content is complete; else an empty one. With `keep` and
+   * `databaseUrl`, it is kept under its name afterwards.
    */
   readonly standing: (name: string, isWhole: (url: string) => Promise<boolean>) => Promise<Standing>;
   /** The version of PostgreSQL; null before the first database. */
@@ -25,16 +25,16 @@ export type Place = {
 export type Standing = { readonly url: string; readonly fresh: boolean };
 
 export type PlaceOptions = {
-  /** The folder in which its folder is made. */
+  /** The folder in which the benchmark's folder is made. */
   readonly dir: string;
   readonly keep: boolean;
   /** A server on which databases may be made; null to start one. */
   readonly databaseUrl: string | null;
-  /** More settings of a server that is started. */
+  /** Further settings of a server that is started. */
   readonly settings?: Readonly<Record<string, string>>;
 };
 
-/** Nothing of its own accord while something is timed. */
+/** PostgreSQL must not start work of its own while something is timed. */
 const SETTINGS = { autovacuum: "off", max_wal_size: "4GB" };
 
 export function openPlace({ dir, keep, databaseUrl, settings = {} }: PlaceOptions): Place {

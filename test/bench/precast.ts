@@ -8,7 +8,7 @@ const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 export type Source = readonly string[];
 
 export type Built = Measured & {
-  /** How the apps were built, and why so; empty when the program does not tell. */
+  /** How the apps were built, and why; empty when the program does not say. */
   readonly mode: string;
   readonly reason: string;
   readonly written: number;

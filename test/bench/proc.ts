@@ -1,7 +1,7 @@
-/** What Linux tells of any process in /proc. */
+/** Reads what Linux says about processes in /proc. */
 import { readFileSync } from "node:fs";
 
-/** Of a process and all that it has started; null on another system. */
+/** The sum over a process and all its descendants; null on other systems. */
 export function sumOf(pid: number, read: (pid: number) => number): number | null {
   if (process.platform !== "linux") return null;
   return family(pid).reduce((total, one) => total + read(one), 0);
@@ -18,7 +18,7 @@ export function childrenOf(pid: number): number[] {
   return text === "" ? [] : text.split(" ").map(Number);
 }
 
-/** Linux counts in hundredths for every program, whatever the kernel's own clock. */
+/** Linux reports CPU time in hundredths of a second, whatever the kernel's own clock. */
 const TICKS = 100;
 
 /** Seconds of user and system time. */
@@ -28,7 +28,7 @@ export function cpuOf(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS;
 }
 
-/** Bytes that it holds. */
+/** Resident memory in bytes. */
 export function memoryOf(pid: number): number {
   const found = /VmRSS:\s*(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
   return found === null ? 0 : Number(found[1]) * 1_024;

@@ -52,7 +52,7 @@ export function sentence(random: Random): string {
   return `${text}.`;
 }
 
-/** Paragraphs with a heading, a link or a stressed word here and there, of about so many letters. */
+/** Paragraphs with some headings, links and emphasised words, of about `size` characters. */
 export function richText(random: Random, size: number): string {
   let html = "";
   while (html.length < size) {

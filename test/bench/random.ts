@@ -1,4 +1,4 @@
-/** Numbers without visible order that are the same in every run: the generator sfc32, seeded by a whole number. */
+/** Pseudo-random numbers that are the same in every run: the generator sfc32, seeded by a whole number. */
 
 export type Random = {
   /** A whole number from 0 to 2^32 - 1. */

@@ -1,4 +1,4 @@
-/** Answers as a server gave them, outside of any measured time: what others are to repeat, and what it must give again. */
+/** Answers of a server, recorded outside of any measured time: others repeat them, and it must give them again. */
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
@@ -8,18 +8,18 @@ import type { Shot } from "./traffic.ts";
 
 export type Answer = {
   readonly status: number;
-  /** Names and values in turn, without those that node:http writes by itself. */
+  /** Header names and values, alternating, without those that node:http writes by itself. */
   readonly fields: readonly string[];
   readonly body: Buffer;
 };
 
-/** A request's answer, in full and to its ETag. */
+/** The answers to a request: in full, and to the request with its ETag. */
 export type Pair = { readonly etag: string; readonly full: Answer; readonly unchanged: Answer };
 
-/** By app and target, or by what else a server calls them. */
+/** By app and target: see `keyOf`. */
 export type Recorded = ReadonlyMap<string, Pair>;
 
-/** How a server is asked for what is meant. */
+/** How a request is sent to a server. */
 export type Manner = {
   readonly target: (ask: Ask) => string;
   readonly headers: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ export type Manner = {
 
 export const PLAIN: Manner = { target: (ask) => ask.target, headers: {} };
 export const GZIP: Manner = { target: (ask) => ask.target, headers: { "Accept-Encoding": "gzip" } };
-/** The tree without a server that knows it. */
+/** For a server that serves the files of the tree by their paths. */
 export const FILES: Manner = { target: (ask) => `/${ask.file}`, headers: {} };
 
 const LANES = 8;
@@ -45,7 +45,7 @@ export async function record(url: string, asks: readonly Ask[], manner: Manner):
   return recorded;
 }
 
-/** What the key of an answer is, for us and for bare node:http. */
+/** The key of an answer, here and in bare node:http. */
 export function keyOf({ app, target }: Pick<Ask, "app" | "target">): string {
   return app + target;
 }
@@ -86,7 +86,7 @@ export function fieldOf({ fields }: Answer, name: string): string | undefined {
   return fields.find((_, index) => index % 2 === 1 && fields[index - 1]?.toLowerCase() === name);
 }
 
-/** The requests as bytes, each with what its answer must look like. */
+/** The requests as bytes, each with the expected status and length of its answer. */
 export function shotsOf(url: string, asks: readonly Ask[], recorded: Recorded, manner: Manner): Shot[] {
   const { host } = new URL(url);
   return asks.map((ask) => {
@@ -107,7 +107,7 @@ export function requestBytes(target: string, headers: Readonly<Record<string, st
   return Buffer.from(`GET ${target} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1");
 }
 
-/** What does not hold of the answers: each must be 200 with the bytes of its file, and 304 to its own ETag. */
+/** The requests with a wrong answer: each must be 200 with the bytes of its file, and 304 for its own ETag. */
 export function faultsOf(asks: readonly Ask[], recorded: Recorded, out: string): string[] {
   return asks.flatMap((ask) => {
     const { etag, full, unchanged } = recorded.get(keyOf(ask)) as Pair;
@@ -121,7 +121,7 @@ function decoded(answer: Answer): Buffer {
   return fieldOf(answer, "content-encoding") === "gzip" ? gunzipSync(answer.body) : answer.body;
 }
 
-/** The answers that are others than before, in status, ETag or bytes. */
+/** The keys of the answers whose status, ETag or bytes differ from before. */
 export function differencesBetween(before: Recorded, after: Recorded): string[] {
   return [...before].flatMap(([key, pair]) => {
     const now = after.get(key);

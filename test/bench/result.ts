@@ -1,4 +1,4 @@
-/** What a bench says of one thing that it measured, and how that reads as a table. */
+/** One result of the `build` benchmark, and how results are printed as a table. */
 import Table from "cli-table3";
 import { formatBytes } from "../../cli/terminal/format.ts";
 import type { Built } from "./precast.ts";
@@ -11,9 +11,9 @@ export type Result = Size & {
   /** The seconds of each run, in their order. */
   readonly runs: readonly number[];
   readonly seconds: Spread;
-  /** Files that a run wrote: the median. Null for what writes none of the tree. */
+  /** The median number of files that a run wrote. Null for what does not write a tree. */
   readonly written: number | null;
-  /** Files that a run changed, as seen from outside: the median. Null where nobody looked. */
+  /** The median number of files that a run changed, by a comparison of the tree. Null where it was not compared. */
   readonly changed: number | null;
   readonly filesPerSecond: number | null;
   /** The most memory of all runs, in bytes. */
@@ -56,7 +56,7 @@ export function buildResult(runs: readonly Built[], size: Size, named: Named): R
   };
 }
 
-/** Of something that is no build. */
+/** The result of something other than a build. */
 export function timedResult(seconds: readonly number[], size: Size, named: Named): Result {
   return {
     changed: null,

@@ -1,21 +1,21 @@
-/** One round of a bench of serving: traffic is on, and for so many seconds of it everything is measured. */
+/** One round of measuring servers: traffic runs, and everything is measured for some seconds of it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Served } from "./served.ts";
 import type { Seen, Traffic } from "./traffic.ts";
 
 export type Window = {
   readonly seen: Seen;
-  /** Seconds that the server worked; null where nobody can tell. */
+  /** CPU seconds of the server; null where they cannot be read. */
   readonly cpu: number | null;
 };
 
-/** Connections are made and queues are filled before. */
+/** Milliseconds before measuring, in which connections are opened and queues fill. */
 const LEAD = 150;
 const SLICE = 0.5;
 
 /**
- * Every side is watched for so many seconds, in short slices that all take in turn: what else the machine does changes
- * from one second to the next, and so meets all of them alike.
+ * Measures every side for `seconds`, in short slices in turn: other work of the machine changes from one second to the
+ * next, and so affects all sides alike.
  */
 export async function watchInTurn<Side>(
   sides: readonly Side[],

@@ -1,4 +1,4 @@
-/** The options of the bench of serving, as they are typed and as they are meant. */
+/** The options of the `serve` benchmark: their help, and how they are read. */
 import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { readCases, readOptions, readWhole } from "./options.ts";

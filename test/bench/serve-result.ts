@@ -1,4 +1,4 @@
-/** What the bench of serving says of one server under one load, and how that reads as a table. */
+/** The results of the `serve` benchmark for one server under one load, and how they are printed as a table. */
 import Table from "cli-table3";
 import { formatBytes } from "../../cli/terminal/format.ts";
 import { type Spread, spreadOf } from "./spread.ts";
@@ -7,10 +7,10 @@ import { percentile, type Seen, tookOf } from "./traffic.ts";
 export type Row = {
   readonly case: string;
   readonly what: string;
-  /** Of all rounds: how many answers. */
+  /** The number of answers in all rounds. */
   readonly answers: number;
   readonly perSecond: Spread;
-  /** Microseconds of CPU for one answer; null where nobody can tell. */
+  /** Microseconds of CPU for one answer; null where it cannot be read. */
   readonly cpu: Spread | null;
   /** Milliseconds. */
   readonly p50: Spread;
@@ -23,10 +23,10 @@ export type Row = {
   readonly aim: string;
 };
 
-/** Round by round, so that what disturbs the machine for a while disturbs both. */
+/** Compared round by round, so that what disturbs the machine for a while disturbs both. */
 export type Ratio = { readonly of: string; readonly to: string; readonly ratio: Spread };
 
-/** What one round has shown. */
+/** The figures of one round. */
 export type Round = {
   readonly answers: number;
   readonly perSecond: number;
@@ -35,7 +35,7 @@ export type Round = {
   readonly p99: number;
 };
 
-/** `cpu` is the seconds that the server took meanwhile. */
+/** `cpu` is the CPU seconds of the server in the same time. */
 export function roundOf(seen: Seen, cpu: number | null, kind?: string): Round {
   const took = tookOf(seen, kind);
   return {
@@ -68,7 +68,7 @@ export function rowOf(rounds: readonly Round[], named: Named): Row {
 type Figure = "perSecond" | "cpu" | "p50" | "p99";
 const FIGURES: Readonly<Record<Figure, string>> = { perSecond: "requests/s", cpu: "CPU", p50: "p50", p99: "p99" };
 
-/** None where a figure is not known. */
+/** Empty where a figure is unknown. */
 export function ratioOf(figure: Figure, rounds: readonly Round[], to: string, reference: readonly Round[]): Ratio[] {
   const ratios = rounds.flatMap((round, index) => {
     const [one, other] = [round[figure], reference[index]?.[figure] ?? null];
@@ -122,5 +122,5 @@ function ratioText({ of, to, ratio: { least, median, most } }: Ratio): string {
   return `${of} ${median.toFixed(2)}${spread} of ${to}`;
 }
 
-/** What a case of the bench of serving found: figures, and whatever must not be. */
+/** What a case of the `serve` benchmark found: figures, and faults such as wrong answers. */
 export type Found = { readonly rows: readonly Row[]; readonly faults: readonly string[] };

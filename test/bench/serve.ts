@@ -1,4 +1,4 @@
-/** The bench of serving: runs its cases one after the other and says what each server did. */
+/** The `serve` benchmark: runs its cases one after the other and prints what each server did. */
 import { cpus } from "node:os";
 import type { Bench } from "./bench.ts";
 import { cachedCase } from "./cases/cached.ts";

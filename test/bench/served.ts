@@ -1,4 +1,4 @@
-/** A server as a process: started, found, measured from outside, ended. */
+/** Runs a server as a process: starts it, finds its URL, measures it from outside, and stops it. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
@@ -13,17 +13,17 @@ export type Served = {
   readonly pid: number;
   /** Milliseconds from its start until it took connections. */
   readonly start: number;
-  /** Seconds of user and system time so far, of the process and its children. Null where nobody can tell. */
+  /** Seconds of user and system time so far, of the process and its descendants. Null where they cannot be read. */
   readonly cpu: () => number | null;
-  /** Bytes of memory that they hold. */
+  /** Resident bytes of the process and its descendants. */
   readonly memory: () => number | null;
-  /** Gives the exit code; null where a signal ended it. */
+  /** Resolves with the exit code; null where a signal ended it. */
   readonly stop: () => Promise<number | null>;
 };
 
 const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
-/** A program of Node.js that prints `{"url":…}` on a line of its own once it listens. `flags` are those of Node.js. */
+/** Starts a Node.js program that prints `{"url":…}` on a line once it listens. `flags` are those of Node.js. */
 export async function startNode(
   name: string,
   script: string,
@@ -37,7 +37,7 @@ export async function startNode(
   return handle(name, child, url, performance.now() - begun);
 }
 
-/** `precast serve` as it is compiled, on any free port. */
+/** Starts the compiled `precast serve` on a free port. */
 export function startPrecast(
   name: string,
   args: readonly string[],
@@ -47,12 +47,12 @@ export function startPrecast(
   return startNode(name, MAIN, ["serve", ...args, "--port", "0", "--json", "--quiet"], folder, flags);
 }
 
-/** A program of Node.js in TypeScript, from its source. */
+/** Starts a TypeScript program from its source. */
 export function startSource(name: string, script: string, args: readonly string[], folder: string): Promise<Served> {
   return startNode(name, script, args, folder, ["--import", import.meta.resolve("tsx")]);
 }
 
-/** Any program, on a port that was chosen before. */
+/** Starts any program; the caller has chosen its port. */
 export async function startProgram(
   name: string,
   program: string,
@@ -78,7 +78,7 @@ async function answers(url: string): Promise<boolean> {
 
 function start(name: string, program: string, args: readonly string[], folder: string): ChildProcess {
   const { PATH = "", HOME = "" } = process.env;
-  // A file and no pipe: nobody has to read, in the measured time, what a server says.
+  // A file and not a pipe, so that nothing has to be read from it in the measured time.
   const log = openSync(logOf(name, folder), "a");
   const child = spawn(program, args, { cwd: folder, env: { PATH, HOME }, stdio: ["ignore", "pipe", log] });
   closeSync(log);
@@ -130,13 +130,13 @@ function handle(name: string, child: ChildProcess, url: string, start: number): 
   };
 }
 
-/** Flags of Node.js by which a process writes down where its time goes, when it ends. */
+/** Node.js flags with which a process writes a CPU profile when it ends. */
 export function profiling(folder: string | null, name: string): readonly string[] {
   if (folder === null) return [];
   return ["--cpu-prof", `--cpu-prof-dir=${folder}`, `--cpu-prof-name=${name.replace(/\W+/g, "-")}.cpuprofile`];
 }
 
-/** Does `precast serve` have an option of that name? */
+/** Whether `precast serve` has an option of that name. */
 export function hasOption(name: string): boolean {
   const help = execFileSync(process.execPath, [MAIN, "serve", "--help"], { encoding: "utf8" });
   return help.includes(`${name} `);

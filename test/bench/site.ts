@@ -6,7 +6,7 @@ import { openStore, type Store, type Work } from "./work.ts";
 
 export type Site = Store & { readonly out: string; readonly apps: readonly string[] };
 
-/** So many entries, shared by so many apps. */
+/** Loads `entries` entries, shared by `apps` apps, and builds their tree. */
 export async function openSite(
   work: Work<ServeOptions>,
   name: string,

@@ -1,4 +1,4 @@
-/** The figures of several runs in three: the least, the median and the most. */
+/** Summarises the figures of several runs as the least, the median and the most. */
 
 export type Spread = { readonly least: number; readonly median: number; readonly most: number };
 

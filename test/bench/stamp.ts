@@ -1,4 +1,4 @@
-/** What the content of benches is told apart by: ids, and instants of five years. */
+/** Ids, and instants of five years, for the content of the benchmarks. */
 import type { Random } from "./random.ts";
 
 export function uuid(random: Random): string {
@@ -8,7 +8,7 @@ export function uuid(random: Random): string {
 
 export const DAY = 24 * 60 * 60;
 const START = Date.UTC(2021, 0, 1) / 1_000;
-/** Five years. The step has no divisor in common with it: no two numbers below it get the same second. */
+/** Five years. STEP has no divisor in common with it, so that no two numbers below it get the same second. */
 const YEARS = 5 * 365 * DAY;
 const STEP = 104_729;
 

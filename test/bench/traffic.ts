@@ -1,12 +1,12 @@
-/** What clients do to a server: ask without a break, or so often a second, or again and again after a refusal. */
+/** Generates the traffic of clients: requests without a pause, with a pause after each answer, or at a given rate. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Connection, openConnection } from "./connection.ts";
 import { randomFrom } from "./random.ts";
 
-/** A request as bytes, and what its answer must look like from outside; null where nobody knows. */
+/** A request as bytes, and the expected status and length of its answer; null where any is right. */
 export type Shot = { readonly bytes: Buffer; readonly status: number | null; readonly length: number | null };
 
-/** Of the measured time: how long each answer took, in milliseconds, by its kind, and what went wrong. */
+/** What the measured time showed: the milliseconds that each answer took, by kind (see `kindOf`), and what went wrong. */
 export type Seen = {
   readonly took: ReadonlyMap<string, readonly number[]>;
   readonly seconds: number;
@@ -16,11 +16,11 @@ export type Seen = {
 export type Traffic = {
   readonly begin: () => void;
   readonly end: () => Seen;
-  /** Takes the answers that are still awaited; gives how many there were from first to last. */
+  /** Waits for the outstanding answers, and resolves with the number of all answers since the start. */
   readonly stop: () => Promise<number>;
 };
 
-/** Keeps what is seen between `begin` and `end`, and knows how many answers are awaited at any time. */
+/** Records answers and faults between `begin` and `end`, and counts all answers since the start. */
 function openNotes() {
   let took = new Map<string, number[]>();
   let faults: string[] = [];
@@ -55,7 +55,7 @@ function lineOf({ bytes }: Shot): string {
   return bytes.toString("latin1", 0, bytes.indexOf("\r"));
 }
 
-/** Gives the shots in turn, without end. */
+/** Returns the shots in turn, endlessly. */
 export function inTurn(shots: readonly Shot[]): () => Shot {
   let turn = 0;
   return () => shots[turn++ % shots.length] as Shot;
@@ -63,7 +63,7 @@ export function inTurn(shots: readonly Shot[]): () => Shot {
 
 type Lane = { readonly ask: (shot: Shot, since: number) => void; readonly close: () => void };
 
-/** A connection with one request at a time; `done` is told when the answer has come, or will not. */
+/** A connection with one request at a time; `done` is called when the answer has arrived, or never will. */
 function openLane(url: string, notes: ReturnType<typeof openNotes>, done: (lane: Lane, status: number) => void): Lane {
   let asked: { shot: Shot; since: number } | null = null;
   const lane: Lane = {
@@ -92,8 +92,8 @@ function openLane(url: string, notes: ReturnType<typeof openNotes>, done: (lane:
 }
 
 /**
- * Every connection asks as soon as it has its answer, or `pauseAfter` a status so many milliseconds later; null stands
- * for the time before the first.
+ * Every connection sends a request as soon as it has an answer, or `pauseAfter(status)` milliseconds later;
+ * `pauseAfter(null)` is the time before its first request.
  */
 export function openLoop(
   url: string,
@@ -138,8 +138,8 @@ export function openLoop(
 const RECONNECT = 50;
 
 /**
- * So many requests a second on average, at random moments, whatever the server does. What must wait for a free
- * connection has waited from the moment at which it was due.
+ * Sends `perSecond` requests a second on average, at random moments, whatever the server does. A request that waits for
+ * a free connection is timed from the moment at which it was due.
  */
 export function openStream(url: string, connections: number, next: () => Shot, perSecond: number): Traffic {
   const notes = openNotes();
@@ -177,17 +177,17 @@ export function openStream(url: string, connections: number, next: () => Shot, p
 
 const DRAIN = 10_000;
 
-/** The status, and of a refusal its length: by that two with the same status are told apart. */
+/** The status, and for a refusal also the length, which distinguishes refusals with the same status. */
 export function kindOf(status: number, length: number): string {
   return status < 400 ? String(status) : `${status} of ${length} bytes`;
 }
 
-/** Answers of one kind, or of all. */
+/** The times of the answers of one kind, or of all. */
 export function tookOf({ took }: Seen, kind?: string): readonly number[] {
   return kind === undefined ? [...took.values()].flat() : (took.get(kind) ?? []);
 }
 
-/** The time below which so many of the answers lie. */
+/** The time below which this part of the answers lies. */
 export function percentile(took: readonly number[], part: number): number {
   const sorted = Float64Array.from(took).sort();
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;

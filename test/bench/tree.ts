@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 export type Size = { readonly files: number; readonly bytes: number };
 
-/** The files of the tree, as relative paths; not what build and server keep to themselves. One folder at a time is open. */
+/** The files of the tree as relative paths, except `.precast`. One folder on each level is open at a time. */
 export function* filesBelow(root: string, below = ""): Generator<string> {
   const folder = opendirSync(join(root, below));
   try {
@@ -30,7 +30,7 @@ export function sizeOf(root: string): Size {
   return { files, bytes };
 }
 
-/** The paths at which two trees differ: other bytes, or a file in one of them alone. */
+/** The paths at which two trees differ: in bytes, or because only one of them has the file. */
 export function* differences(one: string, other: string): Generator<string> {
   for (const path of filesBelow(one)) {
     const file = join(other, path);

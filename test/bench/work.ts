@@ -1,4 +1,4 @@
-/** What every case of a bench is given. */
+/** What every case of a benchmark gets. */
 import type { BuildOptions } from "./build-options.ts";
 import type { AppContent } from "./content.ts";
 import { loadApps } from "./load.ts";
@@ -8,11 +8,11 @@ import { runPrecast, type Source } from "./precast.ts";
 export type Work<Options = BuildOptions> = {
   readonly options: Options;
   readonly place: Place;
-  /** News for who waits. */
+  /** Reports progress on standard error. */
   readonly say: (text: string) => void;
 };
 
-/** Runs what a bench does in a place of its own, which is gone when it ends. Gives the exit code. */
+/** Runs a benchmark in a place of its own, which is removed afterwards, and returns the exit code. */
 export async function withWork<Options extends PlaceOptions>(
   options: Options,
   run: (work: Work<Options>) => Promise<number>,
