@@ -6,7 +6,7 @@ import { randomFrom } from "./random.ts";
 /** A request as bytes, and the expected status and length of its answer; null where any is right. */
 export type Shot = { readonly bytes: Buffer; readonly status: number | null; readonly length: number | null };
 
-/** What the measured time showed: the milliseconds that each answer took, by kind (see `kindOf`), and what went wrong. */
+/** What the measured time showed: the milliseconds of each answer, by kind (see `kindOf`), and what went wrong. */
 export type Seen = {
   readonly took: ReadonlyMap<string, readonly number[]>;
   readonly seconds: number;

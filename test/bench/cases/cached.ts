@@ -1,4 +1,4 @@
-/** Answers of the tree: `precast serve` against bare node:http that writes the same bytes, and nginx on the same tree. */
+/** Answers of the tree: `precast serve` against bare node:http that writes the same bytes, and nginx with its files. */
 import { join } from "node:path";
 import { startBare } from "../bare.ts";
 import { type Ask, pickAsks } from "../mix.ts";
@@ -22,11 +22,11 @@ import { openSite, type Site } from "../site.ts";
 import { inTurn, openLoop, type Shot } from "../traffic.ts";
 import type { Work } from "../work.ts";
 
-/** So many requests, again and again. */
+/** The number of requests that are repeated. */
 const WARM = 4_000;
-/** So many where memory is to be too small for their answers. */
+/** The number of requests where memory must be too small for their answers. */
 const COLD = 20_000;
-/** Flags that the program may not know yet. */
+/** Flags that an older program may not know. */
 const SMALL_MEMORY = ["--memory-cache", "1"];
 const SILENT = ["--log-level", "warn"];
 
@@ -34,7 +34,7 @@ const AIM = "CPU ≤ 1.25 of bare node:http, at best 1.1";
 /** Seconds that are not measured. */
 const WARM_UP = 2;
 
-/** A server, how it is asked, and what it is compared with, by name. */
+/** A server, the requests to it, and the names of the servers that it is compared with. */
 type Plan = {
   readonly served: Served;
   readonly asks: readonly Ask[];
@@ -82,7 +82,7 @@ async function openSides(work: Work<ServeOptions>, site: Site, started: Served[]
     const recorded = await record(served.url, asks, manner);
     return { ...plan, recorded, next: inTurn(shotsOf(served.url, asks, recorded, manner)), rounds: [] };
   };
-  /** One of ours, and a bare one that repeats its answers. */
+  /** One `precast serve`, and one bare node:http that repeats its answers. */
   const pair = async (name: string, flags: readonly string[], asks: readonly Ask[], manner: Manner, aim: string) => {
     const also = asks === warm && manner === PLAIN ? ["nginx"] : [];
     const served = keep(await startOurs(work, site, `precast serve${name}`, flags));

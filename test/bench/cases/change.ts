@@ -1,4 +1,4 @@
-/** Builds after a small change: of nothing, of one entry, by one entry more. */
+/** Builds after a small change: none at all, an edited entry, a published entry. */
 import type { Case } from "../build-options.ts";
 import { withClient } from "../client.ts";
 import { type Entry, entryOf, isDraft, isMiddling, newSummary } from "../content.ts";
@@ -16,7 +16,7 @@ type Change = {
   readonly edit: Edit | null;
 };
 
-/** One entry that the function accepts gets new values, and in the same statement its columns are set. */
+/** One entry of the kind `of` gets new values, and in the same statement `columns` are set. */
 type Edit = {
   readonly of: "middling" | "drafts";
   readonly values: (one: Numbered, run: number) => Partial<Entry["data"]>;
@@ -46,12 +46,12 @@ const CHANGES: readonly Change[] = [
 
 const ENTRY = "content_type_id = (SELECT id FROM precast.content_types) AND id = $1";
 
-/** More files than that are not all held in memory with their hashes. */
+/** With more entries than this, the tree has too many files to hold the hashes of all in memory. */
 const LOOKED_AT = 200_000;
 
 export type Changed = {
   readonly results: readonly Result[];
-  /** Files that were written without need, or that changed and look old. Null where nobody looked. */
+  /** Files that were written without need, or changed without a new time. Null where none were checked. */
   readonly wrong: readonly string[] | null;
 };
 
@@ -78,7 +78,7 @@ async function changeCase(work: Work, tree: Tree, change: Change, entries: Entri
   const { case: name, what, aim, edit } = change;
   const runs: Built[] = [];
   const touched: Touched[] = [];
-  // A publication replaces every page: what is written right after that would be measured beside those deletions.
+  // A publication replaces every page, and a run soon after so many deletions is slower: hence fewer runs.
   for (let run = 1; run <= (name === "publish" ? options.runs.large : options.runs.small); run++) {
     say(`${name}: ${what}, run ${run}`);
     if (edit !== null) await apply(tree.url, edit, entries[edit.of].next().value, run);
@@ -108,7 +108,7 @@ function* numbered(accepts: (entry: Entry, number: number) => boolean): Generato
   }
 }
 
-/** Tells what happened to a tree since the last call. */
+/** Returns a function that says what happened to a tree since its last call. */
 function openLooker(out: string): Looker {
   let last: Look = lookAt(out);
   return () => {

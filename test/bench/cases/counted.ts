@@ -16,7 +16,7 @@ import type { Work } from "../work.ts";
 
 /** Few, so that queries are short: a slow one would hide what a count costs. */
 const ENTRIES = 500;
-/** One of so many lists is a search. */
+/** One in this number of requests is a search. */
 const SEARCHES = 10;
 const SERVER = fileURLToPath(new URL("../ledger-server.ts", import.meta.url));
 const AIM = "requests/s ≥ 0.9 of the same without ledger";
@@ -41,7 +41,7 @@ export async function countedCase(work: Work<ServeOptions>): Promise<Found> {
   }
 }
 
-/** Content was loaded without what searches read. */
+/** Touches all entries, because the content was loaded without what searches read. */
 async function keepWords({ url }: Site): Promise<void> {
   await withClient(url, async (client) => {
     await client.query("UPDATE precast.entries SET data = data");
@@ -49,7 +49,7 @@ async function keepWords({ url }: Site): Promise<void> {
   });
 }
 
-/** Hardly one is asked twice at a time, so hardly one can share the query of another. */
+/** So many different requests that hardly two equal ones run at the same time, which could share a query. */
 function loadsOf(): Load[] {
   const base = `/api/v1/${TYPE.slug}`;
   const entries = Array.from({ length: ENTRIES }, (_, number) => entryOf(number));
@@ -96,7 +96,7 @@ async function runRounds(
   for (const load of loads) for (const side of sides) await run(side, load, WARM_UP);
   for (let round = 1; round <= options.rounds; round++) {
     say(`counted: round ${round}`);
-    // Who comes first is other in every round: what is begun right after another load may have it harder.
+    // The order alternates between rounds, because a load that begins right after another may be at a disadvantage.
     const order = round % 2 === 1 ? sides : [...sides].reverse();
     for (const load of loads)
       for (const side of order) side.rounds.get(load)?.push(await run(side, load, options.seconds));
@@ -124,7 +124,7 @@ function resultOf(load: Load, side: Side, sides: readonly Side[]): Row {
   });
 }
 
-/** The servers have ended: every answer that a client got must be in the database. */
+/** Called after the servers have stopped: every answer that a client got must be counted in the database. */
 async function miscounts({ url }: Site, sides: readonly Side[]): Promise<string[]> {
   const asked = sides.filter(({ counts }) => counts).reduce((sum, side) => sum + side.asked, 0);
   const { rows } = await withClient(url, (client) =>

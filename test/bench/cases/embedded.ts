@@ -8,7 +8,7 @@ import type { Work } from "../work.ts";
 
 export const DEMO = fileURLToPath(new URL("../../../cli/demo", import.meta.url));
 
-/** `name` is that of the case, and of its folders. */
+/** `name` is the name of the case, and with it the names of its folders begin. */
 export async function embeddedCase(work: Work, name: string, bundle: string, runs: number): Promise<Result[]> {
   const { place, say } = work;
   const source = ["--data-dir", join(place.folder, `${name}-data`)];

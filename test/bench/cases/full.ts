@@ -1,4 +1,4 @@
-/** Everything from nothing, and in the same run a tar of the same tree unpacked beside it. */
+/** Builds everything from nothing, and in the same run unpacks a tar of the same tree for comparison. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { measure } from "../measure.ts";
@@ -11,7 +11,7 @@ import type { Store, Work } from "../work.ts";
 /** The tree that the last run built. */
 export type Tree = Store & { readonly out: string; readonly seconds: Spread };
 
-/** Without the case `full` it is built once, for the others. */
+/** Without the case `full`, the tree is built once for the other cases. */
 export async function fullCase(work: Work, store: Store): Promise<{ tree: Tree; results: Result[] }> {
   const { options, place, say } = work;
   const compared = options.cases.includes("full");
@@ -47,7 +47,7 @@ function aimOf(entries: number): string {
   return `≤ 2 × tar, at best 1; ${memory}`;
 }
 
-/** Gives the seconds. The archive is made of the first tree: the next ones are the same. */
+/** Returns the seconds. The archive is made of the first tree: the next ones are the same. */
 async function unpack({ place, say }: Work, out: string, run: number): Promise<number> {
   const archive = join(place.folder, "tree.tar");
   const target = join(place.folder, `unpacked-${run}`);

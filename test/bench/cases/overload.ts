@@ -1,7 +1,7 @@
 /**
- * The database hangs and the queue for it is full: what becomes of answers of the tree, and how soon 503 is told. The
- * crowd takes processor time from everybody on a small machine: so it is there before the database hangs too, when it
- * is answered, and bare node:http meets one as well, which it refuses.
+ * How fast answers of the tree are while the database hangs and the queue for it is full, and how soon 503 comes. On a
+ * small machine, the crowd takes CPU from all others: for comparison, it also runs before the database hangs, when its
+ * requests are answered, and against bare node:http, which refuses them.
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,22 +21,22 @@ import type { Work } from "../work.ts";
 
 const ENTRIES = 2_000;
 const ASKS = 1_000;
-/** Far from what the server can do: waiting is to be seen, and not how two kinds of work share one processor. */
+/** Far less than the server can do: this measures waiting, not how two kinds of work share one processor. */
 const PER_SECOND = 1_000;
 const CLIENTS = 500;
-/** Many more than there are clients: what is the same could share one query. */
+/** Many more than there are clients, because equal requests could share one query. */
 const WISHES = 20_000;
 /** Milliseconds between an answer and the next request: as Retry-After says, and ten times as soon. */
 const PAUSES = [1_000, 100] as const;
 /** Milliseconds in which the clients, as many as they are, fill the queue. */
 const FILLING = 500;
 const LOOKS = 20;
-/** Answered when the database is back, refused, waited in vain. */
+/** Answered once the database is back, refused, or timed out. */
 const EXPECTED = /^(200|503|504)\b/;
 
-/** Those of each pause. */
+/** The rounds by pause. */
 type Rounds = ReadonlyMap<number, Round[]>;
-/** Without a crowd, with one that is answered, and with one that is not. */
+/** Without a crowd, with one whose requests are answered, and with one whose requests are not. */
 type State = "calm" | "answered" | "crowded";
 type Side = {
   readonly served: Served;
@@ -112,7 +112,7 @@ async function runBare(work: Work<ServeOptions>, site: Site, { bare, faults }: S
 
 type Watch = (state: State) => Promise<void>;
 
-/** Calm first, and then with whom `use` lets in. */
+/** Measures the stream alone first, and then whatever `use` watches. */
 async function withStream(
   { options }: Work<ServeOptions>,
   { served, shots, rounds }: Side,
@@ -143,7 +143,7 @@ function crowdShots({ apps: [app = ""] }: Site): Shot[] {
   }));
 }
 
-/** What bare node:http tells the crowd, of about the size of our answer. */
+/** The refusals that bare node:http sends to the crowd, about as large as those of Precast. */
 function refusals({ apps: [app = ""] }: Site): Recorded {
   const full: Answer = {
     status: 503,
@@ -153,7 +153,7 @@ function refusals({ apps: [app = ""] }: Site): Recorded {
   return new Map(crowdTargets().map((target) => [keyOf({ app, target }), { etag: "", full, unchanged: full }]));
 }
 
-/** Nobody can read entries until it is done, or calls `release`. */
+/** Holds a lock on the entries, so that nobody can read them, until `use` is done or calls `release`. */
 function whileHanging<T>({ url }: Site, use: (release: () => Promise<void>) => Promise<T>): Promise<T> {
   return withClient(url, async (client) => {
     await client.query("BEGIN");
@@ -162,7 +162,7 @@ function whileHanging<T>({ url }: Site, use: (release: () => Promise<void>) => P
   });
 }
 
-/** The kind of what is told at once, and what is wrong with it. */
+/** The kind (see `kindOf`) of an immediate refusal, and what is wrong with it. */
 async function lookAtRefusal({ apps: [app = ""] }: Site, { url }: Served): Promise<{ kind: string; wrong: string[] }> {
   const look = async (page: number) => {
     const target = `${url}/api/v1/${TYPE.slug}?per_page=2&page=${page}`;
@@ -171,7 +171,7 @@ async function lookAtRefusal({ apps: [app = ""] }: Site, { url }: Served): Promi
     const right = answer.status === 503 && answer.headers.has("retry-after") && text.includes('"OVERLOADED"');
     return { right, kind: kindOf(answer.status, Buffer.byteLength(text)) };
   };
-  // Some may find a place in the queue that has just become free.
+  // Some of these requests may find a place in the queue that has just become free.
   const looks = await Promise.all(Array.from({ length: LOOKS }, (_, index) => look(index + 1)));
   const found = looks.find(({ right }) => right);
   if (found !== undefined) return { kind: found.kind, wrong: [] };

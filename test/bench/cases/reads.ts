@@ -9,7 +9,7 @@ import { type Found, figuresOf, type Read, readText } from "../live-result.ts";
 import { spreadOf } from "../spread.ts";
 import type { Work } from "../work.ts";
 
-/** Seconds for which the requests of a row are checked. */
+/** Seconds for which the requests of a row are checked before they are measured. */
 const CHECK = 15;
 
 export async function readsCase(work: Work<LiveOptions>): Promise<Found> {
@@ -37,7 +37,7 @@ async function readRow({ options, say }: Work<LiveOptions>, sides: Sides, row: R
   const lateText = late.length === 0 ? "" : `, ${late.length} not answered in time`;
   say(`reads: ${row} at ${size.toLocaleString("en")}: ${same.length} requests agree${lateText}, ${took.toFixed(1)} ms`);
   const both = same.length > 0;
-  // What Precast is too late for, the program by hand is still asked: is it in time?
+  // Requests that Precast cannot answer in time are still sent to the program by hand, which may be in time.
   const ran = await compareSides(
     both ? [sides.precast, sides.anew, sides.byHand] : [sides.byHand],
     both ? same : late,

@@ -32,7 +32,7 @@ const TYPES: readonly ContentType[] = ["notes", "pages", "events"].map((slug) =>
 }));
 const ENTRIES = 10;
 const LENGTH = 30;
-/** So many apps are asked over one connection. */
+/** At most this number of apps is requested over one connection to the database. */
 const ASKED = 500;
 const PLANNED = 50;
 
@@ -186,7 +186,7 @@ async function relationsOf({ url }: Tenancy): Promise<number> {
   return rows[0].count;
 }
 
-/** The private memory of the one backend after one app was asked, and after all were. Null where nobody can tell. */
+/** The private memory of the only backend after requests to one app, and to all. Null where it cannot be read. */
 async function compareMemory(work: Work<LiveOptions>, among: Tenancy): Promise<Noted | null> {
   const apps = Math.min(ASKED, among.apps);
   work.say(`tenants: asking ${apps} apps over one connection`);
@@ -225,7 +225,7 @@ async function backendMemory({ url }: Tenancy): Promise<number | null> {
     const status = readFileSync(`/proc/${rows[0]?.pid}/status`, "utf8");
     return Number(/RssAnon:\s*(\d+) kB/.exec(status)?.[1]) * 1_024;
   } catch {
-    return null; // Another machine's, or another system's.
+    return null; // The backend runs on another machine, or this system has no /proc.
   }
 }
 

@@ -1,4 +1,4 @@
-/** What writing costs: an import, edits by SQL one by one, at once and in one, and the same on the table by hand. */
+/** What writing costs: an import; edits by SQL, one by one, concurrent, in one statement; and the same by hand. */
 import { join } from "node:path";
 import type { Client } from "pg";
 import { withClient } from "../client.ts";
@@ -55,7 +55,7 @@ async function importAll({ place, options, say }: Work<LiveOptions>, url: string
   );
 }
 
-/** Gives the seconds that the statements took. */
+/** Returns the seconds that the statements took. */
 async function insertAll(client: Client, count: number): Promise<number> {
   await client.query(HAND_TABLES);
   await client.query(HAND_INDEXES);
@@ -72,7 +72,7 @@ async function insertAll(client: Client, count: number): Promise<number> {
 
 // ---- Edits
 
-/** One after the other, and both sides in turn. */
+/** Edits one entry after the other, on both sides in turn. */
 async function editSingly(client: Client, total: number, { what, ours, theirs }: Edit): Promise<Noted> {
   const took: Record<"ours" | "theirs", number[]> = { ours: [], theirs: [] };
   for (let edit = 0; edit < EDITS; edit++) {
@@ -87,7 +87,7 @@ function editText(took: readonly number[]): string {
   return `${percentile(took, 0.5).toFixed(2)} ms, p99 ${percentile(took, 0.99).toFixed(2)} ms`;
 }
 
-/** Gives milliseconds. */
+/** Returns the milliseconds. */
 async function timed(client: Client, statement: Statement): Promise<number> {
   const begun = performance.now();
   const { rowCount } = await client.query(statement);
@@ -95,7 +95,7 @@ async function timed(client: Client, statement: Statement): Promise<number> {
   return performance.now() - begun;
 }
 
-/** No two writers edit the same, and all edit one type. */
+/** No two writers edit the same entry, and all edit one type. */
 async function editAtOnce(url: string, total: number): Promise<Noted> {
   const [edit] = EDIT_KINDS as [Edit];
   const perSecond: Record<"ours" | "theirs", number[]> = { ours: [], theirs: [] };
@@ -134,7 +134,7 @@ async function editMany(client: Client, total: number): Promise<Noted> {
   return note(`one edit of ${count.toLocaleString("en")} prices`, seconds(ours), seconds(theirs), "");
 }
 
-/** After all those edits. */
+/** Runs after all edits. */
 async function vacuum(client: Client): Promise<Noted> {
   const seconds = async (tables: string) =>
     `${((await timed(client, { text: `VACUUM ANALYZE ${tables}`, values: [] })) / 1_000).toFixed(1)} s`;

@@ -1,4 +1,4 @@
-/** Do Precast and the program by hand answer the same? Asked before anything is measured. */
+/** Checks, before anything is measured, that Precast and the program by hand give the same answers. */
 import { Agent, request } from "node:http";
 import { isDeepStrictEqual } from "node:util";
 import type { Asked } from "./asked.ts";
@@ -6,27 +6,27 @@ import { APP } from "./definition.ts";
 import type { Side, Sides } from "./sides.ts";
 
 export type Checked = {
-  /** Those to which both gave the same. */
+  /** The requests to which both gave the same answer. */
   readonly same: readonly Known[];
-  /** Those that Precast could not answer in time. */
+  /** The requests that Precast could not answer in time. */
   readonly late: readonly Known[];
   readonly different: readonly string[];
-  /** Milliseconds of a request with hardly another beside it: the median. */
+  /** The median milliseconds of a request that has hardly any others beside it. */
   readonly took: number;
 };
 
-/** What was asked, and the lengths of the answers; null for one that did not come in time. */
+/** A request, and the lengths of its answers; null for one that did not come in time. */
 export type Known = { readonly asked: Asked; readonly lengths: Readonly<Record<Side["name"], number | null>> };
 
 type Answer = { readonly status: number; readonly body: string; readonly length: number; readonly took: number };
 
-/** At least so many are checked, however long it takes; and so many at once. */
+/** At least LEAST requests are checked, however long it takes, and LANES at a time. */
 const LEAST = 20;
 const LANES = 2;
-/** After so many that were late, and none that was not, nobody waits for more. */
+/** After this number of late answers and none in time, no more requests are checked. */
 const HOPELESS = 6;
 
-/** Checks until all are, or the seconds are over. */
+/** Checks requests until all are checked, or the seconds are over. */
 export async function checkAgreement(sides: Sides, all: readonly Asked[], seconds: number): Promise<Checked> {
   const agent = new Agent({ keepAlive: true, maxSockets: 2 * LANES });
   const deadline = performance.now() + seconds * 1_000;
@@ -54,7 +54,7 @@ export async function checkAgreement(sides: Sides, all: readonly Asked[], second
   return { same, late, different, took: times[times.length >> 1] ?? 0 };
 }
 
-/** There was no time for it, or no room. */
+/** Timed out, or refused because of overload: neither is a wrong answer. */
 function isRefusal(status: number): boolean {
   return status === 503 || status === 504;
 }
@@ -66,7 +66,7 @@ function agree(ours: Answer, theirs: Answer): boolean {
 
 const SHOWN = 160;
 
-/** Both answers from a little before the place where they part. */
+/** The parts of both answers around their first difference. */
 function differenceText({ precast, byHand }: Asked, ours: Answer, theirs: Answer): string {
   const [one, other] = [compact(ours), compact(theirs)];
   let place = 0;
@@ -75,7 +75,7 @@ function differenceText({ precast, byHand }: Asked, ours: Answer, theirs: Answer
   return `${precast}\n  says ${ours.status} …${part(one)}…\n  but ${byHand}\n  says ${theirs.status} …${part(other)}…`;
 }
 
-/** PostgreSQL puts blanks between the items. */
+/** Without the spaces that PostgreSQL puts between items. */
 function compact({ body }: Answer): string {
   return JSON.stringify(JSON.parse(body));
 }

@@ -1,6 +1,7 @@
 /**
- * The content that is asked for live: articles by number, and the people whom they name. Each is made from its number
- * alone, so that it is the same in every run. No draft is among them: the hand-made table holds what can be seen.
+ * The content of the `live` benchmark: articles by number, and the people whom they name. Each is made from its number
+ * alone, so that it is the same in every run. There are no drafts, because the table by hand holds only what is
+ * visible.
  */
 import { capitalised } from "../prose.ts";
 import { type Random, randomFrom } from "../random.ts";
@@ -32,9 +33,9 @@ export type Person = Stamps & {
   readonly bio: string;
 };
 
-/** One article in so many has no section, and one in so many no price. */
+/** One article in WITHOUT has no section, and one in WITHOUT no price. */
 const WITHOUT = 50;
-/** One article in so many shares its instant with the one before. */
+/** One article in TIES is published at the same instant as the one before. */
 const TIES = 50;
 const PRICES = 200_000;
 const LENGTH = 200;
@@ -44,12 +45,12 @@ export const SECTIONS = ["News", "Guides", "Reviews", "Interviews", "Opinion"];
 export const TAGS = Array.from({ length: 40 }, (_, index) => `tag-${index + 1}`);
 const COUNTRIES = ["Chile", "Estonia", "Ghana", "Japan", "Norway", "Peru"];
 
-/** So many people are named by so many articles. */
+/** The number of people that this number of articles names. */
 export function peopleOf(articles: number): number {
   return Math.max(20, Math.floor(articles / 50));
 }
 
-/** Its body has so many words at least, and less than twice as many. */
+/** The body has at least `length` words, and less than twice as many. */
 export function articleOf(number: number, people: number, length = LENGTH): Article {
   const random = randomFrom(number);
   const id = uuid(random);
@@ -89,7 +90,7 @@ export function personOf(number: number): Person {
   };
 }
 
-/** Their seeds lie behind those of articles. */
+/** The seeds of people begin here, after those of articles. */
 const PEOPLE = 2 ** 30;
 
 function personId(number: number): string {
@@ -104,7 +105,7 @@ function phrase(random: Random, length: number): string {
   return Array.from({ length }, () => capitalised(anyWord(random))).join(" ");
 }
 
-/** Paragraphs of about so many words, with a stressed word or a sign here and there. */
+/** Paragraphs of `length` words together, some of them with an emphasised word and an entity. */
 function html(random: Random, length: number): string {
   const paragraphs: string[] = [];
   for (let left = length; left > 0; left -= 50) paragraphs.push(paragraph(random, Math.min(50, left)));

@@ -1,9 +1,9 @@
-/** The rows of the live bench: what is asked of Precast and, meaning the same, of the program by hand. Seeded. */
+/** The rows of the `live` benchmark: seeded requests to Precast, and their equivalents to the program by hand. */
 import { type Random, randomFrom } from "../random.ts";
 import { articleOf, codeOf, peopleOf, SECTIONS, TAGS, TOPICS } from "./article.ts";
 import { VOCABULARY, wordBetween } from "./vocabulary.ts";
 
-/** One question as both are asked it. */
+/** One request, as each side gets it. */
 export type Asked = { readonly precast: string; readonly byHand: string };
 
 type Maker = (random: Random, size: number) => Asked;
@@ -97,7 +97,7 @@ export const ROW_TEXTS: Readonly<Record<RowName, string>> = {
   "search-sort": "search, sort by number",
 };
 
-/** Different ones as far as there are. */
+/** Up to `count` different requests of a row; fewer where there are not as many. */
 export function askedOf(row: RowName, size: number, count: number): Asked[] {
   const random = randomFrom(1 + ROWS.indexOf(row));
   const all = new Map<string, Asked>();
@@ -115,7 +115,7 @@ function lastPage(size: number): number {
   return Math.ceil(size / PER_PAGE);
 }
 
-/** A number of pages below the limit, and no more than so many articles have. */
+/** A random number, less than the limit and than the number of pages of `size` articles. */
 function below(random: Random, limit: number, size: number): number {
   return random.below(Math.min(limit, lastPage(size)));
 }
@@ -135,7 +135,7 @@ function list(kind: string, own: Parameters, values: Values, paging: Parameters)
   };
 }
 
-/** With a generator, one of the first pages. */
+/** With `random`, requests one of the first three pages. */
 function search(kind: string, q: string, random?: Random, own: Parameters = {}, values: Values = [q]): Asked {
   const paging: Parameters = random === undefined ? {} : { page: 1 + random.below(3) };
   return {
@@ -158,7 +158,7 @@ function pairsForm(pairs: readonly (readonly [string, string | number])[]): stri
   return form.toString();
 }
 
-// ---- Words, by how many of the texts have them
+// ---- Words by their frequency in the texts
 
 function frequentWord(random: Random): string {
   return longEnough(random, 20, 150);

@@ -7,7 +7,7 @@ import { type Entry, entryOfArticle, entryOfPerson } from "./entries.ts";
 
 const BATCH = 1_000;
 
-/** Gives the number of all entries. */
+/** Returns the number of entries in the bundle. */
 export function writeBundle(folder: string, articles: number): number {
   for (const part of ["content_types", "entries"]) mkdirSync(join(folder, part), { recursive: true });
   writeFileSync(join(folder, "app.json"), JSON.stringify({ key: APP, name: APP }));

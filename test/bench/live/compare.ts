@@ -1,4 +1,4 @@
-/** Asks all sides for the same as fast as they answer, in turn, and notes what each did. */
+/** Sends the same requests to all sides in turn, as fast as they answer, and records what each did. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LiveOptions } from "../live-options.ts";
 import { requestBytes } from "../recorded.ts";
@@ -17,9 +17,9 @@ export type Measure = {
 
 type Pace = Pick<LiveOptions, "rounds" | "seconds" | "connections">;
 
-/** Milliseconds of a request alone from which on a row is slow: short slices would see none of its answers. */
+/** A row is slow when a single request takes more milliseconds than this: short slices would see no answers. */
 const SLOW = 50;
-/** A slow row gets no further round after so many seconds. */
+/** A slow row gets no further round after this number of seconds. */
 const ENOUGH = 60;
 
 /** What one side did, round by round. */
@@ -29,7 +29,7 @@ export type Ran = {
   readonly faults: readonly string[];
 };
 
-/** `took` is how long a request takes that is alone. */
+/** `took` is the milliseconds of a single request. */
 export async function compareSides(
   sides: readonly Side[],
   known: readonly Known[],
@@ -47,9 +47,9 @@ export async function compareSides(
   return runners;
 }
 
-/** What is sent meanwhile is a long queue's beginning, and not yet the pace of the server. */
+/** Milliseconds before measuring, in which requests fill the queue and do not show the pace of the server yet. */
 const LEAD = 150;
-/** A slice is over when there were so many answers a connection, or after so many milliseconds at last. */
+/** A slice goes on until there were ANSWERS for each connection, but no longer than PATIENCE milliseconds. */
 const ANSWERS = 2;
 const PATIENCE = 20_000;
 
@@ -85,7 +85,7 @@ function openRunner({ name, served, target }: Side, known: readonly Known[], { c
   return { name, watch, note, measures, faults };
 }
 
-/** OVERLOADED, or QUERY_TIMEOUT: too late is not wrong. */
+/** OVERLOADED or QUERY_TIMEOUT: an answer that is too late is not a wrong one. */
 const REFUSAL = /^50[34] of /;
 
 export function wrongIn({ faults }: Seen): string[] {

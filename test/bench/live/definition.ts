@@ -1,4 +1,4 @@
-/** The content types of the live bench, as bundles describe them. */
+/** The content types of the `live` benchmark, as bundles describe them. */
 import type { ContentType, Field } from "../../../shared/catalog.ts";
 
 export const APP = "live";

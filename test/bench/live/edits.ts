@@ -1,4 +1,4 @@
-/** Edits by SQL as a CMS makes them: of an entry, and of the row of a table that is made for the same content. */
+/** Edits by SQL as a CMS makes them: of an entry in Precast's tables (`ours`), and of a row by hand (`theirs`). */
 import { articleOf, peopleOf, searchedText } from "./article.ts";
 
 export type Statement = { readonly text: string; readonly values: unknown[] };

@@ -13,9 +13,9 @@ export function entryOfPerson({ bio, ...person }: Person): Entry {
   return { ...person, rich: { bio } };
 }
 
-/** Gives the ids of the types' rows. */
+/** Returns the ids of the types. */
 export async function defineApp(client: Client, key: string, types: readonly ContentType[]): Promise<number[]> {
-  // A type may name its fields before they are there, until the transaction ends.
+  // Within a transaction, a type may name its fields before they exist.
   await client.query("BEGIN");
   const made = await client.query<{ id: number }>("INSERT INTO precast.apps (key, name) VALUES ($1, $1) RETURNING id", [
     key,

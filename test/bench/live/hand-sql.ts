@@ -1,11 +1,11 @@
 /**
- * The hand-written SQL, one statement for each kind of request: a page as JSON text, and the total. `$1` is LIMIT and
- * `$2` OFFSET, what is asked for comes behind.
+ * The hand-written SQL, one statement for each kind of request. Those of lists and searches give a page as JSON text
+ * and the total: `$1` is LIMIT and `$2` OFFSET, and the values of the request follow. For entries, `$1` is the id.
  */
 
 export type Statement = {
   readonly text: string;
-  /** Is it planned for every request anew? A plan that must do for any pattern is a bad one; else it saves a third of the time. */
+  /** Planned anew for every request: a generic plan is bad for patterns. Elsewhere it saves a third of the time. */
   readonly custom: boolean;
 };
 
@@ -27,7 +27,7 @@ function list(where: string, order: string = NEWEST, item: string = ITEM): strin
   ${page(`SELECT ${item} FROM hand.articles AS a WHERE ${where} ORDER BY ${order} LIMIT $1 OFFSET $2`)}`;
 }
 
-/** For what takes long to find: it is found once, and then counted and cut. */
+/** For conditions that are slow to evaluate: matches are found once, and then counted and paged. */
 function listOnce(where: string): string {
   return `WITH matched AS MATERIALIZED (SELECT a.id, a.published_at FROM hand.articles AS a WHERE ${where})
   ${pageOfMatched(ITEM, "found.published_at DESC, found.id")}`;
@@ -66,7 +66,7 @@ type Search = { readonly where?: string; readonly order?: string };
 
 const RELEVANCE = "found.complete DESC, found.occurrences DESC, found.published_at DESC, found.id";
 
-/** The words are `$3` and what follows. */
+/** The words are `$3` and following. */
 function search(words: number, { where, order }: Search = {}): string {
   const places = Array.from({ length: words }, (_, index) => `$${index + 3}::text`);
   const found = places.map((place) => `w.words LIKE '%' || ${place} || '%'`);
@@ -78,7 +78,7 @@ function search(words: number, { where, order }: Search = {}): string {
   ${pageOfMatched(`a.id, a.title, a.topic, ${stamp("published_at")}`, order ?? RELEVANCE)}`;
 }
 
-/** Entries with all words as full words come before all others; then those in which the words are more often. */
+/** Entries with all words as full words come first; within both groups, those in which the words occur more often. */
 function ranksOf(words: readonly string[]): { readonly columns: string; readonly from: string } {
   const full = words.map((word, index) => `${occurrences(`(' ' || ${word} || ' ')`)} AS full_${index}`);
   const complete = words.map((_, index) => `full_${index} > 0`).join(" AND ");
@@ -86,12 +86,12 @@ function ranksOf(words: readonly string[]): { readonly columns: string; readonly
   const partial = words.map(occurrences).join(" + ");
   return {
     columns: `${complete} AS complete, CASE WHEN ${complete} THEN ${sum} ELSE ${partial} END AS occurrences`,
-    // OFFSET 0 has each counted once.
+    // OFFSET 0 keeps the subquery from being inlined, so that each word is counted once.
     from: `CROSS JOIN LATERAL (SELECT ${full.join(", ")} OFFSET 0) AS counted`,
   };
 }
 
-/** Counted in bytes, which is faster than in characters, and the same. */
+/** Counted in bytes, which is faster than in characters and gives the same number. */
 function occurrences(word: string): string {
   return `(octet_length(w.words) - octet_length(replace(w.words, ${word}, ''))) / octet_length(${word})`;
 }
@@ -121,7 +121,7 @@ export const LISTS: Readonly<Record<string, Statement>> = {
   fields: named(list("true", NEWEST, `a.id, a.title, a.topic, a.price, ${stamp("published_at")}`)),
 };
 
-/** The words of one or two, and what stands behind them. */
+/** For one word or two, and for one word with a filter or a sort. */
 export const SEARCHES: Readonly<Record<string, Statement>> = {
   one: custom(search(1)),
   two: custom(search(2)),

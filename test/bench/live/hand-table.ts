@@ -1,6 +1,6 @@
 /**
- * The same content as somebody stores it who has nothing but these two types: typed columns, an index for each kind of
- * request, and the text of a search in a table of its own, so that no list reads past it.
+ * The same content in tables that are made for these two types alone: typed columns, an index for each kind of request,
+ * and the searched text in a table of its own, so that lists do not read past it.
  */
 import type { Client } from "pg";
 import { type Article, type Person, searchedText } from "./article.ts";
@@ -22,7 +22,7 @@ CREATE TABLE hand.article_words (id uuid NOT NULL, published_at timestamptz(3) N
 ALTER TABLE hand.article_words ALTER words SET STORAGE PLAIN;
 `;
 
-/** Made after the rows, which is faster. */
+/** Created after the rows are inserted, which is faster. */
 export const HAND_INDEXES = `
 ALTER TABLE hand.people ADD PRIMARY KEY (id);
 ALTER TABLE hand.articles ADD PRIMARY KEY (id);
@@ -53,7 +53,7 @@ export async function insertPeople(client: Client, people: readonly Person[]): P
   );
 }
 
-/** A text longer than a page holds cannot stand in the table of words; none here is. */
+/** The table of words cannot hold a text that is longer than a database page (STORAGE PLAIN); no text here is. */
 export async function insertArticles(client: Client, articles: readonly Article[]): Promise<void> {
   const rows = articles.map(({ data, ...article }) => ({ ...article, ...data }));
   const words = articles.map(({ id, published_at, data, body }) => {

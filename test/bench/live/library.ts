@@ -1,4 +1,4 @@
-/** A database with so many articles in Precast's tables, small types of other apps beside them, and the articles by hand. */
+/** A database with articles in Precast's tables, small types of other apps beside them, and the articles by hand. */
 import type { Client } from "pg";
 import { withClient } from "../client.ts";
 import type { LiveOptions } from "../live-options.ts";
@@ -13,10 +13,10 @@ export type Library = { readonly size: number; readonly url: string; readonly so
 
 const BATCH = 500;
 const NEIGHBOURS = { apps: 100, entries: 20 };
-/** Stands in a kept database when it is whole: another number is other content. */
+/** The version of the content. A database has it once it is complete, so that a kept one can be used again. */
 const CONTENT = "1";
 
-/** A kept one is migrated and taken as it is. */
+/** A kept database is migrated and used as it is. */
 export async function openLibrary(work: Work<LiveOptions>, size: number): Promise<Library> {
   const { place, say } = work;
   const standing = await place.standing(`live_${size}`, isWhole);
@@ -83,7 +83,7 @@ async function fillLane(client: Client, types: Types, size: number, lane: number
   }
 }
 
-/** Another app with three types of the same kind, small ones. */
+/** Another app with three small types of the same fields. */
 async function fillNeighbour(client: Client, number: number): Promise<void> {
   const types = ["notes", "pages", "events"].map((slug) => ({ ...ARTICLES_TYPE, slug, name: slug }));
   const ids = await defineApp(client, `neighbour-${number}`, types);

@@ -1,6 +1,6 @@
 /**
- * The programs that are compared on a library, as processes: `precast serve` as it comes, which keeps answers; one that
- * keeps none and finds each anew; and the one by hand, which does so too.
+ * The programs that are compared on a library, as processes: `precast serve` with its defaults, which keeps answers;
+ * one that keeps none and finds each anew; and the program by hand, which also finds each anew.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -53,8 +53,8 @@ export async function openSides(work: Work<LiveOptions>, library: Library): Prom
 }
 
 /**
- * What counts is never answered from the tree; but a server with one knows the app without asking the database. The
- * tree of an app that has no entries yet does as well as a whole one, and takes no minutes.
+ * Counted requests are never answered from the tree, but with a tree the server knows the app without the database. For
+ * that, the tree of an app without entries does as well as a whole one, and does not take minutes to build.
  */
 async function buildTree(work: Work<LiveOptions>, library: Library): Promise<string> {
   const { place, options, say } = work;

@@ -1,4 +1,4 @@
-/** Words as a language has them: a few are in every text and most in hardly any (Zipf's law). The same in every run. */
+/** Words with the frequencies of a language: few are in every text, most in hardly any (Zipf's law). Seeded. */
 import { WORDS } from "../prose.ts";
 import { type Random, randomFrom } from "../random.ts";
 
@@ -6,11 +6,11 @@ const SIZE = 100_000;
 const ONSETS = "b br c ch cl d dr f fl g gr h j k l m n p pl pr qu r s sc sh st t tr v w".split(" ");
 const VOWELS = "a e i o u ai ea io ou y".split(" ");
 const CODAS = ["", "", "", "n", "r", "s", "l", "t", "nd", "ck", "m", "x"];
-/** One in so many made words has a letter beyond ASCII. */
+/** One in ACCENTED generated words has a letter beyond ASCII. */
 const ACCENTED = 29;
 const ACCENTS: Readonly<Record<string, string>> = { a: "á", e: "é", i: "ï", o: "ö", u: "ü", y: "ý" };
 
-/** The most frequent first: real short words, then made ones. */
+/** The most frequent first: real short words, then generated ones. */
 export const VOCABULARY: readonly string[] = makeVocabulary();
 
 function makeVocabulary(): string[] {
@@ -29,7 +29,7 @@ function syllable(random: Random): string {
   return random.pick(ONSETS) + random.pick(VOWELS) + random.pick(CODAS);
 }
 
-/** The word of rank n comes up about 1/n as often as the first. */
+/** The word of rank n is picked about 1/n as often as the first. */
 export function anyWord(random: Random): string {
   return VOCABULARY[Math.floor(Math.exp((random.bits() / 2 ** 32) * LOG_SIZE)) - 1] as string;
 }

@@ -1,4 +1,4 @@
-/** What happens during a soak, one event after the other: edits that are built, and trouble. */
+/** The events of a soak, one after the other: edits that are built, outages of the database and killed workers. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TestServer } from "../../support/postgres.ts";
 import { until } from "../../support/until.ts";
@@ -26,10 +26,10 @@ export type Scene = {
 export type EventName = "edit" | "stop" | "freeze" | "kill";
 export const EVENTS: readonly EventName[] = ["edit", "stop", "freeze", "kill"];
 
-/** How long the database is away. */
+/** Milliseconds of an outage of the database. */
 const AWAY = 1_500;
 
-/** Gives what went wrong. */
+/** Each resolves with what went wrong. */
 export const HAPPEN: Readonly<Record<EventName, (scene: Scene) => Promise<string[]>>> = {
   edit,
   stop: async ({ postgres, server }) => {
@@ -44,7 +44,7 @@ export const HAPPEN: Readonly<Record<EventName, (scene: Scene) => Promise<string
     postgres.resume();
     return isBack(server);
   },
-  // The first stays: its memory tells what hours do to a process.
+  // The first worker is never killed: its memory shows whether a process grows over time.
   kill: async ({ server, random }) => {
     await server.killWorker(random.pick(server.workers().slice(1)));
     return [];
@@ -53,7 +53,7 @@ export const HAPPEN: Readonly<Record<EventName, (scene: Scene) => Promise<string
 
 let edits = 0;
 
-/** An edit is built, and from then on nobody gets the old answer. */
+/** Edits an entry, builds, and checks that its answer then has the new title. */
 async function edit({ url, folder, out, appKey, truth, random, edited, server }: Scene): Promise<string[]> {
   const { id } = entryOf(random.pick(edited));
   const title = `Edit ${++edits}`;
@@ -79,7 +79,7 @@ async function askUntilWhole(url: string, target: string, appKey: string): Promi
   return body;
 }
 
-/** Live answers come back by themselves. */
+/** Waits until live answers work again without any help. */
 async function isBack({ url }: SoakServer): Promise<string[]> {
   await until("live answers", async () => {
     const reply = await askOnce(undefined, url, "/api/v1/articles?per_page=1", "soak-watch");

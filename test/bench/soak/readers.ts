@@ -1,4 +1,4 @@
-/** The clients of a soak: each asks, waits, checks and asks again, for as long as it lasts. */
+/** The clients of a soak: each sends a request, has its answer checked, and repeats that until the soak ends. */
 import { Agent, request } from "node:http";
 import { randomFrom } from "../random.ts";
 
@@ -8,7 +8,7 @@ export type Reply = {
   readonly body: Buffer;
 };
 
-/** Without an agent on a connection of its own. Null when the connection broke. */
+/** Without an agent, the request has a connection of its own. Resolves with null when the connection breaks. */
 export function askOnce(agent: Agent | undefined, url: string, target: string, appKey: string): Promise<Reply | null> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
@@ -37,7 +37,7 @@ export type Readers = {
   readonly broken: () => number;
   /** Milliseconds of each answer. */
   readonly durations: readonly number[];
-  /** Resolves when the last answer is there. */
+  /** Resolves when the last answer has arrived. */
   readonly stop: () => Promise<void>;
 };
 

@@ -1,4 +1,4 @@
-/** What a soak found, and how that reads. */
+/** What a soak found, and how that is printed. */
 import { formatBytes } from "../../../cli/terminal/format.ts";
 import type { EventName } from "./events.ts";
 

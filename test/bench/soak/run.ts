@@ -1,4 +1,4 @@
-/** Runs a soak: brings content and server up, lets things happen while readers read, and adds everything up. */
+/** Runs a soak: loads content, starts a server, causes events while clients send requests, and adds everything up. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Address, requestOf } from "../../../shared/address.ts";
@@ -20,7 +20,7 @@ import { type SoakServer, startServer } from "./server.ts";
 import { openTruth } from "./truth.ts";
 
 const APP = "soak";
-/** Asked by the soak itself, and so in no count that is compared. */
+/** The app that the soak itself requests, so that these requests are in no count that is compared. */
 const WATCH = "soak-watch";
 
 export type SoakOptions = {
@@ -87,7 +87,7 @@ function targets(entries: number): Targets {
 
 const SOME = 60;
 const EDITED = 10;
-/** Between one event and the next. */
+/** Milliseconds between two events. */
 const REST = 700;
 const SAMPLE = 1_000;
 

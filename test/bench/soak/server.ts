@@ -1,4 +1,4 @@
-/** The server of a soak: `precast serve` with several workers, watched and hurt from outside. */
+/** The server of a soak: `precast serve` with several workers, observed and killed from outside. */
 import { until } from "../../support/until.ts";
 import { childrenOf } from "../proc.ts";
 import { type Served, startPrecast } from "../served.ts";
@@ -6,7 +6,7 @@ import { type Served, startPrecast } from "../served.ts";
 export type SoakServer = Served & {
   /** The processes that answer, the oldest first. */
   readonly workers: () => number[];
-  /** SIGKILL to one of them; resolves when another has taken its place. */
+  /** Sends SIGKILL to one of them, and resolves when another has taken its place. */
   readonly killWorker: (pid: number) => Promise<void>;
 };
 

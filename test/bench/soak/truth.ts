@@ -1,4 +1,4 @@
-/** What an answer may be while content changes: the bodies that each target had at any time, worked out without the server. */
+/** The bodies that answers may have while content changes: all that were right at some time, made without the server. */
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ export type Truth = {
   /** Adds what the database answers now. */
   readonly learnLive: () => Promise<void>;
   readonly see: (target: string, body: Buffer, etag: string) => void;
-  /** Bodies that were right at no time, and ETags that stood for two bodies. */
+  /** Bodies that were right at no time, and ETags that two bodies of a target shared. */
   readonly faults: () => string[];
 };
 
