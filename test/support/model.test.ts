@@ -326,7 +326,7 @@ describe("filters", () => {
     expect([answer.status, errorOf(answer)]).toEqual([400, { code, parameter }]);
   });
 
-  test("ten filter fields are allowed and eleven are not; a second operator on a field and `like` do not count", () => {
+  test("eleven filter fields are too many, ten are not; a second operator on a field and `like` do not count", () => {
     const some = (count: number) => Array.from({ length: count }, (_, index) => `filter[x${index}]=1`).join("&");
     expect(get(posts, `/posts?${some(11)}`).errorCode).toBe("TOO_MANY_FILTERS");
     const ten = get(posts, `/posts?${some(10)}&filter[x0][gt]=1&filter[y][like]=1`);

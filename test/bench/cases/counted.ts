@@ -41,7 +41,7 @@ export async function countedCase(work: Work<ServeOptions>): Promise<Found> {
   }
 }
 
-/** Touches all entries, because the content was loaded without what searches read. */
+/** Rewrites all entries and vacuums their table before anything is measured. */
 async function keepWords({ url }: Site): Promise<void> {
   await withClient(url, async (client) => {
     await client.query("UPDATE precast.entries SET data = data");
