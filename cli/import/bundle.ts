@@ -17,7 +17,7 @@ export type Bundle = {
   /** In the order of their file names, without the invalid ones. */
   readonly types: readonly BundleType[];
   /** Slugs for which the bundle has a file of entries. */
-  readonly filled: ReadonlySet<string>;
+  readonly slugsWithEntriesFile: ReadonlySet<string>;
 };
 
 const APP = "app.json";
@@ -25,12 +25,12 @@ const TYPES = { folder: "content_types", ending: ".json" };
 const ENTRIES = { folder: "entries", ending: ".ndjson" };
 const PARTS = [APP, TYPES.folder, ENTRIES.folder];
 
-const MISPLACED: Readonly<Record<string, string>> = {
+const WRONG_FILE_TYPE: Readonly<Record<string, string>> = {
   EISDIR: "is a folder, and must be a file",
   ENOTDIR: "is a file, and must be a folder",
 };
 
-const NOT_TO_PRUNE =
+const PRUNE_WITHOUT_TYPES =
   "is missing; with --prune that would delete all types and entries of the app: make an empty folder if that is meant";
 
 const BATCH_LINES = 1_000;
@@ -46,14 +46,14 @@ export async function readBundle(folder: string, prune: boolean, problems: Probl
   refuseMisspelt((await listFolder(folder, ".", problems)) ?? [], problems);
   const app = await readDefinition(folder, APP, readApp, problems);
   const slugs = await namesIn(folder, TYPES, problems);
-  if (prune && slugs === null) addProblem(problems, TYPES.folder, null, NOT_TO_PRUNE);
+  if (prune && slugs === null) addProblem(problems, TYPES.folder, null, PRUNE_WITHOUT_TYPES);
   const types: BundleType[] = [];
   for (const slug of slugs ?? []) {
     const type = await readDefinition(folder, fileOf(TYPES, slug), (text) => readType(text, slug), problems);
     if (type !== null) types.push(type);
   }
-  const filled = new Set((await namesIn(folder, ENTRIES, problems)) ?? []);
-  for (const slug of filled) {
+  const slugsWithEntriesFile = new Set((await namesIn(folder, ENTRIES, problems)) ?? []);
+  for (const slug of slugsWithEntriesFile) {
     if (slugs?.includes(slug) || !TYPE_SLUG.test(slug)) continue;
     addProblem(
       problems,
@@ -62,29 +62,29 @@ export async function readBundle(folder: string, prune: boolean, problems: Probl
       `belongs to no content type: there must be a ${fileOf(TYPES, slug)}`,
     );
   }
-  return { folder, app, types, filled };
+  return { folder, app, types, slugsWithEntriesFile };
 }
 
 /** Yields the valid entries of one type in batches. Adds to `seen` their ids and the numbers of their lines. */
 export async function* readEntries(
-  { folder, filled }: Bundle,
+  { folder, slugsWithEntriesFile }: Bundle,
   type: BundleType,
   seen: Map<string, number>,
   problems: Problems,
 ): AsyncGenerator<Entry[]> {
-  if (!filled.has(type.slug)) return;
+  if (!slugsWithEntriesFile.has(type.slug)) return;
   const file = fileOf(ENTRIES, type.slug);
   const fields = new Map(type.fields.map((field) => [field.name, field]));
   let batch: Entry[] = [];
   let length = 0;
   for await (const line of linesOf(folder, file, problems)) {
-    const reading = "fault" in line ? { faults: [line.fault] } : readEntry(line.text, fields);
-    const faults = "faults" in reading ? reading.faults : repetition(reading.entry, seen);
+    const result = "fault" in line ? { faults: [line.fault] } : readEntry(line.text, fields);
+    const faults = "faults" in result ? result.faults : duplicateFaults(result.entry, seen);
     for (const fault of faults) addProblem(problems, file, line.number, fault);
-    if (!("entry" in reading) || faults.length > 0) continue;
-    seen.set(reading.entry.id, line.number);
-    batch.push(reading.entry);
-    length += reading.entry.text.length;
+    if (!("entry" in result) || faults.length > 0) continue;
+    seen.set(result.entry.id, line.number);
+    batch.push(result.entry);
+    length += result.entry.text.length;
     if (batch.length < BATCH_LINES && length < BATCH_LENGTH) continue;
     yield batch;
     batch = [];
@@ -93,7 +93,7 @@ export async function* readEntries(
   if (batch.length > 0) yield batch;
 }
 
-function repetition({ id }: Entry, seen: ReadonlyMap<string, number>): string[] {
+function duplicateFaults({ id }: Entry, seen: ReadonlyMap<string, number>): string[] {
   const line = seen.get(id);
   return line === undefined ? [] : [`"id" must be the entry's own: ${id} stands on line ${line} already`];
 }
@@ -109,7 +109,7 @@ async function readDefinition<T>(
   problems: Problems,
 ): Promise<T | null> {
   const bytes = await readFile(join(folder, file)).catch(async (error: unknown) => {
-    addProblem(problems, file, null, (await whyUnread(error, join(folder, file))).fault);
+    addProblem(problems, file, null, (await readFailureOf(error, join(folder, file))).fault);
     return null;
   });
   if (bytes === null) return null;
@@ -124,7 +124,7 @@ async function* linesOf(folder: string, file: string, problems: Problems): Async
   try {
     for await (const lines of readLines(join(folder, file))) yield* lines;
   } catch (error) {
-    addProblem(problems, file, null, (await whyUnread(error, join(folder, file))).fault);
+    addProblem(problems, file, null, (await readFailureOf(error, join(folder, file))).fault);
   }
 }
 
@@ -168,7 +168,7 @@ async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): 
 /** Sorted names in a folder; null when it is missing. Leaves out hidden files, which operating systems create. */
 async function listFolder(folder: string, place: string, problems: Problems): Promise<string[] | null> {
   const names = await readdir(join(folder, place)).catch(async (error: unknown) => {
-    const { isMissing, fault } = await whyUnread(error, join(folder, place));
+    const { isMissing, fault } = await readFailureOf(error, join(folder, place));
     if (isMissing) return null;
     addProblem(problems, place, null, fault);
     return [];
@@ -180,15 +180,15 @@ function fileOf({ folder, ending }: typeof TYPES, slug: string): string {
   return `${folder}/${slug}${ending}`;
 }
 
-type Unread = { readonly isMissing: boolean; readonly fault: string };
+type ReadFailure = { readonly isMissing: boolean; readonly fault: string };
 
 /**
  * Says why a path cannot be read. A dangling symbolic link, to a disk that is not mounted for example, does not count
  * as missing: otherwise --prune would delete the content that it stands for.
  */
-async function whyUnread(error: unknown, path: string): Promise<Unread> {
+async function readFailureOf(error: unknown, path: string): Promise<ReadFailure> {
   const code = codeOf(error);
-  if (code !== "ENOENT") return { isMissing: false, fault: MISPLACED[code] ?? `cannot be read (${code})` };
+  if (code !== "ENOENT") return { isMissing: false, fault: WRONG_FILE_TYPE[code] ?? `cannot be read (${code})` };
   if ((await lstat(path).catch(() => null)) === null) return { isMissing: true, fault: "is missing" };
   return { isMissing: false, fault: "is a link that leads to nothing: mount what it leads to, or remove it" };
 }

@@ -71,7 +71,7 @@ export async function writeTypes(session: Session, app: string, types: readonly 
       `WITH written AS (
          INSERT INTO precast.content_types (app_id, slug, ${columns.join(", ")})
          SELECT $1::integer, slug, ${columns.join(", ")}
-         FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, ${declared(TYPE_COLUMNS)})
+         FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, ${columnDefinitions(TYPE_COLUMNS)})
          ORDER BY slug
          ON CONFLICT (app_id, slug) DO ${updateOf("content_types", columns)}
          RETURNING id)
@@ -91,7 +91,7 @@ export async function writeFields(session: Session, app: string, types: readonly
       `WITH written AS (
          INSERT INTO precast.fields (content_type_id, name, ${columns.join(", ")})
          SELECT kind.id, wanted.name, ${columns.map((column) => `wanted.${column}`).join(", ")}
-         FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, name text, ${declared(FIELD_COLUMNS)})
+         FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, name text, ${columnDefinitions(FIELD_COLUMNS)})
          JOIN precast.content_types AS kind ON kind.app_id = $1::integer AND kind.slug = wanted.slug
          ORDER BY kind.id, wanted.position
          ON CONFLICT (content_type_id, name) DO ${updateOf("fields", columns)}
@@ -169,7 +169,7 @@ function fieldNames(types: readonly BundleType[]): string {
   return JSON.stringify(types.map(({ slug, fields }) => ({ slug, fields: fields.map(({ name }) => name) })));
 }
 
-function declared(columns: Record<string, string>): string {
+function columnDefinitions(columns: Record<string, string>): string {
   return Object.entries(columns)
     .map(([name, type]) => `${name} ${type}`)
     .join(", ");

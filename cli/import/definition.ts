@@ -29,7 +29,7 @@ const slug = matching(TYPE_SLUG, A_SLUG);
 const APP = {
   key: matching(APP_KEY, "1 to 128 of A-Z, a-z, 0-9, - and _, beginning with a letter or digit"),
   name: text,
-  media_base_url: orNull(meeting(v.string, isWebAddress, "an absolute http or https address without ? and #")),
+  media_base_url: orNull(satisfying(v.string, isWebAddress, "an absolute http or https address without ? and #")),
 };
 
 const FIELD = {
@@ -47,39 +47,39 @@ const TYPE = {
   name: text,
   description: text,
   icon: text,
-  position: orNull(meeting(v.number, isWithin(-(2 ** 31), 2 ** 31 - 1), "a whole number of 32 bits")),
+  position: orNull(satisfying(v.number, isWithin(-(2 ** 31), 2 ** 31 - 1), "a whole number of 32 bits")),
   published: v.optional(flag, true),
   default_sort: orNull(v.string("the name of a field, with or without a - before it")),
-  per_page: orNull(meeting(v.number, isWithin(1, MAX_PER_PAGE), `a whole number from 1 to ${MAX_PER_PAGE}`)),
+  per_page: orNull(satisfying(v.number, isWithin(1, MAX_PER_PAGE), `a whole number from 1 to ${MAX_PER_PAGE}`)),
   summary_fields: orNull(names),
-  fields: v.array(shaped(FIELD), "an array of fields"),
+  fields: v.array(objectOf(FIELD), "an array of fields"),
   filterable_fields: names,
   sortable_fields: names,
 };
 
-const appShape = shaped(APP);
-const typeShape = shaped(TYPE);
+const appShape = objectOf(APP);
+const typeShape = objectOf(TYPE);
 
 export function readApp(json: string): Definition<BundleApp> {
-  return define(json, appShape, (value) => othersIn(value, APP));
+  return parseDefinition(json, appShape, (value) => unknownKeyFaults(value, APP));
 }
 
 /** `name` is the file's name without its ending: `posts` for `content_types/posts.json`. */
 export function readType(json: string, name: string): Definition<BundleType> {
-  return define(json, typeShape, (value) => [
-    ...othersIn(value, TYPE),
-    ...othersInFields(value),
+  return parseDefinition(json, typeShape, (value) => [
+    ...unknownKeyFaults(value, TYPE),
+    ...unknownFieldKeyFaults(value),
     ...ruleFaults(value, name),
   ]);
 }
 
-type Entries = Readonly<Record<string, v.GenericSchema>>;
+type KeySchemas = Readonly<Record<string, v.GenericSchema>>;
 
-/** `more` returns the faults that the shape does not cover. */
-function define<T>(
+/** `otherFaults` returns the faults that the shape does not cover. */
+function parseDefinition<T>(
   json: string,
   shape: v.GenericSchema<unknown, T>,
-  more: (value: unknown) => string[],
+  otherFaults: (value: unknown) => string[],
 ): Definition<T> {
   let value: unknown;
   try {
@@ -93,31 +93,31 @@ function define<T>(
   const faults = [
     ...unstorableIn(json).map(({ fault }) => fault),
     ...(parsed.issues ?? []).map(shapeFault),
-    ...more(value),
+    ...otherFaults(value),
   ];
   return parsed.success && faults.length === 0 ? { value: parsed.output } : { faults, line: null };
 }
 
-function shaped<const T extends Entries>(
-  entries: T,
+function objectOf<const T extends KeySchemas>(
+  schemas: T,
 ): v.GenericSchema<unknown, v.InferOutput<v.ObjectSchema<T, undefined>>> {
-  const expected = ({ path }: v.BaseIssue<unknown>) => messageOf(entries[String(path?.at(-1)?.key)]);
-  return v.pipe(v.unknown(), v.check(isObject, "an object"), v.object(entries, expected));
+  const expected = ({ path }: v.BaseIssue<unknown>) => messageOf(schemas[String(path?.at(-1)?.key)]);
+  return v.pipe(v.unknown(), v.check(isObject, "an object"), v.object(schemas, expected));
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function othersIn(value: unknown, entries: Entries, place = ""): string[] {
-  const others = Object.keys(isObject(value) ? value : {}).filter((key) => !Object.hasOwn(entries, key));
-  const keys = Object.keys(entries).join(", ");
-  return others.map((key) => `${subjectOf(place)}has an unknown key ${quote(key)}; the keys are ${keys}`);
+function unknownKeyFaults(value: unknown, schemas: KeySchemas, place = ""): string[] {
+  const unknownKeys = Object.keys(isObject(value) ? value : {}).filter((key) => !Object.hasOwn(schemas, key));
+  const keys = Object.keys(schemas).join(", ");
+  return unknownKeys.map((key) => `${subjectOf(place)}has an unknown key ${quote(key)}; the keys are ${keys}`);
 }
 
-function othersInFields(type: unknown): string[] {
+function unknownFieldKeyFaults(type: unknown): string[] {
   const fields = isObject(type) && Array.isArray(type.fields) ? type.fields : [];
-  return fields.flatMap((field, index) => othersIn(field, FIELD, `fields[${index}]`));
+  return fields.flatMap((field, index) => unknownKeyFaults(field, FIELD, `fields[${index}]`));
 }
 
 function messageOf(schema: v.GenericSchema | undefined): string {
@@ -132,7 +132,11 @@ function matching(pattern: RegExp, expected: string) {
   return v.pipe(v.string(expected), v.regex(pattern, expected));
 }
 
-function meeting<T>(schema: (expected: string) => v.GenericSchema<T>, test: (value: T) => boolean, expected: string) {
+function satisfying<T>(
+  schema: (expected: string) => v.GenericSchema<T>,
+  test: (value: T) => boolean,
+  expected: string,
+) {
   return v.pipe(schema(expected), v.check(test, expected));
 }
 

@@ -18,7 +18,7 @@ const INSERT = `
       AS batch (line, published_at, created_at, updated_at)`;
 
 /** For a type without entries: leaves out the check for conflicts, which takes a twentieth of the time. */
-const ADD = `
+const INSERT_NEW = `
   WITH written AS (${INSERT}
     RETURNING 1)
   SELECT count(*)::text, '0' FROM written`;
@@ -29,7 +29,7 @@ const ADD = `
  * before the statement. Its subquery looks up one entry at a time: as long as the database does not know the size of
  * the table, a join would read the whole table for each batch.
  */
-const WRITE = `
+const UPSERT = `
   WITH written AS (${INSERT}
     ON CONFLICT (content_type_id, id) DO UPDATE SET (${COLUMNS.join(", ")}) = ROW (${wanted})
       WHERE (${stored}) IS DISTINCT FROM (${wanted})
@@ -48,7 +48,7 @@ const DELETE = `
 export async function writeEntries(session: Session, type: TypeRow, entries: readonly Entry[]): Promise<Changes> {
   const column = (of: (entry: Entry) => string) => entries.map(of);
   const [row] = await session.query(
-    sql(type.isNew ? ADD : WRITE, [
+    sql(type.isNew ? INSERT_NEW : UPSERT, [
       type.id,
       column((entry) => entry.text),
       column((entry) => entry.published_at ?? ""),

@@ -3,7 +3,7 @@ import type { Field } from "../../shared/catalog.ts";
 import { canonicalInstant } from "./instant.ts";
 import { quote } from "./problem.ts";
 import { unstorableIn } from "./text.ts";
-import { A_UUID, AN_INSTANT, isUuid, misfitOf } from "./value.ts";
+import { A_UUID, AN_INSTANT, isUuid, valueFault } from "./value.ts";
 
 /**
  * An entry to import. `text` is the unchanged line and holds the data: the database reads a number such as
@@ -19,7 +19,7 @@ export type Entry = {
 };
 
 /** A valid entry, or all faults of its line. */
-export type Reading = { readonly entry: Entry } | { readonly faults: readonly string[] };
+export type EntryOrFaults = { readonly entry: Entry } | { readonly faults: readonly string[] };
 
 /** Fields by name, prepared once for all lines of a file. */
 export type FieldMap = ReadonlyMap<string, Field>;
@@ -27,7 +27,7 @@ export type FieldMap = ReadonlyMap<string, Field>;
 const KEYS = ["id", "status", "published_at", "created_at", "updated_at", "data"];
 const STATUSES = ["draft", "published"];
 
-export function readEntry(text: string, fields: FieldMap): Reading {
+export function readEntry(text: string, fields: FieldMap): EntryOrFaults {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -79,8 +79,8 @@ function dataFaults(data: unknown, fields: FieldMap): string[] {
   const known = fields.size === 0 ? "the type has none" : `the fields are ${[...fields.keys()].join(", ")}`;
   const faults = unknown.map((name) => `has an unknown field ${quote(name)}; ${known}`);
   for (const field of fields.values()) {
-    const misfit = misfitOf(field, values.get(field.name));
-    if (misfit !== null) faults.push(`field ${quote(field.name)} ${misfit}`);
+    const fault = valueFault(field, values.get(field.name));
+    if (fault !== null) faults.push(`field ${quote(field.name)} ${fault}`);
   }
   return faults;
 }

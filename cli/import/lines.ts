@@ -12,11 +12,11 @@ const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 /** Yields the lines that are not blank, numbered from 1, in arrays of those that end in one chunk of the file. */
 export async function* readLines(path: string): AsyncGenerator<Line[]> {
   let number = 0;
-  let open: Buffer[] = [];
+  let unfinished: Buffer[] = [];
   let length = 0;
-  const close = (end: Buffer): Line => {
-    const line = length + end.length > MAX_LINE ? null : Buffer.concat([...open, end]);
-    open = [];
+  const finishLine = (end: Buffer): Line => {
+    const line = length + end.length > MAX_LINE ? null : Buffer.concat([...unfinished, end]);
+    unfinished = [];
     length = 0;
     return decode(++number, line);
   };
@@ -24,15 +24,15 @@ export async function* readLines(path: string): AsyncGenerator<Line[]> {
     const lines: Line[] = [];
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
-      lines.push(close(chunk.subarray(start, end)));
+      lines.push(finishLine(chunk.subarray(start, end)));
       start = end + 1;
     }
     // The rest of a line that is already too long is counted, but not kept.
-    if (length <= MAX_LINE) open.push(chunk.subarray(start));
+    if (length <= MAX_LINE) unfinished.push(chunk.subarray(start));
     length += chunk.length - start;
-    yield lines.filter(isFilled);
+    yield lines.filter(isNotBlank);
   }
-  yield [close(Buffer.alloc(0))].filter(isFilled);
+  yield [finishLine(Buffer.alloc(0))].filter(isNotBlank);
 }
 
 /** Decodes a file as UTF-8 without its byte order mark, or says why that fails. */
@@ -47,6 +47,6 @@ function decode(number: number, line: Buffer | null): Line {
   return isUtf8(line) ? { number, text: line.toString("utf8") } : { number, fault: "is not valid UTF-8" };
 }
 
-function isFilled(line: Line): boolean {
+function isNotBlank(line: Line): boolean {
   return "fault" in line || !/^[ \t\r]*$/.test(line.text);
 }

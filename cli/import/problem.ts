@@ -7,7 +7,7 @@ export type Problem = { readonly file: string; readonly line: number | null; rea
 export type Problems = { readonly listed: Problem[]; count: number };
 
 const MAX_LISTED = 100;
-const MAX_SHOWN = 60;
+const MAX_QUOTED_LENGTH = 60;
 
 export function noProblems(): Problems {
   return { listed: [], count: 0 };
@@ -30,7 +30,7 @@ export function quote(value: unknown): string {
   if (typeof value === "object" && value !== null) return "an object";
   if (typeof value === "number") return String(value);
   const text = JSON.stringify(value);
-  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN)}…"`;
+  return text.length <= MAX_QUOTED_LENGTH ? text : `${text.slice(0, MAX_QUOTED_LENGTH)}…"`;
 }
 
 /** Thrown for an invalid bundle. Nothing of the bundle is imported. */

@@ -21,7 +21,7 @@ import { quote } from "./problem.ts";
  * A field as far as it can be read. `name` is null when it is no string, `type` when it is no field type. A name that
  * breaks the rule for names is kept.
  */
-type FieldDraft = Pick<Field, "searchable" | "multiple"> & {
+type PartialField = Pick<Field, "searchable" | "multiple"> & {
   readonly name: string | null;
   readonly type: FieldType | null;
   readonly hasTarget: boolean;
@@ -29,14 +29,14 @@ type FieldDraft = Pick<Field, "searchable" | "multiple"> & {
 
 type Json = Readonly<Record<string, unknown>>;
 
-const OWN = "the fields of this type";
-const FILTERABLE = `${OWN} but rich_text and json, and ${TIMESTAMPS.join(", ")}`;
-const SORTABLE = `${OWN} but rich_text, json, relation and multiple ones, and ${TIMESTAMPS.join(", ")}`;
+const ANY_FIELD = "the fields of this type";
+const FILTERABLE = `${ANY_FIELD} but rich_text and json, and ${TIMESTAMPS.join(", ")}`;
+const SORTABLE = `${ANY_FIELD} but rich_text, json, relation and multiple ones, and ${TIMESTAMPS.join(", ")}`;
 
 /** `name` is the file's name without its ending: `posts` for `content_types/posts.json`. */
 export function ruleFaults(value: unknown, name: string): string[] {
-  const type = keysOf(value);
-  const fields = listOf(type.fields).map(draftOf);
+  const type = asObject(value);
+  const fields = asArray(type.fields).map(partialFieldOf);
   return [
     ...slugFaults(type.slug, name),
     ...fields.flatMap((field, index) => fieldFaults(field, index, fields)),
@@ -44,8 +44,8 @@ export function ruleFaults(value: unknown, name: string): string[] {
   ];
 }
 
-function draftOf(value: unknown): FieldDraft {
-  const { name, type, searchable, multiple, target } = keysOf(value);
+function partialFieldOf(value: unknown): PartialField {
+  const { name, type, searchable, multiple, target } = asObject(value);
   return {
     name: typeof name === "string" ? name : null,
     type: FIELD_TYPES.find((one) => one === type) ?? null,
@@ -60,25 +60,25 @@ function slugFaults(slug: unknown, name: string): string[] {
   return [`"slug" must be ${quote(name)} as the file is named, not ${quote(slug)}`];
 }
 
-function fieldFaults(field: FieldDraft, index: number, fields: readonly FieldDraft[]): string[] {
+function fieldFaults(field: PartialField, index: number, fields: readonly PartialField[]): string[] {
   const subject = field.name === null ? quote(`fields[${index}]`) : `field ${quote(field.name)}`;
-  return [...nameFaults(field, index, fields), ...kindFaults(field)].map((fault) => `${subject} ${fault}`);
+  return [...nameFaults(field, index, fields), ...typeFaults(field)].map((fault) => `${subject} ${fault}`);
 }
 
-function nameFaults({ name }: FieldDraft, index: number, fields: readonly FieldDraft[]): string[] {
+function nameFaults({ name }: PartialField, index: number, fields: readonly PartialField[]): string[] {
   if (name === null) return [];
   const media = fields.find((other) => other.type === "media" && other.name !== null && name === `${other.name}_url`);
-  return broken([
+  return brokenRules([
     [RESERVED_NAMES.includes(name), `must have another name: ${RESERVED_NAMES.join(", ")} are reserved`],
     [fields.findIndex((other) => other.name === name) < index, "is there twice"],
     [media !== undefined, `must have another name: it is the address of the media field ${quote(media?.name)}`],
   ]);
 }
 
-function kindFaults({ type, searchable, multiple, hasTarget }: FieldDraft): string[] {
+function typeFaults({ type, searchable, multiple, hasTarget }: PartialField): string[] {
   if (type === null) return [];
   const isRelation = type === "relation";
-  return broken([
+  return brokenRules([
     [
       searchable && !SEARCHABLE_TYPES.includes(type),
       `must not be searchable: only ${SEARCHABLE_TYPES.join(", ")} can be`,
@@ -89,25 +89,25 @@ function kindFaults({ type, searchable, multiple, hasTarget }: FieldDraft): stri
   ]);
 }
 
-function broken(rules: readonly (readonly [isBroken: boolean, fault: string])[]): string[] {
+function brokenRules(rules: readonly (readonly [isBroken: boolean, fault: string])[]): string[] {
   return rules.filter(([isBroken]) => isBroken).map(([, fault]) => fault);
 }
 
-function listFaults(type: Json, fields: readonly FieldDraft[]): string[] {
+function listFaults(type: Json, fields: readonly PartialField[]): string[] {
   // A field whose name cannot be read may be any unknown one in a list, so those are not reported.
-  const areKnown = Array.isArray(type.fields) && fields.every(({ name }) => name !== null);
-  const isOwn = (name: string, rule: (field: Pick<Field, "type" | "multiple">) => boolean) => {
+  const areNamesKnown = Array.isArray(type.fields) && fields.every(({ name }) => name !== null);
+  const isAllowedField = (name: string, rule: (field: Pick<Field, "type" | "multiple">) => boolean) => {
     const field = fields.find((one) => one.name === name);
-    if (field === undefined) return !areKnown;
+    if (field === undefined) return !areNamesKnown;
     return field.type === null || rule({ type: field.type, multiple: field.multiple });
   };
-  const filters = (name: string) => isTimestamp(name) || isOwn(name, canFilter);
-  const sorts = (name: string) => isTimestamp(name) || isOwn(name, canSort);
+  const filters = (name: string) => isTimestamp(name) || isAllowedField(name, canFilter);
+  const sorts = (name: string) => isTimestamp(name) || isAllowedField(name, canSort);
   const sort = type.default_sort;
   return [
     ...namesFaults("filterable_fields", type, filters, FILTERABLE),
     ...namesFaults("sortable_fields", type, sorts, SORTABLE),
-    ...namesFaults("summary_fields", type, (name) => isOwn(name, () => true), OWN),
+    ...namesFaults("summary_fields", type, (name) => isAllowedField(name, () => true), ANY_FIELD),
     ...(typeof sort !== "string" || sorts(sort.replace(/^-/, ""))
       ? []
       : [`"default_sort" must be one of ${SORTABLE}, with or without a - before it, not ${quote(sort)}`]),
@@ -115,7 +115,7 @@ function listFaults(type: Json, fields: readonly FieldDraft[]): string[] {
 }
 
 function namesFaults(key: string, type: Json, allows: (name: string) => boolean, expected: string): string[] {
-  const names = listOf(type[key]).filter((name) => typeof name === "string");
+  const names = asArray(type[key]).filter((name) => typeof name === "string");
   return names.flatMap((name, index) => [
     ...(names.indexOf(name) < index ? [`"${key}" holds ${quote(name)} twice`] : []),
     ...(allows(name) ? [] : [`"${key}" must not hold ${quote(name)}: it can hold ${expected}`]),
@@ -123,10 +123,10 @@ function namesFaults(key: string, type: Json, allows: (name: string) => boolean,
 }
 
 /** Reads a value as an object. A value that is no object has no keys. */
-function keysOf(value: unknown): Json {
+function asObject(value: unknown): Json {
   return Object(value) as Json;
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }

@@ -12,23 +12,23 @@ const CONTINUATIONS = ["", " 0", " :0", ' "":0'];
 /** Number of that line, from 1, in a text that JSON.parse refuses. It is the last line when the text ends too early. */
 export function faultyLine(json: string): number {
   const lines = json.split(/\r\n?|\n/);
-  let right = 0;
-  let wrong = lines.length;
-  while (wrong - right > 1) {
-    const middle = (right + wrong) >> 1;
-    if (canGoOn(lines.slice(0, middle).join("\n"))) right = middle;
-    else wrong = middle;
+  let valid = 0;
+  let invalid = lines.length;
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >> 1;
+    if (isValidPrefix(lines.slice(0, middle).join("\n"))) valid = middle;
+    else invalid = middle;
   }
-  return wrong;
+  return invalid;
 }
 
 /** Whether some JSON text begins with these lines. They end between two tokens, because no JSON token spans lines. */
-function canGoOn(lines: string): boolean {
-  const closing = closingOf(lines);
-  return CONTINUATIONS.some((more) => isJson(lines + more + closing));
+function isValidPrefix(lines: string): boolean {
+  const closing = closingBrackets(lines);
+  return CONTINUATIONS.some((continuation) => isJson(lines + continuation + closing));
 }
 
-function closingOf(lines: string): string {
+function closingBrackets(lines: string): string {
   let closing = "";
   let isString = false;
   for (const [token] of lines.matchAll(/\\.|["[\]{}]/g)) {

@@ -16,7 +16,7 @@ const MAX_DECIMALS = 16_383;
 /** Nesting levels of a field's value. PostgreSQL allows more, but the embedded database fails at about 5,000. */
 const MAX_DEPTH = 1_000;
 /** Nesting levels around a field's value: the line's object and its `data`. */
-const AROUND = 2;
+const OUTER_DEPTH = 2;
 /** Characters. A line of this length or less, without such an escape or exponent, cannot break any limit. */
 const MAX_HARMLESS = 2 * MAX_DEPTH;
 
@@ -42,7 +42,7 @@ function faultOf(token: string, depth: number): string | null {
   if (token.startsWith('"')) {
     return SUSPECT_ESCAPE.test(token) && UNSTORABLE.test(JSON.parse(token) as string) ? BAD_TEXT : null;
   }
-  if (depth > AROUND + MAX_DEPTH) return BAD_DEPTH;
+  if (depth > OUTER_DEPTH + MAX_DEPTH) return BAD_DEPTH;
   const [, whole, decimals = "", exponent = "0"] = NUMBER.exec(token) ?? [];
   if (whole === undefined) return null;
   const tooLong =

@@ -26,7 +26,7 @@ export function isUuid(value: unknown): value is string {
 }
 
 /** Says what is wrong with a field's value; null when it fits. `undefined` means that the entry lacks the field. */
-export function misfitOf(field: Field, value: unknown): string | null {
+export function valueFault(field: Field, value: unknown): string | null {
   if (value === undefined || value === null) {
     return field.required ? `is required: it must be ${expectation(field)}, not ${quote(value)}` : null;
   }

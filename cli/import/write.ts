@@ -16,10 +16,10 @@ import {
   writeTypes,
 } from "./definition-rows.ts";
 import { pruneEntries, writeEntries } from "./entry-rows.ts";
-import { type Intake, LET_WAIT, openIntake } from "./intake.ts";
+import { maintainTables } from "./maintenance.ts";
+import { openPendingListMerger, type PendingListMerger, RAISE_PENDING_LIST_LIMIT } from "./pending-list-merger.ts";
 import { addProblem, ImportProblems, noProblems, type Problems, quote } from "./problem.ts";
 import { addChanges, type Changes, type ImportReport, NO_CHANGES } from "./report.ts";
-import { settle } from "./settling.ts";
 
 export type ImportOptions = {
   /** Deletes what the app has and the bundle lacks. */
@@ -31,39 +31,41 @@ export type ImportOptions = {
 };
 
 /** First key of the advisory lock of an app's import: any number that other programs are unlikely to use. */
-const LOCK = 7_232_279;
+const IMPORT_LOCK = 7_232_279;
 const NOTHING_PRUNED: Pruned = { types: NO_CHANGES, fields: NO_CHANGES, entries: NO_CHANGES };
 
 /** Throws ImportProblems when the bundle is invalid; nothing of it is imported then. */
 export async function importBundle(database: Database, folder: string, options: ImportOptions): Promise<ImportReport> {
-  const checked = await check(folder, options.prune);
-  const intake = openIntake(database);
+  const checked = await checkBundle(folder, options.prune);
+  const merger = openPendingListMerger(database);
   const report = await database
     .transaction("write", async (session) => {
-      await session.query(sql(`SELECT pg_advisory_xact_lock(${LOCK}, hashtext($1))::text`, [checked.app.key]));
-      await session.execute(`SAVEPOINT before_import; ${LET_WAIT}; SELECT precast.raise_flag('importing')`);
-      const report = await write(session, checked, intake, options);
+      await session.query(sql(`SELECT pg_advisory_xact_lock(${IMPORT_LOCK}, hashtext($1))::text`, [checked.app.key]));
+      await session.execute(
+        `SAVEPOINT before_import; ${RAISE_PENDING_LIST_LIMIT}; SELECT precast.raise_flag('importing')`,
+      );
+      const report = await write(session, checked, merger, options);
       // Checks the deferred constraints now: a dry run must report them too, and rolls back before they are checked.
       await session.execute("SET CONSTRAINTS ALL IMMEDIATE");
       if (options.dryRun) await session.execute("ROLLBACK TO SAVEPOINT before_import");
       return report;
     })
-    .finally(intake.ended);
-  if (!options.dryRun && writtenIn(report) >= MANY) await settle(database);
+    .finally(merger.whenIdle);
+  if (!options.dryRun && changedEntryCount(report) >= MAINTENANCE_THRESHOLD) await maintainTables(database);
   return report;
 }
 
-/** From this number of created, updated and deleted entries on, the import ends with `settle`. */
-const MANY = 1_000;
+/** From this number of created, updated and deleted entries on, the import ends with `maintainTables`. */
+const MAINTENANCE_THRESHOLD = 1_000;
 
-function writtenIn({ entries }: ImportReport): number {
+function changedEntryCount({ entries }: ImportReport): number {
   return entries.created + entries.updated + entries.deleted;
 }
 
 /** A valid bundle, with the number of its entries. */
-type Checked = { readonly bundle: Bundle; readonly app: BundleApp; readonly total: number };
+type CheckedBundle = { readonly bundle: Bundle; readonly app: BundleApp; readonly total: number };
 
-async function check(folder: string, prune: boolean): Promise<Checked> {
+async function checkBundle(folder: string, prune: boolean): Promise<CheckedBundle> {
   const problems = noProblems();
   const bundle = await readBundle(folder, prune, problems);
   let total = 0;
@@ -78,8 +80,8 @@ async function check(folder: string, prune: boolean): Promise<Checked> {
 
 async function write(
   session: Session,
-  { bundle, app, total }: Checked,
-  intake: Intake,
+  { bundle, app, total }: CheckedBundle,
+  merger: PendingListMerger,
   { prune, onProgress }: ImportOptions,
 ): Promise<ImportReport> {
   const id = await writeApp(session, app);
@@ -93,7 +95,7 @@ async function write(
   for (const type of bundle.types) {
     const advance = (count: number) => {
       done += count;
-      intake.more();
+      merger.rowsWritten();
       onProgress?.({ done, total });
     };
     entries = addChanges(

@@ -4,15 +4,17 @@
  */
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import { TAKE_IN } from "./intake.ts";
+import { MERGE_PENDING_LISTS } from "./pending-list-merger.ts";
 
 /**
  * Ignores a DatabaseFault, such as a lock timeout or a lost connection: the import is committed already, and the
  * autovacuum of PostgreSQL does the same work later.
  */
-export async function settle(database: Database): Promise<void> {
+export async function maintainTables(database: Database): Promise<void> {
   await database
-    .transaction("write", (session) => session.execute(`${TAKE_IN}; ANALYZE precast.entries, precast.entry_words`))
+    .transaction("write", (session) =>
+      session.execute(`${MERGE_PENDING_LISTS}; ANALYZE precast.entries, precast.entry_words`),
+    )
     .catch((error: unknown) => {
       if (!(error instanceof DatabaseFault)) throw error;
     });
