@@ -1,10 +1,10 @@
 /** `precast doctor`: reports what to improve in the database, the content and the requests, and applies safe fixes. */
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
-import { examine } from "../doctor/examination.ts";
+import { runChecks } from "../doctor/check-run.ts";
 import { isAdvice } from "../doctor/finding.ts";
+import { applyFixes } from "../doctor/fixes.ts";
 import { reportText } from "../doctor/report.ts";
-import { treat } from "../doctor/treatment.ts";
 
 export const doctorCommand = defineCommand({
   name: "doctor",
@@ -14,8 +14,8 @@ export const doctorCommand = defineCommand({
   examples: ["precast doctor", "precast doctor --fix"],
   run: async ({ terminal, now }, settings) => {
     const { fixed, left } = await withDatabase(settings, async (database) => {
-      const found = await examine(database, settings, now());
-      return settings.fix ? treat(database, found, terminal) : { fixed: [], left: found };
+      const findings = await runChecks(database, settings, now());
+      return settings.fix ? applyFixes(database, findings, terminal) : { fixed: [], left: findings };
     });
     terminal.result(reportText(left, terminal), { findings: left, fixed });
     return left.some(isAdvice) ? DIFFERENT : DONE;

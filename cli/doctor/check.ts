@@ -4,7 +4,7 @@ import type { Database } from "../../shared/database/database.ts";
 import type { Finding } from "./finding.ts";
 
 /** What every check may read. */
-export type Patient = {
+export type CheckContext = {
   readonly database: Database;
   readonly types: readonly TypeSize[];
   readonly dataDir: string;
@@ -17,16 +17,19 @@ export type Patient = {
 export type TypeSize = { readonly app: App; readonly type: ContentType; readonly entries: number };
 
 /** Entries. The database reads a smaller type from end to end in a few milliseconds. */
-export const LARGE = 10_000;
+export const LARGE_TYPE = 10_000;
 
-export type Check = { readonly name: string; readonly findings: (patient: Patient) => Promise<readonly Finding[]> };
+export type Check = {
+  readonly name: string;
+  readonly findings: (context: CheckContext) => Promise<readonly Finding[]>;
+};
 
 export type CheckParts<F> = {
   readonly name: string;
-  readonly gather: (patient: Patient) => Promise<F>;
+  readonly gather: (context: CheckContext) => Promise<F>;
   readonly judge: (facts: F) => readonly Finding[];
 };
 
 export function defineCheck<F>(parts: CheckParts<F>): Check & CheckParts<F> {
-  return { ...parts, findings: async (patient) => parts.judge(await parts.gather(patient)) };
+  return { ...parts, findings: async (context) => parts.judge(await parts.gather(context)) };
 }

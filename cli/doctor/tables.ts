@@ -1,6 +1,6 @@
 /** Reads what the database knows about Precast's tables: sizes, statistics, and the rights of the current role. */
 import { sql } from "../../shared/database/database.ts";
-import type { Patient } from "./check.ts";
+import type { CheckContext } from "./check.ts";
 
 export type Table = {
   /** As SQL names it: `precast.entries`. */
@@ -17,10 +17,10 @@ export type Table = {
   /** Whether the role may read the table. Otherwise its statistics are hidden too, and `hasStatistics` is false. */
   readonly readable: boolean;
   /** Whether the role has the owner's rights, so that it may run ANALYZE and VACUUM. */
-  readonly own: boolean;
+  readonly hasOwnerRights: boolean;
 };
 
-export async function readTables({ database }: Patient): Promise<Table[]> {
+export async function readTables({ database }: CheckContext): Promise<Table[]> {
   const rows = await database.query(
     sql(`SELECT format('%I.%I', namespace.nspname, class.relname),
   greatest(stat.n_live_tup, class.reltuples::bigint, 0)::text, coalesce(stat.n_dead_tup, 0)::text,
@@ -33,23 +33,28 @@ FROM pg_class AS class JOIN pg_namespace AS namespace ON namespace.oid = class.r
 LEFT JOIN pg_stat_user_tables AS stat ON stat.relid = class.oid
 WHERE namespace.nspname = 'precast' AND class.relkind = 'r' ORDER BY class.relname`),
   );
-  return rows.map(([name, live, dead, modified, pages, knownPages, visiblePages, hasStatistics, readable, own]) => ({
-    name: name as string,
-    rows: Number(live),
-    dead: Number(dead),
-    modified: Number(modified),
-    pages: Number(pages),
-    knownPages: Number(knownPages),
-    visiblePages: Number(visiblePages),
-    hasStatistics: hasStatistics === "true",
-    readable: readable === "true",
-    own: own === "true",
-  }));
+  return rows.map(
+    ([name, live, dead, modified, pages, knownPages, visiblePages, hasStatistics, readable, hasOwnerRights]) => ({
+      name: name as string,
+      rows: Number(live),
+      dead: Number(dead),
+      modified: Number(modified),
+      pages: Number(pages),
+      knownPages: Number(knownPages),
+      visiblePages: Number(visiblePages),
+      hasStatistics: hasStatistics === "true",
+      readable: readable === "true",
+      hasOwnerRights: hasOwnerRights === "true",
+    }),
+  );
 }
 
 /** The remedy and the fix of a finding whose `statement` only the owner of the table may run. */
-export function careOf({ own }: Table, statement: string): { remedy: string; fix: readonly string[] | null } {
-  return own
+export function maintenanceRemedy(
+  { hasOwnerRights }: Table,
+  statement: string,
+): { remedy: string; fix: readonly string[] | null } {
+  return hasOwnerRights
     ? { remedy: `Run ${statement}. Writers go on meanwhile.`, fix: [statement] }
     : { remedy: `Have the owner of the table run ${statement}. Writers go on meanwhile.`, fix: null };
 }

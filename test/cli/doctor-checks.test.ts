@@ -88,14 +88,19 @@ test("a field without a slot is advice if it is sortable, else information, with
 });
 
 test("an equality and a range without a common index are reported, the one with most entries first", () => {
-  const type = { ...size(20_000), typeId: "7", ranged: [{ name: "price", slot: "n1" }], indexes: ["entries_by_t2"] };
+  const type = {
+    ...size(20_000),
+    typeId: "7",
+    rangeFields: [{ name: "price", slot: "n1" }],
+    indexes: ["entries_by_t2"],
+  };
   const judge = (entries: number, indexes = type.indexes) => {
-    const valued = [
+    const equalityFields = [
       { name: "shelf", slot: "t2", entries: 999 },
       { name: "topic", slot: "t3", entries: 1_000 },
       { name: "author", slot: "t4", entries },
     ];
-    return rangesCheck.judge([{ ...type, indexes, valued }]);
+    return rangesCheck.judge([{ ...type, indexes, equalityFields }]);
   };
   const [found, ...others] = judge(5_000);
   expect(others).toEqual([]);
@@ -105,9 +110,9 @@ test("an equality and a range without a common index are reported, the one with 
   // With that index the next pair is named; with all indexes there is no finding.
   expect(judge(5_000, ["entries_of_7_by_t4_n1"])[0]?.remedy).toContain("entries_of_7_by_t3_n1");
   expect(judge(5_000, ["entries_of_7_by_t4_n1", "entries_of_7_by_t3_n1"])).toEqual([]);
-  expect(rangesCheck.judge([{ ...type, ranged: [], valued: [{ name: "topic", slot: "t3", entries: 5_000 }] }])).toEqual(
-    [],
-  );
+  expect(
+    rangesCheck.judge([{ ...type, rangeFields: [], equalityFields: [{ name: "topic", slot: "t3", entries: 5_000 }] }]),
+  ).toEqual([]);
 });
 
 describe("a table", () => {
@@ -121,7 +126,7 @@ describe("a table", () => {
     visiblePages: 4_000,
     hasStatistics: true,
     readable: true,
-    own: true,
+    hasOwnerRights: true,
   };
 
   test("in good condition gives no finding", () => {
@@ -148,7 +153,7 @@ describe("a table", () => {
   });
 
   test("of another owner gives a remedy for the owner, and no fix", () => {
-    const [found] = statisticsCheck.judge([{ ...table, hasStatistics: false, own: false }]);
+    const [found] = statisticsCheck.judge([{ ...table, hasStatistics: false, hasOwnerRights: false }]);
     expect(found).toMatchObject({
       fix: null,
       remedy: expect.stringMatching(/^Have the owner .* ANALYZE precast\.entries/),
@@ -177,12 +182,12 @@ describe("the server check", () => {
 });
 
 test("a transaction that has been open for half an hour is advice, with the statement that ends it", () => {
-  const holder = {
+  const transaction = {
     what: "A transaction of report (process 7, idle in transaction)",
-    end: "SELECT pg_terminate_backend(7)",
+    endStatement: "SELECT pg_terminate_backend(7)",
   };
-  expect(snapshotsCheck.judge([{ ...holder, minutes: 29 }])).toEqual([]);
-  const [found] = snapshotsCheck.judge([{ ...holder, minutes: 31.5 }]);
+  expect(snapshotsCheck.judge([{ ...transaction, minutes: 29 }])).toEqual([]);
+  const [found] = snapshotsCheck.judge([{ ...transaction, minutes: 31.5 }]);
   expect(found).toMatchObject({ kind: "advice", fix: null, problem: expect.stringMatching(/report .* 31 minutes/) });
   expect(found?.remedy).toContain("pg_terminate_backend(7)");
 });

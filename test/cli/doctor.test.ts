@@ -536,13 +536,13 @@ describe("the estimate of distinct values from a sample of entries", () => {
     const part = values.filter((_, n) => (hash("md5", String(n), "buffer")[0] as number) % 4 === 0);
     const times = new Map<number, number>();
     for (const value of part) times.set(value, (times.get(value) ?? 0) + 1);
-    const singles = [...times.values()].filter((count) => count === 1).length;
-    const estimate = estimateDistinct({ values: times.size, singles, held: part.length }, all);
+    const valuesSeenOnce = [...times.values()].filter((count) => count === 1).length;
+    const estimate = estimateDistinct({ values: times.size, valuesSeenOnce, occurrences: part.length }, all);
     expect(Math.abs(estimate - exact) / exact).toBeLessThan(0.15);
   });
 
   test("is exact when the sample contains all entries", () => {
-    expect(estimateDistinct({ values: 7, singles: 3, held: 20 }, 20)).toBe(7);
-    expect(estimateDistinct({ values: 0, singles: 0, held: 0 }, 0)).toBe(0);
+    expect(estimateDistinct({ values: 7, valuesSeenOnce: 3, occurrences: 20 }, 20)).toBe(7);
+    expect(estimateDistinct({ values: 0, valuesSeenOnce: 0, occurrences: 0 }, 0)).toBe(0);
   });
 });

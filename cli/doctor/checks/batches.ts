@@ -1,13 +1,13 @@
 /** Finds ids of usage batches that are stored long after any server could send the batch again. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../terminal/format.ts";
-import { defineCheck, type Patient } from "../check.ts";
+import { type CheckContext, defineCheck } from "../check.ts";
 
 type Facts = { readonly count: number; readonly mayDelete: boolean };
 
 export const batchesCheck = defineCheck<Facts>({
   name: "batches",
-  gather: countForgotten,
+  gather: countExpired,
   judge: ({ count, mayDelete }) =>
     count < MANY
       ? []
@@ -25,13 +25,13 @@ export const batchesCheck = defineCheck<Facts>({
 
 const MANY = 10_000;
 /** Servers delete such rows after one day; two days leave them time to do so. */
-const FORGOTTEN = "removed_at < now() - interval '2 days'";
-const STATEMENT = `DELETE FROM precast.usage_batches WHERE ${FORGOTTEN}`;
+const EXPIRED = "removed_at < now() - interval '2 days'";
+const STATEMENT = `DELETE FROM precast.usage_batches WHERE ${EXPIRED}`;
 
-async function countForgotten({ database }: Patient): Promise<Facts> {
+async function countExpired({ database }: CheckContext): Promise<Facts> {
   const [row] = await database.query(
     sql(`SELECT count(*)::text, has_table_privilege('precast.usage_batches', 'DELETE')::text
-FROM precast.usage_batches WHERE ${FORGOTTEN}`),
+FROM precast.usage_batches WHERE ${EXPIRED}`),
   );
   return { count: Number(row?.[0]), mayDelete: row?.[1] === "true" };
 }

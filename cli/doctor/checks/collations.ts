@@ -17,12 +17,12 @@ export const collationsCheck = defineCheck({
 
 function findingOf({ name, before, now }: ChangedCollation, kind: Facts["kind"]): Finding {
   const [reindex, refresh] = ["REINDEX SCHEMA CONCURRENTLY precast", `ALTER COLLATION ${name} REFRESH VERSION`];
-  const own = {
+  const embeddedRemedy = {
     remedy: "Run `precast doctor --fix`, start servers anew, and verify the tree.",
     fix: [reindex, refresh],
   };
   // No fix: REFRESH VERSION would hide that other indexes of the database with this collation are out of order too.
-  const shared = {
+  const postgresRemedy = {
     remedy:
       `Have the owner run ${reindex}; reindex what else of this database has that order; then have a superuser run ` +
       `${refresh}; start servers anew, and verify the tree. Writers go on meanwhile.`,
@@ -33,6 +33,6 @@ function findingOf({ name, before, now }: ChangedCollation, kind: Facts["kind"])
     subject: `The order of texts (${name})`,
     problem: `The indexes were made with version ${before} of it, and the server has ${now} now: entries whose place is another by this one are not found.`,
     gain: "Live answers lack no entries, and have them in the right order.",
-    ...(kind === "embedded" ? own : shared),
+    ...(kind === "embedded" ? embeddedRemedy : postgresRemedy),
   };
 }

@@ -2,7 +2,7 @@
 import { formatCount } from "../../terminal/format.ts";
 import { defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
-import { careOf, readTables, type Table } from "../tables.ts";
+import { maintenanceRemedy, readTables, type Table } from "../tables.ts";
 
 export const deadRowsCheck = defineCheck({
   name: "dead-rows",
@@ -22,7 +22,12 @@ function findingOf(table: Table): Finding | null {
   // TRUNCATE false: to return space to the disk, VACUUM would lock writers out for a moment.
   return found === null
     ? null
-    : { kind: "advice", subject: table.name, ...found, ...careOf(table, `VACUUM (TRUNCATE false) ${table.name}`) };
+    : {
+        kind: "advice",
+        subject: table.name,
+        ...found,
+        ...maintenanceRemedy(table, `VACUUM (TRUNCATE false) ${table.name}`),
+      };
 }
 
 type Problem = Pick<Finding, "problem" | "gain">;

@@ -7,7 +7,7 @@ import { sql } from "../../../shared/database/database.ts";
 import { KIND, keySql, PUBLISHED } from "../../../shared/sql/tree-query.ts";
 import { countUnfiltered } from "../../build/answers/totals.ts";
 import { formatCount } from "../../terminal/format.ts";
-import { defineCheck, type Patient, type TypeSize } from "../check.ts";
+import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";
 import { estimateDistinct } from "../distinct.ts";
 import type { Finding } from "../finding.ts";
 
@@ -28,27 +28,31 @@ type TypeFilters = TypeSize & { readonly filters: readonly Filter[]; readonly ex
 /** Entries. The numbers of a larger type are estimated from a sample of about this size. */
 const SAMPLE = 50_000;
 
-async function readFilters(patient: Patient): Promise<TypeFilters[]> {
+async function readFilters(context: CheckContext): Promise<TypeFilters[]> {
   const found: TypeFilters[] = [];
-  for (const size of patient.types) {
+  for (const size of context.types) {
     const filters: Filter[] = [];
     for (const name of size.entries < FEW ? [] : size.type.filterable_fields) {
       const column = findColumn(size.type, name);
-      if (column !== undefined) filters.push(await readFilter(patient, size, column));
+      if (column !== undefined) filters.push(await readFilter(context, size, column));
     }
     found.push({ ...size, filters, exact: size.entries <= SAMPLE });
   }
   return found;
 }
 
-async function readFilter({ database }: Patient, { app, type, entries }: TypeSize, column: Column): Promise<Filter> {
+async function readFilter(
+  { database }: CheckContext,
+  { app, type, entries }: TypeSize,
+  column: Column,
+): Promise<Filter> {
   const share = Math.min(1, SAMPLE / entries);
   const [row] = await database.query(sql(facetSql(column, share), [app.key, type.slug]));
-  const [values = 0, singles = 0, held = 0, holders = 0] = (row ?? []).map(Number);
+  const [values = 0, valuesSeenOnce = 0, occurrences = 0, entriesWithValue = 0] = (row ?? []).map(Number);
   return {
     column,
-    values: estimateDistinct({ values, singles, held }, held / share),
-    entries: Math.round(holders / share),
+    values: estimateDistinct({ values, valuesSeenOnce, occurrences }, occurrences / share),
+    entries: Math.round(entriesWithValue / share),
   };
 }
 
@@ -66,7 +70,7 @@ FROM facet`;
 }
 
 /** Distinct values as a share of the entries with a value. */
-const NEARLY_ALL = 0.9;
+const NEARLY_UNIQUE = 0.9;
 /** Fewer values, and so fewer files, are not worth a finding. */
 const FEW = 1_000;
 /** From this number of values on the finding is advice: below, a lookup by slug, for example, is worth its files. */
@@ -74,8 +78,8 @@ const MANY = 10_000;
 
 function findingsOf(size: TypeFilters): Finding[] {
   const files = filesOf(size);
-  const lonely = size.filters.filter(({ values, entries }) => values >= FEW && values >= entries * NEARLY_ALL);
-  return lonely.map((filter) => findingOf(size, filter, files));
+  const nearlyUnique = size.filters.filter(({ values, entries }) => values >= FEW && values >= entries * NEARLY_UNIQUE);
+  return nearlyUnique.map((filter) => findingOf(size, filter, files));
 }
 
 /** Number of files of the type in the tree, including its schema. */

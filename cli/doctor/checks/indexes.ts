@@ -1,7 +1,7 @@
 /** Finds indexes whose build failed: every write maintains them, but no query uses them. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatBytes } from "../../terminal/format.ts";
-import { defineCheck, type Patient } from "../check.ts";
+import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
 type Index = {
@@ -9,7 +9,7 @@ type Index = {
   readonly table: string;
   readonly definition: string;
   readonly bytes: number;
-  readonly own: boolean;
+  readonly hasOwnerRights: boolean;
 };
 
 export const indexesCheck = defineCheck({
@@ -22,7 +22,7 @@ export const indexesCheck = defineCheck({
  * Leaves out indexes that are being built right now. Without `pg_read_all_stats` a role does not see on which table
  * another role builds one; while such a build runs, no index is reported.
  */
-async function readUnfinished({ database }: Patient): Promise<Index[]> {
+async function readUnfinished({ database }: CheckContext): Promise<Index[]> {
   const rows = await database.query(
     sql(`SELECT format('%I.%I', namespace.nspname, class.relname), of.relname::text, pg_get_indexdef(class.oid),
   pg_relation_size(class.oid)::text, pg_has_role(class.relowner, 'USAGE')::text
@@ -34,19 +34,19 @@ WHERE namespace.nspname = 'precast' AND NOT (index.indisvalid AND index.indisrea
     WHERE progress.datname = current_database() AND coalesce(progress.relid, index.indrelid) = index.indrelid)
 ORDER BY class.relname`),
   );
-  return rows.map(([name, table, definition, bytes, own]) => ({
+  return rows.map(([name, table, definition, bytes, hasOwnerRights]) => ({
     name: name as string,
     table: table as string,
     definition: definition as string,
     bytes: Number(bytes),
-    own: own === "true",
+    hasOwnerRights: hasOwnerRights === "true",
   }));
 }
 
 /** Ending of the name of an index that a failed REINDEX CONCURRENTLY left beside the original. */
 const LEFTOVER = /_cc(new|old)\d*"?$/;
 
-function findingOf({ name, table, definition, bytes, own }: Index): Finding {
+function findingOf({ name, table, definition, bytes, hasOwnerRights }: Index): Finding {
   const isLeftover = LEFTOVER.test(name);
   const statement = `${isLeftover ? "DROP" : "REINDEX"} INDEX CONCURRENTLY ${name}`;
   const why = isLeftover ? "a rebuild that failed left it behind" : "making it failed";
@@ -55,7 +55,7 @@ function findingOf({ name, table, definition, bytes, own }: Index): Finding {
     subject: `${name}: unfinished index`,
     problem: `No query may use it, for ${why}; every write into ${table} keeps it (${formatBytes(bytes)}). ${definition}`,
     gain: isLeftover ? "Writes are cheaper, and the disk has room." : "Queries may use it.",
-    remedy: `${own ? "Run" : "Have its owner run"} ${statement}. It waits for open transactions; writers go on meanwhile.`,
-    fix: own ? [statement] : null,
+    remedy: `${hasOwnerRights ? "Run" : "Have its owner run"} ${statement}. It waits for open transactions; writers go on meanwhile.`,
+    fix: hasOwnerRights ? [statement] : null,
   };
 }

@@ -2,7 +2,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { formatBytes, formatCounted } from "../../terminal/format.ts";
-import { defineCheck, type Patient } from "../check.ts";
+import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
 type Journal = { readonly bytes: number; readonly minutes: number; readonly broken: boolean };
@@ -11,10 +11,10 @@ type Facts = { readonly folder: string; readonly journals: readonly Journal[] };
 export const journalsCheck = defineCheck({
   name: "journals",
   gather: readJournals,
-  judge: (facts) => [silentFinding(facts), brokenFinding(facts)].filter((one) => one !== null),
+  judge: (facts) => [unsentFinding(facts), brokenFinding(facts)].filter((one) => one !== null),
 });
 
-async function readJournals({ dataDir, now }: Patient): Promise<Facts> {
+async function readJournals({ dataDir, now }: CheckContext): Promise<Facts> {
   const folder = join(dataDir, "ledger");
   const names = await readdir(folder).catch(() => []);
   const files = names.filter((name) => /\.ndjson(\.broken)?$/.test(name));
@@ -31,15 +31,15 @@ async function readJournal(path: string, now: Date): Promise<Journal | null> {
 }
 
 /** Minutes. A running server touches its journals every few seconds, and takes over those of dead servers. */
-const SILENT = 10;
+const UNSENT_MINUTES = 10;
 
-function silentFinding({ folder, journals }: Facts): Finding | null {
-  const silent = journals.filter(({ broken, minutes }) => !broken && minutes >= SILENT);
-  if (silent.length === 0) return null;
+function unsentFinding({ folder, journals }: Facts): Finding | null {
+  const unsent = journals.filter(({ broken, minutes }) => !broken && minutes >= UNSENT_MINUTES);
+  if (unsent.length === 0) return null;
   return {
     kind: "advice",
     subject: `${folder}: journals that nobody sends`,
-    problem: `${describe(silent)} of counted requests, untouched for ${age(silent)}: no server looks after the folder.`,
+    problem: `${describe(unsent)} of counted requests, untouched for ${age(unsent)}: no server looks after the folder.`,
     gain: "The counts reach the ledger.",
     remedy: "Start `precast serve` with this --data-dir and database: it sends them and can be stopped again.",
     fix: null,

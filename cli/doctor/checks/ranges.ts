@@ -6,7 +6,7 @@ import { type Column, findColumn } from "../../../shared/catalog.ts";
 import { type Database, sql } from "../../../shared/database/database.ts";
 import type { Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../terminal/format.ts";
-import { defineCheck, type Patient, type TypeSize } from "../check.ts";
+import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
 import { readLargeTypes } from "../large-types.ts";
 
@@ -16,13 +16,13 @@ export const rangesCheck = defineCheck({
   judge: (types) => types.flatMap(findingsOf),
 });
 
-type Held = { readonly name: string; readonly slot: string };
+type SlottedField = { readonly name: string; readonly slot: string };
 /** A select or relation field, with the average number of entries per value. */
-type Valued = Held & { readonly entries: number };
+type EqualityField = SlottedField & { readonly entries: number };
 type TypeRanges = TypeSize & {
   readonly typeId: string;
-  readonly valued: readonly Valued[];
-  readonly ranged: readonly Held[];
+  readonly equalityFields: readonly EqualityField[];
+  readonly rangeFields: readonly SlottedField[];
   /** Names of all indexes on the entries table. */
   readonly indexes: readonly string[];
 };
@@ -30,19 +30,19 @@ type TypeRanges = TypeSize & {
 /** Fewer entries per value are read in less than a millisecond. */
 const MANY = 1_000;
 
-async function readTypes(patient: Patient): Promise<TypeRanges[]> {
-  const { database } = patient;
-  const large = await readLargeTypes(patient);
+async function readTypes(context: CheckContext): Promise<TypeRanges[]> {
+  const { database } = context;
+  const large = await readLargeTypes(context);
   const indexes = large.length === 0 ? [] : await readIndexes(database);
   const found: TypeRanges[] = [];
   for (const { size, slots } of large) {
     const sizes = await readSizes(database, slots.typeId);
-    const valued = heldBy(size, slots, ["select", "relation"]);
+    const equalityFields = slottedFields(size, slots, ["select", "relation"]);
     found.push({
       ...size,
       typeId: slots.typeId,
-      valued: valued.map((one) => ({ ...one, entries: sizes.get(one.slot) ?? 0 })),
-      ranged: heldBy(size, slots, ["number", "date", "datetime"]),
+      equalityFields: equalityFields.map((one) => ({ ...one, entries: sizes.get(one.slot) ?? 0 })),
+      rangeFields: slottedFields(size, slots, ["number", "date", "datetime"]),
       indexes,
     });
   }
@@ -50,7 +50,7 @@ async function readTypes(patient: Patient): Promise<TypeRanges[]> {
 }
 
 /** Filterable fields that have one of these field types and a slot. */
-function heldBy({ type }: TypeSize, { slotOf }: Slots, types: readonly Column["type"][]): Held[] {
+function slottedFields({ type }: TypeSize, { slotOf }: Slots, types: readonly Column["type"][]): SlottedField[] {
   return type.filterable_fields.flatMap((name) => {
     const column = findColumn(type, name);
     const slot = column !== undefined && types.includes(column.type) ? slotOf(column) : null;
@@ -79,7 +79,7 @@ async function readIndexes(database: Database): Promise<string[]> {
   return rows.map(([name]) => name as string);
 }
 
-type Pair = { readonly valued: Valued; readonly ranged: Held; readonly index: string };
+type Pair = { readonly equalityField: EqualityField; readonly rangeField: SlottedField; readonly index: string };
 
 function findingsOf(type: TypeRanges): Finding[] {
   const pairs = pairsOf(type);
@@ -88,10 +88,14 @@ function findingsOf(type: TypeRanges): Finding[] {
 }
 
 /** Pairs without an index on both fields. Those with the most entries per value come first. */
-function pairsOf({ typeId, valued, ranged, indexes }: TypeRanges): Pair[] {
-  const many = valued.filter(({ entries }) => entries >= MANY).sort((a, b) => b.entries - a.entries);
+function pairsOf({ typeId, equalityFields, rangeFields, indexes }: TypeRanges): Pair[] {
+  const many = equalityFields.filter(({ entries }) => entries >= MANY).sort((a, b) => b.entries - a.entries);
   const pairs = many.flatMap((one) =>
-    ranged.map((other) => ({ valued: one, ranged: other, index: `entries_of_${typeId}_by_${one.slot}_${other.slot}` })),
+    rangeFields.map((other) => ({
+      equalityField: one,
+      rangeField: other,
+      index: `entries_of_${typeId}_by_${one.slot}_${other.slot}`,
+    })),
   );
   return pairs.filter(({ index }) => !indexes.includes(index));
 }
@@ -99,19 +103,19 @@ function pairsOf({ typeId, valued, ranged, indexes }: TypeRanges): Pair[] {
 function findingOf(
   { app, type, typeId }: TypeRanges,
   pairs: readonly Pair[],
-  { valued, ranged, index }: Pair,
+  { equalityField, rangeField, index }: Pair,
 ): Finding {
-  const names = (held: readonly Held[]) => [...new Set(held.map(({ name }) => name))].join(", ");
-  const [equal, within] = [names(pairs.map((pair) => pair.valued)), names(pairs.map((pair) => pair.ranged))];
+  const names = (fields: readonly SlottedField[]) => [...new Set(fields.map(({ name }) => name))].join(", ");
+  const [equal, within] = [names(pairs.map((pair) => pair.equalityField)), names(pairs.map((pair) => pair.rangeField))];
   // A partial index for one type. Its key leaves out the type's id, because PostgreSQL makes no use of a key column
   // whose value the condition of the index fixes.
-  const statement = `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${index} ON precast.entries (${valued.slot}, ${ranged.slot}) WHERE content_type_id = ${typeId} AND status = 'published' AND ${valued.slot} IS NOT NULL AND ${ranged.slot} IS NOT NULL`;
+  const statement = `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${index} ON precast.entries (${equalityField.slot}, ${rangeField.slot}) WHERE content_type_id = ${typeId} AND status = 'published' AND ${equalityField.slot} IS NOT NULL AND ${rangeField.slot} IS NOT NULL`;
   return {
     kind: "information",
     subject: `${app.key}/${type.slug}: a value of one field and a range of another`,
-    problem: `The total of entries with one value (${equal}) and a range (${within}) reads all that have the value: about ${formatCount(valued.entries)} of ${valued.name}.`,
+    problem: `The total of entries with one value (${equal}) and a range (${within}) reads all that have the value: about ${formatCount(equalityField.entries)} of ${equalityField.name}.`,
     gain: "It reads those in the range alone.",
-    remedy: `If clients ask for that, make an index of the two fields, as for ${valued.name} and ${ranged.name}: ${statement}. Writers go on meanwhile; every write of the type keeps it from then on. Drop it when one of them leaves filterable_fields.`,
+    remedy: `If clients ask for that, make an index of the two fields, as for ${equalityField.name} and ${rangeField.name}: ${statement}. Writers go on meanwhile; every write of the type keeps it from then on. Drop it when one of them leaves filterable_fields.`,
     fix: null,
   };
 }

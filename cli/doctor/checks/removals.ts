@@ -1,7 +1,7 @@
 /** Reports a large table precast.removals, which records removed entries for trees built before the removal. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatBytes, formatCount } from "../../terminal/format.ts";
-import { defineCheck, type Patient } from "../check.ts";
+import { type CheckContext, defineCheck } from "../check.ts";
 
 type Facts = { readonly removals: number; readonly entries: number; readonly bytes: number };
 
@@ -26,7 +26,7 @@ export const removalsCheck = defineCheck<Facts>({
 const MANY = 100_000;
 
 /** The numbers of rows are estimates of the database. */
-async function countRemovals({ database }: Patient): Promise<Facts> {
+async function countRemovals({ database }: CheckContext): Promise<Facts> {
   const [row] = await database.query(
     sql(`SELECT (SELECT reltuples::bigint FROM pg_class WHERE oid = 'precast.removals'::regclass)::text,
   (SELECT reltuples::bigint FROM pg_class WHERE oid = 'precast.entries'::regclass)::text,

@@ -5,7 +5,7 @@ import type { UsageRow } from "../../usage/rows.ts";
 import { type SavingSum, sumBySaving, totalOf } from "../../usage/sums.ts";
 import { defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
-import { DAYS, readRecentUsage } from "../usage.ts";
+import { RECENT_DAYS, readRecentUsage } from "../usage.ts";
 
 export const savingsCheck = defineCheck({
   name: "savings",
@@ -14,12 +14,12 @@ export const savingsCheck = defineCheck({
 });
 
 /** Share of all counted requests, and number of requests, below which it is not worth changing a client. */
-const SHARE = 0.05;
-const LEAST = 100;
+const MIN_SHARE = 0.05;
+const MIN_REQUESTS = 100;
 
 function findingsOf(rows: readonly UsageRow[]): Finding[] {
   const total = totalOf(rows);
-  const worth = sumBySaving(rows).filter(({ count }) => count >= LEAST && count >= total * SHARE);
+  const worth = sumBySaving(rows).filter(({ count }) => count >= MIN_REQUESTS && count >= total * MIN_SHARE);
   return worth.map((sum) => findingOf(sum, total));
 }
 
@@ -29,8 +29,8 @@ function findingOf({ app, saving, count }: SavingSum, total: number): Finding {
   return {
     kind: "advice",
     subject: `${app}: requests that could be free`,
-    problem: `${formatCount(count)} of ${formatCount(total)} counted requests of the last ${DAYS} days (${share}) say more than they need.`,
-    gain: `${formatCount(count)} counted requests fewer in ${DAYS} days, with the same answers, from the tree.`,
+    problem: `${formatCount(count)} of ${formatCount(total)} counted requests of the last ${RECENT_DAYS} days (${share}) say more than they need.`,
+    gain: `${formatCount(count)} counted requests fewer in ${RECENT_DAYS} days, with the same answers, from the tree.`,
     remedy: `Change the client: ${advice}. \`precast usage --app ${app}\` tells more.`,
     fix: null,
   };

@@ -1,7 +1,7 @@
 /** Finds settings of the PostgreSQL server that slow Precast down or leave it too few connections. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatBytes } from "../../terminal/format.ts";
-import { defineCheck, type Patient } from "../check.ts";
+import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
 type Facts = {
@@ -30,7 +30,7 @@ export const serverCheck = defineCheck({
  * Null for the embedded database, which has one connection and fixed settings. A role without `pg_read_all_stats` does
  * not see the `backend_type` of other roles' connections; those that have a role and a database count as clients then.
  */
-async function readServer({ database, connections }: Patient): Promise<Facts | null> {
+async function readServer({ database, connections }: CheckContext): Promise<Facts | null> {
   if (database.kind === "embedded") return null;
   const [row] = await database.query(
     sql(`SELECT (SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = 'shared_buffers')::text,
@@ -57,10 +57,10 @@ async function readServer({ database, connections }: Patient): Promise<Facts | n
 
 /** Bytes of shared_buffers that PostgreSQL has by default. */
 const DEFAULT_BUFFERS = 128 * 1024 * 1024;
-const TIMES = 8;
+const BUFFERS_FACTOR = 8;
 
 function memoryFinding({ buffers, bytes }: Facts): Finding | null {
-  if (buffers > DEFAULT_BUFFERS || bytes < buffers * TIMES) return null;
+  if (buffers > DEFAULT_BUFFERS || bytes < buffers * BUFFERS_FACTOR) return null;
   return {
     kind: "advice",
     subject: "shared_buffers",
@@ -84,10 +84,10 @@ function vacuumFinding({ autovacuum }: Facts): Finding | null {
 }
 
 /** Connections besides those of live queries: one for the ledger of a server, five for a build and a watch. */
-const BESIDE = 6;
+const OTHER_CONNECTIONS = 6;
 
 function connectionsFinding({ free, connections }: Facts): Finding | null {
-  const needed = connections + BESIDE;
+  const needed = connections + OTHER_CONNECTIONS;
   if (free >= needed) return null;
   return {
     kind: "advice",

@@ -2,7 +2,7 @@
 import type { ContentType, Field } from "../../../shared/catalog.ts";
 import type { Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../terminal/format.ts";
-import { defineCheck, type Patient, type TypeSize } from "../check.ts";
+import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
 import { readLargeTypes } from "../large-types.ts";
 
@@ -22,8 +22,8 @@ type Slotless = {
 };
 type TypeSlots = TypeSize & { readonly typeId: string; readonly slotless: readonly Slotless[] };
 
-async function readSlotless(patient: Patient): Promise<TypeSlots[]> {
-  const large = await readLargeTypes(patient);
+async function readSlotless(context: CheckContext): Promise<TypeSlots[]> {
+  const large = await readLargeTypes(context);
   return large.map(({ size, slots }) => ({ ...size, typeId: slots.typeId, slotless: slotlessOf(size, slots) }));
 }
 

@@ -1,26 +1,26 @@
 /** Finds what keeps VACUUM from removing dead rows: transactions that stay open, and prepared transactions. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatCounted } from "../../terminal/format.ts";
-import { defineCheck, type Patient } from "../check.ts";
+import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
 /** `minutes` is how long it has been open; null when it is another role's and the current role may not see that. */
-type Holder = { readonly what: string; readonly end: string; readonly minutes: number | null };
+type OpenTransaction = { readonly what: string; readonly endStatement: string; readonly minutes: number | null };
 
 export const snapshotsCheck = defineCheck({
   name: "snapshots",
-  gather: readHolders,
-  judge: (holders) => [...holders.flatMap(findingsOf), ...hiddenFindings(holders)],
+  gather: readOpenTransactions,
+  judge: (transactions) => [...transactions.flatMap(findingsOf), ...hiddenFindings(transactions)],
 });
 
 /** Minutes. A build of a million entries takes less. */
-const LONG = 30;
+const LONG_MINUTES = 30;
 
 /**
- * `end` is the statement that ends the transaction. Leaves out VACUUM, whose snapshot keeps no dead rows, and
+ * `endStatement` ends the transaction. Leaves out VACUUM, whose snapshot keeps no dead rows, and
  * background processes of the server (those without a role), which end by themselves.
  */
-async function readHolders({ database }: Patient): Promise<Holder[]> {
+async function readOpenTransactions({ database }: CheckContext): Promise<OpenTransaction[]> {
   const rows = await database.query(
     sql(`SELECT format('A transaction of %s (process %s, %s)', coalesce(nullif(application_name, ''), usename), pid, state),
   format('SELECT pg_terminate_backend(%s)', pid), (extract(epoch FROM now() - xact_start) / 60)::text
@@ -30,29 +30,29 @@ UNION ALL
 SELECT format('The prepared transaction %L', gid), format('ROLLBACK PREPARED %L', gid), (extract(epoch FROM now() - prepared) / 60)::text
 FROM pg_prepared_xacts WHERE database = current_database()`),
   );
-  return rows.map(([what, end, minutes]) => ({
+  return rows.map(([what, endStatement, minutes]) => ({
     what: what as string,
-    end: end as string,
+    endStatement: endStatement as string,
     minutes: minutes === null ? null : Number(minutes),
   }));
 }
 
-function findingsOf({ what, end, minutes }: Holder): Finding[] {
-  if (minutes === null || minutes < LONG) return [];
+function findingsOf({ what, endStatement, minutes }: OpenTransaction): Finding[] {
+  if (minutes === null || minutes < LONG_MINUTES) return [];
   return [
     {
       kind: "advice",
       subject: "A transaction that does not end",
       problem: `${what} is open for ${Math.floor(minutes)} minutes: no row that died since can be cleared away.`,
       gain: "VACUUM can clear away dead rows, and counts stay fast.",
-      remedy: `Find out why, and end it: ${end}.`,
+      remedy: `Find out why, and end it: ${endStatement}.`,
       fix: null,
     },
   ];
 }
 
-function hiddenFindings(holders: readonly Holder[]): Finding[] {
-  const hidden = holders.filter(({ minutes }) => minutes === null).length;
+function hiddenFindings(transactions: readonly OpenTransaction[]): Finding[] {
+  const hidden = transactions.filter(({ minutes }) => minutes === null).length;
   if (hidden === 0) return [];
   return [
     {

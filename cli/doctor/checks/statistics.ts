@@ -1,13 +1,13 @@
 /** Finds tables without statistics, or with outdated ones: the plans of the database are guesses then. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../terminal/format.ts";
-import { defineCheck, type Patient } from "../check.ts";
+import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
-import { careOf, readTables, type Table } from "../tables.ts";
+import { maintenanceRemedy, readTables, type Table } from "../tables.ts";
 
 export const statisticsCheck = defineCheck({
   name: "statistics",
-  gather: readPlanned,
+  gather: readAnalyzable,
   judge: (tables) => tables.flatMap((table) => findingOf(table) ?? []),
 });
 
@@ -15,21 +15,21 @@ export const statisticsCheck = defineCheck({
  * Leaves out empty tables, for which ANALYZE makes no statistics however many pages deleted rows have left, and tables
  * that the role may not read, because their statistics are hidden from it.
  */
-async function readPlanned(patient: Patient): Promise<Table[]> {
+async function readAnalyzable(context: CheckContext): Promise<Table[]> {
   const found: Table[] = [];
-  for (const table of (await readTables(patient)).filter(isPlanned)) {
-    if (table.hasStatistics || (table.readable && !(await isEmpty(patient, table)))) found.push(table);
+  for (const table of (await readTables(context)).filter(needsStatistics)) {
+    if (table.hasStatistics || (table.readable && !(await isEmpty(context, table)))) found.push(table);
   }
   return found;
 }
 
-async function isEmpty({ database }: Patient, { name }: Table): Promise<boolean> {
+async function isEmpty({ database }: CheckContext, { name }: Table): Promise<boolean> {
   const [row] = await database.query(sql(`SELECT (NOT EXISTS (SELECT FROM ${name}))::text`));
   return row?.[0] === "true";
 }
 
 /** The tables of the ledger are queried by key only, so their plans do not depend on statistics. */
-function isPlanned({ name }: Table): boolean {
+function needsStatistics({ name }: Table): boolean {
   return name !== "precast.usage" && name !== "precast.usage_batches";
 }
 
@@ -47,7 +47,7 @@ function findingOf(table: Table): Finding | null {
     subject: `${table.name}: statistics`,
     problem,
     gain: "Live queries use the indexes that are there: without statistics a plan may read every entry instead.",
-    ...careOf(table, `ANALYZE ${table.name}`),
+    ...maintenanceRemedy(table, `ANALYZE ${table.name}`),
   };
 }
 

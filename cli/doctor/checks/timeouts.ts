@@ -4,23 +4,25 @@ import type { UsageRow } from "../../usage/rows.ts";
 import { sumByShape } from "../../usage/sums.ts";
 import { defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
-import { DAYS, readRecentUsage } from "../usage.ts";
+import { RECENT_DAYS, readRecentUsage } from "../usage.ts";
 
 export const timeoutsCheck = defineCheck({ name: "timeouts", gather: readRecentUsage, judge: findingsOf });
 
-const LATE = 504;
+const TIMEOUT_STATUS = 504;
 /** A few in a month may come from an outage or a lock. */
-const LEAST = 10;
+const MIN_REQUESTS = 10;
 
 function findingsOf(rows: readonly UsageRow[]): Finding[] {
-  const late = sumByShape(rows.filter(({ status }) => status === LATE)).filter(({ count }) => count >= LEAST);
-  return late.map(({ app, shape, count }) => {
-    const own = rows.filter((row) => row.app === app && row.shape === shape);
-    const all = own.reduce((sum, row) => sum + row.count, 0);
+  const slow = sumByShape(rows.filter(({ status }) => status === TIMEOUT_STATUS)).filter(
+    ({ count }) => count >= MIN_REQUESTS,
+  );
+  return slow.map(({ app, shape, count }) => {
+    const sameShape = rows.filter((row) => row.app === app && row.shape === shape);
+    const all = sameShape.reduce((sum, row) => sum + row.count, 0);
     return {
       kind: "advice",
       subject: `${app}: slow ${shape} requests`,
-      problem: `${formatCount(count)} of ${formatCount(all)} in the last ${DAYS} days were 504 QUERY_TIMEOUT: they took longer than 5 seconds.`,
+      problem: `${formatCount(count)} of ${formatCount(all)} in the last ${RECENT_DAYS} days were 504 QUERY_TIMEOUT: they took longer than 5 seconds.`,
       gain: "Clients get answers, and the database has time for others.",
       remedy: `Take their URLs from the server's log (status 504) and ask \`precast explain '<path and query>' --app ${app}\` what they read.`,
       fix: null,

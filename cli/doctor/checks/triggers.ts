@@ -4,7 +4,7 @@
  */
 import { sql } from "../../../shared/database/database.ts";
 import { schemaTriggers, type Trigger } from "../../../shared/schema/triggers.ts";
-import { defineCheck, type Patient } from "../check.ts";
+import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
 /** `firing` maps `table.trigger` to `pg_trigger.tgenabled`, for the triggers that exist. */
@@ -19,7 +19,7 @@ export const triggersCheck = defineCheck({
   },
 });
 
-async function readFacts({ database }: Patient): Promise<Facts> {
+async function readFacts({ database }: CheckContext): Promise<Facts> {
   const rows = await database.query(
     sql(`SELECT relname || '.' || tgname, tgenabled::text FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
   WHERE relnamespace = 'precast'::regnamespace AND NOT tgisinternal`),
@@ -30,7 +30,7 @@ async function readFacts({ database }: Patient): Promise<Facts> {
 
 function finding(wrong: readonly Trigger[], firing: Facts["firing"]): Finding {
   const names = wrong.map(({ name }) => (firing.has(name) ? name : `${name} (dropped)`));
-  const statements = wrong.map((trigger) => mend(trigger, firing.has(trigger.name)));
+  const statements = wrong.map((trigger) => repairStatement(trigger, firing.has(trigger.name)));
   return {
     kind: "advice",
     subject: `triggers: ${names.join(", ")}`,
@@ -41,7 +41,7 @@ function finding(wrong: readonly Trigger[], firing: Facts["firing"]): Finding {
   };
 }
 
-function mend({ create, enable, fires }: Trigger, isThere: boolean): string {
-  if (isThere) return enable;
+function repairStatement({ create, enable, fires }: Trigger, exists: boolean): string {
+  if (exists) return enable;
   return fires === "O" ? create : `${create} ${enable}`;
 }

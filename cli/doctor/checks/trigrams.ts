@@ -1,7 +1,7 @@
 /** Finds missing trigram indexes, which find parts of words and of texts. `migrate` creates them when it may. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../terminal/format.ts";
-import { defineCheck, LARGE, type Patient, type TypeSize } from "../check.ts";
+import { type CheckContext, defineCheck, LARGE_TYPE, type TypeSize } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
 const EXTENSION = "pg_trgm";
@@ -28,7 +28,7 @@ export const trigramsCheck = defineCheck({
   judge: (facts) => findingsOf(facts),
 });
 
-async function readMissing({ database, types }: Patient): Promise<Facts> {
+async function readMissing({ database, types }: CheckContext): Promise<Facts> {
   const [row] = await database.query(
     sql(
       `SELECT array_to_string(ARRAY(
@@ -55,7 +55,7 @@ async function readMissing({ database, types }: Patient): Promise<Facts> {
 
 function findingsOf({ missing, available, mayCreate, operators, types }: Facts): Finding[] {
   const searched = types.filter(
-    ({ type, entries }) => entries >= LARGE && type.fields.some((field) => field.searchable),
+    ({ type, entries }) => entries >= LARGE_TYPE && type.fields.some((field) => field.searchable),
   );
   if (missing.length === 0 || !available || searched.length === 0) return [];
   const most = Math.max(...searched.map(({ entries }) => entries));

@@ -3,7 +3,7 @@ import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { appCountsQuery } from "../../shared/sql/tree-query.ts";
-import type { Check, Patient, TypeSize } from "./check.ts";
+import type { Check, CheckContext, TypeSize } from "./check.ts";
 import { batchesCheck } from "./checks/batches.ts";
 import { collationsCheck } from "./checks/collations.ts";
 import { deadRowsCheck } from "./checks/dead-rows.ts";
@@ -42,17 +42,17 @@ const CHECKS: readonly Check[] = [
   removalsCheck,
 ];
 
-export type Found = Finding & { readonly check: string };
+export type CheckFinding = Finding & { readonly check: string };
 
 type DoctorSettings = Settings<CommonName | "connections">;
 
-export async function examine(database: Database, settings: DoctorSettings, now: Date): Promise<Found[]> {
+export async function runChecks(database: Database, settings: DoctorSettings, now: Date): Promise<CheckFinding[]> {
   const { dataDir, connections } = settings;
   const types = await readTypes(database, settings);
-  const patient: Patient = { database, types, dataDir, connections, now };
-  const found: Found[] = [];
+  const context: CheckContext = { database, types, dataDir, connections, now };
+  const found: CheckFinding[] = [];
   for (const { name, findings } of CHECKS) {
-    found.push(...(await findings(patient)).map((finding) => ({ check: name, ...finding })));
+    found.push(...(await findings(context)).map((finding) => ({ check: name, ...finding })));
   }
   return found;
 }

@@ -3,22 +3,26 @@ import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isCancelled, isInTheWay, isReadOnly } from "../../shared/database/fault.ts";
 import { formatSeconds } from "../terminal/format.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import type { Found } from "./examination.ts";
+import type { CheckFinding } from "./check-run.ts";
 import { canFix } from "./finding.ts";
 
-export type Treated = { readonly fixed: readonly Found[]; readonly left: readonly Found[] };
+export type FixResult = { readonly fixed: readonly CheckFinding[]; readonly left: readonly CheckFinding[] };
 
 /**
  * Warns of a statement that fails, and keeps its finding in `left`. Throws a DatabaseFault when the database is
  * unavailable, and its error when the database is read-only.
  */
-export async function treat(database: Database, found: readonly Found[], terminal: Terminal): Promise<Treated> {
-  const fixed: Found[] = [];
-  for (const one of found) {
-    if (canFix(one) && (await runAll(database, one.fix, terminal))) fixed.push(one);
+export async function applyFixes(
+  database: Database,
+  findings: readonly CheckFinding[],
+  terminal: Terminal,
+): Promise<FixResult> {
+  const fixed: CheckFinding[] = [];
+  for (const finding of findings) {
+    if (canFix(finding) && (await runAll(database, finding.fix, terminal))) fixed.push(finding);
   }
   if (fixed.length > 0) terminal.say("");
-  return { fixed, left: found.filter((one) => !fixed.includes(one)) };
+  return { fixed, left: findings.filter((finding) => !fixed.includes(finding)) };
 }
 
 async function runAll(database: Database, statements: readonly string[], terminal: Terminal): Promise<boolean> {
