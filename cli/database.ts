@@ -32,10 +32,10 @@ export async function withDatabase<T>(
 ): Promise<T> {
   const database = await openDatabase(databaseOptions(settings, limits));
   try {
-    await needSchema(database).catch((error: unknown) => {
+    await ensureSchema(database).catch((error: unknown) => {
       // The process that hosted the database has ended. A process that shares it opens the database at its next query.
       if (limits.share !== true || !(error instanceof HostEndedFault)) throw error;
-      return needSchema(database);
+      return ensureSchema(database);
     });
     return await use(database);
   } finally {
@@ -58,8 +58,8 @@ export function noAppText(settings: Settings<CommonName>): string {
 }
 
 /** Migrates an embedded database that lacks the current schema. Throws SchemaError for a PostgreSQL that lacks it. */
-export async function needSchema(database: Database): Promise<void> {
-  const { missing } = await knownSchema(database);
+export async function ensureSchema(database: Database): Promise<void> {
+  const { missing } = await requireKnownSchema(database);
   if (missing.length === 0) return;
   if (database.kind === "postgres") {
     throw new SchemaError("The database lacks the current schema of Precast. Run `precast migrate` first.");
@@ -68,7 +68,7 @@ export async function needSchema(database: Database): Promise<void> {
 }
 
 /** The state of the schema. Throws SchemaError when the database has migrations that this version does not know. */
-export async function knownSchema(database: Database): Promise<SchemaState> {
+export async function requireKnownSchema(database: Database): Promise<SchemaState> {
   const state = await schemaState(database);
   if (state.unknown.length > 0) {
     const anew = database.kind === "embedded" ? "remove the folder database in --data-dir" : "take a new database";
@@ -81,7 +81,7 @@ export async function knownSchema(database: Database): Promise<SchemaState> {
 }
 
 /** Throws SchemaError when the encoding of the database is not UTF8, because no other can store every character. */
-export async function needUtf8(database: Database): Promise<void> {
+export async function requireUtf8(database: Database): Promise<void> {
   const [row] = await database.query(sql("SELECT current_setting('server_encoding')"));
   const encoding = row?.[0];
   if (encoding === "UTF8") return;

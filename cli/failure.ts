@@ -15,7 +15,7 @@ export function describeFailure(error: unknown): string {
       return `Another writer was in the way (${error.message}). Nothing was changed: run the command again.`;
     }
     if (error.code === DISK_FULL) return describeFullDisk(error);
-    if (isUntrusted(error.code ?? "")) return describeCertificate(error);
+    if (isCertificateError(error.code ?? "")) return describeCertificate(error);
     return `The database did not answer (${error.message}). Check that it runs and that --database-url (DATABASE_URL) is right.`;
   }
   if (!(error instanceof Error)) return String(error);
@@ -45,7 +45,7 @@ const HOST_ENDED =
   "The process that shared the embedded database has ended. Run the command again: it opens that itself.";
 
 /** Whether an error code of Node.js means that it rejected a TLS certificate. */
-export function isUntrusted(code: string): boolean {
+export function isCertificateError(code: string): boolean {
   return /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code);
 }
 

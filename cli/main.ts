@@ -25,9 +25,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
 };
 
 /** Whether the command runs until it is stopped. Its exit code does not depend on failed writes of output. */
-const runsOn = process.argv[2] === "serve" || process.argv[2] === "watch";
-const named = Object.entries(COMMANDS).filter(([name]) => name === process.argv[2]);
-const commands = await Promise.all((named.length > 0 ? named : Object.entries(COMMANDS)).map(([, load]) => load()));
+const runsUntilStopped = process.argv[2] === "serve" || process.argv[2] === "watch";
+const requested = Object.entries(COMMANDS).filter(([name]) => name === process.argv[2]);
+const commands = await Promise.all(
+  (requested.length > 0 ? requested : Object.entries(COMMANDS)).map(([, load]) => load()),
+);
 
 const program = new Program("precast")
   .description("A content delivery API whose answers are built before they are asked for.")
@@ -100,12 +102,12 @@ function stopped(): Promise<void> {
 }
 
 /** The first error of a write to standard output or error, because of a full disk or a closed terminal, for example. */
-let unwritten: Error | null = null;
+let outputError: Error | null = null;
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error: NodeJS.ErrnoException) => {
     // EPIPE: the reader has closed the pipe (`precast usage | head`). That is no error, and the command finishes its
     // work.
-    if (error.code !== "EPIPE") unwritten ??= error;
+    if (error.code !== "EPIPE") outputError ??= error;
   });
 }
 
@@ -116,15 +118,15 @@ try {
   process.exitCode = error.exitCode;
 }
 
-if (runsOn) {
+if (runsUntilStopped) {
   // Output that nobody reads must not keep a server from ending.
   setTimeout(() => process.exit(), 2_000).unref();
 } else {
   process.once("beforeExit", () => {
-    if (unwritten === null) return;
+    if (outputError === null) return;
     process.exitCode ||= FAILED;
     // Not describeFailure: for a full disk it would say that nothing was changed, but the command has done its work.
     const rest = "All else was done, unless an error above says otherwise";
-    process.stderr.write(`The output could not be written (${unwritten.message}). ${rest}.\n`);
+    process.stderr.write(`The output could not be written (${outputError.message}). ${rest}.\n`);
   });
 }

@@ -44,8 +44,9 @@ export const buildCommand = defineCommand({
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     if (apps.length === 0) terminal.say(noAppText(settings));
     for (const report of apps) terminal.say(summaryOf(report, terminal, settings.dryRun));
-    const told = { dry_run: settings.dryRun, apps, seconds };
-    if (settings.json) terminal.result("", restored === null ? told : { ...told, restored: restoredJson(restored) });
+    const result = { dry_run: settings.dryRun, apps, seconds };
+    if (settings.json)
+      terminal.result("", restored === null ? result : { ...result, restored: restoredJson(restored) });
     return DONE;
   },
 });

@@ -36,23 +36,28 @@ export const deployCommand = defineCommand({
   run: async ({ terminal, now, stopped }, settings, text) => {
     const start = now();
     const permit = untilStopped(stopped());
-    const { target, purge } = openEnds(text, settings, now, permit);
+    const { target, purge } = openTargetAndPurge(text, settings, now, permit);
     const deployed = await deploy(target, purge, settings, terminal, permit);
-    if (settings.dryRun) foretellRefusal(deployed, settings, terminal);
+    if (settings.dryRun) warnOfRefusal(deployed, settings, terminal);
     else await waitFor(deployed, settings, now, permit);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
-    tell(terminal, target.store.name, deployed, settings.dryRun, seconds);
+    printReport(terminal, target.store.name, deployed, settings.dryRun, seconds);
     return DONE;
   },
 });
 
-type Ends = { readonly target: Target; readonly purge: Purge | null };
+type TargetAndPurge = { readonly target: Target; readonly purge: Purge | null };
 
 /** Opens the target and the purge. Throws one ConfigError with the problems of both, before anything is deployed. */
-function openEnds(text: string, settings: DeploySettings, now: () => Date, permit: () => void): Ends {
+function openTargetAndPurge(
+  text: string,
+  settings: DeploySettings,
+  now: () => Date,
+  permit: () => void,
+): TargetAndPurge {
   const { timeout, retries } = settings;
   const problems = new Set<string>();
-  const noting = <T>(open: () => T): T | null => {
+  const collectProblems = <T>(open: () => T): T | null => {
     try {
       return open();
     } catch (error) {
@@ -61,8 +66,8 @@ function openEnds(text: string, settings: DeploySettings, now: () => Date, permi
       return null;
     }
   };
-  const target = noting(() => openTarget(text, settings, { timeout, retries, now }));
-  const purge = noting(() => openPurge(settings, { timeout, retries, now, permit }));
+  const target = collectProblems(() => openTarget(text, settings, { timeout, retries, now }));
+  const purge = collectProblems(() => openPurge(settings, { timeout, retries, now, permit }));
   if (target === null || problems.size > 0) throw new ConfigError([...problems]);
   return { target, purge };
 }
@@ -84,7 +89,7 @@ function deploy(
   }).finally(() => progress?.stop());
 }
 
-function foretellRefusal({ deleted }: Deployed, settings: DeploySettings, { warn }: Terminal): void {
+function warnOfRefusal({ deleted }: Deployed, settings: DeploySettings, { warn }: Terminal): void {
   const refusal = deletionsRefusal(deleted, settings);
   if (refusal !== null) warn(`The deploy itself would be refused: ${refusal.message}`);
 }
@@ -98,7 +103,7 @@ async function waitFor(
   if (address !== null) await waitVisible(tree, changed, { address, limit, timeout, now, out, permit });
 }
 
-function tell(terminal: Terminal, name: string, deployed: Deployed, dryRun: boolean, seconds: number): void {
+function printReport(terminal: Terminal, name: string, deployed: Deployed, dryRun: boolean, seconds: number): void {
   const { changed: _, tree: __, ...report } = deployed;
   const { written, unchanged, deleted, bytes, conditional, purges } = report;
   if (conditional === false) terminal.warn(`${name} ${UNCONDITIONAL}`);

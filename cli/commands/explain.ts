@@ -83,11 +83,11 @@ function targetOf(argument: string): string {
 }
 
 /** The folder of the trees, and whether it has a complete tree of the app. */
-type Place = { readonly out: string; readonly hasTree: boolean };
+type TreeFolder = { readonly out: string; readonly hasTree: boolean };
 
-async function explain(database: Database, app: App, target: string, place: Place): Promise<Explanation> {
+async function explain(database: Database, app: App, target: string, folder: TreeFolder): Promise<Explanation> {
   const request = readRequest({ method: "GET", target, appKey: app.key });
-  const nothing = {
+  const empty = {
     request: target,
     shape: null,
     counted: null,
@@ -97,22 +97,22 @@ async function explain(database: Database, app: App, target: string, place: Plac
     sql: null,
     nearest_free: null,
   };
-  if (request.kind === "preflight") return nothing;
-  if (isRefusal(request)) return { ...nothing, refusal: refusalOf(request) };
+  if (request.kind === "preflight") return empty;
+  if (isRefusal(request)) return { ...empty, refusal: refusalOf(request) };
   const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
   const { shape, counted, rule } = meter(request, type);
   const plan = planRequest(request, type);
-  const about = {
-    ...nothing,
+  const explanation = {
+    ...empty,
     shape,
     counted,
     rule,
     nearest_free: counted && type !== undefined ? nearestFree(request, type) : null,
   };
-  if (isRefusal(plan)) return { ...about, refusal: refusalOf(plan) };
+  if (isRefusal(plan)) return { ...explanation, refusal: refusalOf(plan) };
   return counted
-    ? { ...about, sql: await explainQuery(database, app, plan) }
-    : { ...about, file: fileFor(request, shape as FreeShape, app, plan, place) };
+    ? { ...explanation, sql: await explainQuery(database, app, plan) }
+    : { ...explanation, file: fileFor(request, shape as FreeShape, app, plan, folder) };
 }
 
 function refusalOf(refusal: Refusal): Explanation["refusal"] {
@@ -124,7 +124,7 @@ function fileFor(
   shape: FreeShape,
   app: App,
   plan: Plan,
-  { out, hasTree }: Place,
+  { out, hasTree }: TreeFolder,
 ): ExplainedFile | null {
   const address = addressOf(request, shape, "type" in plan ? plan.type : undefined);
   if (address === null) return null;

@@ -21,7 +21,7 @@ export const usageCommand = defineCommand({
     const range = { app: oneApp, since, until };
     const rows = await withDatabase(settings, async (database) => {
       const rows = await readUsage(database, range);
-      if (rows.length === 0 && oneApp !== null) await refuseStranger(database, settings, oneApp);
+      if (rows.length === 0 && oneApp !== null) await refuseUnknownApp(database, settings, oneApp);
       return rows;
     });
     const report = reportUsage(rows, range);
@@ -32,7 +32,7 @@ export const usageCommand = defineCommand({
 });
 
 /** Throws UnknownAppError for a key that no app has and no count names. The counts of a deleted app remain. */
-async function refuseStranger(database: Database, defaults: AppDefaults, key: string): Promise<void> {
+async function refuseUnknownApp(database: Database, defaults: AppDefaults, key: string): Promise<void> {
   const known = (await readApps(database, defaults)).map((app) => app.key);
   if (known.includes(key)) return;
   const ever = await readUsage(database, { app: key, since: null, until: null });

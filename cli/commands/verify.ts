@@ -31,11 +31,11 @@ export const verifyCommand = defineCommand({
 
 /**
  * What explains differences: no tree is built, indexes are in an outdated text order, or content has changed since the
- * build. `current` means that none of these does.
+ * build. `unexplained` means that none of these does.
  */
-type Standing = "not built" | "disordered" | "behind" | "current";
-/** `standing` is null when there are no differences. */
-type Checked = { readonly verified: Verified; readonly standing: Standing | null };
+type DifferenceCause = "not built" | "outdated order" | "content changed" | "unexplained";
+/** `cause` is null when there are no differences. */
+type Checked = { readonly verified: Verified; readonly cause: DifferenceCause | null };
 type Options = VerifyOptions & Settings<"apps" | CommonName>;
 
 function isDifferent({ verified }: Checked): boolean {
@@ -48,46 +48,46 @@ async function checkApps(session: Session, options: Options): Promise<Checked[]>
   for (const app of chooseApps(all, options.apps)) {
     const verified = await verifyApp(session, app, options);
     const isClean = verified.differences.length === 0;
-    checked.push({ verified, standing: isClean ? null : await standingOf(session, app.key, options) });
+    checked.push({ verified, cause: isClean ? null : await causeOf(session, app.key, options) });
   }
   if (options.apps !== null) return checked;
   const gone = goneApps(begunApps(options.out), all);
   return [
     ...checked,
-    ...gone.map(({ key }) => ({ verified: verifyRemovedApp(options.out, key), standing: "behind" as const })),
+    ...gone.map(({ key }) => ({ verified: verifyRemovedApp(options.out, key), cause: "content changed" as const })),
   ];
 }
 
-async function standingOf(session: Session, key: string, options: Options): Promise<Standing> {
+async function causeOf(session: Session, key: string, options: Options): Promise<DifferenceCause> {
   const standing = await readTreeStatus(session, key, options);
   if (standing === null) return "not built";
-  if ((await changedCollations(session)).length > 0) return "disordered";
-  return standing.current ? "current" : "behind";
+  if ((await changedCollations(session)).length > 0) return "outdated order";
+  return standing.current ? "unexplained" : "content changed";
 }
 
 function textOf(checked: readonly Checked[]): string {
-  const built = checked.filter(({ standing }) => standing !== "not built");
+  const built = checked.filter(({ cause }) => cause !== "not built");
   const differences = built.flatMap(({ verified }) => verified.differences);
   const listed = differences.slice(0, MAX_LISTED).map(({ app, problem, file }) => `${app} ${file}: ${problem}`);
   const rest = differences.length > MAX_LISTED ? [`… and ${differences.length - MAX_LISTED} more`] : [];
   return [...listed, ...rest, ...checked.map(summaryOf), ...adviceOf(checked.filter(isDifferent))].join("\n");
 }
 
-function summaryOf({ verified, standing }: Checked): string {
+function summaryOf({ verified, cause }: Checked): string {
   const { key, files, computed, differences } = verified;
   const count = `${differences.length} ${differences.length === 1 ? "difference" : "differences"}`;
   const what = `${key}: ${files} files, ${computed} computed live, ${count}`;
-  return standing === "not built" ? `${what}: its tree is not built` : what;
+  return cause === "not built" ? `${what}: its tree is not built` : what;
 }
 
 function adviceOf(different: readonly Checked[]): string[] {
-  const standings = different.map(({ standing }) => standing);
-  if (standings.includes("disordered"))
+  const causes = different.map(({ cause }) => cause);
+  if (causes.includes("outdated order"))
     return [
       "The order of texts has changed under the indexes of the database: `precast doctor` says what to do first.",
     ];
-  if (standings.includes("current")) return ["Run `precast build --full` to put the tree right."];
-  if (standings.includes("behind"))
+  if (causes.includes("unexplained")) return ["Run `precast build --full` to put the tree right."];
+  if (causes.includes("content changed"))
     return ["Content has changed since the tree was built: run `precast build`, and verify again."];
-  return standings.length > 0 ? ["Run `precast build`."] : [];
+  return causes.length > 0 ? ["Run `precast build`."] : [];
 }

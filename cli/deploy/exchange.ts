@@ -3,7 +3,7 @@
  * that `Retry-After` asks for (RFC 9110 section 10.2.3).
  */
 import { setTimeout as pause } from "node:timers/promises";
-import { isUntrusted } from "../failure.ts";
+import { isCertificateError } from "../failure.ts";
 import { RemoteFault } from "./fault.ts";
 
 export type Outgoing = {
@@ -114,7 +114,7 @@ const LASTING = /^(ENOTFOUND|ERR_INVALID|ERR_TLS)/;
 function connectionFault(error: unknown, host: string): { fault: RemoteFault; passing: boolean } {
   const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   const code = cause.code ?? "";
-  const isCertificate = isUntrusted(code);
+  const isCertificate = isCertificateError(code);
   const fault = new RemoteFault("unreachable", isCertificate ? untrusted(host, code) : unreached(host, cause));
   return { fault, passing: !isCertificate && !LASTING.test(code) };
 }

@@ -11,7 +11,7 @@ import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { builtApps } from "../build/selection.ts";
 import { DONE } from "../command.ts";
-import { databaseName, needSchema } from "../database.ts";
+import { databaseName, ensureSchema } from "../database.ts";
 import {
   type Databases,
   openMetricsOf,
@@ -72,7 +72,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
 }
 
 async function needUsable(database: Database): Promise<void> {
-  await needSchema(database);
+  await ensureSchema(database);
   await needRights(database);
 }
 
