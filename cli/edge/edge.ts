@@ -26,22 +26,22 @@ export type EdgeFile = { readonly name: string; readonly text: string };
 export const EDGE_SETTINGS = ["apps", "origin", "treeUrl", "cacheControl", "cdnCacheControl", "cacheTags"] as const;
 
 /** Default origin of an edge on the same machine: where `precast serve` listens by default. */
-const BESIDE = "http://127.0.0.1:3000";
+const LOCAL_ORIGIN = "http://127.0.0.1:3000";
 
 /**
- * `far` and `tags` are those of the target (target.ts). Throws Error when a far edge has no origin, when `--cache-tags`
- * is set for an edge that cannot send tags, and when no app is known: an edge without apps would send every request to
- * the origin.
+ * `isRemote` and `sendsTags` are those of the target (target.ts). Throws Error when a remote edge has no origin, when
+ * `--cache-tags` is set for an edge that cannot send tags, and when no app is known: an edge without apps would send
+ * every request to the origin.
  */
 export function readEdge(
   settings: Settings<(typeof EDGE_SETTINGS)[number] | "out">,
-  { far, tags = false }: { readonly far: boolean; readonly tags?: boolean },
+  { isRemote, sendsTags = false }: { readonly isRemote: boolean; readonly sendsTags?: boolean },
 ): Edge {
-  if (far && settings.origin === null)
+  if (isRemote && settings.origin === null)
     throw new Error(
       "This edge runs on other machines. Give the address where it reaches `precast serve`: --origin URL.",
     );
-  if (settings.cacheTags && !tags)
+  if (settings.cacheTags && !sendsTags)
     throw new Error("This edge sends no tags with files. Leave --cache-tags (PRECAST_CACHE_TAGS) out.");
   const keys = settings.apps ?? builtApps(settings.out);
   if (keys.length === 0)
@@ -50,7 +50,7 @@ export function readEdge(
   const policy = { browsers: settings.cacheControl, cdns: settings.cdnCacheControl, tagged: settings.cacheTags };
   return {
     apps,
-    origin: new URL(settings.origin ?? BESIDE),
+    origin: new URL(settings.origin ?? LOCAL_ORIGIN),
     folder: settings.out,
     out: resolve(settings.out),
     treeUrl: settings.treeUrl,

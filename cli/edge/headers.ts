@@ -4,7 +4,7 @@ import { DATABASE_UNAVAILABLE, methodNotAllowed, type Refusal } from "../../shar
 
 export type Headers = Readonly<Record<string, string>>;
 
-export type Said = { readonly headers: Headers; readonly body: string };
+export type HeadersAndBody = { readonly headers: Headers; readonly body: string };
 
 /**
  * Headers of every file of the tree, without ETag and cache tags. `Vary` lacks `Accept-Encoding`, because an edge has
@@ -29,22 +29,22 @@ export function preflightHeaders(): Headers {
 }
 
 /** Headers and body of the 503 while the server is down: what the server sends while the database is down. */
-export function awayAnswer(): Said {
-  return saidOf(DATABASE_UNAVAILABLE);
+export function unavailableAnswer(): HeadersAndBody {
+  return headersAndBodyOf(DATABASE_UNAVAILABLE);
 }
 
 /** Headers and body of the 405 to a PURGE from a client that may not purge: what the server sends to any PURGE. */
-export function noPurgeAnswer(): Said {
-  return saidOf(methodNotAllowed("PURGE"));
+export function purgeRefusalAnswer(): HeadersAndBody {
+  return headersAndBodyOf(methodNotAllowed("PURGE"));
 }
 
-function saidOf(refusal: Refusal): Said {
+function headersAndBodyOf(refusal: Refusal): HeadersAndBody {
   const { headers, body } = refusalAnswer(refusal, null);
   return { headers, body: String(body) };
 }
 
 /** The headers without Content-Type, for hosts that set it with a directive of its own. */
-export function withoutType(headers: Headers): [name: string, value: string][] {
+export function withoutContentType(headers: Headers): [name: string, value: string][] {
   return Object.entries(headers).filter(([name]) => name !== "Content-Type");
 }
 

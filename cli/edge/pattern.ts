@@ -16,7 +16,7 @@ const LIST = `/(${SLUG})/?`;
 const FILTER = `${LIST}\\?filter${OPEN}(${FIELD})${CLOSE}(?:${OPEN}eq${CLOSE})?=`;
 
 /** The pattern of a filter request, up to its value. Captures slug and field. */
-export const FILTERED = `/api/v1${FILTER}`;
+export const FILTER_PREFIX = `/api/v1${FILTER}`;
 
 /** No target matches two of them. */
 export const PATTERNS: readonly Pattern[] = [

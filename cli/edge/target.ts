@@ -13,9 +13,9 @@ export type Target = {
   readonly name: string;
   readonly describes: string;
   /** Whether `--origin` is required, because the edge runs on other machines and connects to that address. */
-  readonly far: boolean;
+  readonly isRemote: boolean;
   /** Whether the edge can send cache tags; no if absent. */
-  readonly tags?: boolean;
+  readonly sendsTags?: boolean;
   /** The first file contains the installation steps. Throws Error when the edge cannot be written for this host. */
   readonly files: (edge: Edge) => EdgeFile[];
 };
@@ -23,51 +23,51 @@ export type Target = {
 export const TARGETS: readonly Target[] = [
   {
     name: "nginx",
-    far: false,
+    isRemote: false,
     describes: "nginx as it is: literal names, the rest from the origin",
     files: nginxFiles,
   },
-  { name: "nginx-njs", far: false, describes: "nginx with the njs module: all files", files: nginxNjsFiles },
+  { name: "nginx-njs", isRemote: false, describes: "nginx with the njs module: all files", files: nginxNjsFiles },
   {
     name: "varnish",
-    far: false,
+    isRemote: false,
     describes: "Varnish in front of a static host with the tree (--tree-url)",
     files: varnishFiles,
   },
   {
     name: "caddy",
-    far: false,
+    isRemote: false,
     describes: "Caddy as it is: literal names, the rest from the origin",
     files: caddyFiles,
   },
   {
     name: "cloudflare",
-    far: true,
-    tags: true,
+    isRemote: true,
+    sendsTags: true,
     describes: "a Cloudflare Worker with the tree as static assets or in R2: all files",
     files: cloudflareFiles,
   },
   {
     name: "cloudfront",
-    far: true,
+    isRemote: true,
     describes: "CloudFront functions for a tree in S3, with failover to the server: all files",
     files: cloudfrontFiles,
   },
   {
     name: "fastly",
-    far: false,
+    isRemote: false,
     describes: "Fastly's VCL for a static host with the tree (--tree-url)",
     files: fastlyFiles,
   },
   {
     name: "netlify",
-    far: true,
+    isRemote: true,
     describes: "a Netlify edge function beside the tree as a site: all files",
     files: netlifyFiles,
   },
   {
     name: "vercel",
-    far: true,
+    isRemote: true,
     describes: "a Vercel middleware beside the tree as static files: all files",
     files: vercelFiles,
   },

@@ -15,7 +15,7 @@ sub precast_app {
 }
 
 /** The path of the tree on its static host, with a trailing slash. */
-export function rootOf({ pathname }: URL): string {
+export function treePathOf({ pathname }: URL): string {
   return `${pathname.replace(/\/+$/, "")}/`;
 }
 

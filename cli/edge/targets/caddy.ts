@@ -1,6 +1,6 @@
 /** Writes a Caddyfile: patterns map requests to files with literal names, the origin answers the rest. */
 import type { Edge, EdgeFile } from "../edge.ts";
-import { awayAnswer, fileHeaders, type Headers, preflightHeaders } from "../headers.ts";
+import { fileHeaders, type Headers, preflightHeaders, unavailableAnswer } from "../headers.ts";
 import { PATTERNS } from "../pattern.ts";
 import { comment, sections } from "../text.ts";
 
@@ -30,7 +30,7 @@ const HEAD = [
 function site({ apps, out, origin, policy }: Edge): string {
   refusePattern(out);
   const known = apps.map(({ key, folder }) => `\t\t~^${key}$ ${folder}`);
-  const away = awayAnswer();
+  const unavailable = unavailableAnswer();
   const files = PATTERNS.map(({ target, file }) => fileRule(target, file));
   return `:80 {
 	# The folder of an app. Two headers are one with a comma, which is no app's.
@@ -82,8 +82,8 @@ ${setHeaders(fileHeaders(policy))}
 	handle_errors {
 		@precast_away expression {err.status_code} >= 502
 		handle @precast_away {
-${setHeaders(away.headers)}
-			respond ${raw(away.body)} 503
+${setHeaders(unavailable.headers)}
+			respond ${raw(unavailable.body)} 503
 		}
 	}
 }`;

@@ -3,8 +3,8 @@ import type { Edge, EdgeFile } from "../edge.ts";
 import { readCore, readHost, webValues, writeScript } from "../script.ts";
 
 export function cloudflareFiles(edge: Edge): EdgeFile[] {
-  const way = readHost(edge.policy.tagged ? "cloudflare-tagged" : "cloudflare-plain");
-  const parts = [readHost("cloudflare"), way, readHost("web"), readCore()];
+  const fileAccess = readHost(edge.policy.tagged ? "cloudflare-tagged" : "cloudflare-plain");
+  const parts = [readHost("cloudflare"), fileAccess, readHost("web"), readCore()];
   return [
     { name: "worker.js", text: writeScript(HEAD, webValues(edge), parts) },
     { name: "wrangler.toml", text: wrangler(edge) },

@@ -10,11 +10,11 @@ import { sections } from "../text.ts";
 const MAX_FUNCTION = 10_240;
 
 export function cloudfrontFiles(edge: Edge): EdgeFile[] {
-  const knowing = requestFunction(foldersOf(edge));
-  const fits = Buffer.byteLength(knowing) <= MAX_FUNCTION;
+  const withKeys = requestFunction(foldersOf(edge));
+  const fits = Buffer.byteLength(withKeys) <= MAX_FUNCTION;
   return [
     { name: "setup.txt", text: sections([setup(edge, fits)]) },
-    { name: "viewer-request.js", text: fits ? knowing : requestFunction(null) },
+    { name: "viewer-request.js", text: fits ? withKeys : requestFunction(null) },
     { name: "viewer-response.js", text: responseFunction(edge) },
   ];
 }
@@ -70,9 +70,9 @@ ${apps.map(({ key, folder }) => `      ${folder}/  is ${key}`).join("\n")}
 
 CloudFront reads Cache-Control of objects and answers and no CDN-Cache-Control: give the objects the Cache-Control that
 CloudFront is to keep them by, or set the default TTL. Other methods CloudFront refuses itself. ETags of files are the bucket's.
-What is no file of the tree asks the bucket in vain first. When an app is added, make ${fits ? "the functions again" : NO_NEED}.
+What is no file of the tree asks the bucket in vain first. When an app is added, make ${fits ? "the functions again" : NO_REBUILD}.
 Whether CloudFront hands a path to its functions exactly as it was sent is not documented; it is compared as it is handed over.`;
 }
 
-const NO_NEED = `nothing again: a function has no
+const NO_REBUILD = `nothing again: a function has no
 room for all these keys, so it looks into the folder of whatever key is sent, and the server refuses those that no app has`;

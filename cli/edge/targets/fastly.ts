@@ -2,12 +2,12 @@
 import type { Edge, EdgeFile } from "../edge.ts";
 import { fileHeaders, preflightHeaders, secondsOf } from "../headers.ts";
 import { comment, sections } from "../text.ts";
-import { appRules, rootOf, setHeaders } from "../vcl.ts";
-import { FILES } from "./fastly-names.ts";
+import { appRules, setHeaders, treePathOf } from "../vcl.ts";
+import { FILE_SUBROUTINE } from "./fastly-names.ts";
 
 export function fastlyFiles(edge: Edge): EdgeFile[] {
   const tree = treeOf(edge);
-  const parts = [comment(HEAD), appRules(edge.apps), FILES, receive(tree), RETRIEVE(edge, tree), deliver(edge)];
+  const parts = [comment(HEAD), appRules(edge.apps), FILE_SUBROUTINE, receive(tree), fetch(edge, tree), deliver(edge)];
   return [{ name: "precast.vcl", text: sections(parts) }];
 }
 
@@ -63,7 +63,7 @@ function receive(tree: URL): string {
     return(pass);
   }
   set req.http.X-Precast-Target = req.url;
-  set req.url = "${rootOf(tree)}" req.http.X-Precast-App "/v1/" req.http.X-Precast-File;
+  set req.url = "${treePathOf(tree)}" req.http.X-Precast-App "/v1/" req.http.X-Precast-File;
   set req.backend = F_precast_tree;
   # The origin knows neither ranges nor dates.
   unset req.http.Range;
@@ -80,7 +80,7 @@ sub vcl_hash {
 }`;
 }
 
-const RETRIEVE = ({ policy }: Edge, tree: URL) => `sub vcl_miss {
+const fetch = ({ policy }: Edge, tree: URL) => `sub vcl_miss {
   #FASTLY miss
   set bereq.http.Host = "${tree.host}";
   unset bereq.http.X-App-Key;

@@ -1,6 +1,6 @@
 /** Writes nginx configurations: a plain one, which maps literal names by patterns, and one with njs and the core. */
 import type { Edge, EdgeFile } from "../edge.ts";
-import { awayAnswer, fileHeaders, type Headers, preflightHeaders, withoutType } from "../headers.ts";
+import { fileHeaders, type Headers, preflightHeaders, unavailableAnswer, withoutContentType } from "../headers.ts";
 import { PATTERNS } from "../pattern.ts";
 import { foldersOf, readCore, readHost, writeScript } from "../script.ts";
 import { comment, sections } from "../text.ts";
@@ -19,7 +19,7 @@ export function nginxNjsFiles(edge: Edge): EdgeFile[] {
   ];
 }
 
-const SERVES = [
+const INSTALLATION_STEPS = [
   "",
   "To put it in place:",
   "  1. Give `listen` below its port, certificate and server_name.",
@@ -39,7 +39,7 @@ const PLAIN_HEAD = [
   "Without a language nginx can name the files of catalog, schemas, pages, sorts, entries, and of filters whose value is",
   "1 to 64 of a-z, 0-9, _ and -. All others the origin answers from its tree, with the same bytes. `precast edge nginx-njs`",
   "names all. Before 1.23 nginx sees the first of two X-App-Key headers alone, and serves that app.",
-  ...SERVES,
+  ...INSTALLATION_STEPS,
   "  3. Put this file into the http block (on Debian: /etc/nginx/conf.d/), then: nginx -t && nginx -s reload",
   "When an app is added, make it again.",
   ...ETAGS,
@@ -47,7 +47,7 @@ const PLAIN_HEAD = [
 
 const NJS_HEAD = [
   "The files of a Precast tree from nginx, everything else from `precast serve`. Made by `precast edge nginx-njs`.",
-  ...SERVES,
+  ...INSTALLATION_STEPS,
   "  3. Install njs (on Debian: libnginx-mod-http-js). Where that is not enough, the first line of nginx.conf is:",
   "     load_module modules/ngx_http_js_module.so;",
   "  4. Put this file into the http block (on Debian: /etc/nginx/conf.d/) and precast.js beside nginx.conf, then:",
@@ -83,7 +83,7 @@ map "$request_method $precast_app $precast_answer" $precast_file {
 
 function server({ origin, out, policy }: Edge): string {
   const headers = fileHeaders(policy);
-  const away = awayAnswer();
+  const unavailable = unavailableAnswer();
   return `# nginx says 412 where the origin does not mind: what asks so goes there.
 map "$http_if_match$http_if_unmodified_since" $precast_asked {
   default "/-";
@@ -128,24 +128,24 @@ ${addHeaders(headers, "    ")}
 ${origin.protocol === "https:" ? `    proxy_ssl_server_name on;\n    proxy_ssl_name ${quoted(origin.hostname)};\n` : ""}  }
 
   location @precast_away {
-    default_type ${quoted(away.headers["Content-Type"] ?? "")};
-${addHeaders(away.headers, "    ", " always")}
-    return 503 '${away.body}';
+    default_type ${quoted(unavailable.headers["Content-Type"] ?? "")};
+${addHeaders(unavailable.headers, "    ", " always")}
+    return 503 '${unavailable.body}';
   }
 }`;
 }
 
 /** `always` is nginx's parameter, after a space, that adds headers to error responses too. */
 function addHeaders(headers: Headers, indent: string, always = ""): string {
-  return withoutType(headers)
+  return withoutContentType(headers)
     .map(([name, value]) => `${indent}add_header ${name} ${quoted(value)}${always};`)
     .join("\n");
 }
 
-const WITHOUT = "give --out, --cache-control and --cdn-cache-control without.";
+const REMEDY = "give --out, --cache-control and --cdn-cache-control without.";
 
 /** Throws Error for a text with `$`: nginx expands variables in quotes too, and cannot escape a dollar. */
 function quoted(text: string): string {
-  if (text.includes("$")) throw new Error(`nginx takes the $ in ${text} for a variable: ${WITHOUT}`);
+  if (text.includes("$")) throw new Error(`nginx takes the $ in ${text} for a variable: ${REMEDY}`);
   return `"${text.replace(/["\\]/g, "\\$&")}"`;
 }

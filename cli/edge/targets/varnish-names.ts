@@ -1,5 +1,5 @@
 /** Writes how Varnish names files: by patterns, and other filter values by the hex functions of its blob module. */
-import { FILTERED, PATTERNS } from "../pattern.ts";
+import { FILTER_PREFIX, PATTERNS } from "../pattern.ts";
 
 const VALUE = "((?:(?![&#%])[!-~]|%[0-9A-Fa-f]{2}){1,64})";
 const TAIL = "[89ab][0-9a-f]";
@@ -18,10 +18,10 @@ const UTF8 = [
 const LITERAL = "2d|3[0-9]|5f|6[1-9a-f]|7[0-9a]";
 
 /** The subroutine `precast_file`: it maps a target, as it was sent, to a file relative to the folder of the app. */
-export const FILES = `# The file of a target as it was sent, below the folder of its app.
+export const FILE_SUBROUTINE = `# The file of a target as it was sent, below the folder of its app.
 sub precast_file {
-  ${PATTERNS.map(({ target, file }) => fileRule(target, file)).join(" else ")} else if (req.url ~ "^${FILTERED}${VALUE}$") {
-    set req.http.X-Precast-Value = regsuball(regsub(req.url, "^${FILTERED}${VALUE}$", "\\3"), "\\+", "%20");
+  ${PATTERNS.map(({ target, file }) => fileRule(target, file)).join(" else ")} else if (req.url ~ "^${FILTER_PREFIX}${VALUE}$") {
+    set req.http.X-Precast-Value = regsuball(regsub(req.url, "^${FILTER_PREFIX}${VALUE}$", "\\3"), "\\+", "%20");
     set req.http.X-Precast-Hex = blob.transcode(decoding=URL, encoding=HEX, encoded=req.http.X-Precast-Value);
     if (req.http.X-Precast-Hex ~ "^(?:${LITERAL})+$") {
       set req.http.X-Precast-Name = "s-" + blob.transcode(decoding=HEX, encoding=IDENTITY, encoded=req.http.X-Precast-Hex);
@@ -29,7 +29,7 @@ sub precast_file {
       set req.http.X-Precast-Name = "x-" + req.http.X-Precast-Hex;
     }
     if (req.http.X-Precast-Name) {
-      set req.http.X-Precast-File = regsub(req.url, "^${FILTERED}.*$", "\\1/filter/\\2/") + req.http.X-Precast-Name + ".json";
+      set req.http.X-Precast-File = regsub(req.url, "^${FILTER_PREFIX}.*$", "\\1/filter/\\2/") + req.http.X-Precast-Name + ".json";
     }
   }
 }`;

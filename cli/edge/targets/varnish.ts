@@ -1,9 +1,9 @@
 /** Writes VCL for Varnish. It names files itself, unless the name is a hash; the files come from a static host. */
 import type { Edge, EdgeFile } from "../edge.ts";
-import { awayAnswer, fileHeaders, noPurgeAnswer, preflightHeaders, secondsOf } from "../headers.ts";
+import { fileHeaders, preflightHeaders, purgeRefusalAnswer, secondsOf, unavailableAnswer } from "../headers.ts";
 import { comment, sections } from "../text.ts";
-import { appRules, rootOf, setHeaders } from "../vcl.ts";
-import { FILES } from "./varnish-names.ts";
+import { appRules, setHeaders, treePathOf } from "../vcl.ts";
+import { FILE_SUBROUTINE } from "./varnish-names.ts";
 
 export function varnishFiles(edge: Edge): EdgeFile[] {
   const tree = treeOf(edge);
@@ -12,7 +12,7 @@ export function varnishFiles(edge: Edge): EdgeFile[] {
     start(edge.origin, tree),
     PURGERS,
     appRules(edge.apps),
-    FILES,
+    FILE_SUBROUTINE,
     receive(edge, tree),
     fetch(edge, tree),
     deliver(edge),
@@ -119,7 +119,7 @@ function receive({ policy }: Edge, tree: URL): string {
     return (pass);
   }
   set req.http.X-Precast-Target = req.url;
-  set req.url = "${rootOf(tree)}" + req.http.X-Precast-App + "/v1/" + req.http.X-Precast-File;
+  set req.url = "${treePathOf(tree)}" + req.http.X-Precast-App + "/v1/" + req.http.X-Precast-File;
   set req.backend_hint = precast_tree;
   # The origin knows no dates.
   unset req.http.If-Modified-Since;
@@ -186,16 +186,16 @@ sub vcl_backend_response {
 }
 
 function deliver({ policy }: Edge): string {
-  const away = awayAnswer();
-  const refused = noPurgeAnswer();
+  const unavailable = unavailableAnswer();
+  const refused = purgeRefusalAnswer();
   return `# The origin is away. Where it is the static host that is, vcl_synth goes on.
 sub vcl_backend_error {
   if (bereq.http.X-Precast-File) {
     return (fail);
   }
   set beresp.status = 503;
-${setHeaders("beresp", away.headers)}
-  set beresp.body = ${longString(away.body)};
+${setHeaders("beresp", unavailable.headers)}
+  set beresp.body = ${longString(unavailable.body)};
   return (deliver);
 }
 
