@@ -17,7 +17,7 @@ export default defineConfig({
     pool: "forks",
     // Test files of a worker share the modules that they import: none of these keeps state from one test to the next.
     isolate: false,
-    // For the reason that START in support/cli.ts gives.
+    // For the reason that NODE_ARGUMENTS in support/cli.ts gives.
     execArgv: ["--liftoff-only"],
     // One more than the two cores of CI: of three files, one usually waits for a server, a time limit or a disk.
     maxWorkers: 3,

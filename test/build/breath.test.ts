@@ -49,7 +49,7 @@ async function watched(folder: string): Promise<{ readonly seen: number; readonl
 const ENTRIES = "s-shop/v1/posts/entry";
 
 test("the event loop keeps turning while a build puts new entries in place", async () => {
-  await builder.begin(SHOP);
+  await builder.reset(SHOP);
   await watched(ENTRIES);
   await builder.write(MORE);
   expect((await watched(ENTRIES)).seen).toBeGreaterThan(3);
@@ -60,7 +60,7 @@ test.each([
   ["a type", "DELETE FROM precast.content_types WHERE slug = 'posts'"],
   ["an app", "DELETE FROM precast.apps"],
 ])("the event loop keeps turning while a build deletes the files of %s", async (_, removal) => {
-  await builder.begin(`${SHOP} ${MORE}`);
+  await builder.reset(`${SHOP} ${MORE}`);
   await watched(ENTRIES);
   await builder.write(removal);
   const { seen, told } = await watched(ENTRIES);
@@ -69,7 +69,7 @@ test.each([
 });
 
 test("the event loop keeps turning while a build deletes the trash of a build that died", async () => {
-  await builder.begin(SHOP);
+  await builder.reset(SHOP);
   const left = ".precast/trash/left";
   mkdirSync(join(out, left), { recursive: true });
   for (let file = 0; file < 3 * MANY; file++) writeFileSync(join(out, left, String(file)), "");

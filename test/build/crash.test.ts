@@ -3,8 +3,6 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Builder, openBuilder } from "../support/builder.ts";
-import { MAIN, type Place, type Ran } from "../support/cli.ts";
 import {
   changesBetween,
   readChanges,
@@ -12,10 +10,12 @@ import {
   type TreeFiles,
   touchProblems,
   treeProblems,
-} from "../support/exact.ts";
+} from "../support/build-problems.ts";
+import { type Builder, openBuilder } from "../support/builder.ts";
+import { type CommandResult, MAIN, type Place } from "../support/cli.ts";
 import { runBuild } from "../support/history.ts";
 import { idOf, newPost, POSTS, post, SHOP } from "../support/posts.ts";
-import { MEDIA, openDoor, type Store } from "../support/site.ts";
+import { MEDIA, openApiServer, type Store } from "../support/site.ts";
 
 const KILLER = pathToFileURL(join(import.meta.dirname, "../support/kill-at.mjs")).href;
 const KEYS = ["going", "shop"];
@@ -58,7 +58,7 @@ describe("kill -9", () => {
     readonly leave?: (folder: string) => Promise<void>;
   };
 
-  async function killed(folder: string, line: string, point: string): Promise<Ran> {
+  async function killed(folder: string, line: string, point: string): Promise<CommandResult> {
     const env = { NODE_OPTIONS: `--import=${KILLER}`, PRECAST_TEST_KILL: point };
     return place.spawn(process.execPath, [MAIN, ...line.split(" "), "--out", folder], env);
   }
@@ -164,22 +164,22 @@ describe("kill -9", () => {
   async function deafness(out: string, left: TreeFiles): Promise<string[]> {
     const folder = join(out, "..", "server");
     mkdirSync(folder);
-    const door = await openDoor({ ...store, folder }, out);
+    const api = await openApiServer({ ...store, folder }, out);
     try {
       const targets = ["/api/v1/_schemas", "/api/v1/posts", "/api/v1/posts?page=2", "/api/v1/posts?sort=title"];
       const problems: string[] = [];
       for (const target of targets) {
-        const { status, json } = await door.get(target, { appKey: "shop" });
+        const { status, json } = await api.get(target, { appKey: "shop" });
         if (status !== 200) problems.push(`the server answers ${status} to ${target}`);
         for (const { id } of target.includes("posts") && status === 200 ? json.data : []) {
-          const one = await door.get(`/api/v1/posts/${id}`, { appKey: "shop" });
+          const one = await api.get(`/api/v1/posts/${id}`, { appKey: "shop" });
           if (one.status !== 200) problems.push(`${target} leads to ${id}, and the server answers ${one.status} to it`);
         }
       }
       if (left.size === 0) problems.push("the tree is gone");
-      return [...problems, ...door.errors.map(String)];
+      return [...problems, ...api.errors.map(String)];
     } finally {
-      await door.close();
+      await api.close();
     }
   }
 

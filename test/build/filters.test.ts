@@ -1,15 +1,15 @@
 /** Each filter value has its own file, also in a type so large that the build reads the values by a query. */
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildSite, type Door, ENGINES, openDoor, openStore, type Store } from "../support/site.ts";
+import { type ApiServer, buildSite, ENGINES, openApiServer, openStore, type Store } from "../support/site.ts";
 
 const ODD = ["\ufefffoo", "foo", "=foo", " foo", "foo ", "\ufeff", "\ufeff\ufefffoo", "𝒇oo", "f\u0300oo"];
 const MANY = 1_200;
 
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
-  let tree: Door;
-  let live: Door;
+  let tree: ApiServer;
+  let live: ApiServer;
   beforeAll(async () => {
     store = await openStore(engine);
     const odd = ODD.map((value, index) => `(${index + 1}, ${literal(value)})`);
@@ -25,11 +25,11 @@ describe.each(ENGINES)("on %s", (engine) => {
             UNION ALL SELECT value FROM (VALUES ${odd}) AS odd(times, value), generate_series(1, times)) AS held(value)`),
     );
     await buildSite(store);
-    tree = await openDoor(store);
-    live = await openDoor(store, join(store.folder, "none"));
+    tree = await openApiServer(store);
+    live = await openApiServer(store, join(store.folder, "none"));
   });
   afterAll(async () => {
-    await Promise.all([tree, live].map((door) => door.close()));
+    await Promise.all([tree, live].map((api) => api.close()));
     await store.close();
   });
 
@@ -37,7 +37,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     "the filter value %s has a file, equal to the live answer",
     async (value, total) => {
       const target = `/api/v1/posts?filter[kind]=${value}`;
-      const [file, answer] = await Promise.all([tree, live].map((door) => door.get(target, { appKey: "many" })));
+      const [file, answer] = await Promise.all([tree, live].map((api) => api.get(target, { appKey: "many" })));
       expect(file?.headers["cache-status"]).toBe("precast; hit");
       expect(file?.text).toBe(answer?.text);
       expect(file?.json.meta.total).toBe(total);

@@ -14,11 +14,11 @@ import {
   type TreeFiles,
   touchProblems,
   treeProblems,
-} from "../support/exact.ts";
-import { arbitraryHistory, beginTale, runBuild } from "../support/history.ts";
+} from "../support/build-problems.ts";
+import { arbitraryHistory, runBuild, startHistoryRun } from "../support/history.ts";
 import { dropDatabase } from "../support/postgres.ts";
 import { file, idOf, newPost, POSTS, post, SHOP } from "../support/posts.ts";
-import { type Engine, openDoor, openStore, type Store } from "../support/site.ts";
+import { type Engine, openApiServer, openStore, type Store } from "../support/site.ts";
 
 describe.each<{ engine: Engine; runs: number; steps: number }>([
   { engine: "postgres", runs: 16, steps: 20 },
@@ -33,14 +33,14 @@ describe.each<{ engine: Engine; runs: number; steps: number }>([
   test("after any sequence of edits and builds, the tree equals that of a full build", async () => {
     const counts = { edits: 0, refused: 0 };
     const property = fc.asyncProperty(arbitraryHistory(engine === "postgres", steps), async ({ start, steps }) => {
-      const tale = await beginTale(store, start);
+      const run = await startHistoryRun(store, start);
       try {
-        for (const step of steps) await tale.take(step);
-        await tale.end();
+        for (const step of steps) await run.apply(step);
+        await run.end();
       } finally {
-        await tale.quit();
-        counts.edits += tale.counts.edits;
-        counts.refused += tale.counts.refused;
+        await run.quit();
+        counts.edits += run.counts.edits;
+        counts.refused += run.counts.refused;
       }
     });
     await fc.assert(property, { numRuns: runs });
@@ -498,14 +498,14 @@ DELETE FROM precast.content_types WHERE slug = 'pages';`);
   });
 
   async function expectAnswers(changes: ChangesFile["changes"]): Promise<void> {
-    const door = await openDoor(store, out);
+    const api = await openApiServer(store, out);
     try {
       for (const { change, app, request, file: path } of changes.filter((one) => one.change !== "gone")) {
-        const { status, text } = await door.get(request, { appKey: app });
+        const { status, text } = await api.get(request, { appKey: app });
         expect([change, request, status, text]).toEqual([change, request, 200, readFileSync(join(out, path), "utf8")]);
       }
     } finally {
-      await door.close();
+      await api.close();
     }
   }
 });

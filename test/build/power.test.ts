@@ -4,9 +4,9 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { leftoverProblems, readChanges, readFiles, treeProblems } from "../support/build-problems.ts";
 import { type Builder, openBuilder } from "../support/builder.ts";
 import { MAIN, type Place } from "../support/cli.ts";
-import { leftoverProblems, readChanges, readFiles, treeProblems } from "../support/exact.ts";
 import { newPost, POSTS, post, SHOP } from "../support/posts.ts";
 
 const KILLER = pathToFileURL(join(import.meta.dirname, "../support/kill-at.mjs")).href;
@@ -41,7 +41,7 @@ beforeAll(async () => {
 afterAll(() => builder.close());
 beforeEach(async () => {
   out = join(place.folder, "out");
-  await builder.begin(`${SHOP} ${OTHERS}`);
+  await builder.reset(`${SHOP} ${OTHERS}`);
   await build();
   await write(CHANGES);
 });

@@ -6,12 +6,12 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { readTreeStatus } from "../../cli/verify/tree-status.ts";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { readFiles, treeProblems } from "../support/build-problems.ts";
 import { copyEmbedded } from "../support/embedded.ts";
-import { readFiles, treeProblems } from "../support/exact.ts";
-import { rowsOf } from "../support/following.ts";
 import { runBuild } from "../support/history.ts";
 import { startPostgres } from "../support/postgres.ts";
 import { newPost, post, SHOP } from "../support/posts.ts";
+import { rowsOf } from "../support/replica-set.ts";
 import { MEDIA, openStore } from "../support/site.ts";
 import { until } from "../support/until.ts";
 

@@ -17,10 +17,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
+import {
+  changesBetween,
+  type Report,
+  readChanges,
+  readFiles,
+  touchProblems,
+  treeProblems,
+} from "../support/build-problems.ts";
 import { type Builder, openBuilder } from "../support/builder.ts";
-import { MAIN, type Place, type Ran } from "../support/cli.ts";
+import { type CommandResult, MAIN, type Place } from "../support/cli.ts";
 import { copyEmbedded } from "../support/embedded.ts";
-import { changesBetween, type Report, readChanges, readFiles, touchProblems, treeProblems } from "../support/exact.ts";
 import { runBuild } from "../support/history.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { newPost, POSTS, post, SHOP } from "../support/posts.ts";
@@ -82,7 +89,7 @@ beforeAll(async () => {
 afterAll(() => builder.close());
 beforeEach(async () => {
   out = join(place.folder, "out");
-  await builder.begin(SHOP);
+  await builder.reset(SHOP);
 });
 
 describe("two builds at once", () => {
@@ -119,7 +126,7 @@ describe("two builds at once", () => {
     return Number(rows[0]?.[0]);
   }
 
-  async function startAndHold(): Promise<{ readonly first: Promise<Ran>; readonly pid: number }> {
+  async function startAndHold(): Promise<{ readonly first: Promise<CommandResult>; readonly pid: number }> {
     await holdEntries();
     const first = place.run("build");
     await until("the first build waits for the database", async () => (await waiting()) > 0 && existsSync(lock()));
@@ -383,7 +390,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "the folder of an app o
 });
 
 test("a type with 200 MB in 200 entries is built with a heap of 250 MB", async () => {
-  await builder.begin(`INSERT INTO precast.apps (key) VALUES ('shop');
+  await builder.reset(`INSERT INTO precast.apps (key) VALUES ('shop');
 INSERT INTO precast.content_types (app_id, slug) SELECT id, 'books' FROM precast.apps;
 INSERT INTO precast.fields (content_type_id, name, position, type)
 SELECT id, 'body', 1, 'rich_text' FROM precast.content_types;

@@ -130,7 +130,7 @@ describe("a build of a small shop", () => {
   beforeEach(async () => {
     rmSync(out(), { recursive: true, force: true });
     await store.database.execute("DELETE FROM precast.apps");
-    await place.take(shop());
+    await place.import(shop());
   });
 
   test("writes exactly the files of the contract", async () => {
@@ -159,7 +159,7 @@ describe("a build of a small shop", () => {
   test("rewrites only the files that differ after an edit", async () => {
     await place.run("build");
     const [before, times] = [tree(), modified()];
-    await place.take(
+    await place.import(
       shopWith((posts) =>
         posts.map((post) => (post.id === idOf(3) ? { ...post, data: { ...post.data, title: "3" } } : post)),
       ),
@@ -178,7 +178,7 @@ describe("a build of a small shop", () => {
   test("deletes the file of an unpublished entry, and the list files that have no entry left", async () => {
     await place.run("build");
     const before = tree();
-    await place.take(shopWithout(1));
+    await place.import(shopWithout(1));
     const { apps } = await place.json<Built>("build");
     const gone = [
       `posts/entry/${idOf(1)}.json`,
@@ -200,7 +200,7 @@ describe("a build of a small shop", () => {
     await place.run("build");
     const { authors: _, ...entries } = shop().entries;
     const types = shop().types.filter(({ slug }) => slug !== "authors");
-    await place.take({ ...shop(), types, entries });
+    await place.import({ ...shop(), types, entries });
     await place.run("build");
     const left = SHOP_FILES.filter((path) => !path.includes("authors"));
     expect(paths(tree())).toEqual(inShop(left));
@@ -208,7 +208,7 @@ describe("a build of a small shop", () => {
   });
 
   test("deletes the files of an app that was removed, and leaves those of other apps unchanged", async () => {
-    await place.take(smallApp("going", ["A"]));
+    await place.import(smallApp("going", ["A"]));
     await place.run("build");
     expect(paths(tree()).some((path) => path.startsWith("s-going/"))).toBe(true);
     await store.database.execute("DELETE FROM precast.apps WHERE key = 'going'");
@@ -223,7 +223,7 @@ describe("a build of a small shop", () => {
   });
 
   test("builds only the apps that --app names", async () => {
-    for (const key of ["a", "b", "c"]) await place.take(smallApp(key, [key]));
+    for (const key of ["a", "b", "c"]) await place.import(smallApp(key, [key]));
     await place.run("build --app a");
     expect(readdirSync(out()).sort()).toEqual([".precast", "s-a"]);
     const { apps } = await place.json<Built>("build --app b c");
@@ -232,10 +232,10 @@ describe("a build of a small shop", () => {
   });
 
   test("with --app, keeps the files of another app that was removed from the database", async () => {
-    await place.take(smallApp("other", ["A"]));
+    await place.import(smallApp("other", ["A"]));
     await place.run("build");
     const before = tree();
-    await place.take(shopWithout(1));
+    await place.import(shopWithout(1));
     await store.database.execute("DELETE FROM precast.apps WHERE key = 'other'");
     await place.run(`build --app ${SHOP}`);
     const others = (files: Map<string, string>) => [...files].filter(([path]) => path.startsWith("s-other/"));
@@ -244,7 +244,7 @@ describe("a build of a small shop", () => {
   });
 
   test("fails, lists the existing apps and builds nothing when --app names an unknown app", async () => {
-    await place.take(smallApp("other", ["A"]));
+    await place.import(smallApp("other", ["A"]));
     const { code, stdout, stderr } = await place.run(`build --app ${SHOP} nope`);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(/^.*\bnope\b.*\bShop\b.*\bother\b.*\n$/);
@@ -253,7 +253,7 @@ describe("a build of a small shop", () => {
 
   test("with --dry-run, lists what the next build writes and deletes, and changes nothing", async () => {
     await place.run("build");
-    await place.take(shopWithout(1));
+    await place.import(shopWithout(1));
     const [before, times] = [tree(), modified()];
     const { code, stdout } = await place.run("build --dry-run");
     expect(code).toBe(0);
@@ -442,7 +442,7 @@ describe("a build of a small shop", () => {
   });
 
   async function changeTitle(title: string): Promise<(text: string) => string> {
-    await place.take(
+    await place.import(
       shopWith((posts) =>
         posts.map((post) => (post.id === idOf(1) ? { ...post, data: { ...post.data, title } } : post)),
       ),
@@ -458,7 +458,7 @@ describe("a build of a small shop", () => {
   });
 
   test("writes two apps whose keys differ only in case into separate folders", async () => {
-    await place.take(smallApp("shop", ["lower"]));
+    await place.import(smallApp("shop", ["lower"]));
     await place.run("build");
     expect(readdirSync(out()).sort()).toEqual([".precast", "s-shop", "x-53686f70"]);
     expect(readFileSync(inOut("authors/page/1.json"), "utf8")).not.toContain("lower");

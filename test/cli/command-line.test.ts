@@ -11,11 +11,11 @@ import {
   holdPort,
   idOf,
   MAIN,
+  NODE_ARGUMENTS,
   openPlace,
   type Place,
   SHOP,
   SHOP_FOLDER,
-  START,
   shop,
   smallApp,
 } from "../support/cli.ts";
@@ -377,7 +377,7 @@ describe("on PostgreSQL", () => {
   beforeEach(async () => {
     rmSync(out(""), { recursive: true, force: true });
     await store.database.execute("DELETE FROM precast.apps");
-    await place.take(shop());
+    await place.import(shop());
   });
 
   /** Commands, in an order in which each exits with 0. */
@@ -528,7 +528,7 @@ describe("on PostgreSQL", () => {
     });
 
     test("--app, PRECAST_APP", async () => {
-      for (const key of ["a", "b"]) await place.take(smallApp(key, [key]));
+      for (const key of ["a", "b"]) await place.import(smallApp(key, [key]));
       const built = async (line: string) =>
         (await place.json<{ apps: { key: string }[] }>(line, { PRECAST_APP: `${SHOP},a` })).apps.map(({ key }) => key);
       expect(await built("build")).toEqual([SHOP, "a"]);
@@ -769,7 +769,7 @@ describe("on the embedded database", () => {
   });
 
   test("imported content is still there after a server was killed", async () => {
-    await place.take(shop());
+    await place.import(shop());
     const server = await place.serve();
     expect((await server.get(`/api/v1/posts/${idOf(1)}`, { appKey: SHOP })).status).toBe(200);
     await server.stop("SIGKILL");
@@ -780,8 +780,8 @@ describe("on the embedded database", () => {
   });
 
   test("a build that may open no more files fails and names the limit to raise", async () => {
-    await place.take(shop());
-    const build = `exec ${[process.execPath, ...START].join(" ")} build`;
+    await place.import(shop());
+    const build = `exec ${[process.execPath, ...NODE_ARGUMENTS].join(" ")} build`;
     const { code, stdout, stderr } = await place.spawn("sh", ["-c", `ulimit -n 80; ${build}`]);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toBe(

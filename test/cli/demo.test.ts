@@ -3,8 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openPlace, type Place, type Ran, type Served } from "../support/cli.ts";
-import type { Got } from "../support/site.ts";
+import { type CommandResult, openPlace, type Place, type RunningServer } from "../support/cli.ts";
+import type { ReceivedAnswer } from "../support/site.ts";
 
 const DEMO = fileURLToPath(new URL("../../cli/demo", import.meta.url));
 const PACKAGE = fileURLToPath(new URL("../../package.json", import.meta.url));
@@ -12,8 +12,8 @@ const PACKAGE = fileURLToPath(new URL("../../package.json", import.meta.url));
 type Entry = { readonly id: string; readonly status: string };
 
 let place: Place;
-let server: Served;
-let ran: Ran[];
+let server: RunningServer;
+let ran: CommandResult[];
 
 beforeAll(async () => {
   place = openPlace({ PRECAST_DATA_DIR: "data", PRECAST_OUT: "tree", PRECAST_PORT: "0" });
@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => place.close());
 
 /** The curl lines that the server printed, with the responses to their requests. */
-async function tried(): Promise<{ readonly line: string; readonly got: Got }[]> {
+async function tried(): Promise<{ readonly line: string; readonly got: ReceivedAnswer }[]> {
   const lines = server
     .output()
     .stdout.split("\n")

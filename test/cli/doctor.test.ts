@@ -65,7 +65,7 @@ describe("doctor on PostgreSQL", () => {
     for (const [table] of tables) {
       await store.database.execute(`ALTER TABLE precast.${table} SET (autovacuum_enabled = off)`);
     }
-    await place.take(shop());
+    await place.import(shop());
   });
   afterAll(async () => {
     await Promise.all(clients.map((client) => client.end()));

@@ -15,8 +15,8 @@ let nowhere: Place;
 beforeAll(async () => {
   place = await openEmbeddedPlace();
   nowhere = openPlace();
-  await place.take(shop());
-  await place.take(smallApp("other", ["Ada"]));
+  await place.import(shop());
+  await place.import(smallApp("other", ["Ada"]));
   await place.build();
 });
 afterAll(async () => {

@@ -12,7 +12,7 @@ import {
   openEmbeddedPlace,
   openPlace,
   type Place,
-  type Served,
+  type RunningServer,
   SHOP,
   SHOP_FOLDER,
   shop,
@@ -61,12 +61,12 @@ const asShop = { appKey: SHOP };
 
 let store: Store;
 let place: Place;
-let live: Served;
+let live: RunningServer;
 
 beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
-  await place.take(shop());
+  await place.import(shop());
   await place.build();
   live = await place.serve("--out nowhere");
 });
@@ -130,7 +130,7 @@ describe("explain of a free request", () => {
 
 describe("while the tree is behind the database", () => {
   const target = "/posts?filter[category]=News";
-  afterAll(() => place.take(shop()));
+  afterAll(() => place.import(shop()));
 
   test("explain uses the content types of the tree where there is one, as the server does", async () => {
     await store.database.execute("UPDATE precast.content_types SET filterable_fields = '{price}' WHERE slug = 'posts'");

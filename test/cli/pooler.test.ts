@@ -43,7 +43,7 @@ test.skipIf(BOUNCER === null)(
     try {
       const env = { DATABASE_URL: pooler.url };
       const live = `/api/v1/posts/${idOf(1)}?populate=author_id`;
-      await place.take(shop(), env);
+      await place.import(shop(), env);
       expect((await place.run("build", env)).code).toBe(0);
       const served = await place.serve("", env);
       expect(await served.get(live, { appKey: SHOP })).toMatchObject({ status: 200 });
@@ -69,7 +69,7 @@ test.skipIf(BOUNCER === null)(
     const pooler = await startPooler(place, new URL(store.url as string), 2);
     try {
       const env = { DATABASE_URL: pooler.url };
-      await place.take(shop(), env);
+      await place.import(shop(), env);
       const served = await place.serve("--connections 10 --memory-cache 0", env);
       const ask = async (size: number) => (await served.get(`/api/v1/posts?per_page=${size}`, { appKey: SHOP })).status;
       for (let round = 0; round < 3; round++) {

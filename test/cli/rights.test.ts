@@ -37,7 +37,7 @@ beforeAll(async () => {
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   client = new Client({ connectionString: store.url ?? "" });
   await client.connect();
-  await place.take(BUNDLE);
+  await place.import(BUNDLE);
   // As in a database that was hardened by ALTER DEFAULT PRIVILEGES … REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC.
   await client.query("REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA precast FROM PUBLIC");
 });

@@ -12,7 +12,7 @@ import {
   openEmbeddedPlace,
   openPlace,
   type Place,
-  type Served,
+  type RunningServer,
   SHOP,
   shop,
   shopWith,
@@ -49,7 +49,7 @@ beforeAll(async () => {
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   client = new Client({ connectionString: store.url ?? "" });
   await client.connect();
-  await place.take(shop());
+  await place.import(shop());
   await place.build();
 });
 afterEach(async () => {
@@ -272,7 +272,7 @@ describe("serve at its shutdown", () => {
   });
 
   /** If the connection were still open, its request would be answered and the exit delayed. */
-  async function closesAtTheEnd(server: Served, connection: Connection): Promise<void> {
+  async function closesAtTheEnd(server: RunningServer, connection: Connection): Promise<void> {
     const stopped = server.stop();
     await server.printed(/Stopping/);
     expect(await connection.ask(FREE)).toBe("");
@@ -289,7 +289,7 @@ describe("serve at its shutdown", () => {
   type Connection = { readonly ask: (target: string) => Promise<string> };
 
   /** A keep-alive connection. `ask` gives the response, or an empty text when the server closes the connection. */
-  async function openConnection(server: Served): Promise<Connection> {
+  async function openConnection(server: RunningServer): Promise<Connection> {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname).setEncoding("utf8");
     socket.on("error", () => {});
@@ -328,7 +328,7 @@ test("a running server answers from a new build at once", async () => {
   const server = await place.serve();
   const before = await server.get(FREE, asShop);
   expect(before.text).toContain('"One"');
-  await place.take(shopWithout(1));
+  await place.import(shopWithout(1));
   expect((await server.get(FREE, asShop)).text).toBe(before.text);
   await place.build();
   const after = await server.get(FREE, asShop);
@@ -336,13 +336,13 @@ test("a running server answers from a new build at once", async () => {
   expect(after.headers.etag).not.toBe(before.headers.etag);
   expect((await server.get(`${FREE}/${idOf(1)}`, asShop)).status).toBe(404);
 
-  await place.take(smallApp("late", ["A"]));
+  await place.import(smallApp("late", ["A"]));
   await place.build();
   expect((await server.get("/api/v1/authors", { appKey: "late" })).json.meta.total).toBe(1);
   await store.database.execute("DELETE FROM precast.apps WHERE key = 'late'");
   await place.build();
   expect((await server.get("/api/v1/authors", { appKey: "late" })).status).toBe(401);
-  await place.take(shop());
+  await place.import(shop());
   await place.build();
   expect((await server.get(FREE, asShop)).text).toBe(before.text);
   await server.stop();
@@ -360,7 +360,7 @@ describe("counts of requests", () => {
   };
 
   beforeAll(async () => {
-    await place.take(smallApp("other", ["A"]));
+    await place.import(smallApp("other", ["A"]));
     await place.build();
   });
   beforeEach(() => store.database.execute("DELETE FROM precast.usage"));
@@ -449,7 +449,7 @@ describe("counts of requests", () => {
   });
 
   /** Sends nine counted requests, and ten that are not counted. */
-  async function askSome(server: Served): Promise<void> {
+  async function askSome(server: RunningServer): Promise<void> {
     const entry = `/api/v1/posts/${idOf(1)}`;
     const counted = [
       COUNTED,
@@ -473,7 +473,7 @@ describe("counts of requests", () => {
   }
 
   /** Sends one request after the other until one fails. The client that gets the 200th answer kills the server. */
-  async function askUntilGone(server: Served, load: { sent: number; answered: number }): Promise<void> {
+  async function askUntilGone(server: RunningServer, load: { sent: number; answered: number }): Promise<void> {
     for (;;) {
       load.sent++;
       const got = await server.get("/api/v1/posts/search?q=one", asShop).catch(() => null);
@@ -518,7 +518,7 @@ describe("precast status", () => {
   test("reports an entry that was changed since the build, until the next build", async () => {
     await place.build();
     const builtAt = shopOf(await status())?.tree?.built_at;
-    await place.take(
+    await place.import(
       shopWith((posts) =>
         posts.map((post) => (post.id === idOf(2) ? { ...post, data: { ...post.data, price: 1 } } : post)),
       ),
@@ -527,15 +527,15 @@ describe("precast status", () => {
     expect((await place.run("status")).stdout).toMatch(/\b1 (entry|entries)\b.*since/);
     await place.build();
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 0 });
-    await place.take(shop());
+    await place.import(shop());
   });
 
   test("does not report a tree as up to date when an entry was removed since the build", async () => {
     await place.build();
-    await place.take(shopWith((posts) => posts.filter((post) => post.id !== idOf(2))));
+    await place.import(shopWith((posts) => posts.filter((post) => post.id !== idOf(2))));
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, removed: 1, redefined: [], current: false });
     expect((await place.run("status")).stdout).toMatch(/^Shop: .*, 1 entry removed since$/m);
-    await place.take(shop());
+    await place.import(shop());
     await place.build();
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, removed: 0, current: true });
   });
@@ -545,7 +545,7 @@ describe("precast status", () => {
     await client.query("UPDATE precast.content_types SET name = 'Articles' WHERE slug = 'posts'");
     expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, redefined: ["posts"], current: false });
     expect((await place.run("status")).stdout).toMatch(/^Shop: .*, posts redefined since$/m);
-    await place.take(shop());
+    await place.import(shop());
     await client.query(
       "UPDATE precast.entries SET updated_at = now() WHERE content_type_id IN (SELECT id FROM precast.content_types WHERE slug = 'secrets')",
     );

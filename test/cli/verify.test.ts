@@ -32,7 +32,7 @@ afterAll(async () => {
 beforeEach(async () => {
   rmSync(join(place.folder, "out"), { recursive: true, force: true });
   await store.database.execute("DELETE FROM precast.apps");
-  await place.take(shop());
+  await place.import(shop());
   await place.build();
 });
 
@@ -120,7 +120,7 @@ test("verify finds every file that shows an entry unpublished since the build", 
       (sort) => `posts/sort/${sort}.json`,
     ),
   ];
-  await place.take(shopWithout(1));
+  await place.import(shopWithout(1));
   const found = await differences();
   expect(found.filter((line) => line.startsWith(UNPUBLISHED)).sort()).toEqual(
     shows.map((path) => `${UNPUBLISHED}: ${path}`).sort(),
@@ -165,7 +165,7 @@ test("verify finds a tree without app and state, deploy refuses it, and the next
 
 test("verify finds the files of a type unpublished since the build", async () => {
   const types = shop().types.map((type) => (type.slug === "authors" ? { ...type, published: false } : type));
-  await place.take({ ...shop(), types });
+  await place.import({ ...shop(), types });
   const found = await differences();
   expect(found).toContain(`${UNPUBLISHED}: authors/entry/${idOf(1)}.json`);
   expect(found).toContain("surplus: _schemas/authors.json");
@@ -190,7 +190,7 @@ test("verify prints each difference and what to run, also with --quiet", async (
 });
 
 test("verify distinguishes a tree that is behind or not built from one that is wrong", async () => {
-  await place.take(shopWithout(1));
+  await place.import(shopWithout(1));
   const behind = await place.run("verify");
   expect([behind.code, behind.stdout]).toEqual([2, expect.stringMatching(/has changed since .* `precast build`, and/)]);
   const { stdout } = await place.run("verify --out nowhere");
@@ -228,7 +228,7 @@ test("verify --sample computes that many answers, or all, and still finds every 
 });
 
 test("verify --app checks that app only, and lists the existing apps when its key is unknown", async () => {
-  await place.take(smallApp("other", ["A"]));
+  await place.import(smallApp("other", ["A"]));
   await place.build();
   writeFileSync(inOut("authors/page/1.json", "s-other/v1"), "{}");
   expect((await place.run(`verify --app ${SHOP}`)).code).toBe(0);

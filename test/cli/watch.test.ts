@@ -13,17 +13,17 @@ import {
   openEmbeddedPlace,
   openPlace,
   type Place,
+  type RunningCommand,
+  type RunningServer,
   readTree,
-  type Served,
   SHOP,
   SHOP_FOLDER,
-  type Started,
   shop,
   shopWithout,
   smallApp,
 } from "../support/cli.ts";
-import { rowsOf } from "../support/following.ts";
 import { createDatabase, dropDatabase, startPostgres, type TestServer } from "../support/postgres.ts";
+import { rowsOf } from "../support/replica-set.ts";
 import { ENGINES, type Engine } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
@@ -43,7 +43,7 @@ async function settle(engine: Engine, server = inject("postgresUrl")): Promise<v
   url = engine === "postgres" ? await createDatabase(server) : null;
   place = url === null ? await openEmbeddedPlace() : openPlace({ DATABASE_URL: url });
   if (url !== null) await place.run("migrate");
-  await place.take(shop());
+  await place.import(shop());
 }
 async function leave(): Promise<void> {
   await place.close();
@@ -81,13 +81,13 @@ function sameFiles(files: readonly (readonly [string, string])[]): boolean {
   }
 }
 
-function buildsOf(watch: Started): Build[] {
+function buildsOf(watch: RunningCommand): Build[] {
   const lines = watch.output().stdout.split("\n").slice(0, -1);
   return lines.map((line) => JSON.parse(line) as Build);
 }
 
 /** Starts `precast watch`, and waits for its first build. */
-async function startWatch(line = "watch --json"): Promise<Started> {
+async function startWatch(line = "watch --json"): Promise<RunningCommand> {
   const watch = place.start(line);
   await until("the first build", () => buildsOf(watch).length > 0);
   return watch;
@@ -104,7 +104,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   beforeAll(() => settle(engine));
   beforeEach(async () => {
     rmSync(out(), { recursive: true, force: true });
-    await place.take(shop());
+    await place.import(shop());
   });
   afterEach(() => place.quit());
   afterAll(leave);
@@ -201,7 +201,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     const watch = place.start("watch --app late");
     await watch.printed(/No app has the key late/);
     await withCms((cms) => cms.execute(setTitle("Not asked for")));
-    await place.take(smallApp("late", ["A"]));
+    await place.import(smallApp("late", ["A"]));
     await watch.printed(/^late: .*wrote \d+ files/m);
     expect([...readTree(out()).keys()].filter((path) => !path.startsWith("s-late/"))).toEqual([]);
     await watch.stop();
@@ -212,7 +212,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     const server = await place.serve("--watch");
     await server.printed(/^Shop: .*wrote 46 files/m);
     expect((await server.get(FREE, asShop)).headers["cache-status"]).toBe("precast; hit");
-    await place.take(shopWithout(1));
+    await place.import(shopWithout(1));
     await until("the entry to go", async () => !(await server.get(FREE, asShop)).text.includes('"One"'));
     await isExact();
     const { code, stderr } = await server.stop();
@@ -233,7 +233,7 @@ describe("on PostgreSQL", () => {
   });
   beforeEach(async () => {
     rmSync(out(), { recursive: true, force: true });
-    await place.take(shop());
+    await place.import(shop());
   });
   afterEach(async () => {
     await client.query("ROLLBACK");
@@ -381,7 +381,7 @@ describe("on a PostgreSQL that stops and starts again", () => {
   }
 
   /** Starts a server, and waits until it has queried the database and, with --watch, listens. */
-  async function startServing(options: string): Promise<Served> {
+  async function startServing(options: string): Promise<RunningServer> {
     const serving = await place.serve(options);
     expect((await serving.get("/api/v1/authors?per_page=1", asShop)).status).toBe(200);
     const listening = "SELECT pid FROM pg_stat_activity WHERE application_name = 'precast watch'";

@@ -13,7 +13,7 @@ import {
   openEmbeddedPlace,
   openPlace,
   type Place,
-  type Served,
+  type RunningServer,
   SHOP,
   shop,
   shopWithout,
@@ -59,7 +59,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
   beforeAll(async () => {
     store = engine === "postgres" ? await openStore("postgres") : null;
     place = store?.url ? openPlace({ DATABASE_URL: store.url }) : await openEmbeddedPlace();
-    await place.take(shop());
+    await place.import(shop());
     await place.build();
   });
   afterEach(() => place.quit());
@@ -175,10 +175,10 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
   test("a build of serve --watch shows in the answers of all workers", async () => {
     const server = await place.serve("--workers 2 --watch");
     const { text } = await server.get(FREE, asShop);
-    await place.take(shopWithout(1));
+    await place.import(shopWithout(1));
     const all = () => Promise.all(Array.from({ length: 10 }, () => server.get(FREE, asShop)));
     await until("the change", async () => (await all()).every((got) => got.status === 200 && got.text !== text));
-    await place.take(shop());
+    await place.import(shop());
     await until("what was before", async () => (await all()).every((got) => got.text === text));
     expect((await server.stop()).code).toBe(0);
   });
@@ -195,7 +195,7 @@ describe.each(ENGINES)("workers on %s", (engine: Engine) => {
   });
 
   /** Starts clients that each send one request after the other, on connections of their own. */
-  function startLoad(server: Served, clients: number) {
+  function startLoad(server: RunningServer, clients: number) {
     const texts = new Set<string>();
     let done = 0;
     /** When each failed request was sent. */
@@ -225,7 +225,7 @@ describe("workers and signals", () => {
   let place: Place;
   beforeAll(async () => {
     place = await openEmbeddedPlace();
-    await place.take(shop());
+    await place.import(shop());
     await place.build();
   });
   afterEach(() => place.quit());

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { runBuild } from "../support/history.ts";
-import { type Door, ENGINES, MEDIA, openDoor, openStore, type Store } from "../support/site.ts";
+import { type ApiServer, ENGINES, MEDIA, openApiServer, openStore, type Store } from "../support/site.ts";
 
 const KEY = "odd";
 const idOf = (index: number) => `00000000-0000-4000-8000-0000000000${String(index + 10)}`;
@@ -70,7 +70,7 @@ type Shown = { readonly id: string; readonly x: unknown };
 
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
-  let live: Door;
+  let live: ApiServer;
   beforeAll(async () => {
     store = await openStore(engine);
     await store.database.execute(`INSERT INTO precast.apps (key) VALUES ('${KEY}');
@@ -85,7 +85,7 @@ describe.each(ENGINES)("on %s", (engine) => {
           [idOf(index), JSON.stringify(value)],
         ),
       );
-    live = await openDoor(store);
+    live = await openApiServer(store);
   });
   afterAll(async () => {
     expect(live.errors).toEqual([]);
@@ -161,25 +161,25 @@ describe.each(ENGINES)("on %s", (engine) => {
         ...{ out, apps: null, full: true, dryRun: false, mediaBaseUrl: MEDIA },
         now: () => new Date(),
       });
-      const door = await openDoor(store, out);
+      const api = await openApiServer(store, out);
       for (const asked of [...ASKED.map((value) => `?filter[x]=${encodeURIComponent(value)}`), "", "?sort=x"]) {
         const [free, counted] = [
-          await door.get(`/api/v1/things${asked}`, asOdd),
+          await api.get(`/api/v1/things${asked}`, asOdd),
           await live.get(`/api/v1/things${asked}`, asOdd),
         ];
         expect([asked, free.text]).toEqual([asked, counted.text]);
       }
-      await door.close();
+      await api.close();
     });
   });
 });
 
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
-  let live: Door;
+  let live: ApiServer;
   beforeAll(async () => {
     store = await openStore(engine);
-    live = await openDoor(store);
+    live = await openApiServer(store);
   });
   afterAll(async () => {
     expect(live.errors).toEqual([]);

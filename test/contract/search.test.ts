@@ -3,7 +3,7 @@
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, expect, test } from "vitest";
-import { openDoor, openStore, ENGINES as STORES } from "../support/site.ts";
+import { openApiServer, openStore, ENGINES as STORES } from "../support/site.ts";
 import { ask, ENGINES, encoded, expectIds, idsOf, NOTHING, openSites } from "../support/sites.ts";
 
 openSites(ENGINES);
@@ -87,7 +87,7 @@ describe.each(ENGINES)("search on %s", (site) => {
 describe.each(STORES)("search rank on %s", (engine) => {
   test("a word that the term repeats counts once, in any case", async () => {
     const store = await openStore(engine);
-    const door = await openDoor(store);
+    const api = await openApiServer(store);
     await store.database.transaction("write", (session) =>
       session.execute(`INSERT INTO precast.apps (key) VALUES ('rank');
         INSERT INTO precast.content_types (app_id, slug) SELECT id, 'texts' FROM precast.apps;
@@ -98,13 +98,13 @@ describe.each(STORES)("search rank on %s", (engine) => {
           FROM precast.content_types AS type, unnest('{foo bar bar bar,foo foo foo bar bar}'::text[]) AS title`),
     );
     for (const q of ["foo+bar", "foo+bar+bar", "bar+BAR+Bar+foo", "Foo+bar+BAR"]) {
-      const { json } = await door.get(`/api/v1/texts/search?q=${q}`, { appKey: "rank" });
+      const { json } = await api.get(`/api/v1/texts/search?q=${q}`, { appKey: "rank" });
       expect(json.data.map(({ title }: { title: string }) => title)).toEqual([
         "foo foo foo bar bar",
         "foo bar bar bar",
       ]);
     }
-    await door.close();
+    await api.close();
     await store.close();
   });
 });

@@ -9,7 +9,7 @@ import { type Database, type Query, sql } from "../../shared/database/database.t
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { openCancellations } from "../../shared/database/postgres/cancel.ts";
-import { type Activity, observe } from "../support/activity.ts";
+import { type Activity, openActivity } from "../support/activity.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { until } from "../support/until.ts";
 
@@ -67,7 +67,7 @@ describe("on PostgreSQL", () => {
   beforeAll(async () => {
     url = await createDatabase(inject("postgresUrl"));
     database = await openDatabase({ url, dataDir: "", queryTimeout: 10_000, connections: 4 });
-    activity = await observe(url);
+    activity = await openActivity(url);
   });
   afterAll(async () => {
     await activity.close();

@@ -1,6 +1,6 @@
 /** Constraints and triggers of the tables refuse invalid content, and the error says why. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ask, openDoor, openStore, type Store } from "../support/site.ts";
+import { ask, openApiServer, openStore, type Store } from "../support/site.ts";
 
 const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
 
@@ -125,8 +125,8 @@ test("the earliest and the latest instants that can be stored are answered to th
   await write(
     setEntry(`published_at = '${first}', updated_at = '${last}', data = '{"seen": "9999-12-31T23:59:59.9999Z"}'`),
   );
-  const door = await openDoor(store);
-  const { json } = await ask(door.url, `/api/v1/posts/${ID}`, { appKey: "a" });
-  await door.close();
+  const api = await openApiServer(store);
+  const { json } = await ask(api.url, `/api/v1/posts/${ID}`, { appKey: "a" });
+  await api.close();
   expect(json.data).toMatchObject({ published_at: first, updated_at: last, seen: last });
 });

@@ -11,8 +11,8 @@ import { openPlace, type Place, SHOP, shop, shopWithout } from "../support/cli.t
 import { writeBundle } from "../support/content.ts";
 import { type Disk, openDisk } from "../support/disk.ts";
 import { copyEmbedded } from "../support/embedded.ts";
-import { rowsOf } from "../support/following.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
+import { rowsOf } from "../support/replica-set.ts";
 import { NO_DISK, unlessLacking } from "../support/root.ts";
 import { until } from "../support/until.ts";
 
@@ -115,7 +115,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
     afterEach(() => place.close());
 
     test("an import beside it reports the full disk, and the server still answers the old content", async () => {
-      await place.take(shop());
+      await place.import(shop());
       const server = await place.serve();
       const list = () => server.get("/api/v1/posts?per_page=1", { appKey: SHOP });
       disk.fill(LITTLE);

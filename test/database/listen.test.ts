@@ -8,9 +8,9 @@ import { type Database, sql } from "../../shared/database/database.ts";
 import { keepListening } from "../../shared/database/listening.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
-import { openLine } from "../support/line.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
+import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 
 type Ear = {
@@ -175,29 +175,29 @@ describe("lost connections on PostgreSQL", () => {
   });
 
   test("a listening connection that falls silent is replaced, and its listener hears of later changes", async () => {
-    const line = await openLine(store.url as string);
-    const database = await openDatabase({ ...OPTIONS, url: line.url });
+    const proxy = await openTcpProxy(store.url as string);
+    const database = await openDatabase({ ...OPTIONS, url: proxy.url });
     const ear = await listenTo(database);
-    line.cut();
+    proxy.cut();
     await client.query(addApp("unheard"));
     await until("the loss to be told and mended", () => ear.count() >= 2);
     await client.query(addApp("heard"));
     await until("the change to be heard", () => ear.count() >= 3);
     await ear.stop();
     await database.close();
-    await line.close();
+    await proxy.close();
   });
 
   test("a transaction fails when its connection falls silent, and the next one succeeds", async () => {
-    const line = await openLine(store.url as string);
-    const database = await openDatabase({ ...OPTIONS, url: line.url });
+    const proxy = await openTcpProxy(store.url as string);
+    const database = await openDatabase({ ...OPTIONS, url: proxy.url });
     const read = () => database.transaction("read", (session) => session.query(sql("SELECT '1'")));
     expect(await read()).toEqual([["1"]]);
-    line.cut();
+    proxy.cut();
     await expect(read()).rejects.toMatchObject({ reason: "unavailable" });
     expect(await read()).toEqual([["1"]]);
     await database.close();
-    await line.close();
+    await proxy.close();
   });
 });
 

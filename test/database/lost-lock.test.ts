@@ -7,19 +7,19 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { readFiles, treeProblems } from "../support/build-problems.ts";
 import { type Builder, openBuilder } from "../support/builder.ts";
 import {
+  type CommandResult,
+  NODE_ARGUMENTS,
   openEmbeddedPlace,
   type Place,
-  type Ran,
-  type Served,
+  type RunningServer,
   SHOP,
-  START,
   shop,
   shopWithout,
 } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
-import { readFiles, treeProblems } from "../support/exact.ts";
 import { newPost, SHOP as POSTS } from "../support/posts.ts";
 import { NAMESPACE, NO_NAMESPACE, unlessLacking } from "../support/root.ts";
 import { until } from "../support/until.ts";
@@ -36,22 +36,22 @@ async function stop(pid: number, lock: string): Promise<void> {
 const goOn = (pid: number) => process.kill(pid, "SIGCONT");
 
 /** Runs a command in a PID namespace of its own, as in another container. */
-function elsewhere(place: Place, line: string): Promise<Ran> {
+function elsewhere(place: Place, line: string): Promise<CommandResult> {
   const [program, ...words] = NAMESPACE;
-  return place.spawn(program, [...words, process.execPath, ...START, ...line.split(" ")]);
+  return place.spawn(program, [...words, process.execPath, ...NODE_ARGUMENTS, ...line.split(" ")]);
 }
 
 describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "stopped for long"), () => {
   describe("a server on the embedded database", () => {
     let place: Place;
-    let server: Served;
+    let server: RunningServer;
     let data: string;
     let lock: string;
     beforeEach(async () => {
       place = await openEmbeddedPlace();
       data = join(place.folder, ".precast");
       lock = join(data, "database.lock");
-      await place.take(shop());
+      await place.import(shop());
       await writeBundle(join(place.folder, "bundle"), shopWithout(1));
       server = await place.serve();
       expect((await list()).json.meta.total).toBe(3);
@@ -119,7 +119,7 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "stopped for 
     test("fails and leaves the tree unchanged when another build has taken its lock", async () => {
       const { place, write, store } = builder;
       const out = join(place.folder, "out");
-      await builder.begin(POSTS);
+      await builder.reset(POSTS);
       expect(await place.run("build")).toMatchObject({ code: 0 });
       await write(newPost(7));
       const first = await store.database.transaction("write", async (session) => {

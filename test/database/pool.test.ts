@@ -2,7 +2,7 @@
 import { expect, inject, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { carry, type Join, openLine } from "../support/line.ts";
+import { forward, type Join, openTcpProxy } from "../support/tcp-proxy.ts";
 
 const OPTIONS = { dataDir: "", queryTimeout: null, connections: 1 };
 
@@ -36,12 +36,12 @@ test("a connection that ends as soon as it is made fails the query that opened i
   const observer = await openDatabase({ ...OPTIONS, url: target });
   const end = (pid: number) => observer.query(sql("SELECT pg_terminate_backend($1::integer)::text", [String(pid)]));
   const joins = [hastily(end)];
-  const line = await openLine(target, (near, far) => (joins.pop() ?? carry)(near, far));
-  const database = await openDatabase({ ...OPTIONS, url: line.url });
+  const proxy = await openTcpProxy(target, (near, far) => (joins.pop() ?? forward)(near, far));
+  const database = await openDatabase({ ...OPTIONS, url: proxy.url });
   await expect(database.query(sql("SELECT '1'"))).rejects.toMatchObject({ reason: "unavailable" });
   expect(await database.query(sql("SELECT '1'"))).toEqual([["1"]]);
   await Promise.all([database.close(), observer.close()]);
-  await line.close();
+  await proxy.close();
 });
 
 /** A URL with settings as they may be set for a role that other programs use too. */

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { idOf, openPlace, type Place, readTree, SHOP, SHOP_FOLDER, shop } from "../support/cli.ts";
-import { rowsOf } from "../support/following.ts";
 import { createDatabase, startPostgres, type TestServer } from "../support/postgres.ts";
+import { rowsOf } from "../support/replica-set.ts";
 import { until } from "../support/until.ts";
 
 let servers: { readonly original: TestServer; readonly copy: TestServer };
@@ -21,7 +21,7 @@ beforeAll(async () => {
   copy = openPlace({ DATABASE_URL: urls.copy });
   for (const place of [original, copy]) expect((await place.run("migrate")).code).toBe(0);
   await burn(urls.original);
-  await original.take(shop());
+  await original.import(shop());
   await replicate();
 });
 afterEach(async () => {

@@ -6,7 +6,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
-import { type Door, ENGINES, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import { type ApiServer, ENGINES, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 const LONG = "x".repeat(3_000);
@@ -15,23 +15,23 @@ const id = (number: number) => ID.slice(0, -2) + String(number).padStart(2, "0")
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
   /** A server that runs all the time, without a tree. */
-  let door: Door;
+  let api: ApiServer;
 
   beforeAll(async () => {
     store = await openStore(engine, { connections: 4 });
     await loadBundles(store, [GOODS]);
-    door = await openDoor(store);
+    api = await openApiServer(store);
   });
   afterAll(async () => {
-    expect(door.errors).toEqual([]);
-    await door.close();
+    expect(api.errors).toEqual([]);
+    await api.close();
     await store.close();
   });
 
   const run = (text: string) => store.database.query(sql(text));
   const map = async () => JSON.parse((await run("SELECT map::text FROM precast.slots"))[0]?.[0] ?? "") as object;
   const titles = async (query: string): Promise<string[]> => {
-    const got = await door.get(`/api/v1/goods?per_page=50&${query}`, { appKey: KEY });
+    const got = await api.get(`/api/v1/goods?per_page=50&${query}`, { appKey: KEY });
     expect(got.status).toBe(200);
     const found = got.json.data.map(({ title }: { title: string | null }) => title?.slice(0, 8) ?? null);
     expect(got.json.meta.total).toBe(found.length);
@@ -69,7 +69,7 @@ describe.each(ENGINES)("on %s", (engine) => {
 
   test("the pages of a sort list entries with a value, then those without, each entry once", async () => {
     const pages = await Promise.all(
-      [1, 2, 3, 4].map((page) => door.get(`/api/v1/goods?per_page=2&page=${page}&sort=price`, { appKey: KEY })),
+      [1, 2, 3, 4].map((page) => api.get(`/api/v1/goods?per_page=2&page=${page}&sort=price`, { appKey: KEY })),
     );
     const found = pages.map((page) => page.json.data.map(({ title }: { title: string }) => title));
     expect(found).toEqual([["desk", "bed"], ["chair", "lamp"], ["table"], []]);
@@ -101,8 +101,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       SELECT id, 'parts', 2, 'json' FROM precast.content_types`);
     await add(17, { title: "shelf", parts: [1, 2] });
     await run("UPDATE precast.fields SET type = 'relation', multiple = true, target = 'goods' WHERE name = 'parts'");
-    const shown = async (target: string) =>
-      (await door.get(`/api/v1/goods/${target}`, { appKey: KEY })).json.data.parts;
+    const shown = async (target: string) => (await api.get(`/api/v1/goods/${target}`, { appKey: KEY })).json.data.parts;
     expect(await shown(id(17))).toBeNull();
     expect(await shown(`${id(17)}?populate=parts`)).toBeNull();
     await run(`UPDATE precast.entries SET data = data || '{"parts": ["${id(11)}"]}' WHERE data ->> 'title' = 'shelf'`);
@@ -174,7 +173,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await sorted("filter[marks][in]=a,b")).toEqual(["mark 0", "mark 1", "mark 2"]);
     expect(await sorted("filter[marks][neq]=b")).toEqual([...before, "mark 3", "mark 4"].sort());
     expect(await sorted("filter[marks][nin]=a,b")).toEqual([...before, "mark 3", "mark 4"].sort());
-    const page = await door.get("/api/v1/goods?filter[marks]=b&sort=title&per_page=2&page=2", { appKey: KEY });
+    const page = await api.get("/api/v1/goods?filter[marks]=b&sort=title&per_page=2&page=2", { appKey: KEY });
     expect(page.json).toMatchObject({ data: [{ title: "mark 2" }], meta: { total: 3, last_page: 2 } });
     await run("UPDATE precast.fields SET multiple = false WHERE name = 'marks'");
     expect(await titles("filter[marks]=a")).toEqual(["mark 4"]);
@@ -237,14 +236,14 @@ describe.each(ENGINES)("on %s", (engine) => {
 
 describe("an entry that is not committed when its type changes", () => {
   let store: Store;
-  let door: Door;
+  let api: ApiServer;
   beforeAll(async () => {
     store = await openStore("postgres", { connections: 4 });
     await loadBundles(store, [GOODS]);
-    door = await openDoor(store);
+    api = await openApiServer(store);
   });
   afterAll(async () => {
-    await door.close();
+    await api.close();
     await store.close();
   });
   const run = (text: string) => store.database.query(sql(text));
@@ -290,7 +289,7 @@ describe("an entry that is not committed when its type changes", () => {
       SELECT id, 'price', 1, 'number' FROM precast.content_types`);
     const change = "UPDATE precast.content_types SET filterable_fields = '{price}'";
     await changeMeanwhile(15, { title: "late", price: 77 }, change);
-    const got = await door.get("/api/v1/goods?filter[price]=77&per_page=5", { appKey: KEY });
+    const got = await api.get("/api/v1/goods?filter[price]=77&per_page=5", { appKey: KEY });
     expect(got.json.data).toMatchObject([{ title: "late" }]);
   });
 
@@ -300,7 +299,7 @@ describe("an entry that is not committed when its type changes", () => {
     await changeMeanwhile(16, { title: "later", note: "<b>mar</b>ginal" }, change);
     const [[data, rich] = []] = await run(`SELECT data::text, rich::text FROM precast.entries WHERE id = '${id(16)}'`);
     expect([data, rich]).toEqual(['{"title": "later"}', '{"note": "<b>mar</b>ginal"}']);
-    const got = await door.get("/api/v1/goods/search?q=marginal", { appKey: KEY });
+    const got = await api.get("/api/v1/goods/search?q=marginal", { appKey: KEY });
     expect(got.json.data).toMatchObject([{ title: "later" }]);
   });
 });
@@ -309,8 +308,8 @@ test("an entry can be edited while a change of its type waits, and both succeed"
   const store = await openStore("postgres", { connections: 4 });
   onTestFinished(() => store.close());
   await loadBundles(store, [GOODS]);
-  const door = await openDoor(store);
-  onTestFinished(() => door.close());
+  const api = await openApiServer(store);
+  onTestFinished(() => api.close());
   const run = (text: string) => store.database.query(sql(text));
   await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
     SELECT id, 'price', 1, 'number' FROM precast.content_types`);
@@ -328,7 +327,7 @@ test("an entry can be edited while a change of its type waits, and both succeed"
   await holder.release();
   await changing;
 
-  const got = await door.get("/api/v1/goods?filter[title]=edited&sort=-price&per_page=5", { appKey: KEY });
+  const got = await api.get("/api/v1/goods?filter[title]=edited&sort=-price&per_page=5", { appKey: KEY });
   expect(got.json.data).toMatchObject([{ id: ids.at(-1), price: 9 }]);
 });
 

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { openPlace, type Place } from "../support/cli.ts";
-import { rowsOf } from "../support/following.ts";
-import { carry, type Line, openLine } from "../support/line.ts";
+import { rowsOf } from "../support/replica-set.ts";
+import { forward, openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { KEY, OF_ANOTHER } from "../support/tls.ts";
 import { until } from "../support/until.ts";
 
@@ -16,24 +16,24 @@ const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 const SLOW = "SELECT pg_sleep(600)::text, 'over TLS'";
 const RUNNING = `SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query = '${SLOW.replaceAll("'", "''")}'`;
 
-let line: Line;
+let proxy: TcpProxy;
 let place: Place;
 let encrypted = 0;
 
 beforeAll(async () => {
-  line = await openLine(inject("postgresUrl"), (near, far) => {
+  proxy = await openTcpProxy(inject("postgresUrl"), (near, far) => {
     near.once("data", (first: Buffer) => {
       if (!first.equals(SSL_REQUEST)) return near.destroy();
       encrypted++;
       near.write("S");
-      carry(secured(near), far);
+      forward(secured(near), far);
     });
   });
   place = openPlace();
 });
 afterAll(async () => {
   await place.close();
-  await line.close();
+  await proxy.close();
 });
 
 function secured(near: Socket): Socket {
@@ -43,7 +43,7 @@ function secured(near: Socket): Socket {
 }
 
 function urlWith(sslmode: string): string {
-  const url = new URL(line.url);
+  const url = new URL(proxy.url);
   url.searchParams.set("sslmode", sslmode);
   return url.href;
 }

@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
-import { type Door, ENGINES, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import { type ApiServer, ENGINES, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
 
 const id = (number: number) => ID.slice(0, -2) + String(number).padStart(2, "0");
 const TYPE = "(SELECT id FROM precast.content_types WHERE slug = 'goods')";
@@ -13,7 +13,7 @@ const TYPE = "(SELECT id FROM precast.content_types WHERE slug = 'goods')";
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
   /** A server that runs all the time, without a tree. */
-  let door: Door;
+  let api: ApiServer;
 
   beforeAll(async () => {
     store = await openStore(engine);
@@ -21,11 +21,11 @@ describe.each(ENGINES)("on %s", (engine) => {
     await run(`INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
       SELECT ${TYPE}, name, position, type, searchable FROM (VALUES
         ('body', 1, 'rich_text', true), ('price', 2, 'number', false), ('note', 3, 'text', false)) AS added (name, position, type, searchable)`);
-    door = await openDoor(store);
+    api = await openApiServer(store);
   });
   afterAll(async () => {
-    expect(door.errors).toEqual([]);
-    await door.close();
+    expect(api.errors).toEqual([]);
+    await api.close();
     await store.close();
   });
 
@@ -37,7 +37,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   const one = (number: number) => `content_type_id = ${TYPE} AND id = '${id(number)}'`;
   /** The ids that a search finds, by their last digits, in order. Also checks that no stored words are stale. */
   const found = async (query: string): Promise<number[]> => {
-    const got = await door.get(`/api/v1/goods/search?per_page=50&q=${query}`, { appKey: KEY });
+    const got = await api.get(`/api/v1/goods/search?per_page=50&q=${query}`, { appKey: KEY });
     expect(got.status).toBe(200);
     expect(await stale()).toEqual([]);
     return got.json.data.map((item: { id: string }) => Number(item.id.slice(-2)));
@@ -135,7 +135,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     const other = "(SELECT id FROM precast.content_types WHERE slug = 'others')";
     await run(`UPDATE precast.entries SET content_type_id = ${other} WHERE ${one(13)}`);
     expect(await found("sea")).toEqual([]);
-    const elsewhere = await door.get("/api/v1/others/search?q=other", { appKey: KEY });
+    const elsewhere = await api.get("/api/v1/others/search?q=other", { appKey: KEY });
     expect(elsewhere.json.meta.total).toBe(1);
   });
 

@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { ask, type Door, ENGINES, openDoor, openStore, type Store } from "../support/site.ts";
+import { type ApiServer, ask, ENGINES, openApiServer, openStore, type Store } from "../support/site.ts";
 
 const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
 const TYPE = "(SELECT id FROM precast.content_types WHERE slug = 'posts')";
@@ -25,20 +25,20 @@ const insert = (data: object, id = ID) => `INSERT INTO precast.entries (content_
 
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
-  let door: Door;
+  let api: ApiServer;
 
   beforeAll(async () => {
     store = await openStore(engine);
-    door = await openDoor(store);
+    api = await openApiServer(store);
   });
   afterAll(async () => {
-    await door.close();
+    await api.close();
     await store.close();
   });
   beforeEach(() => store.database.execute(TYPES));
 
   const write = (statement: string) => store.database.execute(statement);
-  const read = async (path: string) => (await ask(door.url, `/api/v1${path}`, { appKey: "a" })).json;
+  const read = async (path: string) => (await ask(api.url, `/api/v1${path}`, { appKey: "a" })).json;
   const totalOf = async (path: string) => (await read(path)).meta.total;
 
   describe("an upsert", () => {
@@ -263,9 +263,9 @@ describe("concurrent writers on PostgreSQL", () => {
       VALUES (${TYPE}, 'note', 3, '${type}', true)`;
     expect(await oneAfterTheOther(given, added)).toBe(null);
     expect((await first.query("SELECT data, rich FROM precast.entries")).rows).toEqual([kept]);
-    const door = await openDoor(store);
-    expect((await ask(door.url, "/api/v1/posts/search?q=heron", { appKey: "a" })).json.meta.total).toBe(1);
-    await door.close();
+    const api = await openApiServer(store);
+    expect((await ask(api.url, "/api/v1/posts/search?q=heron", { appKey: "a" })).json.meta.total).toBe(1);
+    await api.close();
   });
 
   const addField = (
@@ -300,10 +300,10 @@ describe("concurrent writers on PostgreSQL", () => {
     const lists = "UPDATE precast.content_types SET filterable_fields = '{title,slug}', sortable_fields = '{slug}'";
     const slug = `zz${"x".repeat(2_500)}`;
     expect(await oneAfterTheOther(lists, insert({ title: "Long", slug }))).toBe(null);
-    const door = await openDoor(store);
-    const found = await ask(door.url, "/api/v1/posts?filter[slug][starts_with]=zz", { appKey: "a" });
+    const api = await openApiServer(store);
+    const found = await ask(api.url, "/api/v1/posts?filter[slug][starts_with]=zz", { appKey: "a" });
     expect(found.json.meta.total).toBe(1);
-    await door.close();
+    await api.close();
   });
 
   test("an insert into a type that is being deleted waits, then fails with a foreign key violation", async () => {

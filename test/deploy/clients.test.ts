@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openPlace, type Place, readTree, SHOP_FOLDER, shop, shopWithout } from "../support/cli.ts";
-import { deployHere, differencesOf, filesOf } from "../support/deployed.ts";
+import { deployInProcess, differencesOf, filesOf } from "../support/deployed.ts";
 import { type S3, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 
@@ -18,7 +18,7 @@ const inPlace = (name: string) => join(place.folder, name);
 beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
-  await place.take(shop());
+  await place.import(shop());
   await place.build();
   s3 = await startS3();
 });
@@ -51,10 +51,10 @@ test("rclone lists a tree that aws uploaded, a deploy updates it, and both clien
   const listed = (await rclone("lsf", "--recursive", "--files-only", ":s3:content/api")).trim().split("\n").sort();
   expect(listed).toEqual([...readTree(inPlace("out")).keys(), `${SHOP_FOLDER}/posts/page/99.json`].sort());
 
-  await place.take(shopWithout(1));
+  await place.import(shopWithout(1));
   await place.build();
   const gone = listed.filter((path) => !existsSync(inPlace(`out/${path}`)));
-  expect((await deployHere(s3, inPlace("out"))).deleted).toBe(gone.length);
+  expect((await deployInProcess(s3, inPlace("out"))).deleted).toBe(gone.length);
   expect(differencesOf(filesOf(s3), inPlace("out"))).toEqual([]);
   for (const folder of ["by-aws", "by-rclone"]) mkdirSync(inPlace(folder));
   await aws("s3", "sync", "s3://content/api", "by-aws");
@@ -74,6 +74,6 @@ test("aws reports the content type, cache control and metadata with which the de
 test("a forced deploy restores a file that aws deleted and one that it replaced", async () => {
   await aws("s3", "rm", `s3://content/api/${SHOP_FOLDER}/_schemas.json`);
   await aws("s3", "cp", "out/.precast/changes.json", `s3://content/api/${SHOP_FOLDER}/posts/page/1.json`);
-  await deployHere(s3, inPlace("out"), { force: true });
+  await deployInProcess(s3, inPlace("out"), { force: true });
   expect(differencesOf(filesOf(s3), inPlace("out"))).toEqual([]);
 });

@@ -16,7 +16,7 @@ import {
   shopWithout,
   smallApp,
 } from "../support/cli.ts";
-import { deployHere, differencesOf, filesOf, notesOf } from "../support/deployed.ts";
+import { deployInProcess, differencesOf, filesOf, internalFilesOf } from "../support/deployed.ts";
 import type { Bundle, BundleEntry } from "../support/model-bundle.ts";
 import { type S3, type S3Object, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
@@ -54,7 +54,7 @@ const touched = (method: string) =>
 beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
-  await place.take(shop());
+  await place.import(shop());
   await place.build("built");
 });
 afterAll(async () => {
@@ -70,11 +70,11 @@ beforeEach(async () => {
 
 /** Imports the bundles and builds the tree. After the test, restores the database. */
 async function rebuild(...bundles: readonly Bundle[]): Promise<void> {
-  for (const bundle of bundles) await place.take(bundle);
+  for (const bundle of bundles) await place.import(bundle);
   await place.build();
   onTestFinished(async () => {
     await store.database.execute("DELETE FROM precast.apps");
-    await place.take(shop());
+    await place.import(shop());
   });
 }
 
@@ -88,7 +88,7 @@ describe("a deploy to a bucket", () => {
       conditional: true,
     });
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
-    expect(notesOf(s3)).toEqual(NOTES);
+    expect(internalFilesOf(s3)).toEqual(NOTES);
     await rebuild(shopWith((posts) => posts.map((post) => (post.id === idOf(1) ? edited(post) : post))));
     s3.requests.length = 0;
     const before = filesOf(s3);
@@ -148,15 +148,15 @@ describe("a deploy to a bucket", () => {
     ] as const) {
       s3.objects.clear();
       s3.trouble = () => undefined;
-      await deployHere(s3, join(place.folder, "few"));
+      await deployInProcess(s3, join(place.folder, "few"));
       s3.trouble = ({ method, key }) => (method === "PUT" && key.includes("/page/") ? { status: 403 } : undefined);
-      if (died) await expect(deployHere(s3, out())).rejects.toThrow(/nothing was deleted/);
+      if (died) await expect(deployInProcess(s3, out())).rejects.toThrow(/nothing was deleted/);
       const broken = new Set<string>();
       s3.trouble = () => {
         for (const page of [1, 2, 3]) if (!s3.objects.has(lastPageAt(page))) broken.add(`page ${page}`);
         return undefined;
       };
-      await deployHere(s3, out(), { concurrency: 1, ...options });
+      await deployInProcess(s3, out(), { concurrency: 1, ...options });
       expect([options, died, lastPageAt(1), ...broken]).toEqual([options, died, "api/s-paged/v1/authors/page/9.json"]);
     }
   });
@@ -473,7 +473,7 @@ describe("checks before a deploy", () => {
 });
 
 test("a manifest or journal with a path that is no tree file is refused, and --force keeps that file", async () => {
-  await deployHere(s3, out());
+  await deployInProcess(s3, out());
   const notes = new Map(s3.objects);
   const others = ["other/v1/index.json", "api/index.json", "api/s-other/readme.json"];
   const names = [
@@ -501,8 +501,10 @@ test("a manifest or journal with a path that is no tree file is refused, and --f
       for (const [path, object] of notes) s3.objects.set(path, object);
       for (const other of others) s3.objects.set(other, note("{}"));
       s3.objects.set(`api/.precast/${key}.json`, note(text));
-      await expect(deployHere(s3, out())).rejects.toThrow(new RegExp(`^\\.precast/${key}\\.json in \\S+ is broken`));
-      await deployHere(s3, out(), { force: true });
+      await expect(deployInProcess(s3, out())).rejects.toThrow(
+        new RegExp(`^\\.precast/${key}\\.json in \\S+ is broken`),
+      );
+      await deployInProcess(s3, out(), { force: true });
       expect(others.filter((other) => !s3.objects.has(other))).toEqual([]);
     }
   }

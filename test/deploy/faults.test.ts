@@ -7,8 +7,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { holdPort, openPlace, type Place, type Ran, smallApp } from "../support/cli.ts";
-import { deployHere, differencesOf, filesOf, notesOf, targetIn } from "../support/deployed.ts";
+import { type CommandResult, holdPort, openPlace, type Place, smallApp } from "../support/cli.ts";
+import { deployInProcess, differencesOf, filesOf, internalFilesOf, targetIn } from "../support/deployed.ts";
 import { type S3, type S3Request, startS3, type Trouble } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { EXPIRED, OF_ANOTHER, startTls } from "../support/tls.ts";
@@ -24,7 +24,7 @@ const out = () => join(place.folder, "out");
 beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
-  await place.take(smallApp("shop", ["Ada", "Bob"]));
+  await place.import(smallApp("shop", ["Ada", "Bob"]));
   await place.build();
 });
 afterAll(async () => {
@@ -76,27 +76,27 @@ describe("transient faults", () => {
     ],
   ])("a deploy succeeds when every request fails once with %s", async (_, trouble) => {
     once(trouble);
-    const { written } = await deployHere(s3, out());
+    const { written } = await deployInProcess(s3, out());
     expect(written).toBeGreaterThan(10);
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
-    expect(notesOf(s3)).toEqual(["api/.precast/manifest.json", "api/.precast/s-shop.json"]);
+    expect(internalFilesOf(s3)).toEqual(["api/.precast/manifest.json", "api/.precast/s-shop.json"]);
   });
 
   test("a truncated listing response is requested again", async () => {
-    await deployHere(s3, out());
+    await deployInProcess(s3, out());
     s3.objects.delete("api/.precast/manifest.json");
     once(
       (body) => body.slice(0, body.length / 2),
       ({ query }) => query.has("list-type"),
     );
-    expect(await deployHere(s3, out())).toMatchObject({ deleted: 0 });
+    expect(await deployInProcess(s3, out())).toMatchObject({ deleted: 0 });
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
     expect(s3.requests.filter(({ query }) => query.has("list-type")).length).toBeGreaterThan(4);
   });
 });
 
 /** Expects exit code 1, an empty standard output and no secret on standard error. Returns standard error. */
-function failed({ code, stdout, stderr }: Ran): string {
+function failed({ code, stdout, stderr }: CommandResult): string {
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).not.toContain(s3.keys.secretAccessKey);
   return stderr;
@@ -241,7 +241,7 @@ describe("a deploy that fails midway", () => {
       /\nAll files are deployed; only the note of what was to be done is left\. Run the deploy again\.\n$/,
     ],
   ])("says how far it got when it is refused %s, and a forced deploy then completes it", async (_, meant, message) => {
-    await deployHere(s3, out());
+    await deployInProcess(s3, out());
     s3.objects.set("api/s-shop/v1/authors/page/9.json", {
       bytes: Buffer.from("{}"),
       etag: '"x"',
@@ -251,8 +251,8 @@ describe("a deploy that fails midway", () => {
     s3.trouble = (request) => (meant(request) ? forbidden : undefined);
     expect(failed(await deploy("--force"))).toMatch(message);
     s3.trouble = () => undefined;
-    expect(notesOf(s3)).not.toContain("api/.precast/deploy.lock");
-    await deployHere(s3, out(), { force: true });
+    expect(internalFilesOf(s3)).not.toContain("api/.precast/deploy.lock");
+    await deployInProcess(s3, out(), { force: true });
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
   });
 
@@ -278,7 +278,7 @@ describe("a deploy that fails midway", () => {
     expect(failed(await deploy())).toMatch(/^A build has changed out meanwhile\.\n\d+ of \d+ files were uploaded/);
     s3.trouble = () => undefined;
     await place.json("build --full");
-    await deployHere(s3, out());
+    await deployInProcess(s3, out());
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
   });
 });
@@ -300,9 +300,9 @@ describe("an upload that the store refuses", () => {
     async (_, trouble, message) => {
       s3.trouble = (request) => (isPage(request) ? trouble : undefined);
       expect(failed(await deploy())).toMatch(message);
-      expect(notesOf(s3)).not.toContain("api/.precast/manifest.json");
+      expect(internalFilesOf(s3)).not.toContain("api/.precast/manifest.json");
       s3.trouble = () => undefined;
-      await deployHere(s3, out());
+      await deployInProcess(s3, out());
       expect(differencesOf(filesOf(s3), out())).toEqual([]);
     },
   );
@@ -310,7 +310,7 @@ describe("an upload that the store refuses", () => {
 
 test("a 404 web page from a proxy does not count as a deletion", async () => {
   const stray = "api/s-shop/v1/authors/page/9.json";
-  await deployHere(s3, out());
+  await deployInProcess(s3, out());
   s3.objects.set(stray, { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} });
   s3.trouble = ({ key, method }) =>
     key === stray && method === "DELETE"
@@ -320,29 +320,29 @@ test("a 404 web page from a proxy does not count as a deletion", async () => {
     /does not answer as S3 does \(404, text\/html\).*\n.* 0 of 1 were deleted/,
   );
   s3.trouble = () => undefined;
-  expect(await deployHere(s3, out())).toMatchObject({ deleted: 1 });
+  expect(await deployInProcess(s3, out())).toMatchObject({ deleted: 1 });
   expect(differencesOf(filesOf(s3), out())).toEqual([]);
 });
 
 test("deploys through a proxy that makes ETags weak succeed repeatedly, with conditional writes", async () => {
   const weak = await startS3({ weak: true });
-  await deployHere(weak, out());
-  expect(await deployHere(weak, out(), { force: true })).toMatchObject({ generation: 2, conditional: true });
+  await deployInProcess(weak, out());
+  expect(await deployInProcess(weak, out(), { force: true })).toMatchObject({ generation: 2, conditional: true });
   expect(differencesOf(filesOf(weak), out())).toEqual([]);
   await weak.close();
 });
 
 describe("two deploys to one store", () => {
   test("the first completes, and the second is refused with the host and process of the first", async () => {
-    let second: Promise<Ran> | null = null;
+    let second: Promise<CommandResult> | null = null;
     s3.trouble = (request) => {
       if (second !== null || !isFile(request)) return undefined;
       second = deploy();
       return { after: second };
     };
-    await deployHere(s3, out());
+    await deployInProcess(s3, out());
     const other = `^Another deploy \\(.+, process ${process.pid}\\) has s3://content/api\\. Wait .* its lock ends in \\d+ seconds\\.\\n$`;
-    expect(failed(await (second as never as Promise<Ran>))).toMatch(new RegExp(other));
+    expect(failed(await (second as never as Promise<CommandResult>))).toMatch(new RegExp(other));
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
   });
 
@@ -359,11 +359,11 @@ describe("two deploys to one store", () => {
 
   test("a lock is respected until it expires, and then taken over", async () => {
     leave(110, {});
-    await expect(deployHere(s3, out())).rejects.toThrow(
+    await expect(deployInProcess(s3, out())).rejects.toThrow(
       /^Another deploy \(elsewhere, process 7\) has s3:\/\/content\/api\. .* its lock ends in (9|10) seconds\.$/,
     );
     leave(121, {});
-    expect(await deployHere(s3, out())).toMatchObject({ generation: 1 });
+    expect(await deployInProcess(s3, out())).toMatchObject({ generation: 1 });
     expect(s3.objects.has(lock)).toBe(false);
   });
 
@@ -373,7 +373,7 @@ describe("two deploys to one store", () => {
       if (isFile(request)) asleep = 100_000;
       return undefined;
     };
-    const deploying = deployHere(s3, out(), { concurrency: 1 }, () => new Date(Date.now() + asleep));
+    const deploying = deployInProcess(s3, out(), { concurrency: 1 }, () => new Date(Date.now() + asleep));
     await expect(deploying).rejects.toThrow(
       /^The lock of s3:\/\/content\/api was not renewed for 100 seconds: .* asleep\. Another deploy may have taken over\.\n1 of \d+ files were uploaded, and nothing was deleted\. Run/,
     );
@@ -410,7 +410,7 @@ describe("two deploys to one store", () => {
 
     test("the lock is renewed with If-Match", async () => {
       passTime(() => {});
-      await deployHere(s3, out(), { concurrency: 1 });
+      await deployInProcess(s3, out(), { concurrency: 1 });
       const conditions = s3.requests
         .filter(({ method, key }) => method === "PUT" && key === lock)
         .map(({ headers }) => headers["if-match"] ?? "*");
@@ -432,7 +432,7 @@ describe("two deploys to one store", () => {
 
     test("the deploy stops once another has taken over its lock, and leaves that lock alone", async () => {
       passTime(() => leave(0, {}));
-      await expect(deployHere(s3, out(), { concurrency: 1 })).rejects.toThrow(
+      await expect(deployInProcess(s3, out(), { concurrency: 1 })).rejects.toThrow(
         /^Another deploy may have taken over s3:\/\/content\/api\.\n[34] of/,
       );
       expect(String(s3.objects.get(lock)?.bytes)).toContain("elsewhere");
@@ -441,13 +441,13 @@ describe("two deploys to one store", () => {
 
   test("an unreadable lock is respected until it expires, and then taken over", async () => {
     s3.objects.set(lock, { bytes: Buffer.from("{"), etag: '"left"', modified: new Date(), headers: {} });
-    await expect(deployHere(s3, out())).rejects.toThrow(/^Another deploy has/);
+    await expect(deployInProcess(s3, out())).rejects.toThrow(/^Another deploy has/);
     s3.objects.set(lock, { bytes: Buffer.from("{"), etag: '"left"', modified: new Date(0), headers: {} });
-    expect(await deployHere(s3, out())).toMatchObject({ generation: 1 });
+    expect(await deployInProcess(s3, out())).toMatchObject({ generation: 1 });
   });
 
   test("a deploy fails when another one has replaced the manifest meanwhile", async () => {
-    await deployHere(s3, out());
+    await deployInProcess(s3, out());
     s3.trouble = (request) => {
       if (isNote("journal.json")(request)) {
         const manifest = s3.objects.get("api/.precast/manifest.json");

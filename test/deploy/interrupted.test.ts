@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
 import { MAIN, openPlace, type Place, readTree, smallApp } from "../support/cli.ts";
-import { deployHere, differencesOf, filesOf, notesOf } from "../support/deployed.ts";
+import { deployInProcess, differencesOf, filesOf, internalFilesOf } from "../support/deployed.ts";
 import { type S3, type S3Object, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 
@@ -23,11 +23,11 @@ const out = (tree: string) => join(place.folder, tree);
 beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
-  await place.take(smallApp("shop", ["Ada", "Bob", "Cid"]));
-  await place.take(smallApp("going", []));
+  await place.import(smallApp("shop", ["Ada", "Bob", "Cid"]));
+  await place.import(smallApp("going", []));
   await place.build("old");
-  await place.take(smallApp("shop", ["Ada", "Eve"]));
-  await place.take(smallApp("coming", []));
+  await place.import(smallApp("shop", ["Ada", "Eve"]));
+  await place.import(smallApp("coming", []));
   await store.database.execute("DELETE FROM precast.apps WHERE key = 'going'");
   await place.build("new");
 });
@@ -84,11 +84,11 @@ describe("a deploy to a bucket", () => {
   }
 
   async function problemsAfter(s3: S3, tree: string): Promise<string[]> {
-    await deployHere(s3, out(tree), HEADERS);
-    const again = await deployHere(s3, out(tree), { ...HEADERS, dryRun: true });
+    await deployInProcess(s3, out(tree), HEADERS);
+    const again = await deployInProcess(s3, out(tree), { ...HEADERS, dryRun: true });
     return [
       ...differencesOf(filesOf(s3), out(tree)),
-      ...notesOf(s3).flatMap((key) => (/journal|lock/.test(key) ? [`left: ${key}`] : [])),
+      ...internalFilesOf(s3).flatMap((key) => (/journal|lock/.test(key) ? [`left: ${key}`] : [])),
       ...(again.written + again.deleted === 0 ? [] : [`not done: ${again.written} ${again.deleted}`]),
     ];
   }
@@ -132,7 +132,7 @@ describe("a deploy to a bucket", () => {
         /^The deploy was told to stop\.\n\d+ of \d+ files were uploaded, and nothing was deleted\. .*\n$/,
       ),
     ]);
-    expect(notesOf(s3).filter((key) => /journal|lock/.test(key))).toEqual(["api/.precast/journal.json"]);
+    expect(internalFilesOf(s3).filter((key) => /journal|lock/.test(key))).toEqual(["api/.precast/journal.json"]);
     expect(await problemsAfter(s3, "old")).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { type Cdn, startCdn } from "../support/cdn.ts";
-import { openPlace, type Place, type Ran, type Served, shop, shopWithout } from "../support/cli.ts";
+import { type CommandResult, openPlace, type Place, type RunningServer, shop, shopWithout } from "../support/cli.ts";
 import { differencesOf, filesOf } from "../support/deployed.ts";
 import { type S3, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
@@ -64,14 +64,14 @@ describe.each(PIPELINES)("the pipeline for %s", (_, { env: told, commands }) => 
   let place: Place;
   let s3: S3;
   let cdn: Cdn;
-  let server: Served;
+  let server: RunningServer;
 
   beforeAll(async () => {
     store = await openStore("postgres");
     place = openPlace({ DATABASE_URL: store.url ?? "" });
     s3 = await startS3({ region: told.AWS_REGION as string });
     cdn = await startCdn(() => ({ status: 200, body: '{"success":true}' }));
-    await place.take(shop());
+    await place.import(shop());
     server = await place.serve("--out none");
     provide("npx", `shift; exec '${process.execPath}' '${MAIN}' "$@"`);
     provide("npm", "exit 0");
@@ -92,7 +92,7 @@ describe.each(PIPELINES)("the pipeline for %s", (_, { env: told, commands }) => 
   }
 
   /** Runs the commands with the variables of the YAML, test secrets, and stand-ins for S3, the CDN and the API. */
-  async function runAll(): Promise<Ran[]> {
+  async function runAll(): Promise<CommandResult[]> {
     const plain = Object.entries(told).filter(([, value]) => !value.startsWith("${{"));
     const hosts = { AWS_ENDPOINT_URL: s3.url, PRECAST_PURGE_ENDPOINT: cdn.url };
     const secrets = {
@@ -103,20 +103,20 @@ describe.each(PIPELINES)("the pipeline for %s", (_, { env: told, commands }) => 
     };
     const path = `${join(place.folder, "bin")}:${process.env.PATH}`;
     const all = { ...secrets, ...Object.fromEntries(plain), ...hosts, PATH: path };
-    const ran: Ran[] = [];
+    const ran: CommandResult[] = [];
     for (const command of commands) {
       ran.push(await place.spawn("sh", ["-c", command.replace("https://api.example.com", server.url)], all));
     }
     return ran;
   }
 
-  const codes = (ran: readonly Ran[]) => ran.map(({ code, stderr }) => [code, stderr]);
+  const codes = (ran: readonly CommandResult[]) => ran.map(({ code, stderr }) => [code, stderr]);
   const well = commands.map(() => [0, ""]);
 
   test("deploys the tree, then from a fresh runner after an edit a part of it, and purges both times", async () => {
     expect(codes(await runAll())).toEqual(well);
     expect(differencesOf(filesOf(s3), join(place.folder, "out"))).toEqual([]);
-    await place.take(shopWithout(1));
+    await place.import(shopWithout(1));
     rmSync(join(place.folder, "out"), { recursive: true });
     s3.requests.length = 0;
     expect(codes(await runAll())).toEqual(well);

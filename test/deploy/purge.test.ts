@@ -7,7 +7,7 @@ import { purgeFastly } from "../../cli/deploy/purge/fastly.ts";
 import type { TreeFile } from "../../cli/deploy/tree-file.ts";
 import { type Cdn, startCdn } from "../support/cdn.ts";
 import { idOf, LONG, openPlace, type Place, SHOP_FOLDER, shop, shopWithout, smallApp } from "../support/cli.ts";
-import { differencesOf, filesOf, notesOf } from "../support/deployed.ts";
+import { differencesOf, filesOf, internalFilesOf } from "../support/deployed.ts";
 import { type S3, type S3Object, type S3Request, startS3, type Trouble } from "../support/s3.ts";
 import { signatureProblem } from "../support/sigv4.ts";
 import { openStore, type Store } from "../support/site.ts";
@@ -27,12 +27,12 @@ let first: Map<string, S3Object>;
 beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
-  await place.take(shop());
+  await place.import(shop());
   await place.build();
   s3 = await startS3();
   await place.json(`deploy ${TARGET}`, s3.env);
   first = new Map(s3.objects);
-  await place.take(shopWithout(1));
+  await place.import(shopWithout(1));
   await place.build();
 });
 afterAll(async () => {
@@ -172,7 +172,7 @@ describe("--purge", () => {
   });
 
   describe("a failed purge of a deleted app", () => {
-    const other = (names: string[]) => place.take(smallApp("other", names));
+    const other = (names: string[]) => place.import(smallApp("other", names));
     const refused = () => run("--purge cloudflare --out gone", CLOUDFLARE);
 
     beforeAll(async () => {
@@ -216,7 +216,7 @@ describe("--purge", () => {
       cdn.requests.length = 0;
       expect(await deploy("--purge cloudflare", CLOUDFLARE)).toMatchObject({ purges: 1, written: 0 });
       expect(JSON.parse(String(cdn.requests[0]?.body))).toEqual({ tags: ["Shop/_schemas", "Shop/posts"] });
-      expect(notesOf(s3).filter((key) => key.includes("journal"))).toEqual([]);
+      expect(internalFilesOf(s3).filter((key) => key.includes("journal"))).toEqual([]);
       expect(await deploy("--purge cloudflare", CLOUDFLARE)).toMatchObject({ purges: 0 });
     }
 

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Deployed } from "../../cli/deploy/deploy.ts";
 import { openPlace, type Place, smallApp } from "../support/cli.ts";
-import { deployHere, differencesOf, filesOf, notesOf } from "../support/deployed.ts";
+import { deployInProcess, differencesOf, filesOf, internalFilesOf } from "../support/deployed.ts";
 import { type S3, type S3Request, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
   ];
   for (const [name, apps] of trees) {
     await store.database.execute("DELETE FROM precast.apps");
-    for (const [key, names] of Object.entries(apps)) await place.take(smallApp(key, names));
+    for (const [key, names] of Object.entries(apps)) await place.import(smallApp(key, names));
     await place.build(name);
   }
 });
@@ -60,7 +60,7 @@ async function attempt(tree: string, headers: Headers, { trouble, ...how }: How 
   s3.objects.delete("api/.precast/deploy.lock");
   s3.requests.length = 0;
   s3.trouble = trouble ?? (() => undefined);
-  return deployHere(s3, out(tree), { ...headers, ...how }, undefined, 0).finally(() => {
+  return deployInProcess(s3, out(tree), { ...headers, ...how }, undefined, 0).finally(() => {
     s3.trouble = () => undefined;
   });
 }
@@ -71,7 +71,7 @@ function expectExact(tree: string, { cacheControl }: Headers): void {
   expect([...new Set(policies)]).toEqual([cacheControl]);
   const states = readdirSync(out(tree, ".precast")).filter((name) => /^s-.*\.json$/.test(name));
   const notes = [...states, "manifest.json"].map((name) => `api/.precast/${name}`);
-  expect(notesOf(s3)).toEqual(notes.sort());
+  expect(internalFilesOf(s3)).toEqual(notes.sort());
 }
 
 const isUpload = ({ method, key }: S3Request) => method === "PUT" && !key.includes("/.precast/");
@@ -91,7 +91,7 @@ test("files in a checkpoint are not uploaded again after a failure, and no check
   const next = await place.json(`deploy ${TARGET} --out many`, s3.env);
   expect(next).toMatchObject({ written: all - 1_000, unchanged: 1_000, deleted: 0 });
   expect(differencesOf(filesOf(s3), out("many"))).toEqual([]);
-  expect(notesOf(s3)).toEqual(["api/.precast/manifest.json", "api/.precast/s-shop.json"]);
+  expect(internalFilesOf(s3)).toEqual(["api/.precast/manifest.json", "api/.precast/s-shop.json"]);
 });
 
 describe("a deploy after one that failed when everything was uploaded", () => {

@@ -39,13 +39,13 @@ beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   s3 = await startS3();
-  await place.take(shop());
-  await place.take(smallApp("going", ["A"]));
+  await place.import(shop());
+  await place.import(smallApp("going", ["A"]));
   await place.build("before");
   await place.json(`deploy ${TARGET} --out before`, s3.env);
   first = new Map(s3.objects);
-  await place.take(shopWithout(1));
-  await place.take(smallApp("coming", ["A"]));
+  await place.import(shopWithout(1));
+  await place.import(smallApp("coming", ["A"]));
   await store.database.execute("DELETE FROM precast.apps WHERE key = 'going'");
   await place.build("whole");
 });
@@ -223,7 +223,7 @@ test.each(["changed", "missing"])("an app is built in full when a file of the de
 test("a tree that was built from another database is not fetched", async () => {
   const other = await openStore("postgres");
   const elsewhere = openPlace({ DATABASE_URL: other.url ?? "" });
-  await elsewhere.take(shop());
+  await elsewhere.import(shop());
   const built = await elsewhere.json<Built>(`build --state ${TARGET}`, s3.env);
   expect(built.restored).toEqual({ files: 0, bytes: 0, reason: "it was built from another database" });
   expect(modes(built)).toEqual(["Shop full"]);

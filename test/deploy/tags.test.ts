@@ -2,7 +2,16 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { addressOfFile, requestOf } from "../../shared/address.ts";
 import { startCdn } from "../support/cdn.ts";
-import { idOf, openPlace, type Place, type Served, SHOP, SHOP_FOLDER, shop, shopWithout } from "../support/cli.ts";
+import {
+  idOf,
+  openPlace,
+  type Place,
+  type RunningServer,
+  SHOP,
+  SHOP_FOLDER,
+  shop,
+  shopWithout,
+} from "../support/cli.ts";
 import { type S3, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 
@@ -16,12 +25,12 @@ const UNTAGGED = ["/posts?page=0", "/posts?per_page=1", "/posts/search?q=post", 
 let store: Store;
 let place: Place;
 let s3: S3;
-let server: Served;
+let server: RunningServer;
 
 beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
-  await place.take(shop());
+  await place.import(shop());
   await place.build();
   s3 = await startS3();
   await place.json(`deploy ${TARGET}`, s3.env);
@@ -76,7 +85,7 @@ test("after a deploy with --purge, answers whose tags were not purged have not c
     kept.set(target, { tags: String(headers[TAG]).split(","), text });
   }
   const cdn = await startCdn(() => ({ status: 200, body: '{"success":true}' }));
-  await place.take(shopWithout(1));
+  await place.import(shopWithout(1));
   await place.build();
   const env = { ...s3.env, PRECAST_PURGE_ENDPOINT: cdn.url, CLOUDFLARE_ZONE_ID: "zone", CLOUDFLARE_API_TOKEN: "token" };
   await place.json(`deploy ${TARGET} --purge cloudflare`, env);

@@ -10,10 +10,10 @@ const CADDY = findProgram("caddy");
 proveEdge({
   name: "caddy",
   start: startCaddy,
-  passes: ["encoded", "named", "hashed", "roundabout"],
+  servedByOrigin: ["encoded", "named", "hashed", "roundabout"],
   // Caddy answers a path that it cannot decode with 400 itself.
   refuses: ({ target }) => /^\/api\/v1\/(%zz|posts\/%|posts%)$/.test(target),
-  spells: asUri,
+  forwardedAs: asUri,
   skip: CADDY === null,
 });
 

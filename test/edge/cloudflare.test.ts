@@ -16,18 +16,18 @@ const refuses = ({ target }: Vector) => /^[^?]*\/(\.|%2e){1,2}(\/|$)/i.test(targ
 proveEdge({
   name: "cloudflare with static assets",
   start: (site) => startWorkerd(site, '(name = "ASSETS", service = "tree")'),
-  passes: [],
+  servedByOrigin: [],
   refuses,
-  spells: asUri,
+  forwardedAs: asUri,
 });
 
 proveEdge({
   name: "cloudflare with R2 and tags",
   start: (site) => startWorkerd(site, '(name = "TREE", r2Bucket = "bucket")', "--cache-tags"),
-  line: "--cache-tags",
-  passes: [],
+  serveOptions: "--cache-tags",
+  servedByOrigin: [],
   refuses,
-  spells: asUri,
+  forwardedAs: asUri,
 });
 
 async function startWorkerd(site: EdgeSite, binding: string, line = ""): Promise<Running> {

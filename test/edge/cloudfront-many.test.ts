@@ -13,7 +13,7 @@ let made: { readonly size: number; readonly setup: string } | null = null;
 
 proveEdge({
   name: "cloudfront with many apps",
-  line: "--tree-paths",
+  serveOptions: "--tree-paths",
   start: async (site: EdgeSite) => {
     const apps = [...EDGE_KEYS, ...MANY].join(" ");
     await site.place.json(`edge cloudfront --app ${apps} --origin ${site.origin.url} --write cloudfront`);
@@ -24,10 +24,10 @@ proveEdge({
     };
     return openCloudfront(folder, site.out, site.origin.url);
   },
-  passes: [],
-  pages: true,
+  servedByOrigin: [],
+  hasOwnErrorPage: true,
   refuses: ({ target }) => !target.startsWith("/api/"),
-  spells: null,
+  forwardedAs: null,
 });
 
 test("the function is below CloudFront's size limit, and setup.txt says that it knows no keys", () => {

@@ -15,17 +15,17 @@ import { edgeVectors, type Vector } from "../support/edge-vectors.ts";
 
 proveEdge({
   name: "cloudfront",
-  line: "--tree-paths",
+  serveOptions: "--tree-paths",
   start: async (site) => {
     await site.place.json(`edge cloudfront --origin ${site.origin.url} --write cloudfront`);
     return openCloudfront(join(site.place.folder, "cloudfront"), site.out, site.origin.url);
   },
-  passes: [],
+  servedByOrigin: [],
   // Paths outside of the API would be those of files in the bucket, which clients may not request.
   refuses: ({ target }) => !target.startsWith("/api/"),
-  pages: true,
+  hasOwnErrorPage: true,
   // At failover the server is asked for the path in the bucket, not for the target as it was sent.
-  spells: null,
+  forwardedAs: null,
 });
 
 const NJS = findProgram("njs");

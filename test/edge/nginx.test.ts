@@ -15,21 +15,21 @@ const NJS = findNginxModule("ngx_http_js_module.so");
 const refuses = ({ target }: Vector) => /^\/api\/v1\/(%zz|posts\/%|posts%|posts%00)$|\.\.\/\.\.\/etc/.test(target);
 
 /** nginx joins headers of one name into one value since 1.23; before, its configuration sees only the first. */
-const sees = ({ keys }: Vector) => keys.length > 1 && NGINX !== null && version(NGINX) < 23;
+const isAltered = ({ keys }: Vector) => keys.length > 1 && NGINX !== null && version(NGINX) < 23;
 
 proveEdge({
   name: "nginx",
   start: (site) => startNginx(site, "nginx", ""),
-  passes: ["encoded", "named", "hashed", "roundabout"],
+  servedByOrigin: ["encoded", "named", "hashed", "roundabout"],
   refuses,
-  sees,
+  isAltered,
   skip: NGINX === null,
 });
 
 proveEdge({
   name: "nginx-njs",
   start: (site) => startNginx(site, "nginx-njs", `load_module ${NJS};`),
-  passes: [],
+  servedByOrigin: [],
   refuses,
   skip: NGINX === null || NJS === null,
 });

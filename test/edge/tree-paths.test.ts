@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { segment } from "../../shared/address.ts";
-import type { Served } from "../support/cli.ts";
+import type { RunningServer } from "../support/cli.ts";
 import { readTree } from "../support/cli.ts";
 import { EDGE_KEY, EDGE_KEYS, edgeId, HASHED_VALUES } from "../support/edge-apps.ts";
 import { type MapRequest, openCore } from "../support/edge-core.ts";
@@ -11,7 +11,7 @@ import { type EdgeSite, openEdgeSite } from "../support/edge-site.ts";
 import { edgeVectors, isFile } from "../support/edge-vectors.ts";
 
 let site: EdgeSite;
-let plain: Served;
+let plain: RunningServer;
 let map: MapRequest;
 
 beforeAll(async () => {

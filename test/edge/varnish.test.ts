@@ -5,7 +5,16 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { idOf, openPlace, type Place, type Ran, type Served, SHOP, shop, shopWithout } from "../support/cli.ts";
+import {
+  type CommandResult,
+  idOf,
+  openPlace,
+  type Place,
+  type RunningServer,
+  SHOP,
+  shop,
+  shopWithout,
+} from "../support/cli.ts";
 import { findProgram, freePort, type Running, startProgram } from "../support/edge-program.ts";
 import { proveEdge } from "../support/edge-proof.ts";
 import { openStatic } from "../support/edge-static.ts";
@@ -16,19 +25,19 @@ const VARNISH = findProgram("varnishd");
 proveEdge({
   name: "varnish",
   start: ({ place, origin, out }) => startVarnish(place, origin, out, "varnish"),
-  passes: ["hashed", "roundabout"],
+  servedByOrigin: ["hashed", "roundabout"],
   skip: VARNISH === null,
 });
 
 describe.skipIf(VARNISH === null)("PURGE to Varnish", () => {
   let store: Store;
   let place: Place;
-  let origin: Served;
+  let origin: RunningServer;
   let varnish: Running;
   /** An instance that accepts PURGE from another address only. */
   let closed: Running;
   let requests: string[];
-  let refused: Ran;
+  let refused: CommandResult;
 
   const get = async (url: string, target: string, method = "GET") => {
     const { status, headers, bytes } = await askBytes(url, target, { method, appKey: SHOP });
@@ -42,7 +51,7 @@ describe.skipIf(VARNISH === null)("PURGE to Varnish", () => {
   beforeAll(async () => {
     store = await openStore("postgres");
     place = openPlace({ DATABASE_URL: store.url ?? "" });
-    await place.take(shop());
+    await place.import(shop());
     await place.build();
     expect((await deploy()).code).toBe(0);
     origin = await place.serve();
@@ -53,7 +62,7 @@ describe.skipIf(VARNISH === null)("PURGE to Varnish", () => {
     );
     requests = requestsIn(place);
     for (const url of [varnish.url, closed.url]) expect(await getAll(url)).toEqual(await getAll(origin.url));
-    await place.take(shopWithout(1));
+    await place.import(shopWithout(1));
     await place.build();
     refused = await deploy(purging(closed.url));
     requests = requestsIn(place);
@@ -161,7 +170,7 @@ function requestsIn({ folder }: Place): string[] {
 /** `files` is the folder that the static host serves. */
 async function startVarnish(
   place: Place,
-  origin: Served,
+  origin: RunningServer,
   files: string,
   name: string,
   change = (vcl: string) => vcl,

@@ -10,7 +10,7 @@ import type { Vector } from "../support/edge-vectors.ts";
 import { openWebHost } from "../support/edge-web.ts";
 
 /** Targets with dot segments: these hosts pass a URL, in which they are resolved, and answer for the resolved path. */
-const sees = ({ target }: Vector) => /^[^?]*\/(\.|%2e){1,2}(\/|$)/i.test(target) || target.startsWith("//");
+const isAltered = ({ target }: Vector) => /^[^?]*\/(\.|%2e){1,2}(\/|$)/i.test(target) || target.startsWith("//");
 
 for (const [name, script] of [
   ["netlify", "netlify/edge-functions/precast.js"],
@@ -25,8 +25,8 @@ for (const [name, script] of [
       renameSync(made, made.replace(/js$/, "mjs"));
       return openWebHost(made.replace(/js$/, "mjs"), site.out);
     },
-    passes: [],
-    sees,
-    spells: asUri,
+    servedByOrigin: [],
+    isAltered,
+    forwardedAs: asUri,
   });
 }

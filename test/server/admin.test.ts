@@ -4,14 +4,14 @@ import { connect } from "node:net";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
-  AWAY_URL,
   holdPort,
   openEmbeddedPlace,
   openPlace,
   type Place,
-  type Served,
+  type RunningServer,
   SHOP,
   shop,
+  UNREACHABLE_URL,
 } from "../support/cli.ts";
 import { ask, ENGINES, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -25,7 +25,7 @@ beforeAll(async () => {
   place = openPlace({ DATABASE_URL: store.url ?? "" });
   client = new Client({ connectionString: store.url ?? "" });
   await client.connect();
-  await place.take(shop());
+  await place.import(shop());
   await place.build();
 });
 afterEach(async () => {
@@ -38,7 +38,7 @@ afterAll(async () => {
   await store.close();
 });
 
-const AWAY = { DATABASE_URL: AWAY_URL };
+const AWAY = { DATABASE_URL: UNREACHABLE_URL };
 
 async function start(line = "", env: Record<string, string> = {}, where = place) {
   const server = await where.serve(`--admin-port 0 ${line}`, env);
@@ -70,7 +70,7 @@ describe("/readyz", () => {
 
   test.each(ENGINES)("reports degraded without a tree, and ok as soon as one is built (%s)", async (engine) => {
     const elsewhere = engine === "postgres" ? place : await openEmbeddedPlace();
-    if (elsewhere !== place) await elsewhere.take(shop());
+    if (elsewhere !== place) await elsewhere.import(shop());
     const { get, server } = await start("--out new", {}, elsewhere);
     const { status, json } = await get("/readyz");
     expect([status, json]).toEqual([200, { status: "degraded", draining: false, tree: NO_TREE, database: READY }]);
@@ -126,7 +126,7 @@ describe("/readyz", () => {
 });
 
 describe("the admin port", () => {
-  let server: Served;
+  let server: RunningServer;
   let get: (path: string, method?: string) => ReturnType<typeof ask>;
   let admin: string;
 

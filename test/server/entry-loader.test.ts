@@ -9,7 +9,7 @@ import type { EntryPlan, Plan } from "../../shared/plan.ts";
 import { readFor } from "../../shared/reading.ts";
 import { entryNotFound, isRefusal } from "../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
-import { observe } from "../support/activity.ts";
+import { openActivity } from "../support/activity.ts";
 import { arbitraryBundles } from "../support/content.ts";
 import type { Bundle } from "../support/model.ts";
 import { idOf, SHOP } from "../support/posts.ts";
@@ -118,7 +118,7 @@ describe("entries requested at the same moment", () => {
 
   test("are not joined by an entry that is requested while their query runs", async () => {
     const { ask } = await openShop();
-    const activity = await observe(store.url as string);
+    const activity = await openActivity(store.url as string);
     onTestFinished(activity.close);
     await activity.lock();
     const early = ask(1);
@@ -131,7 +131,7 @@ describe("entries requested at the same moment", () => {
 
   test("keep their query when one client disconnects; it is cancelled when the last one does", async () => {
     const { ask } = await openShop();
-    const activity = await observe(store.url as string);
+    const activity = await openActivity(store.url as string);
     onTestFinished(activity.close);
     await activity.lock();
     const leaving = [new AbortController(), new AbortController()] as const;
@@ -150,7 +150,7 @@ describe("entries requested at the same moment", () => {
 
   test("all fail as unavailable when their query is cancelled", async () => {
     const { ask } = await openShop();
-    const activity = await observe(store.url as string);
+    const activity = await openActivity(store.url as string);
     onTestFinished(activity.close);
     await activity.lock();
     const asked = [1, 2, 3].map((post) => ask(post).catch((error: unknown) => error));

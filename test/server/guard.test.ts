@@ -9,7 +9,7 @@ import { listen } from "../../server/http/listen.ts";
 import { openPlace, type Place } from "../support/cli.ts";
 import { entry, field, libraryId } from "../support/library.ts";
 import type { Bundle } from "../support/model-bundle.ts";
-import { buildSite, type Door, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import { type ApiServer, buildSite, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 import { openWire, readAnswers, type Wire, type WireAnswer } from "../support/wire.ts";
 
@@ -22,18 +22,18 @@ const LARGE = `/api/v1/pages/${libraryId(1)}`;
 const LARGE_SIZE = 12_000_000;
 
 let store: Store;
-let door: Door;
+let api: ApiServer;
 
 beforeAll(async () => {
   store = await openStore("postgres");
   await loadBundles(store, [bundle(LARGE_SIZE)]);
   await buildSite(store);
-  door = await openDoor(store);
+  api = await openApiServer(store);
 });
 
 afterAll(async () => {
-  await door.close();
-  expect(door.errors).toEqual([]);
+  await api.close();
+  expect(api.errors).toEqual([]);
   await store.close();
 });
 
@@ -51,7 +51,7 @@ function bundle(size: number): Bundle {
 }
 
 /** Sends bytes and resolves to all answers that arrive until the connection is closed. */
-async function refused(bytes: string, url = door.url): Promise<WireAnswer[]> {
+async function refused(bytes: string, url = api.url): Promise<WireAnswer[]> {
   const wire = await openWire(url);
   wire.send(bytes);
   return readAnswers(await wire.closed);
@@ -74,7 +74,7 @@ function expectRefusal(answer: WireAnswer | undefined, status: number, code: str
   expect(headers.date).toMatch(/GMT$/);
 }
 
-async function stillServes(url = door.url): Promise<void> {
+async function stillServes(url = api.url): Promise<void> {
   const wire = await openWire(url);
   wire.send(`${GET}\r\n`);
   expect((await wire.answers(1))[0]?.status).toBe(200);
@@ -88,12 +88,12 @@ const target = (bytes: number) => `${LIST}?x=`.padEnd(bytes, "a");
 
 describe("what the server reports to operators", () => {
   test("malformed and oversized requests are reported uncounted, with the request id sent to the client", async () => {
-    const before = door.seen.length;
+    const before = api.seen.length;
     const [long] = await refused(`GET ${target(16_385)} HTTP/1.1\r\n${HOST}X-Request-Id: mine\r\n\r\n`);
     const [broken] = await refused("\x00\x01 hello\r\n\r\n");
     expect(long?.headers["x-request-id"]).toBe("mine");
     const unmetered = { shape: null, counted: false, source: "none" };
-    expect(door.seen.slice(before)).toMatchObject([
+    expect(api.seen.slice(before)).toMatchObject([
       { id: "mine", method: "GET", status: 414, ...unmetered },
       { id: broken?.headers["x-request-id"], method: "-", status: 400, ...unmetered },
     ]);
@@ -140,7 +140,7 @@ describe("malformed or ambiguous HTTP", () => {
   });
 
   test("a request that the client ends midway gets 400 BAD_REQUEST", async () => {
-    const wire = await openWire(door.url);
+    const wire = await openWire(api.url);
     wire.socket.end("GET /api/v1/pa");
     expectRefusal(readAnswers(await wire.closed)[0], 400, "BAD_REQUEST");
   });
@@ -159,7 +159,7 @@ describe("malformed or ambiguous HTTP", () => {
   });
 
   test("a client that connects and ends the connection without a request receives no bytes", async () => {
-    const wire = await openWire(door.url);
+    const wire = await openWire(api.url);
     wire.socket.end();
     expect(await wire.closed).toBe("");
   });
@@ -185,7 +185,7 @@ describe("malformed or ambiguous HTTP", () => {
 
 describe("unusual but valid HTTP", () => {
   const first = async (bytes: string) => {
-    const wire = await openWire(door.url);
+    const wire = await openWire(api.url);
     wire.send(bytes);
     const [answer] = await wire.answers(1);
     // A second request shows whether the server keeps the connection open.
@@ -250,7 +250,7 @@ describe("request bodies", () => {
     ["a POST", `POST ${LIST} HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, 405],
     ["a body that waits for leave", `${GET}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, 200],
   ])("%s gets one answer with Connection: close; a request sent behind it gets none", async (_, bytes, status) => {
-    const wire = await openWire(door.url);
+    const wire = await openWire(api.url);
     wire.send(bytes + inner);
     const [answer] = await wire.answers(1);
     expect([answer?.status, answer?.headers.connection]).toEqual([status, "close"]);
@@ -264,7 +264,7 @@ describe("request bodies", () => {
   });
 
   test("a client that sends a body of 64 MB receives its 405", async () => {
-    const wire = await openWire(door.url);
+    const wire = await openWire(api.url);
     wire.send(`POST ${LIST} HTTP/1.1\r\n${HOST}Content-Length: 64000000\r\n\r\n`);
     const chunk = Buffer.alloc(64_000, "a");
     for (let sent = 0; sent < 64_000_000 && wire.socket.writable; sent += chunk.length) {
@@ -314,7 +314,7 @@ describe("size limits", () => {
 
 describe("a client that pipelines requests", () => {
   test("receives all answers in the order of its requests", async () => {
-    const wire = await openWire(door.url);
+    const wire = await openWire(api.url);
     const targets = Array.from({ length: 50 }, (_, at) =>
       at % 3 === 0 ? `${LIST}?per_page=${at + 1}` : `${LIST}/${at}`,
     );
@@ -333,7 +333,7 @@ describe("a client that pipelines requests", () => {
   ])(
     "%s, sent in one write behind a request answered from memory, is refused after that answer",
     async (_, bytes, status) => {
-      const wire = await openWire(door.url);
+      const wire = await openWire(api.url);
       wire.send(`${GET}\r\n`);
       await wire.answers(1);
       wire.send(`${GET}\r\n${bytes}`);
@@ -375,7 +375,7 @@ describe("a client that pipelines requests", () => {
   });
 
   test("does not keep the server from answering others when it disconnects before it has its answers", async () => {
-    const wire = await openWire(door.url);
+    const wire = await openWire(api.url);
     wire.send(many(60, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
     await until("the first bytes", () => wire.size() > 0);
     wire.socket.resetAndDestroy();
@@ -388,7 +388,7 @@ describe("a server that is told to stop", () => {
     ["a large answer that is on its way", 1],
     ["all that was asked ahead", 3],
   ])("finishes %s, and refuses new connections", async (_, count) => {
-    const own = await openDoor({ ...store, folder: join(store.folder, "stops") }, join(store.folder, "out"));
+    const own = await openApiServer({ ...store, folder: join(store.folder, "stops") }, join(store.folder, "out"));
     const wire = await openWire(own.url);
     wire.send(many(count, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
     await once(wire.socket, "data");
@@ -404,10 +404,10 @@ describe("a server that is told to stop", () => {
 });
 
 describe("slow clients", () => {
-  let strict: Door;
+  let strict: ApiServer;
   beforeAll(async () => {
     const limits = { headers: 500, request: 1_000, idle: 2_000, stall: 1_000, linger: 200, connections: 3 };
-    strict = await openDoor({ ...store, folder: join(store.folder, "strict") }, join(store.folder, "out"), limits);
+    strict = await openApiServer({ ...store, folder: join(store.folder, "strict") }, join(store.folder, "out"), limits);
   });
   afterAll(async () => {
     await strict.close();
@@ -510,7 +510,7 @@ describe("the memory of a server", () => {
   let place: Place;
   beforeAll(async () => {
     place = openPlace({ DATABASE_URL: store.url ?? "" });
-    await place.take(bundle(1_000_000));
+    await place.import(bundle(1_000_000));
     await place.build();
   });
   afterAll(() => place.close());

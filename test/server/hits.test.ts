@@ -7,7 +7,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import type { Bundle } from "../support/model.ts";
-import { askBytes, buildSite, type Door, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import {
+  type ApiServer,
+  askBytes,
+  buildSite,
+  loadBundles,
+  openApiServer,
+  openStore,
+  type Store,
+} from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 const STORY = "A chair, a lamp and a table. ".repeat(200);
@@ -35,20 +43,20 @@ const LONG = `/api/v1/goods/${ID}`;
 const SHORT = `/api/v1/goods/${ID.slice(0, -1)}2`;
 
 let store: Store;
-let door: Door;
+let api: ApiServer;
 
 beforeAll(async () => {
   store = await openStore("postgres");
   await loadBundles(store, [SHOP]);
   await buildSite(store);
-  door = await openDoor(store);
+  api = await openApiServer(store);
 });
 afterAll(async () => {
-  await door.close();
+  await api.close();
   await store.close();
 });
 
-const get = (target: string) => door.get(target, { appKey: KEY });
+const get = (target: string) => api.get(target, { appKey: KEY });
 const setTitle = (id: string, title: string) =>
   store.database.query(
     sql("UPDATE precast.entries SET data = jsonb_set(data, '{title}', to_jsonb($2::text)) WHERE id = $1::uuid", [
@@ -210,7 +218,7 @@ describe("a tree that is changed other than by a build", () => {
 
 describe("content codings", () => {
   const bytesOf = (target: string, accept?: string, more: Record<string, string> = {}) =>
-    askBytes(door.url, target, {
+    askBytes(api.url, target, {
       appKey: KEY,
       headers: { ...more, ...(accept === undefined ? {} : { "Accept-Encoding": accept }) },
     });
@@ -274,7 +282,7 @@ describe("content codings", () => {
     expect(small.headers["content-encoding"]).toBeUndefined();
     const [get, head] = [
       await bytesOf(LONG, "br"),
-      await askBytes(door.url, LONG, { method: "HEAD", appKey: KEY, headers: { "Accept-Encoding": "br" } }),
+      await askBytes(api.url, LONG, { method: "HEAD", appKey: KEY, headers: { "Accept-Encoding": "br" } }),
     ];
     const own = { date: "", "x-request-id": "" };
     expect({ ...head.headers, ...own }).toEqual({ ...get.headers, ...own });
@@ -284,7 +292,7 @@ describe("content codings", () => {
 
 describe("the cache for answers of the tree", () => {
   test.each([0, 10_000])("stays within %i bytes and does not change the answers", async (size) => {
-    const other = await openDoor(store, join(store.folder, "out"), { memory: size });
+    const other = await openApiServer(store, join(store.folder, "out"), { memory: size });
     try {
       for (const target of [LIST, LONG, SHORT, `${LIST}?page=2`, `${LIST}?sort=title`, LIST, LONG]) {
         expect((await other.get(target, { appKey: KEY })).text).toBe((await get(target)).text);
@@ -311,7 +319,7 @@ test("a request without an app key gets MISSING_APP_KEY although an app has the 
   await loadBundles(store, [{ ...GOODS, app: { key: "undefined", name: "Undefined" } }]);
   await buildSite(store);
   for (const target of [`${LIST}?page=2`, `${LIST}?per_page=1`]) {
-    expect((await door.get(target, { appKey: "undefined" })).status).toBe(200);
-    expect((await door.get(target)).json.error.code).toBe("MISSING_APP_KEY");
+    expect((await api.get(target, { appKey: "undefined" })).status).toBe(200);
+    expect((await api.get(target)).json.error.code).toBe("MISSING_APP_KEY");
   }
 });

@@ -10,13 +10,13 @@ import { sql } from "../../shared/database/database.ts";
 import { entry, field, LIBRARY_KEY, libraryId, loadLibrary } from "../support/library.ts";
 import type { Bundle } from "../support/model-bundle.ts";
 import {
-  type Asked,
+  type ApiServer,
   buildSite,
-  type Door,
-  type Got,
   loadBundles,
-  openDoor,
+  openApiServer,
   openStore,
+  type ReceivedAnswer,
+  type RequestOptions,
   type Store,
 } from "../support/site.ts";
 
@@ -117,7 +117,7 @@ const BROKEN_ESCAPES = [
 const ESCAPED = [...new Set([...HOSTILE_TEXTS.map(encodeURIComponent), ...BROKEN_ESCAPES])];
 
 let store: Store;
-const doors = new Map<string, Door>();
+const apis = new Map<string, ApiServer>();
 let before: unknown;
 
 beforeAll(async () => {
@@ -126,13 +126,13 @@ beforeAll(async () => {
   await loadBundles(store, [hostileBundle()]);
   await buildSite(store);
   await hideSecrets(store.folder);
-  doors.set("with a tree", await openDoor(store));
-  doors.set("without a tree", await openDoor(store, join(store.folder, "nowhere")));
+  apis.set("with a tree", await openApiServer(store));
+  apis.set("without a tree", await openApiServer(store, join(store.folder, "nowhere")));
   before = await tableSums();
 });
 
 afterAll(async () => {
-  await Promise.all([...doors.values()].map((door) => door.close()));
+  await Promise.all([...apis.values()].map((api) => api.close()));
   await store.close();
 });
 
@@ -188,19 +188,19 @@ async function tableSums(): Promise<unknown> {
   return Promise.all(sums);
 }
 
-function ask(site: string, target: string, asked: Asked = {}): Promise<Got> {
-  return (doors.get(site) as Door).get(target, { appKey: KEY, ...asked });
+function ask(site: string, target: string, asked: RequestOptions = {}): Promise<ReceivedAnswer> {
+  return (apis.get(site) as ApiServer).get(target, { appKey: KEY, ...asked });
 }
 
 /** Sends a request and checks that its answer is harmless. */
-async function probe(site: string, target: string, asked: Asked = {}): Promise<Got> {
+async function probe(site: string, target: string, asked: RequestOptions = {}): Promise<ReceivedAnswer> {
   const got = await ask(site, target, asked);
   expectHarmless(target, got);
   return got;
 }
 
 /** Checks what must hold for every answer: an expected status, no secret, no injected header, no leak. */
-function expectHarmless(target: string, got: Got): void {
+function expectHarmless(target: string, got: ReceivedAnswer): void {
   const statuses = target.length > 16_384 ? [414] : [200, 400, 401, 404];
   expect(statuses, `${target.slice(0, 100)}: ${got.text.slice(0, 300)}`).toContain(got.status);
   expect(got.text, target).not.toContain(SECRET);
@@ -652,7 +652,7 @@ describe("after all hostile requests", () => {
   });
 
   test("no server has reported an internal error", () => {
-    expect([...doors.values()].flatMap((door) => door.errors)).toEqual([]);
+    expect([...apis.values()].flatMap((api) => api.errors)).toEqual([]);
   });
 
   test("no property was added to Object.prototype", () => {
@@ -662,20 +662,20 @@ describe("after all hostile requests", () => {
   });
 
   test("the usage table holds only this app and the shapes list, populate and search", async () => {
-    await Promise.all([...doors.values()].map((door) => door.close()));
+    await Promise.all([...apis.values()].map((api) => api.close()));
     const rows = await store.database.query(sql("SELECT DISTINCT app_key, shape FROM precast.usage ORDER BY 1, 2"));
     expect(rows).toEqual([
       [KEY, "list"],
       [KEY, "populate"],
       [KEY, "search"],
     ]);
-    doors.clear();
+    apis.clear();
   });
 });
 
 /** Sends bytes as they are (latin1), then ends its side if `end` is true, and resolves to all that comes back. */
 function exchange(site: string, bytes: string, end = false): Promise<string> {
-  const { hostname, port } = new URL((doors.get(site) as Door).url);
+  const { hostname, port } = new URL((apis.get(site) as ApiServer).url);
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     const socket = connect(Number(port), hostname, () => {

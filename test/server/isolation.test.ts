@@ -10,7 +10,15 @@ import { segment } from "../../shared/address.ts";
 import { sql } from "../../shared/database/database.ts";
 import { entry, field, libraryId } from "../support/library.ts";
 import type { Bundle, BundleEntry, BundleType } from "../support/model-bundle.ts";
-import { buildSite, type Door, type Got, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import {
+  type ApiServer,
+  buildSite,
+  loadBundles,
+  openApiServer,
+  openStore,
+  type ReceivedAnswer,
+  type Store,
+} from "../support/site.ts";
 
 /** Keys that a case-insensitive file system takes for the same name. */
 const APPS = ["twin", "Twin"] as const;
@@ -143,16 +151,16 @@ function wordTargets(word: string): string[] {
 }
 
 let store: Store;
-let tree: Door;
-let live: Door;
-const doorOf = (site: string): Door => (site === "the tree" ? tree : live);
+let tree: ApiServer;
+let live: ApiServer;
+const apiOf = (site: string): ApiServer => (site === "the tree" ? tree : live);
 
 beforeAll(async () => {
   store = await openStore("postgres");
   await loadBundles(store, APPS.map(bundleOf));
   await buildSite(store);
-  tree = await openDoor(store);
-  live = await openDoor(store, join(store.folder, "nowhere"));
+  tree = await openApiServer(store);
+  live = await openApiServer(store, join(store.folder, "nowhere"));
 });
 
 afterAll(async () => {
@@ -163,7 +171,7 @@ afterAll(async () => {
   expect(errors).toEqual([]);
 });
 
-function shownBy(got: Got): string {
+function shownBy(got: ReceivedAnswer): string {
   if (got.json?.meta?.query === undefined) return got.text;
   return JSON.stringify(got.json.data);
 }
@@ -173,7 +181,7 @@ const TOTAL = 3;
 
 describe.each(["the tree", "the database"])("answers from %s", (site) => {
   describe.each(APPS)("for the app %s", (appKey) => {
-    const get = (target: string) => doorOf(site).get(target, { appKey });
+    const get = (target: string) => apiOf(site).get(target, { appKey });
     const list = async (query: string) => (await get(`/api/v1/posts${query}`)).json;
 
     test("no answer shows a word of the other app, a draft or an unpublished type", async () => {
@@ -283,8 +291,8 @@ describe.each(["the tree", "the database"])("answers from %s", (site) => {
     test("a request with the ETag of the other app gets 200, not 304", async () => {
       const other = appKey === "twin" ? "Twin" : "twin";
       for (const target of ["/api/v1/posts", `/api/v1/posts/${FIRST}`, "/api/v1/posts?per_page=1"]) {
-        const { etag } = (await doorOf(site).get(target, { appKey: other })).headers;
-        const got = await doorOf(site).get(target, { appKey, headers: { "If-None-Match": etag as string } });
+        const { etag } = (await apiOf(site).get(target, { appKey: other })).headers;
+        const got = await apiOf(site).get(target, { appKey, headers: { "If-None-Match": etag as string } });
         expect(got.status, target).toBe(200);
       }
     });
@@ -346,7 +354,7 @@ describe("the files of the tree", () => {
 
 /** Runs last: it changes the content. */
 describe("unpublishing", () => {
-  const get = (door: Door, target: string) => door.get(`/api/v1/${target}`, { appKey: "twin" });
+  const get = (api: ApiServer, target: string) => api.get(`/api/v1/${target}`, { appKey: "twin" });
   const COUNTED = [
     "posts?per_page=100",
     "posts?per_page=100&fields=title,body",

@@ -12,10 +12,18 @@ import { type Database, sql } from "../../shared/database/database.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { readFor } from "../../shared/reading.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
-import { observe } from "../support/activity.ts";
+import { openActivity } from "../support/activity.ts";
 import { arbitraryEditOrTruncate, arbitraryStart, IDS, type KnownApp, readKnown } from "../support/edits.ts";
 import { idOf, newPost, POSTS, post, SHOP } from "../support/posts.ts";
-import { buildSite, type Door, type Engine, MEDIA, openDoor, openStore, type Store } from "../support/site.ts";
+import {
+  type ApiServer,
+  buildSite,
+  type Engine,
+  MEDIA,
+  openApiServer,
+  openStore,
+  type Store,
+} from "../support/site.ts";
 
 type Wanted = { readonly appKey: string; readonly target: string };
 
@@ -53,8 +61,8 @@ describe.each<{ engine: Engine; runs: number }>([
     const property = fc.asyncProperty(arbitraryStart(), edits, async (start, edits) => {
       await store.database.execute("DELETE FROM precast.apps");
       await store.database.transaction("write", (session) => session.execute(start.script));
-      const keeps = await openDoor(store, join(store.folder, "none"));
-      const forgets = await openDoor(store, join(store.folder, "none"), { memory: 0 });
+      const keeps = await openApiServer(store, join(store.folder, "none"));
+      const forgets = await openApiServer(store, join(store.folder, "none"), { memory: 0 });
       try {
         for (const edit of [null, ...edits]) {
           if (edit !== null) await write(edit.write(await readKnown(store.database)));
@@ -120,7 +128,7 @@ function answersLate(database: Database): Late {
 describe("on postgres, case by case", () => {
   const LIST = "/api/v1/posts?per_page=5";
   let store: Store;
-  let door: Door;
+  let api: ApiServer;
 
   beforeAll(async () => {
     store = await openStore("postgres", { queryTimeout: 1_000 });
@@ -129,19 +137,19 @@ describe("on postgres, case by case", () => {
     await store.database.execute("DELETE FROM precast.apps");
     await store.database.execute(SHOP);
     await buildSite(store);
-    door = await openDoor(store);
+    api = await openApiServer(store);
   });
-  afterEach(() => door.close());
+  afterEach(() => api.close());
   afterAll(() => store.close());
 
-  const get = (target: string) => door.get(target, { appKey: "shop" });
+  const get = (target: string) => api.get(target, { appKey: "shop" });
   const titles = async () => (await get(LIST)).json.data.map(({ title }: { title: string }) => title);
   const run = (script: string) => store.database.execute(script);
 
   test("a repeated request is answered while the entries are locked, and a new one times out", async () => {
     const before = await get(LIST);
     await get(LIST);
-    const activity = await observe(store.url as string);
+    const activity = await openActivity(store.url as string);
     onTestFinished(activity.close);
     await activity.lock("precast.entries");
     const kept = await get(LIST);
@@ -176,7 +184,7 @@ describe("on postgres, case by case", () => {
 
   test("another spelling of a request gets the kept answer", async () => {
     for (const target of [LIST, LIST]) await get(target);
-    const activity = await observe(store.url as string);
+    const activity = await openActivity(store.url as string);
     onTestFinished(activity.close);
     await activity.lock("precast.entries");
     expect((await get("/api/v1/posts/?utm_source=x&per_page=05")).status).toBe(200);
@@ -250,9 +258,9 @@ describe("on postgres, case by case", () => {
   const SEARCH = /page\.data/;
 
   /** A server of its own, on a database whose answers can be held back. */
-  async function openLate(out = "out"): Promise<Late & Pick<Door, "get">> {
+  async function openLate(out = "out"): Promise<Late & Pick<ApiServer, "get">> {
     const late = answersLate(store.database);
-    const slow = await openDoor({ ...store, database: late.database }, join(store.folder, out));
+    const slow = await openApiServer({ ...store, database: late.database }, join(store.folder, out));
     onTestFinished(slow.close);
     return { ...late, get: (target) => slow.get(target, { appKey: "shop" }) };
   }

@@ -12,7 +12,7 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { randomFrom } from "../bench/random.ts";
-import { idOf, openEmbeddedPlace, openPlace, type Place, type Served, SHOP, shop } from "../support/cli.ts";
+import { idOf, openEmbeddedPlace, openPlace, type Place, type RunningServer, SHOP, shop } from "../support/cli.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -128,7 +128,7 @@ describe("on PostgreSQL", () => {
     postgres = await startPostgres();
     store = await openStore("postgres", {}, postgres.url("postgres"));
     place = openPlace({ DATABASE_URL: store.url ?? "" });
-    await place.take(shop());
+    await place.import(shop());
     await place.build();
   });
   afterAll(async () => {
@@ -238,7 +238,7 @@ describe("on PostgreSQL", () => {
   );
 
   /** Requests every target once, then waits until the server has sent its batch or is gone. */
-  async function askThrough(server: Served, tally: Tally): Promise<void> {
+  async function askThrough(server: RunningServer, tally: Tally): Promise<void> {
     let gone = false;
     void server.end().then(() => {
       gone = true;
@@ -284,7 +284,7 @@ describe("on PostgreSQL", () => {
 test("on the embedded database, the ledger matches what clients received after three servers are killed", async () => {
   const place = await openEmbeddedPlace();
   try {
-    await place.take(shop());
+    await place.import(shop());
     await place.build();
     const random = randomFrom(7);
     const tally = newTally();

@@ -7,11 +7,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { CountedRequest } from "../../server/ledger/journal.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "../../server/ledger/ledger.ts";
 import { type Query, sql } from "../../shared/database/database.ts";
-import { rowsOf } from "../support/following.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { SHOP } from "../support/posts.ts";
+import { rowsOf } from "../support/replica-set.ts";
 import { mountDisk, NO_DISK, unlessLacking, unmountDisk } from "../support/root.ts";
-import { openDoor, openStore, type Store } from "../support/site.ts";
+import { openApiServer, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 const DAY = "2026-01-20";
@@ -441,9 +441,9 @@ describe("the ledger", () => {
 
   test("refuses counted requests with 503 while it cannot record them, and does not affect free ones", async () => {
     await store.database.execute(SHOP);
-    const door = await openDoor(store);
+    const api = await openApiServer(store);
     const folder = join(store.folder, "ledger");
-    const get = (target: string) => door.get(`/api/v1/posts${target}`, { appKey: "shop" });
+    const get = (target: string) => api.get(`/api/v1/posts${target}`, { appKey: "shop" });
     await rename(folder, `${folder}-aside`);
     await writeFile(folder, "");
     const refused = await get("?per_page=1");
@@ -454,9 +454,9 @@ describe("the ledger", () => {
     await rm(folder);
     await rename(`${folder}-aside`, folder);
     expect((await get("?per_page=2")).status).toBe(200);
-    await door.close();
+    await api.close();
     const rows = await store.database.query(sql("SELECT shape, saving, count::text FROM precast.usage"));
     expect(rows).toEqual([["list", "per_page=2", "1"]]);
-    expect(door.errors).toHaveLength(1);
+    expect(api.errors).toHaveLength(1);
   });
 });

@@ -17,7 +17,17 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requestIdOf } from "../../server/http/request-id.ts";
 import { redactKey, redactTarget } from "../../server/log/redaction.ts";
 import { openLogSink } from "../../server/log/sink.ts";
-import { AWAY_URL, holdPort, MAIN, openPlace, type Place, type Served, SHOP, shop, smallApp } from "../support/cli.ts";
+import {
+  holdPort,
+  MAIN,
+  openPlace,
+  type Place,
+  type RunningServer,
+  SHOP,
+  shop,
+  smallApp,
+  UNREACHABLE_URL,
+} from "../support/cli.ts";
 import { ask, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
@@ -35,8 +45,8 @@ let place: Place;
 beforeAll(async () => {
   store = await openStore("postgres");
   place = openPlace({ DATABASE_URL: store.url ?? "" });
-  await place.take(shop());
-  for (const key of KEYS) await place.take(smallApp(key, ["Ada"]));
+  await place.import(shop());
+  for (const key of KEYS) await place.import(smallApp(key, ["Ada"]));
   await place.build();
 });
 afterEach(() => place.quit());
@@ -226,7 +236,7 @@ describe("an app key", () => {
   });
 
   /** Sends the key in every part of a request where a client might put it. */
-  async function abuse(server: Served, appKey: string): Promise<void> {
+  async function abuse(server: RunningServer, appKey: string): Promise<void> {
     const encoded = [...appKey].map((letter) => `%${letter.charCodeAt(0).toString(16)}`).join("");
     const targets = [
       FREE,
@@ -252,7 +262,7 @@ describe("an app key", () => {
   }
 
   /** Causes errors that quote the key: files that cannot be read in folders named by it, and errors of the database. */
-  async function breakThings(server: Served): Promise<void> {
+  async function breakThings(server: RunningServer): Promise<void> {
     const out = join(place.folder, "out");
     const folders = ["s-lowercase-secret-1", `x-${Buffer.from(KEYS[1] ?? "").toString("hex")}`];
     for (const folder of folders) {
@@ -277,7 +287,7 @@ describe("an app key", () => {
   }
 
   /** Sends malformed HTTP, and waits until the connection is closed. */
-  function malformed({ url }: Served, text: string): Promise<void> {
+  function malformed({ url }: RunningServer, text: string): Promise<void> {
     const { hostname, port } = new URL(url);
     return new Promise((resolve) => {
       const socket = connect(Number(port), hostname, () => socket.end(text));
@@ -299,7 +309,7 @@ describe("the log level", () => {
     ["--log-level error", []],
     ["--log-level silent", []],
   ])("with the options %j, the lines have the levels %j", async (line, levels) => {
-    const elsewhere = openPlace({ DATABASE_URL: AWAY_URL });
+    const elsewhere = openPlace({ DATABASE_URL: UNREACHABLE_URL });
     try {
       const server = await elsewhere.serve(line, { PRECAST_LOG_LEVEL: "" });
       expect((await server.get("/nowhere")).headers["x-request-id"]).toMatch(UUID);

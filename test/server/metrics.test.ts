@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { openPlace, type Place, type Served, SHOP, shop } from "../support/cli.ts";
+import { openPlace, type Place, type RunningServer, SHOP, shop } from "../support/cli.ts";
 import { type Family, readExposition } from "../support/exposition.ts";
 import { ask, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -23,13 +23,13 @@ function seriesOf(families: ReadonlyMap<string, Family>, name: string, labels: R
 describe("the metrics of one server", () => {
   let store: Store;
   let place: Place;
-  let server: Served;
+  let server: RunningServer;
   let admin: string;
 
   beforeAll(async () => {
     store = await openStore("postgres");
     place = openPlace({ DATABASE_URL: store.url ?? "" });
-    await place.take(shop());
+    await place.import(shop());
     await place.build();
     server = await place.serve("--admin-port 0");
     await server.printed(/Health and metrics: \S+\n/);

@@ -12,14 +12,14 @@ import { arbitraryBundles } from "../support/content.ts";
 import { ask, type Bundle, type ModelAnswer, relevanceFault } from "../support/model.ts";
 import { arbitraryRequest, type GeneratedRequest } from "../support/requests.ts";
 import {
+  type ApiServer,
   buildSite,
-  type Door,
   type Engine,
-  type Got,
   loadBundles,
   MEDIA,
-  openDoor,
+  openApiServer,
   openStore,
+  type ReceivedAnswer,
   type Store,
 } from "../support/site.ts";
 
@@ -64,8 +64,8 @@ describe.each(SETTINGS)("on $on", ({ engine, settings, contents: numRuns, reques
     async ({ bundles, index }) => {
       await replaceContent(store, bundles);
       await buildSite(store);
-      const built = await openDoor(store);
-      const live = await openDoor(store, join(store.folder, "nowhere"));
+      const built = await openApiServer(store);
+      const live = await openApiServer(store, join(store.folder, "nowhere"));
       const requests = fc.sample(arbitraryRequest(bundles), { numRuns: asked, seed: index });
       for (const request of requests) await compare(bundles, request, built, live);
       expect([...built.errors, ...live.errors]).toEqual([]);
@@ -86,7 +86,12 @@ async function replaceContent(store: Store, bundles: readonly Bundle[]): Promise
   await loadBundles(store, bundles);
 }
 
-async function compare(bundles: readonly Bundle[], request: GeneratedRequest, built: Door, live: Door): Promise<void> {
+async function compare(
+  bundles: readonly Bundle[],
+  request: GeneratedRequest,
+  built: ApiServer,
+  live: ApiServer,
+): Promise<void> {
   const expected = ask(bundles, request, { mediaBaseUrl: MEDIA });
   const [fromTree, fromDatabase] = await Promise.all([
     built.get(request.target, request),
@@ -110,12 +115,12 @@ function cacheStatuses({ counted }: ModelAnswer): (string | undefined)[] {
   return counted ? ["precast; fwd=bypass", "precast; fwd=bypass"] : ["precast; hit", "precast; fwd=miss"];
 }
 
-function timeless({ headers }: Got): Record<string, string> {
+function timeless({ headers }: ReceivedAnswer): Record<string, string> {
   const { date: _, "x-request-id": __, ...rest } = headers;
   return rest;
 }
 
-function check(told: string, expected: ModelAnswer, got: Got): void {
+function check(told: string, expected: ModelAnswer, got: ReceivedAnswer): void {
   expect(got.status, told).toBe(expected.status);
   if (expected.order === "groups" && expected.body !== undefined) {
     expect(relevanceFault(expected as never, got.json), told).toBeUndefined();

@@ -7,27 +7,35 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { type Activity, observe } from "../support/activity.ts";
-import { rowsOf } from "../support/following.ts";
+import { type Activity, openActivity } from "../support/activity.ts";
 import { COUNTED, FREE, GOODS, KEY } from "../support/goods.ts";
-import { type Line, openLine } from "../support/line.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
-import { buildSite, type Door, type Got, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import { rowsOf } from "../support/replica-set.ts";
+import {
+  type ApiServer,
+  buildSite,
+  loadBundles,
+  openApiServer,
+  openStore,
+  type ReceivedAnswer,
+  type Store,
+} from "../support/site.ts";
+import { openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { until } from "../support/until.ts";
 
-function timeless({ status, headers: { date: _, "x-request-id": __, ...headers }, text }: Got) {
+function timeless({ status, headers: { date: _, "x-request-id": __, ...headers }, text }: ReceivedAnswer) {
   return { status, headers, text };
 }
 
-async function answersOf(door: Door, targets: readonly string[]) {
-  const answers = await Promise.all(targets.map((target) => door.get(target, { appKey: KEY })));
+async function answersOf(api: ApiServer, targets: readonly string[]) {
+  const answers = await Promise.all(targets.map((target) => api.get(target, { appKey: KEY })));
   return answers.map(timeless);
 }
 
 /** Repeats the request until it gets this status. The test's timeout ends a wait in vain. */
-async function untilStatus(door: Door, target: string, status: number): Promise<Got> {
+async function untilStatus(api: ApiServer, target: string, status: number): Promise<ReceivedAnswer> {
   for (;;) {
-    const got = await door.get(target, { appKey: KEY });
+    const got = await api.get(target, { appKey: KEY });
     if (got.status === status) return got;
   }
 }
@@ -35,17 +43,17 @@ async function untilStatus(door: Door, target: string, status: number): Promise<
 describe("while the database is down", () => {
   let server: TestServer;
   let store: Store;
-  let door: Door;
+  let api: ApiServer;
 
   beforeAll(async () => {
     server = await startPostgres();
     store = await openStore("postgres", { queryTimeout: 500, connections: 3, queue: 10 }, server.url("postgres"));
     await loadBundles(store, [GOODS]);
     await buildSite(store);
-    door = await openDoor(store);
+    api = await openApiServer(store);
   });
   afterAll(async () => {
-    await door.close();
+    await api.close();
     await store.close();
     await server.remove();
   });
@@ -64,14 +72,14 @@ describe("while the database is down", () => {
     ["frozen", async () => server.pause(), async () => server.resume()],
     ["closed to everybody", () => allowConnections(false), () => allowConnections(true)],
   ])("database %s: free answers are unchanged, counted requests get 503 until it is back", async (_, away, back) => {
-    const before = await answersOf(door, FREE);
-    const stranger = await door.get("/api/v1/goods", { appKey: "nobody" });
+    const before = await answersOf(api, FREE);
+    const stranger = await api.get("/api/v1/goods", { appKey: "nobody" });
     expect(stranger.status).toBe(401);
     await away();
 
-    expect(await answersOf(door, FREE)).toEqual(before);
-    expect((await door.get("/api/v1/goods", { appKey: "nobody" })).status).toBe(401);
-    for (const got of await Promise.all(COUNTED.map((target) => door.get(target, { appKey: KEY })))) {
+    expect(await answersOf(api, FREE)).toEqual(before);
+    expect((await api.get("/api/v1/goods", { appKey: "nobody" })).status).toBe(401);
+    for (const got of await Promise.all(COUNTED.map((target) => api.get(target, { appKey: KEY })))) {
       expect(got.status).toBe(503);
       expect(got.json.error.code).toBe("DATABASE_UNAVAILABLE");
       expect(got.headers).toMatchObject({
@@ -82,13 +90,13 @@ describe("while the database is down", () => {
     }
 
     await back();
-    for (const target of COUNTED) expect((await untilStatus(door, target, 200)).status).toBe(200);
+    for (const target of COUNTED) expect((await untilStatus(api, target, 200)).status).toBe(200);
   });
 });
 
 describe("while the database is slow", () => {
   let store: Store;
-  let door: Door;
+  let api: ApiServer;
   let activity: Activity;
 
   beforeAll(async () => {
@@ -96,12 +104,12 @@ describe("while the database is slow", () => {
     await loadBundles(store, [GOODS]);
     await buildSite(store);
     // Without a cache, each request runs a query.
-    door = await openDoor(store, join(store.folder, "out"), { memory: 0 });
-    activity = await observe(store.url as string);
+    api = await openApiServer(store, join(store.folder, "out"), { memory: 0 });
+    activity = await openActivity(store.url as string);
   });
   afterAll(async () => {
     await activity.close();
-    await door.close();
+    await api.close();
     await store.close();
   });
 
@@ -113,25 +121,25 @@ describe("while the database is slow", () => {
 
   test("a live query that exceeds the time limit gets 504 and is cancelled in the database", async () => {
     const got = await whileLocked(async () => {
-      const answer = await door.get("/api/v1/goods?per_page=1", { appKey: KEY });
+      const answer = await api.get("/api/v1/goods?per_page=1", { appKey: KEY });
       await activity.runs(0);
       return answer;
     });
     expect(got.status).toBe(504);
     expect(got.json.error.code).toBe("QUERY_TIMEOUT");
     expect(got.headers["cache-control"]).toBe("no-store");
-    expect((await door.get("/api/v1/goods?per_page=1", { appKey: KEY })).status).toBe(200);
+    expect((await api.get("/api/v1/goods?per_page=1", { appKey: KEY })).status).toBe(200);
   });
 
   test("live requests beyond the queue limit get 503 at once, and free requests are answered meanwhile", async () => {
     await whileLocked(async () => {
       const codes: string[] = [];
       const asked = [1, 2, 3, 4].map(async (size) => {
-        const got = await door.get(`/api/v1/goods?per_page=${size}`, { appKey: KEY });
+        const got = await api.get(`/api/v1/goods?per_page=${size}`, { appKey: KEY });
         codes.push(got.json.error.code);
         return got;
       });
-      expect((await door.get("/api/v1/goods", { appKey: KEY })).status).toBe(200);
+      expect((await api.get("/api/v1/goods", { appKey: KEY })).status).toBe(200);
       const answers = await Promise.all(asked);
       // Two at once, then the queued one, which would have too little time left, and last the running one.
       expect(codes).toEqual(["OVERLOADED", "OVERLOADED", "OVERLOADED", "QUERY_TIMEOUT"]);
@@ -145,12 +153,12 @@ test("the time that a request waits for the content types counts towards its tim
   const store = await openStore("postgres", { queryTimeout: 3_000 });
   await loadBundles(store, [GOODS]);
   await buildSite(store);
-  const door = await openDoor(store);
-  const treeless = await openDoor(store, join(store.folder, "nowhere"), { memory: 0 });
-  const entries = await observe(store.url as string);
-  const types = await observe(store.url as string);
+  const api = await openApiServer(store);
+  const treeless = await openApiServer(store, join(store.folder, "nowhere"), { memory: 0 });
+  const entries = await openActivity(store.url as string);
+  const types = await openActivity(store.url as string);
   const ended: string[] = [];
-  const ask = async (name: string, asked: Door) => {
+  const ask = async (name: string, asked: ApiServer) => {
     expect((await asked.get("/api/v1/goods?per_page=1", { appKey: KEY })).status).toBe(504);
     ended.push(name);
   };
@@ -160,45 +168,45 @@ test("the time that a request waits for the content types counts towards its tim
   const waitsForLong =
     "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query_start < now() - interval '1 s'";
   await until("it to wait for a second", async () => (await types.query(waitsForLong)).length > 0);
-  const second = ask("came second", door);
+  const second = ask("came second", api);
   await types.runs(2);
   await types.unlock();
   await Promise.all([first, second]);
   expect(ended).toEqual(["came first, without a tree", "came second"]);
-  for (const open of [entries, types, door, treeless, store]) await open.close();
+  for (const open of [entries, types, api, treeless, store]) await open.close();
 });
 
 describe("when the connections to the database break", () => {
   let store: Store;
-  let line: Line;
+  let proxy: TcpProxy;
   let database: Database;
-  let door: Door;
+  let api: ApiServer;
   let activity: Activity;
 
   beforeAll(async () => {
     store = await openStore("postgres", { queryTimeout: 500, connections: 6, queue: 10 });
     await loadBundles(store, [GOODS]);
     await buildSite(store);
-    line = await openLine(store.url as string);
-    database = await openDatabase({ url: line.url, dataDir: "", queryTimeout: 500, connections: 7 });
-    door = await openDoor({ ...store, database }, join(store.folder, "out"), { memory: 0 });
-    activity = await observe(store.url as string);
+    proxy = await openTcpProxy(store.url as string);
+    database = await openDatabase({ url: proxy.url, dataDir: "", queryTimeout: 500, connections: 7 });
+    api = await openApiServer({ ...store, database }, join(store.folder, "out"), { memory: 0 });
+    activity = await openActivity(store.url as string);
   });
   afterAll(async () => {
     await activity.close();
-    await door.close();
+    await api.close();
     await database.close();
-    await line.close();
+    await proxy.close();
     await store.close();
   });
 
-  const askAll = async () => (await answersOf(door, COUNTED)).map(({ status }) => status);
+  const askAll = async () => (await answersOf(api, COUNTED)).map(({ status }) => status);
 
   test("during queries, the requests get 503 and the next ones are answered", async () => {
     await activity.lock();
     const refused = askAll();
     await activity.runs(3);
-    line.reset();
+    proxy.reset();
     expect(await refused).toEqual([503, 503, 503]);
     await activity.unlock();
     expect(await askAll()).toEqual([200, 200, 200]);
@@ -210,8 +218,8 @@ describe("when the connections to the database break", () => {
     await activity.runs(3);
     await activity.unlock();
     expect(await answered).toEqual([200, 200, 200]);
-    line.cut();
-    expect((await door.get(COUNTED[0] as string, { appKey: KEY })).json.error.code).toBe("DATABASE_UNAVAILABLE");
+    proxy.cut();
+    expect((await api.get(COUNTED[0] as string, { appKey: KEY })).json.error.code).toBe("DATABASE_UNAVAILABLE");
     expect(await askAll()).toEqual([200, 200, 200]);
   });
 });
@@ -219,7 +227,7 @@ describe("when the connections to the database break", () => {
 test("a database that takes 1.7 seconds to accept a connection, as a distant one may, is available", async () => {
   const store = await openStore("postgres");
   await loadBundles(store, [GOODS]);
-  const line = await openLine(store.url as string, (near, far) => {
+  const proxy = await openTcpProxy(store.url as string, (near, far) => {
     near.pipe(far);
     far.once("data", (welcome: Buffer) => {
       far.pause();
@@ -229,27 +237,27 @@ test("a database that takes 1.7 seconds to accept a connection, as a distant one
       }, 1_700);
     });
   });
-  const database = await openDatabase({ url: line.url, dataDir: "", queryTimeout: 5_000, connections: 2 });
-  const door = await openDoor({ ...store, database }, join(store.folder, "nowhere"), { memory: 0 });
-  await untilStatus(door, COUNTED[0] as string, 200);
-  await door.close();
+  const database = await openDatabase({ url: proxy.url, dataDir: "", queryTimeout: 5_000, connections: 2 });
+  const api = await openApiServer({ ...store, database }, join(store.folder, "nowhere"), { memory: 0 });
+  await untilStatus(api, COUNTED[0] as string, 200);
+  await api.close();
   await database.close();
-  await line.close();
+  await proxy.close();
   await store.close();
 });
 
 describe("while the embedded database is slow", () => {
   let store: Store;
-  let door: Door;
+  let api: ApiServer;
 
   beforeAll(async () => {
     store = await openStore("embedded", { queryTimeout: 1_000, queue: 1 });
     await loadBundles(store, [GOODS]);
     await buildSite(store);
-    door = await openDoor(store);
+    api = await openApiServer(store);
   });
   afterAll(async () => {
-    await door.close();
+    await api.close();
     await store.close();
   });
 
@@ -266,28 +274,28 @@ describe("while the embedded database is slow", () => {
   }
 
   test("live queries get 504 at the time limit, 503 beyond the queue limit, and free ones are unchanged", async () => {
-    const before = await answersOf(door, FREE);
+    const before = await answersOf(api, FREE);
     const codes: string[] = [];
     await whileSlow(async () => {
       const asked = [1, 2, 3, 4].map(async (size) => {
-        const got = await door.get(`/api/v1/goods?per_page=${size}`, { appKey: KEY });
+        const got = await api.get(`/api/v1/goods?per_page=${size}`, { appKey: KEY });
         codes.push(got.json.error.code);
       });
-      expect(await answersOf(door, FREE)).toEqual(before);
+      expect(await answersOf(api, FREE)).toEqual(before);
       await Promise.all(asked);
     });
     expect(codes.slice(0, 2)).toEqual(["OVERLOADED", "OVERLOADED"]);
     expect(codes.slice(2)).toContain("QUERY_TIMEOUT");
     // The thread of the database was ended; the new one has the same data.
-    for (const target of COUNTED) expect((await door.get(target, { appKey: KEY })).status).toBe(200);
-    expect(await answersOf(door, FREE)).toEqual(before);
+    for (const target of COUNTED) expect((await api.get(target, { appKey: KEY })).status).toBe(200);
+    expect(await answersOf(api, FREE)).toEqual(before);
   });
 });
 
 test("counted requests get 503 while the embedded database cannot be reopened, and 200 once it can", async () => {
   const store = await openStore("embedded");
   await loadBundles(store, [GOODS]);
-  const door = await openDoor(store);
+  const api = await openApiServer(store);
   const folder = join(store.folder, "data", "database");
   const countTo = (number: string) =>
     sql(`SELECT count(*)::text FROM (SELECT generate_series(1, ${number})) AS numbers`);
@@ -298,12 +306,12 @@ test("counted requests get 503 while the embedded database cannot be reopened, a
   // The thread of the query is ended, and the new one finds no database to open.
   await expect(endless).rejects.toMatchObject({ reason: "timeout" });
   for (const target of COUNTED) {
-    const { status, json } = await door.get(target, { appKey: KEY });
+    const { status, json } = await api.get(target, { appKey: KEY });
     expect([status, json.error.code]).toEqual([503, "DATABASE_UNAVAILABLE"]);
   }
   rmSync(folder);
   renameSync(`${folder}-aside`, folder);
-  for (const target of COUNTED) expect((await untilStatus(door, target, 200)).status).toBe(200);
-  await door.close();
+  for (const target of COUNTED) expect((await untilStatus(api, target, 200)).status).toBe(200);
+  await api.close();
   await store.close();
 });

@@ -1,24 +1,24 @@
 /** Replicas and their primary go down and come back: clients see no failure while one database can answer. */
 import { afterEach, describe, expect, onTestFinished, test } from "vitest";
-import { holdPort, type Served } from "../support/cli.ts";
+import { holdPort, type RunningServer } from "../support/cli.ts";
 import {
   asShop,
   caughtUp,
   FREE,
-  openFollowing,
+  openReplicaSet,
   rename,
   renaming,
   rowsOf,
   serve,
   TITLES,
   total,
-} from "../support/following.ts";
+} from "../support/replica-set.ts";
 import { until } from "../support/until.ts";
 
-const following = openFollowing();
+const replicaSet = openReplicaSet();
 
 /** Starts clients that send live requests until `stop`, which resolves to the statuses that they got. */
-function startLoad(server: Served): { readonly asked: () => number; readonly stop: () => Promise<Set<number>> } {
+function startLoad(server: RunningServer): { readonly asked: () => number; readonly stop: () => Promise<Set<number>> } {
   const statuses = new Set<number>();
   let asked = 0;
   let stopping = false;
@@ -47,10 +47,10 @@ function expectTurns(told: readonly string[]): void {
 
 describe("a replica", () => {
   test.each([
-    ["crashes", () => following.near.stop("immediate"), () => following.near.start()],
-    ["freezes", async () => following.near.pause(), async () => following.near.resume()],
+    ["crashes", () => replicaSet.near.stop("immediate"), () => replicaSet.near.start()],
+    ["freezes", async () => replicaSet.near.pause(), async () => replicaSet.near.resume()],
   ])("%s under load: all requests are answered, and it is used again once it is back", async (_, leave, comeBack) => {
-    const server = await serve(following, [following.urls.near]);
+    const server = await serve(replicaSet, [replicaSet.urls.near]);
     await server.ready(true);
     const load = startLoad(server);
     await until("some load", () => load.asked() > 50);
@@ -68,18 +68,18 @@ describe("a replica", () => {
   });
 
   test("that refuses connections: all requests are answered", async () => {
-    const { primary, near } = following.urls;
+    const { primary, near } = replicaSet.urls;
     const role = `reader_${Math.random().toString(36).slice(2)}`;
     await rowsOf(primary, `CREATE ROLE ${role} LOGIN IN ROLE pg_read_all_data`);
-    await caughtUp(following, near);
+    await caughtUp(replicaSet, near);
     const url = new URL(near);
     url.username = role;
-    const server = await serve(following, [url.href], "--memory-cache 0");
+    const server = await serve(replicaSet, [url.href], "--memory-cache 0");
     await server.ready(true);
     const load = startLoad(server);
     await until("some load", () => load.asked() > 50);
     await rowsOf(primary, `ALTER ROLE ${role} CONNECTION LIMIT 0`);
-    await caughtUp(following, near);
+    await caughtUp(replicaSet, near);
     await rowsOf(near, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${role}'`);
     await server.ready(false);
     expect([...(await load.stop())]).toEqual([200]);
@@ -90,9 +90,9 @@ describe("a replica", () => {
   test("that is down at the start is reported once, without its password, and another replica answers", async () => {
     const held = await holdPort();
     await held.release();
-    const server = await serve(following, [
+    const server = await serve(replicaSet, [
       `postgres://reader:secret@127.0.0.1:${held.port}/none`,
-      following.urls.near,
+      replicaSet.urls.near,
     ]);
     await server.ready(false, true);
     expect(await server.title()).toBeTypeOf("string");
@@ -105,43 +105,43 @@ describe("a replica", () => {
 });
 
 describe("while the primary is down", () => {
-  afterEach(() => following.primary.start().catch(() => {}));
+  afterEach(() => replicaSet.primary.start().catch(() => {}));
 
   test("replicas answer live requests, counts wait on disk, and free answers are unchanged", async () => {
-    const before = await total(following);
-    const server = await serve(following, [following.urls.near], "--data-dir own");
+    const before = await total(replicaSet);
+    const server = await serve(replicaSet, [replicaSet.urls.near], "--data-dir own");
     await server.ready(true);
     const free = (await server.get(FREE, asShop)).text;
-    await following.primary.stop("immediate");
+    await replicaSet.primary.stop("immediate");
     for (let page = 1; page <= 5; page++) expect((await server.get(`${TITLES}&page=${page}`, asShop)).status).toBe(200);
     expect((await server.get(FREE, asShop)).text).toBe(free);
     await until("the outage to show", async () => (await server.readyz()).json.status === "degraded");
     expect((await server.readyz()).json).toMatchObject({ database: { ready: false }, replicas: [{ ready: true }] });
 
     // A server that starts now finds only the replica.
-    const late = await serve(following, [following.urls.near], "--data-dir late");
+    const late = await serve(replicaSet, [replicaSet.urls.near], "--data-dir late");
     expect(await late.title()).toBeTypeOf("string");
     expect(late.output().stderr).toContain("the others by its replicas");
 
-    await following.primary.start();
-    await until("the counts", async () => (await total(following)) - before === 6);
+    await replicaSet.primary.start();
+    await until("the counts", async () => (await total(replicaSet)) - before === 6);
     await Promise.all([server.ready(true), late.ready(true)]);
   });
 
   test("a replica is not used until it has applied all of the log that it has received", async () => {
-    const { primary, near } = following.urls;
-    await rename(following, "Old");
-    await caughtUp(following, near);
-    const server = await serve(following, [near], "--max-replica-lag 2");
+    const { primary, near } = replicaSet.urls;
+    await rename(replicaSet, "Old");
+    await caughtUp(replicaSet, near);
+    const server = await serve(replicaSet, [near], "--max-replica-lag 2");
     await server.ready(true);
     await rowsOf(near, "SELECT pg_wal_replay_pause()");
-    await rename(following, "New");
+    await rename(replicaSet, "New");
     const [log] = await rowsOf(primary, "SELECT pg_current_wal_lsn()::text AS end");
     const received = `SELECT 1 WHERE pg_last_wal_receive_lsn() >= '${log?.end}'`;
     await until("the log", async () => (await rowsOf(near, received)).length > 0);
-    await following.primary.stop("immediate");
+    await replicaSet.primary.stop("immediate");
     // A server that starts now has never reached the primary.
-    const late = await serve(following, [near], "--max-replica-lag 2 --data-dir late");
+    const late = await serve(replicaSet, [near], "--max-replica-lag 2 --data-dir late");
     for (const one of [server, late]) {
       await one.ready(false);
       expect((await one.get(TITLES, asShop)).status).toBe(503);
@@ -151,39 +151,39 @@ describe("while the primary is down", () => {
       await one.ready(true);
       expect(await one.title()).toBe("New");
     }
-    await following.primary.start();
+    await replicaSet.primary.start();
     await server.ready(true);
   });
 
   test("the other replica answers all requests when one replica goes down as well", async () => {
-    const server = await serve(following, [following.urls.near, following.urls.other]);
+    const server = await serve(replicaSet, [replicaSet.urls.near, replicaSet.urls.other]);
     await server.ready(true, true);
-    await following.primary.stop("immediate");
+    await replicaSet.primary.stop("immediate");
     const load = startLoad(server);
     await until("some load", () => load.asked() > 50);
-    await following.near.stop("immediate");
+    await replicaSet.near.stop("immediate");
     await server.ready(false, true);
     const asked = load.asked();
     await until("more load", () => load.asked() > asked + 50);
     expect([...(await load.stop())]).toEqual([200]);
-    await following.primary.start();
-    await following.near.start();
+    await replicaSet.primary.start();
+    await replicaSet.near.start();
     await server.ready(true, true);
   });
 });
 
 describe("several workers", () => {
   test("all use the replica, and its changes of state are logged once, not by each worker", async () => {
-    const server = await serve(following, [following.urls.near], "--workers 2");
+    const server = await serve(replicaSet, [replicaSet.urls.near], "--workers 2");
     await server.ready(true);
     const load = startLoad(server);
     await until("some load", () => load.asked() > 50);
     expect((await server.answered()).primary).toBe(0);
-    await following.near.stop("immediate");
+    await replicaSet.near.stop("immediate");
     await server.ready(false);
     const asked = load.asked();
     await until("more load", () => load.asked() > asked + 50);
-    await following.near.start();
+    await replicaSet.near.start();
     await server.ready(true);
     expect([...(await load.stop())]).toEqual([200]);
     expectTurns(server.told());
@@ -192,10 +192,10 @@ describe("several workers", () => {
 });
 
 test("serve --watch on a standby says that it cannot build, and builds once the standby is promoted", async () => {
-  const standby = await following.near.replicate();
+  const standby = await replicaSet.near.replicate();
   onTestFinished(standby.remove);
-  const url = standby.url(new URL(following.urls.primary).pathname.slice(1));
-  const server = await following.place.serve("--watch", { DATABASE_URL: url });
+  const url = standby.url(new URL(replicaSet.urls.primary).pathname.slice(1));
+  const server = await replicaSet.place.serve("--watch", { DATABASE_URL: url });
   await server.printed(/The tree stays as it is until its database is a primary\. The database may only be read/);
   expect((await server.get(TITLES, asShop)).status).toBe(200);
   await rowsOf(url, "SELECT pg_promote()");
@@ -209,27 +209,27 @@ test("serve --watch on a standby says that it cannot build, and builds once the 
 
 // The promoted replica no longer follows the primary, so this test has to be the last.
 test("a promoted replica is not used, and one that follows it is used only while the primary is down", async () => {
-  const server = await serve(following, [following.urls.other]);
+  const server = await serve(replicaSet, [replicaSet.urls.other]);
   await server.ready(true);
-  await rowsOf(following.urls.other, "SELECT pg_promote()");
+  await rowsOf(replicaSet.urls.other, "SELECT pg_promote()");
   await server.ready(false);
-  await rename(following, "Afterwards");
+  await rename(replicaSet, "Afterwards");
   expect(await server.title()).toBe("Afterwards");
   expect(server.told()).toEqual([expect.stringMatching(/^Replica 1 .* is left alone: it takes writes of its own/)]);
 
   // A server that follows the promoted one belongs to the same system, and is ahead of the primary.
-  await rowsOf(following.urls.other, "SELECT pg_switch_wal()");
-  const copy = await following.other.replicate();
+  await rowsOf(replicaSet.urls.other, "SELECT pg_switch_wal()");
+  const copy = await replicaSet.other.replicate();
   onTestFinished(copy.remove);
-  const another = await serve(following, [copy.url(new URL(following.urls.primary).pathname.slice(1))]);
+  const another = await serve(replicaSet, [copy.url(new URL(replicaSet.urls.primary).pathname.slice(1))]);
   await another.ready(false);
-  await rename(following, "By the primary");
+  await rename(replicaSet, "By the primary");
   expect(await another.title()).toBe("By the primary");
   const why = "it follows a server that was promoted, and not the primary";
   expect(another.told()).toEqual([expect.stringContaining(`is left alone: ${why}.`)]);
   // While the primary is down, no other database can answer.
-  await following.primary.stop();
-  onTestFinished(following.primary.start);
+  await replicaSet.primary.stop();
+  onTestFinished(replicaSet.primary.start);
   await another.ready(true);
   expect(await another.title()).toBeTypeOf("string");
 });

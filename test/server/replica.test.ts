@@ -5,11 +5,21 @@ import { afterEach, describe, expect, inject, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { openPlace, shop } from "../support/cli.ts";
-import { asShop, caughtUp, FREE, openFollowing, rename, rowsOf, serve, TITLES, total } from "../support/following.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
+import {
+  asShop,
+  caughtUp,
+  FREE,
+  openReplicaSet,
+  rename,
+  rowsOf,
+  serve,
+  TITLES,
+  total,
+} from "../support/replica-set.ts";
 import { until } from "../support/until.ts";
 
-const following = openFollowing();
+const replicaSet = openReplicaSet();
 
 /** The number of the server's connections whose latest query read content. */
 const contentQueries = async (url: string) =>
@@ -26,8 +36,8 @@ test.each([
   ["build", "--out elsewhere", "cannot set transaction read-write mode during recovery"],
   ["import", resolve("cli/demo"), "cannot set transaction read-write mode during recovery"],
 ])("%s on a replica fails and tells the user to use the primary", async (command, line, why) => {
-  const { code, stderr } = await following.place.run(`${command} ${line}`.trim(), {
-    DATABASE_URL: following.urls.near,
+  const { code, stderr } = await replicaSet.place.run(`${command} ${line}`.trim(), {
+    DATABASE_URL: replicaSet.urls.near,
   });
   expect([code, stderr]).toEqual([
     1,
@@ -36,17 +46,17 @@ test.each([
 });
 
 test("doctor --fix on a replica stops at the first refusal and tells the user to use the primary", async () => {
-  const { primary, near } = following.urls;
+  const { primary, near } = replicaSet.urls;
   await rowsOf(primary, "CREATE TABLE precast.notes (body text); INSERT INTO precast.notes VALUES ('a'), ('a')");
   for (const name of ["first", "second"]) {
     const making = rowsOf(primary, `CREATE UNIQUE INDEX CONCURRENTLY ${name} ON precast.notes (body)`);
     await expect(making).rejects.toThrow("could not create unique index");
   }
-  await caughtUp(following, near);
+  await caughtUp(replicaSet, near);
   const onReplica = { DATABASE_URL: near };
-  const { code, stdout } = await following.place.run("doctor", onReplica);
+  const { code, stdout } = await replicaSet.place.run("doctor", onReplica);
   expect([code, stdout.match(/unfinished index/g)]).toEqual([2, ["unfinished index", "unfinished index"]]);
-  expect(await following.place.run("doctor --fix", onReplica)).toMatchObject({
+  expect(await replicaSet.place.run("doctor --fix", onReplica)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^The database may only be read \(.+\)\. Use its primary .+\n$/),
   });
@@ -55,21 +65,21 @@ test("doctor --fix on a replica stops at the first refusal and tells the user to
 
 describe("a replica that is recent enough", () => {
   test("answers live requests, and the primary takes the counts", async () => {
-    const before = await total(following);
-    const server = await serve(following, [following.urls.near]);
+    const before = await total(replicaSet);
+    const server = await serve(replicaSet, [replicaSet.urls.near]);
     await server.ready(true);
     for (let page = 1; page <= 5; page++) expect((await server.get(`${TITLES}&page=${page}`, asShop)).status).toBe(200);
     expect((await server.get("/api/v1/posts/search?q=one", asShop)).status).toBe(200);
     expect(await server.answered()).toEqual({ primary: 0, "replica-1": 6 });
-    expect(await contentQueries(following.urls.near)).toBeGreaterThan(0);
-    expect(await contentQueries(following.urls.primary)).toBe(0);
+    expect(await contentQueries(replicaSet.urls.near)).toBeGreaterThan(0);
+    expect(await contentQueries(replicaSet.urls.primary)).toBe(0);
     expect((await server.stop()).code).toBe(0);
-    expect((await total(following)) - before).toBe(6);
+    expect((await total(replicaSet)) - before).toBe(6);
     expect(server.told()).toEqual([]);
   });
 
   test("is also read for apps and content types when there is no tree", async () => {
-    const server = await serve(following, [following.urls.near], "--out nowhere");
+    const server = await serve(replicaSet, [replicaSet.urls.near], "--out nowhere");
     await server.ready(true);
     expect((await server.get(FREE, asShop)).status).toBe(200);
     expect((await server.get(FREE, { appKey: "stranger" })).status).toBe(401);
@@ -77,7 +87,7 @@ describe("a replica that is recent enough", () => {
   });
 
   test("shares the load with a second replica", async () => {
-    const server = await serve(following, [following.urls.near, following.urls.other]);
+    const server = await serve(replicaSet, [replicaSet.urls.near, replicaSet.urls.other]);
     await server.ready(true, true);
     for (let page = 1; page <= 20; page++) await server.get(`${TITLES}&page=${page}`, asShop);
     const { primary: none, ...shares } = await server.answered();
@@ -86,25 +96,25 @@ describe("a replica that is recent enough", () => {
   });
 
   test("cancels a query that takes too long, and the query is not repeated on the primary", async () => {
-    const server = await serve(following, [following.urls.near]);
+    const server = await serve(replicaSet, [replicaSet.urls.near]);
     await server.ready(true);
     await whileLocked(async () => {
       const got = await server.get(TITLES, asShop);
       expect([got.status, got.json.error.code]).toEqual([504, "QUERY_TIMEOUT"]);
-      expect([await waiting(following.urls.near), await waiting(following.urls.primary)]).toEqual([0, 0]);
+      expect([await waiting(replicaSet.urls.near), await waiting(replicaSet.urls.primary)]).toEqual([0, 0]);
     });
     expect(await server.title()).toBeTypeOf("string");
     expect((await server.answered()).primary).toBe(0);
   });
 
   test("that cancels a query by itself has it answered by the primary", async () => {
-    const server = await serve(following, [following.urls.near]);
+    const server = await serve(replicaSet, [replicaSet.urls.near]);
     await server.ready(true);
     await whileLocked(async (holder) => {
       const answer = server.get(TITLES, asShop);
-      await until("the query to wait there", async () => (await waiting(following.urls.near)) === 1);
-      await rowsOf(following.urls.near, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity ${WAITING}`);
-      await until("the query to wait on the primary", async () => (await waiting(following.urls.primary)) === 1);
+      await until("the query to wait there", async () => (await waiting(replicaSet.urls.near)) === 1);
+      await rowsOf(replicaSet.urls.near, `SELECT pg_cancel_backend(pid) FROM pg_stat_activity ${WAITING}`);
+      await until("the query to wait on the primary", async () => (await waiting(replicaSet.urls.primary)) === 1);
       await holder.query("ROLLBACK");
       expect((await answer).status).toBe(200);
     });
@@ -114,14 +124,14 @@ describe("a replica that is recent enough", () => {
 });
 
 test("a query that a recovery conflict cancels fails as unavailable, and the next query succeeds", async () => {
-  const { primary, near } = following.urls;
+  const { primary, near } = replicaSet.urls;
   const settle = (setting: string) =>
     rowsOf(near, `ALTER SYSTEM ${setting}`).then(() => rowsOf(near, "SELECT pg_reload_conf()"));
   await settle("SET max_standby_streaming_delay = 0");
   const database = await openDatabase({ url: near, dataDir: "", queryTimeout: 30_000, connections: 1 });
   try {
     await rowsOf(primary, "CREATE TABLE passing AS SELECT 1 AS one");
-    await caughtUp(following, near);
+    await caughtUp(replicaSet, near);
     const asked = database.query(sql("SELECT pg_sleep(30)::text FROM passing")).catch((error: unknown) => error);
     const runs = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%FROM passing' AND wait_event = 'PgSleep'";
     await until("the query to run", async () => (await rowsOf(near, runs)).length > 0);
@@ -140,7 +150,7 @@ const waiting = async (url: string) => (await rowsOf(url, `SELECT pid FROM pg_st
 
 /** Locks the entries on the primary, and so on the replicas, which replay the lock. */
 async function whileLocked(run: (holder: Client) => Promise<void>): Promise<void> {
-  const holder = new Client({ connectionString: following.urls.primary });
+  const holder = new Client({ connectionString: replicaSet.urls.primary });
   await holder.connect();
   try {
     await lockEverywhere(holder);
@@ -153,24 +163,24 @@ async function whileLocked(run: (holder: Client) => Promise<void>): Promise<void
 async function lockEverywhere(holder: Client): Promise<void> {
   await holder.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
   // A commit makes the primary send its log up to there, the lock included.
-  await rowsOf(following.urls.primary, "SELECT pg_logical_emit_message(true, 'test', '')");
+  await rowsOf(replicaSet.urls.primary, "SELECT pg_logical_emit_message(true, 'test', '')");
   const held = `SELECT 1 FROM pg_locks JOIN pg_class ON pg_class.oid = relation
     WHERE relname = 'entries' AND mode = 'AccessExclusiveLock' AND granted`;
-  await until("the lock to arrive", async () => (await rowsOf(following.urls.near, held)).length > 0);
+  await until("the lock to arrive", async () => (await rowsOf(replicaSet.urls.near, held)).length > 0);
 }
 
 test("a replica with another version of ICU is not used, for the order of its indexes is the primary's", async () => {
-  const { primary, near } = following.urls;
+  const { primary, near } = replicaSet.urls;
   // Simulates another version of ICU: the URL below puts this function before the built-in one.
   await rowsOf(
     primary,
     `CREATE SCHEMA other; CREATE FUNCTION other.pg_collation_actual_version(oid) RETURNS text
     LANGUAGE sql AS $$ SELECT '1.1' $$`,
   );
-  await caughtUp(following, near);
+  await caughtUp(replicaSet, near);
   const reordered = new URL(near);
   reordered.searchParams.set("options", "-c search_path=other,pg_catalog");
-  const server = await serve(following, [reordered.href, near]);
+  const server = await serve(replicaSet, [reordered.href, near]);
   await server.ready(false, true);
   expect(await server.title()).toBeTypeOf("string");
   expect(await server.answered()).toEqual({ primary: 0, "replica-1": 0, "replica-2": 1 });
@@ -181,16 +191,16 @@ test("a replica with another version of ICU is not used, for the order of its in
 });
 
 describe("a replica that falls behind", () => {
-  afterEach(() => rowsOf(following.urls.near, "SELECT pg_wal_replay_resume()"));
+  afterEach(() => rowsOf(replicaSet.urls.near, "SELECT pg_wal_replay_resume()"));
 
   test("is used only while its lag is within --max-replica-lag", async () => {
-    await rename(following, "Old");
-    await caughtUp(following, following.urls.near);
-    const patient = await serve(following, [following.urls.near], "--max-replica-lag 3600");
-    const strict = await serve(following, [following.urls.near], "--max-replica-lag 2");
+    await rename(replicaSet, "Old");
+    await caughtUp(replicaSet, replicaSet.urls.near);
+    const patient = await serve(replicaSet, [replicaSet.urls.near], "--max-replica-lag 3600");
+    const strict = await serve(replicaSet, [replicaSet.urls.near], "--max-replica-lag 2");
     await Promise.all([patient.ready(true), strict.ready(true)]);
-    await rowsOf(following.urls.near, "SELECT pg_wal_replay_pause()");
-    await rename(following, "New");
+    await rowsOf(replicaSet.urls.near, "SELECT pg_wal_replay_pause()");
+    await rename(replicaSet, "New");
     expect(await patient.title()).toBe("Old");
 
     await strict.ready(false);
@@ -204,7 +214,7 @@ describe("a replica that falls behind", () => {
     expect(await series("precast_replica_ready")).toMatchObject([{ labels: { replica: "1" }, value: 0 }]);
     expect((await series("precast_replica_lag_seconds"))?.[0]?.value).toBeGreaterThan(2);
 
-    await rowsOf(following.urls.near, "SELECT pg_wal_replay_resume()");
+    await rowsOf(replicaSet.urls.near, "SELECT pg_wal_replay_resume()");
     await strict.ready(true);
     for (const server of [patient, strict]) expect(await server.title()).toBe("New");
     expect(await series("precast_replica_ready")).toMatchObject([{ value: 1 }]);
@@ -216,32 +226,32 @@ describe("a replica that falls behind", () => {
   });
 
   test("before the server starts is not used until it has caught up", async () => {
-    await rename(following, "Before");
-    await caughtUp(following, following.urls.near);
-    await rowsOf(following.urls.near, "SELECT pg_wal_replay_pause()");
-    await rename(following, "After");
-    const server = await serve(following, [following.urls.near], "--max-replica-lag 3600");
+    await rename(replicaSet, "Before");
+    await caughtUp(replicaSet, replicaSet.urls.near);
+    await rowsOf(replicaSet.urls.near, "SELECT pg_wal_replay_pause()");
+    await rename(replicaSet, "After");
+    const server = await serve(replicaSet, [replicaSet.urls.near], "--max-replica-lag 3600");
     expect(await server.title()).toBe("After");
     expect((await server.readyz()).json.replicas[0].ready).toBe(false);
-    await rowsOf(following.urls.near, "SELECT pg_wal_replay_resume()");
+    await rowsOf(replicaSet.urls.near, "SELECT pg_wal_replay_resume()");
     await server.ready(true);
     expect(await server.title()).toBe("After");
     expect((await server.answered())["replica-1"]).toBe(1);
   });
 
   test("and lacks the current schema is not used until it has it", async () => {
-    const url = await createDatabase(following.primary.url("postgres"));
-    const copy = following.near.url(new URL(url).pathname.slice(1));
-    await caughtUp(following, following.near.url("postgres"));
-    await rowsOf(following.urls.near, "SELECT pg_wal_replay_pause()");
+    const url = await createDatabase(replicaSet.primary.url("postgres"));
+    const copy = replicaSet.near.url(new URL(url).pathname.slice(1));
+    await caughtUp(replicaSet, replicaSet.near.url("postgres"));
+    await rowsOf(replicaSet.urls.near, "SELECT pg_wal_replay_pause()");
     const elsewhere = openPlace({ DATABASE_URL: url });
     try {
       await elsewhere.run("migrate");
-      await elsewhere.take(shop());
+      await elsewhere.import(shop());
       const server = await elsewhere.serve(`--read-database-url ${copy}`);
       await server.printed(/Replica 1 .* is left alone: it lacks the current schema of Precast\./);
       expect((await server.get(TITLES, asShop)).status).toBe(200);
-      await rowsOf(following.urls.near, "SELECT pg_wal_replay_resume()");
+      await rowsOf(replicaSet.urls.near, "SELECT pg_wal_replay_resume()");
       await server.printed(/Replica 1 .* answers live requests again\./);
       expect((await server.get(`${TITLES}&page=2`, asShop)).status).toBe(200);
       expect(await contentQueries(copy)).toBe(1);
@@ -254,7 +264,7 @@ describe("a replica that falls behind", () => {
 
 describe("--read-database-url", () => {
   const refused = async (url: string) => {
-    const { code, stdout, stderr } = await following.place.run(`serve --port 0 --read-database-url ${url}`);
+    const { code, stdout, stderr } = await replicaSet.place.run(`serve --port 0 --read-database-url ${url}`);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).not.toContain("secret");
     return stderr;
@@ -264,11 +274,11 @@ describe("--read-database-url", () => {
 
   test("refuses another server, and another database of a replica's server", async () => {
     expect(await refused(withPassword(inject("postgresUrl")))).toMatch(SENTENCE);
-    expect(await refused(withPassword(following.near.url("postgres")))).toMatch(SENTENCE);
+    expect(await refused(withPassword(replicaSet.near.url("postgres")))).toMatch(SENTENCE);
   });
 
   test("is refused with the embedded database, which has no replicas", async () => {
-    const { code, stderr } = await following.place.run(`serve --port x --read-database-url ${following.urls.near}`, {
+    const { code, stderr } = await replicaSet.place.run(`serve --port x --read-database-url ${replicaSet.urls.near}`, {
       DATABASE_URL: "",
     });
     expect(code).toBe(1);
@@ -279,18 +289,18 @@ describe("--read-database-url", () => {
   });
 
   test("takes several URLs, separated by blanks, from the environment, and checks each", async () => {
-    const server = await serve(following, [], "", {
-      PRECAST_READ_DATABASE_URL: `${following.urls.near} ${following.urls.other}`,
+    const server = await serve(replicaSet, [], "", {
+      PRECAST_READ_DATABASE_URL: `${replicaSet.urls.near} ${replicaSet.urls.other}`,
     });
     await server.ready(true, true);
-    const { code, stderr } = await following.place.run("serve", {
-      PRECAST_READ_DATABASE_URL: `${following.urls.near} mysql://x`,
+    const { code, stderr } = await replicaSet.place.run("serve", {
+      PRECAST_READ_DATABASE_URL: `${replicaSet.urls.near} mysql://x`,
     });
     expect([code, stderr]).toEqual([1, "PRECAST_READ_DATABASE_URL must begin with postgres:// or postgresql://\n"]);
   });
 
   test("accepts the primary itself", async () => {
-    const server = await serve(following, [following.urls.primary]);
+    const server = await serve(replicaSet, [replicaSet.urls.primary]);
     await server.ready(true);
     await server.title();
     expect(await server.answered()).toEqual({ primary: 0, "replica-1": 1 });

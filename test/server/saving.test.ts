@@ -12,7 +12,16 @@ import { savingOf } from "../../shared/saving.ts";
 import { shownOfList } from "../../shared/shown.ts";
 import { arbitraryBundles } from "../support/content.ts";
 import { arbitraryRequest } from "../support/requests.ts";
-import { buildSite, type Door, ENGINES, loadBundles, MEDIA, openDoor, openStore, type Store } from "../support/site.ts";
+import {
+  type ApiServer,
+  buildSite,
+  ENGINES,
+  loadBundles,
+  MEDIA,
+  openApiServer,
+  openStore,
+  type Store,
+} from "../support/site.ts";
 
 const EFFORT = { postgres: { contents: 12, requests: 150 }, embedded: { contents: 2, requests: 60 } };
 const KINDS = [
@@ -44,7 +53,7 @@ describe.each(ENGINES)("on the %s database", (engine) => {
       await loadBundles(store, bundles);
       await buildSite(store);
       const apps = await readApps(store.database, { mediaBaseUrl: MEDIA });
-      const door = await openDoor(store);
+      const api = await openApiServer(store);
       const requests = fc.sample(fc.tuple(arbitraryRequest(bundles), fc.infiniteStream(fc.nat())), {
         numRuns: EFFORT[engine].requests,
         seed: index,
@@ -53,13 +62,13 @@ describe.each(ENGINES)("on the %s database", (engine) => {
         const app = apps.find(({ key }) => key === appKey);
         const request = readRequest({ method: "GET", target, appKey });
         if (app === undefined || request.kind !== "request") continue;
-        await check(door, app, target, request, seen);
+        await check(api, app, target, request, seen);
         const wordy = saidTwice(request, app, (sides) => (dice.next().value ?? 0) % sides);
         const wordyTarget = targetOf(wordy);
-        if (wordyTarget !== null) await check(door, app, wordyTarget, wordy, seen);
+        if (wordyTarget !== null) await check(api, app, wordyTarget, wordy, seen);
       }
-      expect(door.errors).toEqual([]);
-      await door.close();
+      expect(api.errors).toEqual([]);
+      await api.close();
     },
   );
 
@@ -69,7 +78,7 @@ describe.each(ENGINES)("on the %s database", (engine) => {
 });
 
 async function check(
-  door: Door,
+  api: ApiServer,
   app: App,
   target: string,
   request: ApiRequest,
@@ -80,7 +89,7 @@ async function check(
   if (saving === null) return;
   for (const kind of saving.kinds) seen.set(kind, (seen.get(kind) ?? 0) + 1);
   const lessTarget = targetOf(saving.request) ?? "";
-  const [asked, less] = [await door.get(target, { appKey: app.key }), await door.get(lessTarget, { appKey: app.key })];
+  const [asked, less] = [await api.get(target, { appKey: app.key }), await api.get(lessTarget, { appKey: app.key })];
   const told = `${target}\n${lessTarget}`;
   expect([asked.headers["x-request-counted"], less.headers["x-request-counted"]], told).toEqual(["true", "false"]);
   expect({ status: asked.status, text: asked.text }, told).toEqual({ status: less.status, text: less.text });

@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { observe } from "../support/activity.ts";
-import { rowsOf } from "../support/following.ts";
+import { openActivity } from "../support/activity.ts";
 import { GOODS, KEY } from "../support/goods.ts";
-import { type Door, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import { rowsOf } from "../support/replica-set.ts";
+import { type ApiServer, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
 
 const ROLE = `scarce_${Math.random().toString(36).slice(2)}`;
 const CLIENTS = 8;
@@ -14,7 +14,7 @@ const EACH = 25;
 
 let store: Store;
 let database: Database;
-let door: Door;
+let api: ApiServer;
 
 beforeAll(async () => {
   store = await openStore("postgres", { queryTimeout: 5_000, connections: 10 });
@@ -32,9 +32,9 @@ beforeEach(async () => {
   url.username = ROLE;
   database = await openDatabase({ url: url.href, dataDir: "", queryTimeout: 5_000, connections: 11 });
   // Without a tree and without a cache, each request runs a query.
-  door = await openDoor({ ...store, database }, join(store.folder, "nowhere"), { memory: 0 });
+  api = await openApiServer({ ...store, database }, join(store.folder, "nowhere"), { memory: 0 });
   return async () => {
-    await door.close();
+    await api.close();
     await database.close();
     await endConnections();
   };
@@ -48,7 +48,7 @@ const endConnections = () =>
   rowsOf(store.url as string, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = '${ROLE}'`);
 
 const ask = async (filter: string) => {
-  const got = await door.get(`/api/v1/goods?per_page=1&filter[title]=${filter}`, { appKey: KEY });
+  const got = await api.get(`/api/v1/goods?per_page=1&filter[title]=${filter}`, { appKey: KEY });
   return got.status === 200 ? "answered" : got.json.error.code;
 };
 
@@ -83,7 +83,7 @@ test("all requests are answered over open connections while no new one can be op
 
 test("requests that get no connection in time get OVERLOADED, as do all while the role may open none", async () => {
   await allow(1);
-  const activity = await observe(store.url as string);
+  const activity = await openActivity(store.url as string);
   await activity.lock();
   const asked = Promise.all(["a", "b", "c"].map(ask));
   expect(talliesOf(await asked)).toEqual({ QUERY_TIMEOUT: 1, OVERLOADED: 2 });

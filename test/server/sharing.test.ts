@@ -6,9 +6,17 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { sql } from "../../shared/database/database.ts";
-import { type Activity, observe } from "../support/activity.ts";
+import { type Activity, openActivity } from "../support/activity.ts";
 import { COUNTED, GOODS, KEY } from "../support/goods.ts";
-import { buildSite, type Door, type Got, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import {
+  type ApiServer,
+  buildSite,
+  loadBundles,
+  openApiServer,
+  openStore,
+  type ReceivedAnswer,
+  type Store,
+} from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 const LIST = "/api/v1/goods?per_page=1";
@@ -16,9 +24,9 @@ const OTHER = "/api/v1/goods?per_page=3";
 const THIRD = "/api/v1/goods?per_page=4";
 
 let store: Store;
-let door: Door;
+let api: ApiServer;
 /** A server of the same content, without a tree. */
-let live: Door;
+let live: ApiServer;
 let activity: Activity;
 
 beforeAll(async () => {
@@ -26,23 +34,23 @@ beforeAll(async () => {
   await loadBundles(store, [GOODS]);
   await buildSite(store);
   // Without a cache, each request runs a query.
-  door = await openDoor(store, join(store.folder, "out"), { memory: 0 });
-  live = await openDoor(store, join(store.folder, "nowhere"), { memory: 0 });
-  activity = await observe(store.url as string);
+  api = await openApiServer(store, join(store.folder, "out"), { memory: 0 });
+  live = await openApiServer(store, join(store.folder, "nowhere"), { memory: 0 });
+  activity = await openActivity(store.url as string);
 });
 afterEach(() => activity.unlock());
 afterAll(async () => {
   await activity.close();
-  expect([...door.errors, ...live.errors]).toEqual([]);
-  await door.close();
+  expect([...api.errors, ...live.errors]).toEqual([]);
+  await api.close();
   await live.close();
   await store.close();
 });
 
-const get = (target: string): Promise<Got> => door.get(target, { appKey: KEY });
+const get = (target: string): Promise<ReceivedAnswer> => api.get(target, { appKey: KEY });
 
 /** Sends a request; `leave` disconnects its client. */
-function visit(target: string, { url }: Door = door): { leave: () => void; left: Promise<void> } {
+function visit(target: string, { url }: ApiServer = api): { leave: () => void; left: Promise<void> } {
   const { hostname, port } = new URL(url);
   const headers = { "X-App-Key": KEY };
   const outgoing = request({ hostname, port, path: target, headers, agent: false });
@@ -146,7 +154,7 @@ describe("a client that disconnects", () => {
     first.leave();
     second.leave();
     await Promise.all([first.left, second.left]);
-    expect((await door.get("/api/v1/goods", { appKey: KEY })).status).toBe(200);
+    expect((await api.get("/api/v1/goods", { appKey: KEY })).status).toBe(200);
     expect(await activity.running()).toBe(2);
     await activity.unlock();
     expect([(await stays).status, (await other).status]).toEqual([200, 200]);
@@ -157,13 +165,13 @@ describe("a client that disconnects", () => {
     const running = [get(LIST), get(OTHER)];
     await activity.runs(2);
     const visitor = visit(THIRD);
-    await until("it to wait", () => door.state().waiting === 1);
+    await until("it to wait", () => api.state().waiting === 1);
     const refused = await get("/api/v1/goods?per_page=5");
     expect([refused.status, refused.json.error.code, refused.headers["retry-after"]]).toEqual([503, "OVERLOADED", "1"]);
     visitor.leave();
-    await until("its place to be free", () => door.state().waiting === 0);
+    await until("its place to be free", () => api.state().waiting === 0);
     const next = get("/api/v1/goods?per_page=6");
-    await until("the next to wait", () => door.state().waiting === 1);
+    await until("the next to wait", () => api.state().waiting === 1);
     await activity.unlock();
     for (const { status } of await Promise.all([...running, next])) expect(status).toBe(200);
   });
@@ -175,7 +183,7 @@ describe("a client that disconnects", () => {
           sql("SELECT coalesce(sum(count), 0)::text FROM precast.usage WHERE shape = 'search'"),
         )
       )[0]?.[0];
-    const other = await openDoor(store, join(store.folder, "out"), { memory: 0 });
+    const other = await openApiServer(store, join(store.folder, "out"), { memory: 0 });
     await activity.lock();
     const visitor = visit(COUNTED[1] as string, other);
     await activity.runs(1);
@@ -184,7 +192,7 @@ describe("a client that disconnects", () => {
     await activity.unlock();
     await other.close();
     expect(await counts()).toBe("0");
-    const next = await openDoor(store, join(store.folder, "out"), { memory: 0 });
+    const next = await openApiServer(store, join(store.folder, "out"), { memory: 0 });
     await next.get(COUNTED[1] as string, { appKey: KEY });
     await next.close();
     expect(await counts()).toBe("1");

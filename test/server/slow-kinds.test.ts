@@ -1,24 +1,31 @@
 /** Live queries of a slow kind leave places for others, and those that could not finish in time are refused at once. */
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type Activity, observe } from "../support/activity.ts";
+import { type Activity, openActivity } from "../support/activity.ts";
 import { COUNTED, GOODS, KEY } from "../support/goods.ts";
-import { type Door, type Got, loadBundles, openDoor, openStore, type Store } from "../support/site.ts";
+import {
+  type ApiServer,
+  loadBundles,
+  openApiServer,
+  openStore,
+  type ReceivedAnswer,
+  type Store,
+} from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 const [LIST = ""] = COUNTED;
 const PLACES = 4;
 
 let store: Store;
-let door: Door;
+let api: ApiServer;
 let activity: Activity;
 
 beforeAll(async () => {
   store = await openStore("postgres", { connections: PLACES, queue: 20, queryTimeout: 1_000 });
   await loadBundles(store, [GOODS]);
   // Without a tree and without a cache, each request runs a query.
-  door = await openDoor(store, join(store.folder, "nowhere"), { memory: 0 });
-  activity = await observe(store.url as string);
+  api = await openApiServer(store, join(store.folder, "nowhere"), { memory: 0 });
+  activity = await openActivity(store.url as string);
   // Opening a connection uses part of a query's time limit, and on a busy machine all of it.
   await until("every place to have a connection", async () => {
     await Promise.all(Array.from({ length: PLACES }, (_, index) => get(`${LIST}&page=${index + 100}`)));
@@ -28,26 +35,27 @@ beforeAll(async () => {
 afterEach(() => activity.unlock());
 afterAll(async () => {
   await activity.close();
-  await door.close();
-  expect(door.errors).toEqual([]);
+  await api.close();
+  expect(api.errors).toEqual([]);
   await store.close();
 });
 
 /** Locks a table that only searches read. */
 const holdWords = () => activity.lock("precast.entry_words");
-const get = (target: string): Promise<Got> => door.get(target, { appKey: KEY });
+const get = (target: string): Promise<ReceivedAnswer> => api.get(target, { appKey: KEY });
 
 /** No two searches are equal, not even in different tests, so none share a query. */
 let asked = 0;
-function search(count: number): Promise<Got>[] {
+function search(count: number): Promise<ReceivedAnswer>[] {
   return Array.from({ length: count }, () => {
     asked++;
     return get(`/api/v1/goods/search?q=chair${asked}`);
   });
 }
 
-const outcome = ({ status, json }: Got): string => `${status} ${json.error?.code ?? ""}`.trim();
-const outcomes = async (answers: readonly Promise<Got>[]) => (await Promise.all(answers)).map(outcome).sort();
+const outcome = ({ status, json }: ReceivedAnswer): string => `${status} ${json.error?.code ?? ""}`.trim();
+const outcomes = async (answers: readonly Promise<ReceivedAnswer>[]) =>
+  (await Promise.all(answers)).map(outcome).sort();
 
 describe("searches that hang", () => {
   test("may take every place until they are known to be slow", async () => {
@@ -61,10 +69,10 @@ describe("searches that hang", () => {
     await holdWords();
     const tried = search(1);
     await activity.runs(1);
-    const before = door.seen.length;
+    const before = api.seen.length;
     const refused = search(6);
-    await until("all to have come", () => door.seen.length - before + door.state().waiting >= 6);
-    expect(door.state()).toMatchObject({ running: 1, waiting: 0 });
+    await until("all to have come", () => api.seen.length - before + api.state().waiting >= 6);
+    expect(api.state()).toMatchObject({ running: 1, waiting: 0 });
     expect(await outcomes(refused)).toEqual(Array(6).fill("503 OVERLOADED"));
     const lists = Array.from({ length: PLACES }, (_, index) => get(`${LIST}&page=${index + 1}`));
     expect(await outcomes(lists)).toEqual(Array(PLACES).fill("200"));

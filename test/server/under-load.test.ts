@@ -5,11 +5,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { type Activity, observe } from "../support/activity.ts";
-import { openPlace, type Place, type Served } from "../support/cli.ts";
+import { type Activity, openActivity } from "../support/activity.ts";
+import { openPlace, type Place, type RunningServer } from "../support/cli.ts";
 import { COUNTED, FREE, GOODS, KEY } from "../support/goods.ts";
 import { createDatabase, startPostgres, type TestServer } from "../support/postgres.ts";
-import type { Got } from "../support/site.ts";
+import type { ReceivedAnswer } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 const CONNECTIONS = 3;
@@ -19,7 +19,7 @@ const LIVE = [...COUNTED, ...Array.from({ length: 9 }, (_, index) => `/api/v1/go
 let postgres: TestServer;
 let url: string;
 let place: Place;
-let server: Served;
+let server: RunningServer;
 let load: Load;
 
 beforeAll(async () => {
@@ -27,7 +27,7 @@ beforeAll(async () => {
   url = await createDatabase(postgres.url("postgres"));
   place = openPlace({ DATABASE_URL: url });
   await place.run("migrate");
-  await place.take(GOODS);
+  await place.import(GOODS);
   await place.build();
   server = await place.serve(`--connections ${CONNECTIONS} --queue 4`);
   load = await startLoad();
@@ -56,7 +56,7 @@ async function startLoad(): Promise<Load> {
   const wrong: string[] = [];
   let [free, counted, stopped] = [0, 0, false];
 
-  function take(target: string, got: Got): void {
+  function take(target: string, got: ReceivedAnswer): void {
     if (got.headers["x-request-counted"] === "true") counted++;
     if (bodies.has(target)) {
       free++;
@@ -92,7 +92,7 @@ async function startLoad(): Promise<Load> {
   return { live, free: () => free, wrong, counted: () => counted, stop };
 }
 
-const described = ({ status, headers: { date: _, "x-request-id": __, ...headers }, text }: Got) =>
+const described = ({ status, headers: { date: _, "x-request-id": __, ...headers }, text }: ReceivedAnswer) =>
   JSON.stringify([status, headers, text]);
 
 /** Resolves when so many more live answers of this kind and so many more free answers have arrived. */
@@ -148,7 +148,7 @@ describe("a PostgreSQL under load", () => {
   });
 
   test("that is slow is not treated as unavailable", async () => {
-    const activity = await observe(url);
+    const activity = await openActivity(url);
     onTestFinished(activity.close);
     await activity.lock();
     const before = load.live["503 DATABASE_UNAVAILABLE"] ?? 0;
@@ -161,7 +161,7 @@ describe("a PostgreSQL under load", () => {
 
   test("has no connection or query left after the load, and the ledger has every counted answer", async () => {
     await load.stop();
-    const activity: Activity = await observe(url);
+    const activity: Activity = await openActivity(url);
     onTestFinished(activity.close);
     expect(await activity.connections()).toBeLessThanOrEqual(CONNECTIONS + 1);
     await activity.runs(0);

@@ -136,7 +136,10 @@ test("a lock file that is still empty is held for ten seconds: its holder may be
 const NO_OTHERS = process.getuid?.() === 0 ? null : "only root can be another user";
 
 test.skipIf(NO_OTHERS !== null)(
-  unlessLacking(NO_OTHERS, "a lock file of another user that cannot be read is not taken, and does not count as abandoned"),
+  unlessLacking(
+    NO_OTHERS,
+    "a lock file of another user that cannot be read is not taken, and does not count as abandoned",
+  ),
   () => {
     const module = fileURLToPath(new URL("../../shared/lock.ts", import.meta.url));
     const { isHeld, release } = takeLock(lock);

@@ -20,7 +20,7 @@ export type Activity = {
 
 const OURS = "application_name = 'precast' AND datname = current_database()";
 
-export async function observe(url: string): Promise<Activity> {
+export async function openActivity(url: string): Promise<Activity> {
   const [holder, observer] = [new Client({ connectionString: url }), new Client({ connectionString: url })];
   await Promise.all([holder.connect(), observer.connect()]);
   const query = async (text: string) => (await observer.query(text)).rows;

@@ -10,7 +10,7 @@ export type Builder = {
   /** Runs a script in one transaction, as a CMS would. */
   readonly write: (script: string) => Promise<void>;
   /** Replaces all content by this content, and deletes the tree. */
-  readonly begin: (content: string) => Promise<void>;
+  readonly reset: (content: string) => Promise<void>;
   readonly close: () => Promise<void>;
 };
 
@@ -18,7 +18,7 @@ export async function openBuilder(): Promise<Builder> {
   const store = await openStore("postgres", { connections: 8 });
   const place = openPlace({ DATABASE_URL: store.url ?? "", PRECAST_MEDIA_BASE_URL: MEDIA });
   const write = (script: string) => store.database.transaction("write", (session) => session.execute(script));
-  const begin = async (content: string) => {
+  const reset = async (content: string) => {
     rmSync(join(place.folder, "out"), { recursive: true, force: true });
     await write("DELETE FROM precast.apps");
     await write(content);
@@ -27,5 +27,5 @@ export async function openBuilder(): Promise<Builder> {
     await place.close();
     await store.close();
   };
-  return { store, place, write, begin, close };
+  return { store, place, write, reset, close };
 }

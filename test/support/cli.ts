@@ -9,16 +9,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { copyEmbedded } from "./embedded.ts";
-import { layContent, layTree } from "./groundwork.ts";
+import { buildInProcess, importInProcess } from "./in-process.ts";
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
-import { type Asked, ask, type Got } from "./site.ts";
+import { ask, type ReceivedAnswer, type RequestOptions } from "./site.ts";
 
 export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 /**
  * The arguments with which node runs the program. `--liftoff-only` keeps V8 from optimising the embedded database's
  * WebAssembly: in processes that live for a second or two, that costs more CPU than it saves.
  */
-export const START: readonly string[] = ["--liftoff-only", MAIN];
+export const NODE_ARGUMENTS: readonly string[] = ["--liftoff-only", MAIN];
 /** Milliseconds after which a process that has not ended counts as hung. */
 const DEADLINE = 100_000;
 
@@ -27,7 +27,7 @@ type Env = Readonly<Record<string, string>>;
 /** The log level leaves standard error to warnings and errors. */
 const SERVE_ENV: Env = { PRECAST_PORT: "0", PRECAST_LOG_LEVEL: "warn" };
 
-export type Ran = {
+export type CommandResult = {
   /** Null when a signal ended it. */
   readonly code: number | null;
   readonly stdout: string;
@@ -35,39 +35,39 @@ export type Ran = {
 };
 
 /** A command that runs until it is told to stop. */
-export type Started = {
+export type RunningCommand = {
   readonly pid: number;
   /** Resolves when standard output or standard error matches. */
   readonly printed: (pattern: RegExp) => Promise<void>;
-  readonly output: () => Pick<Ran, "stdout" | "stderr">;
+  readonly output: () => Pick<CommandResult, "stdout" | "stderr">;
   /** Sends the signal and awaits the exit. */
-  readonly stop: (signal?: NodeJS.Signals) => Promise<Ran>;
+  readonly stop: (signal?: NodeJS.Signals) => Promise<CommandResult>;
   /** Awaits the exit. */
-  readonly end: () => Promise<Ran>;
+  readonly end: () => Promise<CommandResult>;
 };
 
-export type Served = Started & {
+export type RunningServer = RunningCommand & {
   readonly url: string;
-  readonly get: (target: string, asked?: Asked) => Promise<Got>;
+  readonly get: (target: string, asked?: RequestOptions) => Promise<ReceivedAnswer>;
 };
 
 export type Place = {
   /** The working directory of every command. */
   readonly folder: string;
   /** Runs a command line, split at blanks: `build --app shop`. */
-  readonly run: (line: string, env?: Env) => Promise<Ran>;
+  readonly run: (line: string, env?: Env) => Promise<CommandResult>;
   /** Runs a command line with `--json` and parses what it prints; it must exit with 0 and print exactly one line. */
   readonly json: <T = unknown>(line: string, env?: Env) => Promise<T>;
   /** Imports a bundle as `import --prune` does, in the test's own process. */
-  readonly take: (bundle: Bundle, env?: Env) => Promise<void>;
+  readonly import: (bundle: Bundle, env?: Env) => Promise<void>;
   /** Builds the tree in the test's own process, by default in `out`: for tests of what comes after a build. */
   readonly build: (out?: string) => Promise<void>;
   /** Runs any other program there, such as a shell. */
-  readonly spawn: (program: string, args: readonly string[], env?: Env) => Promise<Ran>;
+  readonly spawn: (program: string, args: readonly string[], env?: Env) => Promise<CommandResult>;
   /** Starts a command that runs until it is stopped. */
-  readonly start: (line: string, env?: Env) => Started;
+  readonly start: (line: string, env?: Env) => RunningCommand;
   /** Starts `serve`, on a free port by default, and resolves when it has printed its URL. */
-  readonly serve: (line?: string, env?: Env) => Promise<Served>;
+  readonly serve: (line?: string, env?: Env) => Promise<RunningServer>;
   /** Kills the processes that still run, as after a failed test. */
   readonly quit: () => Promise<void>;
   /** Kills the processes that still run, and deletes the folder. */
@@ -92,16 +92,17 @@ export function openPlace(env: Env = {}): Place {
     await Promise.all(left.map(({ ended }) => ended));
   }
 
-  const groundOf = (more?: Env) => ({ folder, env: { ...env, ...more } });
-  const startCommand = (line: string, more?: Env) => start(process.execPath, [...START, ...wordsOf(line)], more);
+  const contextOf = (more?: Env) => ({ folder, env: { ...env, ...more } });
+  const startCommand = (line: string, more?: Env) =>
+    start(process.execPath, [...NODE_ARGUMENTS, ...wordsOf(line)], more);
 
   return {
     folder,
-    run: (line, more) => inTime(startCommand(line, more)),
-    json: async (line, more) => parsed(line, await inTime(startCommand(`${line} --json`, more))),
-    take: (bundle, more) => layContent(groundOf(more), bundle),
-    build: (out = "out") => layTree(groundOf(), out),
-    spawn: (program, args, more) => inTime(start(program, args, more)),
+    run: (line, more) => withDeadline(startCommand(line, more)),
+    json: async (line, more) => parsed(line, await withDeadline(startCommand(`${line} --json`, more))),
+    import: (bundle, more) => importInProcess(contextOf(more), bundle),
+    build: (out = "out") => buildInProcess(contextOf(), out),
+    spawn: (program, args, more) => withDeadline(start(program, args, more)),
     start: (line, more) => started(startCommand(line, more)),
     serve: async (line, more) => served(startCommand(`serve ${line ?? ""}`, { ...SERVE_ENV, ...more })),
     quit,
@@ -126,15 +127,15 @@ function wordsOf(line: string): string[] {
   return line.split(" ").filter((word) => word !== "");
 }
 
-function parsed<T>(line: string, { code, stdout, stderr }: Ran): T {
+function parsed<T>(line: string, { code, stdout, stderr }: CommandResult): T {
   if (code !== 0 || !/^.+\n$/.test(stdout)) throw new Error(`${line} --json: exit ${code}\n${stdout}\n${stderr}`);
   return JSON.parse(stdout) as T;
 }
 
 type Running = {
   readonly child: ChildProcess;
-  readonly ended: Promise<Ran>;
-  readonly output: () => Pick<Ran, "stdout" | "stderr">;
+  readonly ended: Promise<CommandResult>;
+  readonly output: () => Pick<CommandResult, "stdout" | "stderr">;
   /** Resolves when the output matches; rejects when the process ends without a match. */
   readonly matches: (pattern: RegExp) => Promise<RegExpExecArray>;
 };
@@ -155,7 +156,7 @@ function startProcess(program: string, args: readonly string[], folder: string, 
       for (const watch of [...watchers]) watch();
     });
   }
-  const ended = new Promise<Ran>((resolve, reject) => {
+  const ended = new Promise<CommandResult>((resolve, reject) => {
     child.once("error", reject);
     child.once("close", (code) => resolve({ code, ...output }));
   });
@@ -175,7 +176,7 @@ function startProcess(program: string, args: readonly string[], folder: string, 
 }
 
 /** Resolves when the process ends. Kills it after DEADLINE and throws. */
-async function inTime({ child, ended, output }: Running): Promise<Ran> {
+async function withDeadline({ child, ended, output }: Running): Promise<CommandResult> {
   let hangs = false;
   const deadline = setTimeout(() => {
     hangs = true;
@@ -186,21 +187,21 @@ async function inTime({ child, ended, output }: Running): Promise<Ran> {
   return ran;
 }
 
-async function served(running: Running): Promise<Served> {
+async function served(running: Running): Promise<RunningServer> {
   const [, url = ""] = await running.matches(/(http:\/\/[^/\s"]+).*\n/);
   return { ...started(running), url, get: (target, asked) => ask(url, target, asked) };
 }
 
-function started(running: Running): Started {
+function started(running: Running): RunningCommand {
   return {
     pid: running.child.pid as number,
     printed: async (pattern) => void (await running.matches(pattern)),
     output: running.output,
     stop: async (signal = "SIGTERM") => {
       running.child.kill(signal);
-      return inTime(running);
+      return withDeadline(running);
     },
-    end: () => inTime(running),
+    end: () => withDeadline(running),
   };
 }
 
@@ -213,7 +214,7 @@ export function readTree(folder: string): Map<string, string> {
 }
 
 /** The URL of an unreachable database: nothing listens on port 1, and the system never assigns it to a test. */
-export const AWAY_URL = "postgres://nobody@127.0.0.1:1/none";
+export const UNREACHABLE_URL = "postgres://nobody@127.0.0.1:1/none";
 
 /** Occupies a free port until `release`. */
 export async function holdPort(): Promise<{ readonly port: number; readonly release: () => Promise<void> }> {

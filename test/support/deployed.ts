@@ -20,7 +20,7 @@ export function filesOf(s3: S3, prefix = "api"): Map<string, string> {
 }
 
 /** The keys of Precast's own files below a prefix. */
-export function notesOf(s3: S3, prefix = "api"): string[] {
+export function internalFilesOf(s3: S3, prefix = "api"): string[] {
   return [...s3.objects.keys()].filter((key) => key.startsWith(`${prefix}/.precast/`)).sort();
 }
 
@@ -43,7 +43,7 @@ export function targetIn(s3: S3, out: string, patience: Patience): Target {
 }
 
 /** Deploys in this process, which is faster than starting the program. */
-export function deployHere(
+export function deployInProcess(
   s3: S3,
   out: string,
   options: Partial<DeployOptions> = {},

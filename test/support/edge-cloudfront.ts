@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { createContext, runInContext } from "node:vm";
 import type { Running } from "./edge-program.ts";
 import { openStatic } from "./edge-static.ts";
-import { askBytes, type GotBytes } from "./site.ts";
+import { askBytes, type ReceivedBytes } from "./site.ts";
 
 export type CloudfrontRequest = {
   readonly method: string;
@@ -108,10 +108,10 @@ async function fetchOrFail(asked: CloudfrontRequest, incoming: IncomingMessage, 
   return told(found !== null && found.status < 400 ? found : await askBytes(server, target, sent).catch(() => GONE));
 }
 
-const GONE: GotBytes = { status: 502, headers: {}, bytes: Buffer.alloc(0) };
+const GONE: ReceivedBytes = { status: 502, headers: {}, bytes: Buffer.alloc(0) };
 const HOP = ["connection", "keep-alive", "transfer-encoding", "date"];
 
-function told({ status, headers, bytes }: GotBytes): CloudfrontResponse {
+function told({ status, headers, bytes }: ReceivedBytes): CloudfrontResponse {
   const kept = Object.entries(headers).filter(([name]) => !HOP.includes(name));
   return {
     statusCode: status,

@@ -9,24 +9,24 @@ import { DATABASE_UNAVAILABLE } from "../../shared/refusal.ts";
 import type { Running } from "./edge-program.ts";
 import { type EdgeSite, openEdgeSite } from "./edge-site.ts";
 import { edgeVectors, type FileClass, isFile, type Vector } from "./edge-vectors.ts";
-import { type Asked, askBytes, type GotBytes } from "./site.ts";
+import { askBytes, type ReceivedBytes, type RequestOptions } from "./site.ts";
 
 export type Proof = {
   readonly name: string;
   /** Starts the edge with the configuration that the program prints for it. */
   readonly start: (site: EdgeSite) => Promise<Running>;
   /** The classes of files that the edge cannot name, and may fetch from the origin. */
-  readonly passes: readonly FileClass[];
+  readonly servedByOrigin: readonly FileClass[];
   /** Which requests the host itself refuses, with 400 or 404, before it applies its configuration. */
   readonly refuses?: (vector: Vector) => boolean;
   /** Which requests the host changes before its configuration sees them; they are left out. */
-  readonly sees?: (vector: Vector) => boolean;
+  readonly isAltered?: (vector: Vector) => boolean;
   /** How the host spells a target that it forwards, by default as it came; null where it requests another one. */
-  readonly spells?: ((target: string) => string) | null;
+  readonly forwardedAs?: ((target: string) => string) | null;
   /** Whether the host answers with an error page of its own when the origin is down. */
-  readonly pages?: boolean;
+  readonly hasOwnErrorPage?: boolean;
   /** The options of `precast serve`, the origin. */
-  readonly line?: string;
+  readonly serveOptions?: string;
   /** Skips the tests, because the program is not installed. */
   readonly skip?: boolean;
 };
@@ -51,27 +51,27 @@ const HEADERS = [
 
 const VECTORS = edgeVectors();
 
-const told = ({ method, target, keys }: Vector) => `${method} ${target.slice(0, 200)} [${keys}]`;
+const describeVector = ({ method, target, keys }: Vector) => `${method} ${target.slice(0, 200)} [${keys}]`;
 
-export function proveEdge({ name, start, passes, skip = false, ...host }: Proof): void {
+export function proveEdge({ name, start, servedByOrigin, skip = false, ...host }: Proof): void {
   const {
     refuses = () => false,
-    sees = () => false,
-    spells = (target: string) => target,
-    line = "",
-    pages = false,
+    isAltered = () => false,
+    forwardedAs = (target: string) => target,
+    serveOptions = "",
+    hasOwnErrorPage = false,
   } = host;
   describe.skipIf(skip)(name, () => {
     let site: EdgeSite;
     let edge: Running;
     const vectors = VECTORS.map((vector, index) => ({ ...vector, id: `${name.replaceAll(" ", "-")}-${index}` })).filter(
-      (vector) => !sees(vector),
+      (vector) => !isAltered(vector),
     );
-    const own = vectors.filter((vector) => isFile(vector) && !passes.includes(vector.class as FileClass));
+    const own = vectors.filter((vector) => isFile(vector) && !servedByOrigin.includes(vector.class as FileClass));
     const taken = vectors.filter((vector) => !refuses(vector));
 
     beforeAll(async () => {
-      site = await openEdgeSite(line);
+      site = await openEdgeSite(serveOptions);
       edge = await start(site);
     });
     afterAll(async () => {
@@ -87,26 +87,26 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
           await askOne(edge.url, vector, vector.id),
         ];
         expect(shown(vector, got)).toEqual(shown(vector, expected));
-        expect(got.headers.vary, told(vector)).toMatch(/\bX-App-Key\b/);
+        expect(got.headers.vary, describeVector(vector)).toMatch(/\bX-App-Key\b/);
       }
     });
 
     test("answers nameable files and preflights itself, and forwards other requests with their target", async () => {
       const reached = await site.reached();
-      expect(own.filter(({ id }) => reached.has(id)).map(told)).toEqual([]);
+      expect(own.filter(({ id }) => reached.has(id)).map(describeVector)).toEqual([]);
       const others = taken.filter((vector) => !isFile(vector) && vector.class !== "preflight");
-      expect(others.filter(({ id }) => !reached.has(id)).map(told)).toEqual([]);
+      expect(others.filter(({ id }) => !reached.has(id)).map(describeVector)).toEqual([]);
       expect(vectors.filter((vector) => vector.class === "preflight" && reached.has(vector.id))).toEqual([]);
-      if (spells === null) return;
+      if (forwardedAs === null) return;
       for (const { id, target, keys } of others) {
-        expect(reached.get(id)).toBe(redactTarget(spells(target), keys[0] ?? ""));
+        expect(reached.get(id)).toBe(redactTarget(forwardedAs(target), keys[0] ?? ""));
       }
     });
 
     test("answers 400 or 404 to requests that the host itself refuses", async () => {
       for (const vector of vectors.filter(refuses)) {
         const { status } = await askOne(edge.url, vector, vector.id);
-        expect([400, 404], told(vector)).toContain(status);
+        expect([400, 404], describeVector(vector)).toContain(status);
       }
     });
 
@@ -167,11 +167,11 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
     });
 
     test("serves nameable files and preflights while the origin is down, and refuses counted requests", async () => {
-      const before = new Map<string, GotBytes>();
+      const before = new Map<string, ReceivedBytes>();
       for (const vector of own) before.set(vector.id, await askOne(edge.url, vector, vector.id));
       await site.origin.stop();
       for (const vector of own) {
-        const [got, was] = [await askOne(edge.url, vector, vector.id), before.get(vector.id) as GotBytes];
+        const [got, was] = [await askOne(edge.url, vector, vector.id), before.get(vector.id) as ReceivedBytes];
         expect(shown(vector, got)).toEqual(shown(vector, was));
       }
       const preflight = vectors.find((vector) => vector.class === "preflight") as Vector;
@@ -179,7 +179,7 @@ export function proveEdge({ name, start, passes, skip = false, ...host }: Proof)
       const counted = vectors.find((vector) => vector.class === "counted") as Vector;
       const away = await askOne(edge.url, counted, "counted");
       const { status, headers, body } = refusalAnswer(DATABASE_UNAVAILABLE, null);
-      if (pages) expect(away.status).toBeGreaterThanOrEqual(500);
+      if (hasOwnErrorPage) expect(away.status).toBeGreaterThanOrEqual(500);
       else {
         const expected = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
         expect([away.status, away.bytes.toString()]).toEqual([status, body]);
@@ -208,13 +208,13 @@ const WHOLE = [
   { "If-Match": '"other"' },
 ];
 
-function askOne(url: string, vector: Vector, id: string, more: Asked["headers"] = {}): Promise<GotBytes> {
+function askOne(url: string, vector: Vector, id: string, more: RequestOptions["headers"] = {}): Promise<ReceivedBytes> {
   const { method, target, keys } = vector;
   const key: Record<string, string[]> = keys.length === 0 ? {} : { "X-App-Key": [...keys] };
   return askBytes(url, target, { method, headers: { ...more, ...key, "X-Request-Id": id } });
 }
 
-function shown(vector: Vector, { status, headers, bytes }: GotBytes): object {
+function shown(vector: Vector, { status, headers, bytes }: ReceivedBytes): object {
   const kept = HEADERS.map((name) => [name, headers[name]]);
-  return { asked: told(vector), status, headers: Object.fromEntries(kept), body: bytes.toString("latin1") };
+  return { asked: describeVector(vector), status, headers: Object.fromEntries(kept), body: bytes.toString("latin1") };
 }

@@ -3,13 +3,13 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { App } from "../../shared/catalog.ts";
 import { isStateFile, readState } from "../../shared/state.ts";
-import { openPlace, type Place, type Served } from "./cli.ts";
+import { openPlace, type Place, type RunningServer } from "./cli.ts";
 import { EDGE_KEY, edgeBundles } from "./edge-apps.ts";
 import { openStore } from "./site.ts";
 
 export type EdgeSite = {
   readonly place: Place;
-  readonly origin: Served;
+  readonly origin: RunningServer;
   /** The folder of the tree. */
   readonly out: string;
   readonly apps: readonly App[];
@@ -21,7 +21,7 @@ export type EdgeSite = {
 export async function openEdgeSite(line = ""): Promise<EdgeSite> {
   const store = await openStore("postgres");
   const place = openPlace({ DATABASE_URL: store.url ?? "" });
-  for (const bundle of edgeBundles()) await place.take(bundle);
+  for (const bundle of edgeBundles()) await place.import(bundle);
   await place.build();
   const origin = await place.serve(line, { PRECAST_LOG_LEVEL: "info" });
   const out = join(place.folder, "out");

@@ -10,7 +10,6 @@ import { verifyApp } from "../../cli/verify/verify.ts";
 import { segment } from "../../shared/address.ts";
 import { readApps } from "../../shared/apps.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
-import { arbitraryEdit, arbitraryEditOrTruncate, arbitraryStart, type Edit, readKnown, type Start } from "./edits.ts";
 import {
   type Change,
   changesBetween,
@@ -23,8 +22,9 @@ import {
   type TreeFiles,
   touchProblems,
   treeProblems,
-} from "./exact.ts";
-import { openDoor, type Store } from "./site.ts";
+} from "./build-problems.ts";
+import { arbitraryEdit, arbitraryEditOrTruncate, arbitraryStart, type Edit, readKnown, type Start } from "./edits.ts";
+import { openApiServer, type Store } from "./site.ts";
 
 /** What is built after a step: all apps, one of them, all in full, or nothing. */
 type Scope = "all" | "one" | "full" | "none";
@@ -85,13 +85,13 @@ export function arbitraryHistory(concurrent: boolean, maxLength: number): fc.Arb
         { weight: 1, arbitrary: others },
       )
     : fc.oneof({ weight: 12, arbitrary: edit }, { weight: 1, arbitrary: others });
-  const steps = fc.array(step.map(told), { minLength: Math.min(4, maxLength), maxLength, size: "max" });
+  const steps = fc.array(step.map(described), { minLength: Math.min(4, maxLength), maxLength, size: "max" });
   return fc.record({ start: arbitraryStart(), steps });
 }
 
-type Told<T> = T & { readonly toString: () => string };
+type Described<T> = T & { readonly toString: () => string };
 
-function told<T extends Record<string, unknown>>(step: T): Told<T> {
+function described<T extends Record<string, unknown>>(step: T): Described<T> {
   const words = Object.entries(step).map(
     ([name, value]) => `${name}: ${Array.isArray(value) ? value.join("; ") : value}`,
   );
@@ -103,8 +103,8 @@ type OpenWriter = { readonly close: (commit: boolean) => Promise<string> };
 /** The errors that an edit may cause: a lock timeout, a deadlock, and violations of unique and check constraints. */
 const REFUSALS = ["55P03", "40P01", "23505", "23514"];
 
-export type Tale = {
-  readonly take: (step: Step) => Promise<void>;
+export type HistoryRun = {
+  readonly apply: (step: Step) => Promise<void>;
   /** Commits the open transactions, and builds a last time. */
   readonly end: () => Promise<void>;
   /** Rolls back the open transactions. */
@@ -113,11 +113,11 @@ export type Tale = {
 };
 
 /** Empties the database, writes the initial content and builds it. */
-export async function beginTale(store: Store, start: Start): Promise<Tale> {
+export async function startHistoryRun(store: Store, start: Start): Promise<HistoryRun> {
   const { database } = store;
   const out = join(mkdtempSync(join(store.folder, "tale-")), "out");
   const open: OpenWriter[] = [];
-  const story: string[] = [];
+  const log: string[] = [];
   const counts = { edits: 0, refused: 0, builds: 0 };
   /** The built apps by key, each with its id in the database and its media base URL at the time of its last build. */
   let built = new Map<string, string>();
@@ -136,7 +136,7 @@ export async function beginTale(store: Store, start: Start): Promise<Tale> {
       }),
     );
     if (refusal !== null) counts.refused++;
-    story.push(`${edit}${refusal === null ? "" : ` (refused: ${refusal})`}`);
+    log.push(`${edit}${refusal === null ? "" : ` (refused: ${refusal})`}`);
   }
 
   /** Resolves when the transaction has written; it stays open. */
@@ -167,18 +167,18 @@ export async function beginTale(store: Store, start: Start): Promise<Tale> {
     await session.execute(keep && refusal === null ? "RELEASE SAVEPOINT edit" : "ROLLBACK TO SAVEPOINT edit");
   }
 
-  async function take(step: Step): Promise<void> {
-    story.push(`— ${step.do}${step.scope === "all" ? "" : `, build ${step.scope}`}`);
+  async function apply(step: Step): Promise<void> {
+    log.push(`— ${step.do}${step.scope === "all" ? "" : `, build ${step.scope}`}`);
     let meanwhile: Meanwhile = null;
     if (step.do === "edit") for (const edit of step.edits) await tryWrite(edit);
     if (step.do === "media") media = step.media;
     if (step.do === "open" && open.length < 3) {
-      story.push(`${step.edits.join("; ")}${step.undone === null ? "" : `; and to be undone: ${step.undone}`}`);
+      log.push(`${step.edits.join("; ")}${step.undone === null ? "" : `; and to be undone: ${step.undone}`}`);
       open.push(await openWriter(step.edits, step.undone));
     }
     if (step.do === "close") {
       const [writer] = open.splice(step.which % Math.max(open.length, 1), 1);
-      if (writer !== undefined) story.push(`${step.which}: ${await writer.close(step.commit)}`);
+      if (writer !== undefined) log.push(`${step.which}: ${await writer.close(step.commit)}`);
     }
     if (step.do === "meanwhile") meanwhile = { queries: step.queries, run: () => tryWrite(step.edit) };
     if (step.scope !== "none") await build(step.scope, meanwhile);
@@ -238,7 +238,7 @@ export async function beginTale(store: Store, start: Start): Promise<Tale> {
       ...(counts.builds % 7 === 0 && only === null ? await answerProblems(real, after) : []),
     ];
     built = new Map(standing.map((key) => [key, (only?.includes(key) === false ? built : rows).get(key) ?? ""]));
-    if (problems.length > 0) throw new Error(`${problems.join("\n")}\n\nbehind this history:\n${story.join("\n")}`);
+    if (problems.length > 0) throw new Error(`${problems.join("\n")}\n\nbehind this history:\n${log.join("\n")}`);
   }
 
   async function fromScratch(options: BuildOptions): Promise<TreeFiles> {
@@ -275,19 +275,19 @@ export async function beginTale(store: Store, start: Start): Promise<Tale> {
   /** Where the real server answers the request of an added or changed file with anything but the bytes of the file. */
   async function answerProblems(real: readonly Change[], after: TreeFiles): Promise<string[]> {
     mkdirSync(join(store.folder, "ledger"), { recursive: true });
-    const door = await openDoor(store, out);
+    const api = await openApiServer(store, out);
     try {
       const problems: string[] = [];
       for (const { change, app, request, file } of real) {
         if (change === "gone") continue;
-        const { status, text } = await door.get(request, { appKey: app });
+        const { status, text } = await api.get(request, { appKey: app });
         const is = Buffer.from(text, "utf8").toString("latin1");
         if (status !== 200 || is !== after.get(file)?.bytes)
           problems.push(`${request} gives ${status} ${text}, unlike ${file}`);
       }
-      return [...problems.slice(0, 4), ...door.errors.map(String)];
+      return [...problems.slice(0, 4), ...api.errors.map(String)];
     } finally {
-      await door.close();
+      await api.close();
     }
   }
 
@@ -299,9 +299,9 @@ export async function beginTale(store: Store, start: Start): Promise<Tale> {
   await database.transaction("write", (session) => session.execute(start.script));
   await build("all", null);
   return {
-    take,
+    apply,
     end: async () => {
-      for (const writer of open.splice(0)) story.push(`at the end: ${await writer.close(true)}`);
+      for (const writer of open.splice(0)) log.push(`at the end: ${await writer.close(true)}`);
       await build("all", null);
     },
     quit,

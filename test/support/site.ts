@@ -31,12 +31,12 @@ export type Engine = "postgres" | "embedded";
 export const ENGINES: readonly Engine[] = ["postgres", "embedded"];
 export const MEDIA = "https://media.test";
 
-export type Asked = {
+export type RequestOptions = {
   readonly method?: string;
   readonly appKey?: string;
   readonly headers?: Record<string, string | string[]>;
 };
-export type Got = {
+export type ReceivedAnswer = {
   readonly status: number;
   readonly headers: Record<string, string>;
   readonly text: string;
@@ -99,9 +99,9 @@ export function buildSite(store: Store, out = join(store.folder, "out")): Promis
   return buildTree(store.database, options);
 }
 
-export type Door = {
+export type ApiServer = {
   readonly url: string;
-  readonly get: (target: string, asked?: Asked) => Promise<Got>;
+  readonly get: (target: string, asked?: RequestOptions) => Promise<ReceivedAnswer>;
   readonly hits: Hits;
   /** What the server reports to operators. */
   readonly seen: readonly Observation[];
@@ -112,11 +112,11 @@ export type Door = {
 };
 
 /** Starts the server on a store. `out` is the folder of its tree; without a tree there, every answer is live. */
-export async function openDoor(
+export async function openApiServer(
   store: Store,
   out = join(store.folder, "out"),
   { memory = 1 << 20, ...limits }: Partial<Limits> & { readonly memory?: number } = {},
-): Promise<Door> {
+): Promise<ApiServer> {
   const errors: unknown[] = [];
   const seen: Observation[] = [];
   const observe = (one: Observation) => void seen.push(one);
@@ -148,19 +148,19 @@ export async function openDoor(
 }
 
 /** Sends one request with its target as it is, which `fetch` would normalise. Without `appKey` it sends none. */
-export async function ask(url: string, target: string, asked: Asked = {}): Promise<Got> {
+export async function ask(url: string, target: string, asked: RequestOptions = {}): Promise<ReceivedAnswer> {
   const { bytes, ...got } = await askBytes(url, target, asked);
   const text = bytes.toString("utf8");
   return { ...got, text, json: text === "" ? undefined : JSON.parse(text) };
 }
 
-export type GotBytes = Pick<Got, "status" | "headers"> & { readonly bytes: Buffer };
+export type ReceivedBytes = Pick<ReceivedAnswer, "status" | "headers"> & { readonly bytes: Buffer };
 
 export function askBytes(
   url: string,
   target: string,
-  { method = "GET", appKey, headers = {} }: Asked = {},
-): Promise<GotBytes> {
+  { method = "GET", appKey, headers = {} }: RequestOptions = {},
+): Promise<ReceivedBytes> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const sent = { ...headers, ...(appKey === undefined ? {} : { "X-App-Key": appKey }) };

@@ -5,7 +5,15 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { LIBRARY_KEY, loadLibrary } from "./library.ts";
-import { type Asked, buildSite, type Door, type Got, openDoor, openStore, type Store } from "./site.ts";
+import {
+  type ApiServer,
+  buildSite,
+  openApiServer,
+  openStore,
+  type ReceivedAnswer,
+  type RequestOptions,
+  type Store,
+} from "./site.ts";
 
 export const TREE = "PostgreSQL with a tree";
 export const LIVE = "PostgreSQL without a tree";
@@ -14,7 +22,7 @@ export const ENGINES = [TREE, LIVE, EMBEDDED];
 export const SITES = [TREE, LIVE];
 
 export const stores: Store[] = [];
-export const doors = new Map<string, Door>();
+export const apis = new Map<string, ApiServer>();
 
 /** Opens these sites for the tests of a file, and closes them afterwards. */
 export function openSites(sites: readonly string[]): void {
@@ -24,28 +32,28 @@ export function openSites(sites: readonly string[]): void {
     for (const store of [postgres, embedded]) if (store !== undefined) stores.push(store);
     await Promise.all(stores.map(loadLibrary));
     await buildSite(postgres as Store);
-    doors.set(TREE, await openDoor(postgres as Store));
-    doors.set(LIVE, await openDoor(postgres as Store, join((postgres as Store).folder, "nowhere")));
-    if (embedded !== undefined) doors.set(EMBEDDED, await openDoor(embedded));
+    apis.set(TREE, await openApiServer(postgres as Store));
+    apis.set(LIVE, await openApiServer(postgres as Store, join((postgres as Store).folder, "nowhere")));
+    if (embedded !== undefined) apis.set(EMBEDDED, await openApiServer(embedded));
   });
 
   afterAll(async () => {
-    const errors = [...doors.values()].flatMap((door) => door.errors);
-    await Promise.all([...doors.values()].map((door) => door.close()));
+    const errors = [...apis.values()].flatMap((api) => api.errors);
+    await Promise.all([...apis.values()].map((api) => api.close()));
     await Promise.all(stores.map((store) => store.close()));
-    doors.clear();
+    apis.clear();
     stores.length = 0;
     expect(errors).toEqual([]);
   });
 }
 
 /** Requests a target below `/api/v1` with the library's app key. */
-export function ask(site: string, target: string, asked: Asked = {}): Promise<Got> {
+export function ask(site: string, target: string, asked: RequestOptions = {}): Promise<ReceivedAnswer> {
   return askRaw(site, `/api/v1${target}`, { appKey: LIBRARY_KEY, ...asked });
 }
 
-export function askRaw(site: string, target: string, asked: Asked = {}): Promise<Got> {
-  return (doors.get(site) as Door).get(target, asked);
+export function askRaw(site: string, target: string, asked: RequestOptions = {}): Promise<ReceivedAnswer> {
+  return (apis.get(site) as ApiServer).get(target, asked);
 }
 
 /** Percent-encodes spaces, quotes and the like; `%`, `+`, `&`, `=` and brackets stay as they are. */
@@ -54,7 +62,7 @@ export function encoded(target: string): string {
 }
 
 /** The entries of a list by number: `5 6 4`. */
-export function idsOf(got: Got): string {
+export function idsOf(got: ReceivedAnswer): string {
   expect(got.status, got.text).toBe(200);
   return got.json.data.map((item: { id: string }) => Number(item.id.slice(-12))).join(" ");
 }
@@ -78,7 +86,7 @@ export const NOTHING = "";
 const TRANSPORT = ["connection", "date", "content-length", "keep-alive", "transfer-encoding", "x-request-id"];
 
 /** All headers except those of the transport and the request id, which differ between equal answers. */
-export function headersOf(got: Got): object {
+export function headersOf(got: ReceivedAnswer): object {
   return without(got.headers, TRANSPORT);
 }
 

@@ -1,7 +1,7 @@
 /** A primary with two streaming replicas, the shop in their database, and servers that read from the replicas. */
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
-import { idOf, openPlace, type Place, type Served, SHOP, shop } from "./cli.ts";
+import { idOf, openPlace, type Place, type RunningServer, SHOP, shop } from "./cli.ts";
 import { type Family, readExposition } from "./exposition.ts";
 import { startPostgres, type TestServer } from "./postgres.ts";
 import { ask, openStore } from "./site.ts";
@@ -12,7 +12,7 @@ export const FREE = "/api/v1/posts";
 /** Counted, and so always answered live. */
 export const TITLES = "/api/v1/posts?fields=title";
 
-export type Following = {
+export type ReplicaSet = {
   readonly primary: TestServer;
   readonly near: TestServer;
   readonly other: TestServer;
@@ -22,8 +22,8 @@ export type Following = {
 };
 
 /** Starts them for the tests of a file and removes them afterwards. Before each test the replicas catch up. */
-export function openFollowing(): Following {
-  const following = {} as { -readonly [name in keyof Following]: Following[name] };
+export function openReplicaSet(): ReplicaSet {
+  const replicaSet = {} as { -readonly [name in keyof ReplicaSet]: ReplicaSet[name] };
   let close = async () => {};
 
   beforeAll(async () => {
@@ -33,21 +33,21 @@ export function openFollowing(): Following {
     const name = new URL(store.url ?? "").pathname.slice(1);
     const place = openPlace({ DATABASE_URL: store.url ?? "" });
     const urls = { primary: store.url ?? "", near: near.url(name), other: other.url(name) };
-    Object.assign(following, { primary, near, other, urls, place });
+    Object.assign(replicaSet, { primary, near, other, urls, place });
     close = async () => {
       await place.close();
       await store.close();
       for (const server of [near, other, primary]) await server.remove();
     };
-    await place.take(shop());
+    await place.import(shop());
     await place.build();
   });
   beforeEach(async () => {
-    for (const url of [following.urls.near, following.urls.other]) await caughtUp(following, url);
+    for (const url of [replicaSet.urls.near, replicaSet.urls.other]) await caughtUp(replicaSet, url);
   });
-  afterEach(() => following.place.quit());
+  afterEach(() => replicaSet.place.quit());
   afterAll(() => close());
-  return following;
+  return replicaSet;
 }
 
 export async function rowsOf(url: string, sql: string): Promise<Record<string, string>[]> {
@@ -58,7 +58,7 @@ export async function rowsOf(url: string, sql: string): Promise<Record<string, s
 }
 
 /** Resolves when the replica has replayed everything that the primary has written so far. */
-export async function caughtUp({ urls }: Following, url: string): Promise<void> {
+export async function caughtUp({ urls }: ReplicaSet, url: string): Promise<void> {
   const [{ end } = { end: "" }] = await rowsOf(urls.primary, "SELECT pg_current_wal_lsn()::text AS end");
   await until("the replica", async () => {
     const [row] = await rowsOf(url, `SELECT (pg_last_wal_replay_lsn() >= '${end}')::text AS there`);
@@ -67,7 +67,7 @@ export async function caughtUp({ urls }: Following, url: string): Promise<void> 
 }
 
 /** Renames the first post, on the primary. */
-export async function rename({ urls }: Following, title: string): Promise<void> {
+export async function rename({ urls }: ReplicaSet, title: string): Promise<void> {
   await rowsOf(urls.primary, renaming(title));
 }
 
@@ -76,11 +76,11 @@ export function renaming(title: string): string {
     AND content_type_id = (SELECT id FROM precast.content_types WHERE slug = 'posts')`;
 }
 
-export async function total({ place }: Following): Promise<number> {
+export async function total({ place }: ReplicaSet): Promise<number> {
   return (await place.json<{ readonly total: number }>("usage")).total;
 }
 
-export type Server = Served & {
+export type Server = RunningServer & {
   readonly readyz: () => ReturnType<typeof ask>;
   /** Resolves when `/readyz` reports these states of the replicas, in order. */
   readonly ready: (...ready: readonly boolean[]) => Promise<void>;
@@ -94,7 +94,7 @@ export type Server = Served & {
 };
 
 export async function serve(
-  { place }: Following,
+  { place }: ReplicaSet,
   replicas: readonly string[],
   line = "",
   env: Record<string, string> = {},

@@ -1,7 +1,7 @@
 /** A TCP proxy to the database that can silence or reset its connections. Later connections work. */
 import { connect, createServer, type Socket } from "node:net";
 
-export type Line = {
+export type TcpProxy = {
   readonly url: string;
   /** Existing connections stay open, but carry nothing more. */
   readonly cut: () => void;
@@ -13,9 +13,9 @@ export type Line = {
 /** Connects the client's socket (`near`) and the server's (`far`). */
 export type Join = (near: Socket, far: Socket) => void;
 
-export const carry: Join = (near, far) => near.pipe(far).pipe(near);
+export const forward: Join = (near, far) => near.pipe(far).pipe(near);
 
-export async function openLine(target: string, join = carry): Promise<Line> {
+export async function openTcpProxy(target: string, join = forward): Promise<TcpProxy> {
   const { hostname, port } = new URL(target);
   const pairs = new Set<readonly [Socket, Socket]>();
   const server = createServer((near) => {

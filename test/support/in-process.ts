@@ -12,23 +12,23 @@ import { writeBundle } from "./content.ts";
 import type { Bundle } from "./model-bundle.ts";
 
 /** The working directory and the environment that a command would have. */
-export type Ground = { readonly folder: string; readonly env: Readonly<Record<string, string>> };
+export type CommandContext = { readonly folder: string; readonly env: Readonly<Record<string, string>> };
 
 /** Does what `import --prune` does. */
-export async function layContent(ground: Ground, bundle: Bundle): Promise<void> {
-  const folder = mkdtempSync(join(ground.folder, "bundle-"));
+export async function importInProcess(context: CommandContext, bundle: Bundle): Promise<void> {
+  const folder = mkdtempSync(join(context.folder, "bundle-"));
   await writeBundle(folder, bundle);
-  await withDatabase(settingsOf(ground), (database) => importBundle(database, folder, { prune: true, dryRun: false }));
+  await withDatabase(settingsOf(context), (database) => importBundle(database, folder, { prune: true, dryRun: false }));
 }
 
 /** Does what `build --out` does. */
-export async function layTree(ground: Ground, out: string): Promise<void> {
-  const settings = { ...settingsOf(ground), out: resolve(ground.folder, out) };
+export async function buildInProcess(context: CommandContext, out: string): Promise<void> {
+  const settings = { ...settingsOf(context), out: resolve(context.folder, out) };
   const options = { ...settings, apps: null, full: false, dryRun: false, now: () => new Date() };
   await withDatabase(settings, (database) => buildTree(database, options));
 }
 
-function settingsOf({ folder, env }: Ground): Settings<CommonName> {
+function settingsOf({ folder, env }: CommandContext): Settings<CommonName> {
   const settings = readSettings(COMMON, {}, env);
   return { ...settings, dataDir: resolve(folder, settings.dataDir), out: resolve(folder, settings.out) };
 }
