@@ -103,8 +103,8 @@ export function openPlace(env: Env = {}): Place {
     import: (bundle, more) => importInProcess(contextOf(more), bundle),
     build: (out = "out") => buildInProcess(contextOf(), out),
     spawn: (program, args, more) => withDeadline(start(program, args, more)),
-    start: (line, more) => started(startCommand(line, more)),
-    serve: async (line, more) => served(startCommand(`serve ${line ?? ""}`, { ...SERVE_ENV, ...more })),
+    start: (line, more) => commandOf(startCommand(line, more)),
+    serve: async (line, more) => serverOf(startCommand(`serve ${line ?? ""}`, { ...SERVE_ENV, ...more })),
     quit,
     close: async () => {
       await quit();
@@ -187,12 +187,12 @@ async function withDeadline({ child, ended, output }: Running): Promise<CommandR
   return ran;
 }
 
-async function served(running: Running): Promise<RunningServer> {
+async function serverOf(running: Running): Promise<RunningServer> {
   const [, url = ""] = await running.matches(/(http:\/\/[^/\s"]+).*\n/);
-  return { ...started(running), url, get: (target, asked) => ask(url, target, asked) };
+  return { ...commandOf(running), url, get: (target, asked) => ask(url, target, asked) };
 }
 
-function started(running: Running): RunningCommand {
+function commandOf(running: Running): RunningCommand {
   return {
     pid: running.child.pid as number,
     printed: async (pattern) => void (await running.matches(pattern)),

@@ -105,13 +105,15 @@ async function fetchOrFail(asked: CloudfrontRequest, incoming: IncomingMessage, 
   const untouched = asked.uri === (incoming.url ?? "").split("?")[0];
   const target = untouched ? (incoming.url as string) : asked.uri + (query.length === 0 ? "" : `?${query.join("&")}`);
   const found = await askBytes(bucket, asked.uri, sent).catch(() => null);
-  return told(found !== null && found.status < 400 ? found : await askBytes(server, target, sent).catch(() => GONE));
+  return responseOf(
+    found !== null && found.status < 400 ? found : await askBytes(server, target, sent).catch(() => GONE),
+  );
 }
 
 const GONE: ReceivedBytes = { status: 502, headers: {}, bytes: Buffer.alloc(0) };
 const HOP = ["connection", "keep-alive", "transfer-encoding", "date"];
 
-function told({ status, headers, bytes }: ReceivedBytes): CloudfrontResponse {
+function responseOf({ status, headers, bytes }: ReceivedBytes): CloudfrontResponse {
   const kept = Object.entries(headers).filter(([name]) => !HOP.includes(name));
   return {
     statusCode: status,

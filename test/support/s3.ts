@@ -68,7 +68,7 @@ export type S3Options = {
 
 export async function startS3(options: S3Options = {}): Promise<S3> {
   const { bucket = "content", region = "eu-test-1", page = 7, conditions = "honoured", sessionToken } = options;
-  const told = (etag: string) => (options.weak === true ? `W/${etag}` : etag);
+  const etagText = (etag: string) => (options.weak === true ? `W/${etag}` : etag);
   const keys: Keys = {
     accessKeyId: "AKIATEST",
     secretAccessKey: "secret/with+signs=",
@@ -157,7 +157,7 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     const etag = `"${createHash("md5").update(bytes).digest("hex")}"`;
     const kept = Object.entries(headers).filter(([name]) => KEPT.test(name));
     objects.set(key, { bytes, etag, modified: now(), headers: Object.fromEntries(kept) as Record<string, string> });
-    return [200, { ETag: told(etag) }, ""];
+    return [200, { ETag: etagText(etag) }, ""];
   }
 
   function get(key: string): Answer {
@@ -166,7 +166,7 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     const { bytes, etag, modified, headers } = object;
     return [
       200,
-      { ...headers, ETag: told(etag), "Last-Modified": modified.toUTCString(), "Accept-Ranges": "bytes" },
+      { ...headers, ETag: etagText(etag), "Last-Modified": modified.toUTCString(), "Accept-Ranges": "bytes" },
       bytes,
     ];
   }
