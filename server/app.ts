@@ -3,10 +3,10 @@ import type { IncomingMessage, RequestListener } from "node:http";
 import { bodyAnswer, type CachePolicy, type Circumstances, type Coding } from "../shared/answer.ts";
 import { DATABASE_UNAVAILABLE, INTERNAL_ERROR, OVERLOADED } from "../shared/refusal.ts";
 import {
-  type Asking,
   answerOf,
   ClientGone,
   type Found,
+  type IncomingRequest,
   type Response,
   respond,
   type Sources,
@@ -66,7 +66,7 @@ export function createApp({
   async function answer(
     request: HttpRequest,
     coding: Coding | null,
-    asking: Pick<Asking, "gone" | "since">,
+    asking: Pick<IncomingRequest, "gone" | "since">,
   ): Promise<Answered> {
     await takeTurn();
     const found = await respond({ ...request, ...asking }, sources);

@@ -137,7 +137,7 @@ export function segment(text: string): string {
 }
 
 /** Decodes a name that `segment` made; null for a hash. */
-export function textOf(name: string): string | null {
+export function textOfSegment(name: string): string | null {
   return name.startsWith("h-") ? null : unsegment(name);
 }
 

@@ -47,7 +47,7 @@ export type Circumstances = {
   /** How this counted request could have been free; null when it could not, or is free. */
   readonly saving: Saving | null;
   readonly fromTree: boolean;
-  readonly likes: readonly string[];
+  readonly likeFields: readonly string[];
 };
 
 const CORS = {
@@ -59,7 +59,7 @@ const COMMON = { Vary: "X-App-Key", ...CORS };
 const NEGOTIATED = { Vary: "X-App-Key, Accept-Encoding" };
 const JSON_TYPE = { "Content-Type": "application/json; charset=utf-8" };
 const MAX_WARNINGS = 10;
-const MAX_NAME = 63;
+const MAX_FIELD_NAME = 63;
 
 /** The strong ETag of a body's bytes (RFC 9110 section 8.8.3). */
 export function etagOf(bytes: string | Buffer): string {
@@ -96,7 +96,7 @@ export function bodyAnswer(
     ...freshness(circumstances, policy),
     ETag: etag,
   };
-  if (ifNoneMatch !== undefined && matches(ifNoneMatch, etag)) return { status: 304, headers, body: null };
+  if (ifNoneMatch !== undefined && matchesEtag(ifNoneMatch, etag)) return { status: 304, headers, body: null };
   const coded = coding === undefined ? {} : { "Content-Encoding": coding };
   return { status: 200, headers: { ...headers, ...JSON_TYPE, ...coded }, body: bytes };
 }
@@ -105,24 +105,24 @@ export function bodyAnswer(
 export function refusalAnswer(refusal: Refusal, circumstances: Circumstances | null, tagged = false): Answer {
   const status = statusOf(refusal);
   const seconds = retryAfter(refusal);
-  const brief = status === 404 && circumstances?.metering.counted === false;
+  const isCacheable = status === 404 && circumstances?.metering.counted === false;
   const headers = {
     ...COMMON,
     ...JSON_TYPE,
     ...(circumstances === null ? {} : circumstanceHeaders(circumstances)),
-    "Cache-Control": brief ? "public, max-age=10" : "no-store",
-    ...(brief && tagged ? tagsFor(circumstances) : {}),
+    "Cache-Control": isCacheable ? "public, max-age=10" : "no-store",
+    ...(isCacheable && tagged ? tagsFor(circumstances) : {}),
     ...(seconds === null ? {} : { "Retry-After": String(seconds) }),
     ...(status === 405 ? { Allow: "GET, HEAD, OPTIONS" } : {}),
   };
   return { status, headers, body: errorBody(refusal) };
 }
 
-function circumstanceHeaders({ metering, fromTree, likes }: Circumstances): Record<string, string> {
+function circumstanceHeaders({ metering, fromTree, likeFields }: Circumstances): Record<string, string> {
   return {
     "X-Request-Counted": String(metering.counted),
     "Cache-Status": cacheStatus(metering, fromTree),
-    ...(likes.length === 0 ? {} : { "X-Request-Warning": warning(likes) }),
+    ...(likeFields.length === 0 ? {} : { "X-Request-Warning": warning(likeFields) }),
   };
 }
 
@@ -144,8 +144,8 @@ function tagsFor({ appKey, type }: Circumstances): Record<string, string> {
   return tags.length === 0 ? {} : { "Cache-Tag": tagList(tags) };
 }
 
-function warning(likes: readonly string[]): string {
-  return likes
+function warning(likeFields: readonly string[]): string {
+  return likeFields
     .slice(0, MAX_WARNINGS)
     .map(headerSafe)
     .map((field) => `filter[${field}][like] was ignored, use filter[${field}][contains]`)
@@ -155,11 +155,11 @@ function warning(likes: readonly string[]): string {
 /** Makes a field from the URL safe for a header: encodes it, and cuts it to the longest length of a field name. */
 function headerSafe(field: string): string {
   const encoded = encodeURIComponent(field);
-  return encoded.length <= MAX_NAME ? encoded : `${encoded.slice(0, MAX_NAME).replace(/%.?$/, "")}...`;
+  return encoded.length <= MAX_FIELD_NAME ? encoded : `${encoded.slice(0, MAX_FIELD_NAME).replace(/%.?$/, "")}...`;
 }
 
 /** If-None-Match compares weakly (RFC 9110 section 13.1.2). */
-export function matches(ifNoneMatch: string, etag: string): boolean {
+export function matchesEtag(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === etag) return true;
   return ifNoneMatch.split(",").some((part) => {
     const tag = part.trim();

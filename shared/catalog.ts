@@ -116,11 +116,11 @@ export function searchableFields(type: ContentType): readonly Field[] {
 
 /** The fields that search items show between `id` and `published_at`, in the type's order (contract.md section 2). */
 export function summaryFields(type: ContentType): readonly Field[] {
-  const names = type.summary_fields ?? usualSummary(type);
+  const names = type.summary_fields ?? defaultSummary(type);
   return type.fields.filter((field) => names.includes(field.name));
 }
 
-function usualSummary(type: ContentType): readonly string[] {
+function defaultSummary(type: ContentType): readonly string[] {
   const has = (name: string) => findField(type, name) !== undefined;
   const title = has("title") ? "title" : type.fields.find((field) => field.type === "text")?.name;
   return [title ?? "", ...["slug", "category"].filter(has)];

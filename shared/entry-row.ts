@@ -1,7 +1,7 @@
 /** Reads an entry from a database row and renders its values as JSON texts. Source: contract.md section 2. */
 import type { Column, Field } from "./catalog.ts";
 import type { Row } from "./database/database.ts";
-import { byName, compact, elementsOf, pickMembers } from "./raw.ts";
+import { compact, compareMembers, elementsOf, pickMembers } from "./raw.ts";
 import { isDate } from "./value.ts";
 
 /**
@@ -53,9 +53,9 @@ function layoutOf(columns: readonly Column[]): Layout {
   return layout;
 }
 
-function placedOf(columns: readonly Column[], isOne: (column: Column) => boolean): Placed {
-  const names = columns.filter(isOne).map(({ name }) => name);
-  names.sort(byName);
+function placedOf(columns: readonly Column[], isIncluded: (column: Column) => boolean): Placed {
+  const names = columns.filter(isIncluded).map(({ name }) => name);
+  names.sort(compareMembers);
   return { names, places: names.map((name) => columns.findIndex((column) => column.name === name)) };
 }
 

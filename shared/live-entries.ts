@@ -10,7 +10,7 @@ import { shownOfEntry } from "./shown.ts";
 import { entriesQuery } from "./sql/query.ts";
 
 /** The text of an answer, and the edition of the content in it (editionQuery), null when the answer has none. */
-export type Found = { readonly text: string; readonly edition: string | null };
+export type LiveText = { readonly text: string; readonly edition: string | null };
 
 /** Indexes of the columns of entriesQuery. ENTRY is the first column of the entry. */
 const [PLACE, FIELD, ENTRY, EDITION] = [0, 1, 2, 8];
@@ -20,7 +20,7 @@ export async function findEntries(
   session: Pick<Session, "query">,
   app: App,
   plans: readonly EntryPlan[],
-): Promise<readonly (Found | Refusal)[]> {
+): Promise<readonly (LiveText | Refusal)[]> {
   const [first] = plans;
   if (first === undefined) return [];
   const ids = plans.map(({ id }) => id);
@@ -31,7 +31,7 @@ export async function findEntries(
   return plans.map((plan, index) => entryOf(app, plan, found[index] ?? [], head[EDITION] ?? null));
 }
 
-function entryOf(app: App, plan: EntryPlan, rows: readonly Row[], edition: string | null): Found | Refusal {
+function entryOf(app: App, plan: EntryPlan, rows: readonly Row[], edition: string | null): LiveText | Refusal {
   const [first] = rows;
   const found = first === undefined ? null : readEntryRow(first, ENTRY);
   if (found === null) return entryNotFound();

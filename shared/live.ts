@@ -6,13 +6,13 @@ import type { Query, Row, Session } from "./database/database.ts";
 import { DatabaseFault } from "./database/fault.ts";
 import { renderEntry } from "./entry.ts";
 import { readEntryRow } from "./entry-row.ts";
-import { type Found, findEntries } from "./live-entries.ts";
+import { findEntries, type LiveText } from "./live-entries.ts";
 import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./plan.ts";
 import { type Refusal, typeNotFound } from "./refusal.ts";
 import { listQuery } from "./sql/list-query.ts";
 import { entriesQuery, entryCountsQuery, slotsQuery, typesOf } from "./sql/query.ts";
 import { searchQuery } from "./sql/search-query.ts";
-import { NO_SLOTS, readSlots, remember, type SlotBook, type Slots } from "./sql/slots.ts";
+import { cacheSlots, NO_SLOTS, readSlots, type SlotCache, type Slots } from "./sql/slots.ts";
 
 /** The query that answers a plan; null for a schema, which needs none. */
 export function queryOf(app: App, plan: Plan, slots: Slots): Query | null {
@@ -33,15 +33,15 @@ function pageQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
   return plan.kind === "list" ? listQuery(app.key, plan, slots) : searchQuery(app.key, plan, slots);
 }
 
-type Written = { readonly app: App; readonly slots: Slots; readonly query: Query };
+type CachedQuery = { readonly app: App; readonly slots: Slots; readonly query: Query };
 /** The query last made for each plan: a plan that is answered again reuses it. */
-const written = new WeakMap<Plan, Written>();
+const queryCache = new WeakMap<Plan, CachedQuery>();
 
-function writtenQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
-  const before = written.get(plan);
+function cachedQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
+  const before = queryCache.get(plan);
   if (before?.app === app && before.slots === slots) return before.query;
   const query = pageQuery(app, plan, slots);
-  written.set(plan, { app, slots, query });
+  queryCache.set(plan, { app, slots, query });
   return query;
 }
 
@@ -60,16 +60,16 @@ export function typesIn(plan: Plan): readonly string[] | null {
 }
 
 /** An answer, and the edition of its content in the same snapshot (editionQuery), null when the answer has none. */
-export type Answered = { readonly body: Body; readonly edition: string | null };
+export type LiveAnswer = { readonly body: Body; readonly edition: string | null };
 
 /** Throws DatabaseFault, also when the slots of the type change faster than they can be read. */
 export async function answerLive(
   session: Pick<Session, "query">,
   app: App,
   plan: Plan,
-  book: SlotBook,
-): Promise<Answered | Refusal> {
-  return answeredOf(await find(session, app, plan, book));
+  cache: SlotCache,
+): Promise<LiveAnswer | Refusal> {
+  return liveAnswerOf(await find(session, app, plan, cache));
 }
 
 /** Answers plans with the same type and `populate` (EntriesAsked), in their order, all from one snapshot. */
@@ -77,15 +77,20 @@ export async function answerEntries(
   session: Pick<Session, "query">,
   app: App,
   plans: readonly EntryPlan[],
-): Promise<readonly (Answered | Refusal)[]> {
-  return (await findEntries(session, app, plans)).map(answeredOf);
+): Promise<readonly (LiveAnswer | Refusal)[]> {
+  return (await findEntries(session, app, plans)).map(liveAnswerOf);
 }
 
-function answeredOf(found: Found | Refusal): Answered | Refusal {
+function liveAnswerOf(found: LiveText | Refusal): LiveAnswer | Refusal {
   return "code" in found ? found : { body: bodyOf(found.text), edition: found.edition };
 }
 
-async function find(session: Pick<Session, "query">, app: App, plan: Plan, book: SlotBook): Promise<Found | Refusal> {
+async function find(
+  session: Pick<Session, "query">,
+  app: App,
+  plan: Plan,
+  cache: SlotCache,
+): Promise<LiveText | Refusal> {
   switch (plan.kind) {
     case "catalog":
       return { text: catalogBody(app, countsOf(await session.query(entryCountsQuery(app.key)))), edition: null };
@@ -93,7 +98,7 @@ async function find(session: Pick<Session, "query">, app: App, plan: Plan, book:
       return { text: schemaBody(plan.type), edition: null };
     case "list":
     case "search":
-      return answerList(app, plan, await queryPage(session, app, plan, book));
+      return answerList(app, plan, await queryPage(session, app, plan, cache));
     case "entry":
       return (await findEntries(session, app, [plan]))[0] ?? typeNotFound();
   }
@@ -107,20 +112,20 @@ async function queryPage(
   session: Pick<Session, "query">,
   app: App,
   plan: ListPlan | SearchPlan,
-  book: SlotBook,
+  cache: SlotCache,
 ): Promise<readonly Row[]> {
   const key = `${app.key} ${plan.type.slug}`;
-  for (let turn = 0, known = book.get(key); turn < MOST_TURNS; turn++, known = undefined) {
+  for (let attempt = 0, known = cache.get(key); attempt < MAX_ATTEMPTS; attempt++, known = undefined) {
     const slots = known ?? (await readCurrentSlots(session, app, plan));
     if (slots === null) return [];
-    if (slots !== known) remember(book, key, slots);
-    const rows = await session.query(writtenQuery(app, plan, slots));
+    if (slots !== known) cacheSlots(cache, key, slots);
+    const rows = await session.query(cachedQuery(app, plan, slots));
     if (rows.length > 0) return rows;
   }
   throw new DatabaseFault("unavailable", `the slots of "${plan.type.slug}" change faster than they can be read`);
 }
 
-const MOST_TURNS = 5;
+const MAX_ATTEMPTS = 5;
 
 /** Null when the type no longer exists or is unpublished. */
 async function readCurrentSlots(
@@ -142,7 +147,7 @@ export function countsOf(rows: readonly Row[]): Map<string, number> {
   return new Map(rows.map(([slug, count]) => [slug as string, Number(count)]));
 }
 
-function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[]): Found | Refusal {
+function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[]): LiveText | Refusal {
   const first = rows[0];
   if (first === undefined) return typeNotFound();
   const entries = rows.map((row) => readEntryRow(row, 1)).filter((entry) => entry !== null);

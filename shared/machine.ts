@@ -22,7 +22,7 @@ export function isAlive(pid: number): boolean {
 }
 
 /** Clock ticks per second in /proc/<pid>/stat (USER_HZ, which is 100 on Linux). */
-const TICKS = 100;
+const TICKS_PER_SECOND = 100;
 
 /**
  * Milliseconds since a process of this machine started; null when that is unknown, as on every system but Linux.
@@ -30,7 +30,7 @@ const TICKS = 100;
  */
 export function ageOf(pid: number): number | null {
   try {
-    const age = process.uptime() + (startOf(process.pid) - startOf(pid)) / TICKS;
+    const age = process.uptime() + (startOf(process.pid) - startOf(pid)) / TICKS_PER_SECOND;
     return Number.isFinite(age) ? age * 1_000 : null;
   } catch {
     return null;

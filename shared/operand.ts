@@ -6,7 +6,7 @@ import type { Column } from "./catalog.ts";
 import { formatDay, formatInstant, readBoolean, readDay, readInstant, readNumber, readUuid } from "./value.ts";
 
 /** Matches the times that an entry can have: years 0001 to 9999. */
-const A_TIME = /^(?!0000)\d/;
+const STORABLE_TIME = /^(?!0000)\d/;
 
 /** The canonical spelling for equality; null when no entry can equal the value. */
 export function equalOperand(column: Column, text: string): string | null {
@@ -25,7 +25,7 @@ export function equalOperand(column: Column, text: string): string | null {
     default: {
       const time = timeOperand(column, text);
       // No stored time equals one out of range (`-`, `~`), but a text stored before the field became a date might.
-      return time !== null && A_TIME.test(time) ? time : null;
+      return time !== null && STORABLE_TIME.test(time) ? time : null;
     }
   }
 }

@@ -13,9 +13,9 @@ import {
   badSort,
   entryNotFound,
   isRefusal,
-  MAX_NAMES,
-  MAX_QUERY,
-  MIN_QUERY,
+  MAX_NAMES_LENGTH,
+  MAX_QUERY_LENGTH,
+  MIN_QUERY_LENGTH,
   type Refusal,
   typeNotFound,
 } from "./refusal.ts";
@@ -82,7 +82,7 @@ function planEntry(type: ContentType, text: string, { populate }: Asked): EntryP
   const id = readUuid(text);
   if (id === null) return entryNotFound();
   const entry = { kind: "entry", type, id, shown: shownOfEntry(type) } as const;
-  if (populate !== undefined && lengthOf(populate) > MAX_NAMES)
+  if (populate !== undefined && lengthOf(populate) > MAX_NAMES_LENGTH)
     return { ...entry, populate: [], refusal: badPopulate() };
   const names = readNames(populate ?? "");
   const relations = type.fields.filter((field) => field.type === "relation" && names.includes(field.name));
@@ -111,7 +111,7 @@ function planSearch(type: ContentType, asked: Asked): SearchPlan | Refusal {
   if ("kind" in shown) return shown;
   const query = (asked.q ?? "").trim();
   const length = lengthOf(query);
-  if (length < MIN_QUERY || length > MAX_QUERY) return badQuery();
+  if (length < MIN_QUERY_LENGTH || length > MAX_QUERY_LENGTH) return badQuery();
   return { ...pages, kind: "search", type, conditions, sort, shown, query, words: readWords(query) };
 }
 
@@ -132,8 +132,8 @@ function planPages(asked: Asked, defaultSize: number): (Pages & { kind: "pages" 
 function planShown(
   type: ContentType,
   fields: string | undefined,
-  usual: (type: ContentType) => Shown,
+  defaultShown: (type: ContentType) => Shown,
 ): Shown | Refusal {
-  if (fields === undefined) return usual(type);
-  return lengthOf(fields) > MAX_NAMES ? badFields() : shownOfNames(type, readNames(fields));
+  if (fields === undefined) return defaultShown(type);
+  return lengthOf(fields) > MAX_NAMES_LENGTH ? badFields() : shownOfNames(type, readNames(fields));
 }

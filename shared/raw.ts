@@ -5,7 +5,7 @@
  */
 
 /** Length of a colon or comma with the space after it. */
-const STEP = { jsonb: 2, answer: 1 } as const;
+const SEPARATOR_LENGTH = { jsonb: 2, answer: 1 } as const;
 
 /** Codes as `charCodeAt` returns them: reading single characters as strings costs several times as much. */
 const [QUOTE, COMMA, BACKSLASH, BLANK] = codesOf('",\\ ');
@@ -21,22 +21,22 @@ export function membersOf(object: string): Map<string, string> {
   let at = 1;
   while (object.charCodeAt(at) === QUOTE) {
     const nameEnd = stringEnd(object, at);
-    const start = nameEnd + STEP.answer;
+    const start = nameEnd + SEPARATOR_LENGTH.answer;
     const end = valueEnd(object, start);
     members.set(object.slice(at + 1, nameEnd - 1), object.slice(start, end));
-    at = end + STEP.answer;
+    at = end + SEPARATOR_LENGTH.answer;
   }
   return members;
 }
 
 /** The order in which jsonb stores members: shorter names first, then by bytes. For ASCII names without escapes. */
-export function byName(one: string, other: string): number {
+export function compareMembers(one: string, other: string): number {
   return one.length - other.length || (one < other ? -1 : 1);
 }
 
 /**
  * The raw texts of the named members of a jsonb object, in the order of `names`; undefined for a member that it lacks.
- * `names` must be in the order of byName: then one pass finds all of them, and no other value is copied.
+ * `names` must be in the order of compareMembers: then one pass finds all of them, and no other value is copied.
  */
 export function pickMembers(object: string, names: readonly string[]): (string | undefined)[] {
   const picked: (string | undefined)[] = [];
@@ -45,13 +45,13 @@ export function pickMembers(object: string, names: readonly string[]): (string |
     let raw: string | undefined;
     while (raw === undefined && object.charCodeAt(at) === QUOTE) {
       const end = at + 1 + name.length;
-      const isIt = object.startsWith(name, at + 1) && object.charCodeAt(end) === QUOTE;
-      const nameEnd = isIt ? end + 1 : stringEnd(object, at);
-      if (!isIt && isBehind(object.slice(at + 1, nameEnd - 1), name)) break;
-      const start = nameEnd + STEP.jsonb;
+      const isWanted = object.startsWith(name, at + 1) && object.charCodeAt(end) === QUOTE;
+      const nameEnd = isWanted ? end + 1 : stringEnd(object, at);
+      if (!isWanted && sortsAfter(object.slice(at + 1, nameEnd - 1), name)) break;
+      const start = nameEnd + SEPARATOR_LENGTH.jsonb;
       const valueStop = valueEnd(object, start);
-      if (isIt) raw = object.slice(start, valueStop);
-      at = valueStop + STEP.jsonb;
+      if (isWanted) raw = object.slice(start, valueStop);
+      at = valueStop + SEPARATOR_LENGTH.jsonb;
     }
     picked.push(raw);
   }
@@ -59,17 +59,17 @@ export function pickMembers(object: string, names: readonly string[]): (string |
 }
 
 /** Whether `member` sorts after `name`, so no later member can be `name`. False for a name with an escape. */
-function isBehind(member: string, name: string): boolean {
-  return byName(member, name) > 0 && !member.includes("\\");
+function sortsAfter(member: string, name: string): boolean {
+  return compareMembers(member, name) > 0 && !member.includes("\\");
 }
 
 /** The raw texts of an array's elements. `inner` is the text between the brackets. */
-export function elementsOf(inner: string, spelling: keyof typeof STEP): string[] {
+export function elementsOf(inner: string, format: keyof typeof SEPARATOR_LENGTH): string[] {
   const elements: string[] = [];
   for (let at = 0; at < inner.length; ) {
     const end = valueEnd(inner, at);
     elements.push(inner.slice(at, end));
-    at = end + STEP[spelling];
+    at = end + SEPARATOR_LENGTH[format];
   }
   return elements;
 }

@@ -39,15 +39,15 @@ export type Refusal = {
 };
 
 /** Largest request target in bytes. URLs of the SDKs need a tenth of it. */
-export const MAX_TARGET = 16_384;
+export const MAX_TARGET_SIZE = 16_384;
 /** Largest size of all header lines together, in bytes, and their largest number: what common proxies accept. */
 export const MAX_HEADERS_SIZE = 16_384;
 export const MAX_HEADERS = 100;
 export const MAX_FILTERS = 10;
-export const MAX_SORT = 100;
-export const MAX_NAMES = 500;
-export const MIN_QUERY = 2;
-export const MAX_QUERY = 200;
+export const MAX_SORT_LENGTH = 100;
+export const MAX_NAMES_LENGTH = 500;
+export const MIN_QUERY_LENGTH = 2;
+export const MAX_QUERY_LENGTH = 200;
 
 export function isRefusal(value: { readonly kind: string }): value is Refusal {
   return value.kind === "refusal";
@@ -58,7 +58,7 @@ export function statusOf(refusal: Refusal): number {
 }
 
 /** Whether the cause is the server, not the request, so that the same request may succeed later. */
-export function isPassing(refusal: Refusal): boolean {
+export function isTemporary(refusal: Refusal): boolean {
   return statusOf(refusal) >= 500;
 }
 
@@ -82,7 +82,7 @@ export const notEncoded = () =>
   );
 
 export const targetTooLong = () =>
-  refuse("URI_TOO_LONG", `Path and query are too long: at most ${MAX_TARGET} bytes are allowed.`);
+  refuse("URI_TOO_LONG", `Path and query are too long: at most ${MAX_TARGET_SIZE} bytes are allowed.`);
 
 export const headersTooLarge = () =>
   refuse(
@@ -140,7 +140,7 @@ export const badFilterValue = (expected: string, parameter: string) =>
 export const badSort = (type: ContentType) =>
   refuse(
     "INVALID_SORT",
-    `sort is one field, with '-' for descending, of at most ${MAX_SORT} characters. Sortable in '${type.slug}': ` +
+    `sort is one field, with '-' for descending, of at most ${MAX_SORT_LENGTH} characters. Sortable in '${type.slug}': ` +
       `${[...new Set([...type.sortable_fields, ...TIMESTAMPS])].join(", ")}.`,
     "sort",
   );
@@ -150,15 +150,15 @@ export const badPage = () => refuse("INVALID_PAGE", "page is a whole number from
 export const badPerPage = () =>
   refuse("INVALID_PER_PAGE", `per_page is a whole number from 1 to ${MAX_PER_PAGE}.`, "per_page");
 
-export const badFields = () => refuse("INVALID_FIELDS", `fields has at most ${MAX_NAMES} characters.`, "fields");
+export const badFields = () => refuse("INVALID_FIELDS", `fields has at most ${MAX_NAMES_LENGTH} characters.`, "fields");
 
 export const badPopulate = () =>
-  refuse("INVALID_POPULATE", `populate has at most ${MAX_NAMES} characters.`, "populate");
+  refuse("INVALID_POPULATE", `populate has at most ${MAX_NAMES_LENGTH} characters.`, "populate");
 
 export const badQuery = () =>
   refuse(
     "INVALID_QUERY",
-    `q is required and has ${MIN_QUERY} to ${MAX_QUERY} characters, blanks around it not counted.`,
+    `q is required and has ${MIN_QUERY_LENGTH} to ${MAX_QUERY_LENGTH} characters, blanks around it not counted.`,
     "q",
   );
 

@@ -32,14 +32,14 @@ export type ApiRequest = {
   readonly route: Route;
   readonly asked: Asked;
   /** The fields whose filter with the operator `like` was dropped. */
-  readonly likes: readonly string[];
+  readonly likeFields: readonly string[];
 };
 
 export type RawRequest = { readonly method: string; readonly target: string; readonly appKey: string | undefined };
 
 /** HEAD is read and counted as GET. */
 export const METHODS: readonly string[] = ["GET", "HEAD"];
-const DEFINED: Record<Route["kind"], readonly string[]> = {
+const PARAMETERS_OF: Record<Route["kind"], readonly string[]> = {
   catalog: [],
   schema: [],
   list: ["filter", "sort", "page", "per_page", "fields"],
@@ -54,7 +54,7 @@ export function readRequest(raw: RawRequest): ApiRequest | { readonly kind: "pre
   const route = readRoute(path);
   if (route === null) return routeNotFound();
   if (!raw.appKey) return missingAppKey();
-  return { kind: "request", appKey: raw.appKey, route, ...readQuery(query, DEFINED[route.kind]) };
+  return { kind: "request", appKey: raw.appKey, route, ...readQuery(query, PARAMETERS_OF[route.kind]) };
 }
 
 /** Splits a request target, which may also be in absolute form (RFC 9112 section 3.2.2). */
@@ -83,24 +83,24 @@ function decodeSegments(path: string): string[] | null {
   }
 }
 
-function readQuery(query: string, defined: readonly string[]): { asked: Asked; likes: readonly string[] } {
+function readQuery(query: string, defined: readonly string[]): { asked: Asked; likeFields: readonly string[] } {
   const filters = new Map<string, Filter>();
   const scalars = new Map<string, string>();
-  const likes = new Set<string>();
+  const likeFields = new Set<string>();
   for (const [name, value] of new URLSearchParams(`?${query}`)) {
     if (value === "") continue;
     if (name !== "filter" && !name.startsWith("filter[")) {
       if (defined.includes(name)) scalars.set(name, value);
     } else if (defined.includes("filter")) {
       const like = /^filter\[([^\]]+)\]\[like\]$/.exec(name)?.[1];
-      if (like !== undefined) likes.add(like);
+      if (like !== undefined) likeFields.add(like);
       else {
         const filter = readFilter(name, value);
         filters.set(filter.parameter, filter);
       }
     }
   }
-  return { asked: { ...Object.fromEntries(scalars), filters: [...filters.values()] }, likes: [...likes] };
+  return { asked: { ...Object.fromEntries(scalars), filters: [...filters.values()] }, likeFields: [...likeFields] };
 }
 
 /** `filter[f]=v` and `filter[f][eq]=v` are one parameter. Malformed brackets make the operator unknown. */

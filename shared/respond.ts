@@ -23,8 +23,8 @@ import {
   DATABASE_UNAVAILABLE,
   entryNotFound,
   INTERNAL_ERROR,
-  isPassing,
   isRefusal,
+  isTemporary,
   OVERLOADED,
   QUERY_TIMEOUT,
   type Refusal,
@@ -33,17 +33,17 @@ import {
 import { type ApiRequest, type RawRequest, readRequest } from "./request.ts";
 
 /** Whether what was read from the tree is still what the tree holds. */
-export type Current = () => boolean;
+export type CurrentCheck = () => boolean;
 
 /** The body that a file of the tree holds. */
-export type TreeBody = Body & { readonly bytes: Buffer; readonly isCurrent: Current };
+export type TreeBody = Body & { readonly bytes: Buffer; readonly isCurrent: CurrentCheck };
 
 /** An app's part of the tree. It knows the app as it was when the tree was built. */
 export type AppTree = {
   readonly app: App;
-  readonly isCurrent: Current;
+  readonly isCurrent: CurrentCheck;
   /** As `isCurrent`, but always checks the disk: `isCurrent` may lag behind a build for a moment. */
-  readonly isStill: Current;
+  readonly isCurrentOnDisk: CurrentCheck;
   /** Null when the tree has no such file. */
   readonly read: (address: Address) => Promise<TreeBody | null>;
 };
@@ -65,7 +65,7 @@ export type Sources = {
   readonly findTree: (appKey: string) => Promise<AppTree | null>;
   /** Null when no app has this key. */
   readonly findApp: (appKey: string, gone: AbortSignal) => Promise<App | null>;
-  /** `since` is as in Asking. */
+  /** `since` is as in IncomingRequest. */
   readonly answer: (app: App, plan: Plan, gone: AbortSignal, since?: number) => Promise<Body | Refusal>;
   /** Absent when readings are not remembered. */
   readonly readings?: Readings;
@@ -90,7 +90,7 @@ export type Found = {
   readonly body: Body;
   readonly circumstances: Circumstances;
   /** While this returns true, the same target has the same answer. Null when that cannot be checked. */
-  readonly isCurrent: Current | null;
+  readonly isCurrent: CurrentCheck | null;
 };
 
 /**
@@ -98,18 +98,18 @@ export type Found = {
  * `since` is the performance.now() at which the request arrived: the time limit of a live query runs from there, or
  * else from its start.
  */
-export type Asking = RawRequest & { readonly gone?: () => AbortSignal; readonly since?: number };
+export type IncomingRequest = RawRequest & { readonly gone?: () => AbortSignal; readonly since?: number };
 
 /** How often a request starts over because a build has replaced the tree meanwhile. */
-const ANEW = 3;
+const MAX_RESTARTS = 3;
 
 /** Throws ClientGone when the client has disconnected. */
-export function respond(raw: Asking, sources: Sources): Promise<Response> {
-  return respondFrom(raw, sources, ANEW);
+export function respond(raw: IncomingRequest, sources: Sources): Promise<Response> {
+  return respondFrom(raw, sources, MAX_RESTARTS);
 }
 
-async function respondFrom(raw: Asking, sources: Sources, anew: number): Promise<Response> {
-  const { gone = staying, since } = raw;
+async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft: number): Promise<Response> {
+  const { gone = neverGone, since } = raw;
   const before = sources.readings?.find(raw) ?? null;
   const request = before?.request ?? readRequest(raw);
   if (request.kind === "preflight") return request;
@@ -122,15 +122,15 @@ async function respondFrom(raw: Asking, sources: Sources, anew: number): Promise
   const { metering, saving, plan } = reading;
   const result = isRefusal(plan)
     ? { outcome: plan, fromTree: tree !== null, isCurrent: null }
-    : await answerPlan(reading, plan, tree, { sources, gone, since, isLast: anew === 0 });
-  if (result === null) return respondFrom(raw, sources, anew - 1);
+    : await answerPlan(reading, plan, tree, { sources, gone, since, isLast: restartsLeft === 0 });
+  if (result === null) return respondFrom(raw, sources, restartsLeft - 1);
   const { outcome, fromTree, isCurrent } = result;
   // Readings of requests that the server turns away would displace those of requests that it answers.
-  if (reading !== before && tree !== null && !("kind" in outcome && isPassing(outcome)))
+  if (reading !== before && tree !== null && !("kind" in outcome && isTemporary(outcome)))
     sources.readings?.keep(raw, reading);
-  const { route, likes } = request;
+  const { route, likeFields } = request;
   const type = route.kind === "catalog" ? null : route.slug;
-  const circumstances = { appKey: app.key, type, metering, saving, fromTree, likes };
+  const circumstances = { appKey: app.key, type, metering, saving, fromTree, likeFields };
   return "kind" in outcome
     ? { kind: "refused", refusal: outcome, circumstances }
     : { kind: "found", body: outcome, circumstances, isCurrent };
@@ -148,7 +148,7 @@ export function answerOf(response: Response, policy: CachePolicy, ifNoneMatch: s
   }
 }
 
-const staying = () => new AbortController().signal;
+const neverGone = () => new AbortController().signal;
 
 type KnownApp = { readonly app: App; readonly tree: AppTree | null };
 type Result = Pick<Found, "isCurrent"> & { readonly fromTree: boolean; readonly outcome: Body | Refusal };
@@ -162,7 +162,7 @@ async function findApp(key: string, sources: Sources, gone: () => AbortSignal): 
 }
 
 /** What answerPlan needs besides the plan. `isLast` forbids another start. */
-type Circle = {
+type AnswerContext = {
   readonly sources: Sources;
   readonly gone: () => AbortSignal;
   readonly since: number | undefined;
@@ -174,12 +174,13 @@ async function answerPlan(
   { app, request, metering }: Reading,
   plan: Plan,
   tree: AppTree | null,
-  { sources, gone, since, isLast }: Circle,
+  { sources, gone, since, isLast }: AnswerContext,
 ): Promise<Result | null> {
   if (!metering.counted && tree !== null) {
     const outcome = await guarded(sources, () => answerFromTree(request, tree, plan, metering.shape as FreeShape));
-    // A build may just have deleted the file: then it has already replaced the app's state, which isStill notices.
-    if (!isFile(outcome) && !isLast && !tree.isStill()) return null;
+    // A build may just have deleted the file: then it has already replaced the app's state, which isCurrentOnDisk
+    // notices.
+    if (!isFile(outcome) && !isLast && !tree.isCurrentOnDisk()) return null;
     if (outcome !== null) return { fromTree: true, outcome, isCurrent: currentOf(tree, outcome) };
   }
   const outcome = await guarded(sources, () => sources.answer(app, plan, gone(), since));
@@ -187,7 +188,7 @@ async function answerPlan(
 }
 
 /** Only an answer that is the body of one file can be checked for changes. Null for all others. */
-function currentOf(tree: AppTree, outcome: Body | TreeBody | Refusal): Current | null {
+function currentOf(tree: AppTree, outcome: Body | TreeBody | Refusal): CurrentCheck | null {
   return isFile(outcome) ? () => tree.isCurrent() && outcome.isCurrent() : null;
 }
 
@@ -211,15 +212,15 @@ async function answerFromTree(
   if (body !== null) return isWholeBody(body.bytes) ? body : null;
   if (plan.kind === "entry") return entryNotFound();
   if (plan.kind !== "list" || shape === "sort") return null;
-  if (shape === "filter") return empty(plan.page, defaultPerPage(plan.type), 0);
+  if (shape === "filter") return emptyList(plan.page, defaultPerPage(plan.type), 0);
   const first = await tree.read({ kind: "page", slug: plan.type.slug, page: 1n });
   if (first === null || !isWholeBody(first.bytes)) return null;
   const { per_page, total } = metaOf(first);
-  return empty(plan.page, per_page, total);
+  return emptyList(plan.page, per_page, total);
 }
 
 /** The answer to a page behind the last, or to a filter that nothing matches. The tree needs no file for it. */
-function empty(page: bigint, perPage: number, total: number): Body {
+function emptyList(page: bigint, perPage: number, total: number): Body {
   return bodyOf(listBody([], { page, perPage, total }));
 }
 

@@ -5,7 +5,7 @@
 import { type Column, type ContentType, defaultPerPage, findColumn } from "./catalog.ts";
 import { meter } from "./metering.ts";
 import { equalOperand, orderOperand } from "./operand.ts";
-import { MAX_NAMES } from "./refusal.ts";
+import { MAX_NAMES_LENGTH } from "./refusal.ts";
 import type { ApiRequest, Asked, Filter } from "./request.ts";
 import { type Shown, shownOfList, shownOfNames } from "./shown.ts";
 import { defaultSort, readSort } from "./sort.ts";
@@ -29,8 +29,8 @@ export type Saving = {
   readonly request: ApiRequest;
 };
 
-/** One change of the parameters that does not change the answer. `take` applies it. */
-type Step = { readonly kind: SavingKind; readonly text: string; readonly take: (asked: Asked) => Asked };
+/** One change of the parameters that does not change the answer. `apply` does it. */
+type Step = { readonly kind: SavingKind; readonly text: string; readonly apply: (asked: Asked) => Asked };
 
 /** Null for a free request, and for a counted one that no free request can replace. */
 export function savingOf(request: ApiRequest, type: ContentType | undefined): Saving | null {
@@ -44,16 +44,16 @@ export function savingOf(request: ApiRequest, type: ContentType | undefined): Sa
   return {
     kinds: needed.map(({ kind }) => kind),
     text: needed.map(({ text }) => text).join("&"),
-    request: follow(request, needed),
+    request: applySteps(request, needed),
   };
 }
 
-function follow(request: ApiRequest, steps: readonly Step[]): ApiRequest {
-  return { ...request, asked: steps.reduce((asked, { take }) => take(asked), request.asked) };
+function applySteps(request: ApiRequest, steps: readonly Step[]): ApiRequest {
+  return { ...request, asked: steps.reduce((asked, { apply }) => apply(asked), request.asked) };
 }
 
 function isFree(request: ApiRequest, steps: readonly Step[], type: ContentType): boolean {
-  return !meter(follow(request, steps), type).counted;
+  return !meter(applySteps(request, steps), type).counted;
 }
 
 function stepsOf({ route, asked }: ApiRequest, type: ContentType): readonly Step[] {
@@ -74,7 +74,7 @@ function without(name: keyof Asked, kind: SavingKind, text: string = name): Step
   return {
     kind,
     text,
-    take: ({ [name]: _, ...rest }) => ({ filters: [], ...rest }),
+    apply: ({ [name]: _, ...rest }) => ({ filters: [], ...rest }),
   };
 }
 
@@ -84,12 +84,12 @@ function asksDefaultSize({ per_page }: Asked, type: ContentType): boolean {
 
 function isDefaultSort({ sort: text }: Asked, type: ContentType): boolean {
   const sort = text === undefined ? null : readSort(type, text);
-  const usual = defaultSort(type);
-  return sort !== null && sort.column.name === usual.column.name && sort.descending === usual.descending;
+  const byDefault = defaultSort(type);
+  return sort !== null && sort.column.name === byDefault.column.name && sort.descending === byDefault.descending;
 }
 
 function showsAll(fields: string, type: ContentType): boolean {
-  if (lengthOf(fields) > MAX_NAMES) return false;
+  if (lengthOf(fields) > MAX_NAMES_LENGTH) return false;
   return namesOf(shownOfNames(type, readNames(fields))) === namesOf(shownOfList(type));
 }
 
@@ -98,7 +98,7 @@ function namesOf({ fields, timestamps }: Shown): string {
 }
 
 function namesNoRelation({ populate = "" }: Asked, type: ContentType): boolean {
-  if (lengthOf(populate) > MAX_NAMES) return false;
+  if (lengthOf(populate) > MAX_NAMES_LENGTH) return false;
   const names = readNames(populate);
   return !type.fields.some((field) => field.type === "relation" && names.includes(field.name));
 }
@@ -108,18 +108,18 @@ function filterSteps(filters: readonly Filter[], type: ContentType): Step[] {
   const [first, second, ...more] = filters;
   const column = first?.field == null ? undefined : findColumn(type, first.field);
   if (first === undefined || column === undefined || more.length > 0) return [];
-  const become = (kind: SavingKind, text: string, value: string): Step[] => [
-    { kind, text, take: (asked) => ({ ...asked, filters: [equality(column, value)] }) },
+  const replaceWith = (kind: SavingKind, text: string, value: string): Step[] => [
+    { kind, text, apply: (asked) => ({ ...asked, filters: [equality(column, value)] }) },
   ];
   if (second === undefined) {
     const value = first.operator === "in" ? oneValue(column, first.value) : null;
-    return value === null ? [] : become("one_value", "filter[][in]", value);
+    return value === null ? [] : replaceWith("one_value", "filter[][in]", value);
   }
   if (second.field !== first.field) return [];
-  if (isClosedRange(column, first, second)) return become("closed_range", "filter[][gte..lte]", first.value);
+  if (isClosedRange(column, first, second)) return replaceWith("closed_range", "filter[][gte..lte]", first.value);
   const [one, other] = [first, second].map((filter) => equalTo(column, filter));
   return one != null && other != null && equalOperand(column, one) === equalOperand(column, other)
-    ? become("same_filter", "filter[][in]", one)
+    ? replaceWith("same_filter", "filter[][in]", one)
     : [];
 }
 

@@ -1,6 +1,6 @@
 /** Reads the parameter `sort`: one column and a direction. Source: spec.md section 4.7. */
 import { type Column, type ContentType, findColumn, isSortable } from "./catalog.ts";
-import { MAX_SORT } from "./refusal.ts";
+import { MAX_SORT_LENGTH } from "./refusal.ts";
 import { lengthOf } from "./value.ts";
 
 export type Sort = { readonly column: Column; readonly descending: boolean };
@@ -9,7 +9,7 @@ const NEWEST: Sort = { column: { name: "published_at", type: "timestamp", multip
 
 /** Reads the `sort` of a request; null when it is too long or names no sortable field. */
 export function readSort(type: ContentType, text: string): Sort | null {
-  if (lengthOf(text) > MAX_SORT || !isSortable(type, fieldOf(text))) return null;
+  if (lengthOf(text) > MAX_SORT_LENGTH || !isSortable(type, fieldOf(text))) return null;
   return sortBy(type, text);
 }
 

@@ -51,7 +51,7 @@ export function isStateFile(name: string): boolean {
 }
 
 /** The top folder of an app, relative to the tree, by the name of its state file. */
-export function folderOfState(name: string): string {
+export function topFolderOf(name: string): string {
   return name.slice(0, -".json".length);
 }
 

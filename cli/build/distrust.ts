@@ -5,7 +5,7 @@
  */
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CHANGES_FILE, ELSEWHERE_FILE, folderOfState, STATE_FOLDER } from "../../shared/state.ts";
+import { CHANGES_FILE, ELSEWHERE_FILE, STATE_FOLDER, topFolderOf } from "../../shared/state.ts";
 import { readElsewhere } from "./elsewhere.ts";
 import { stateFilesIn } from "./selection.ts";
 import { isWholeList } from "./stage/changes.ts";
@@ -25,7 +25,7 @@ export function putAsideCut(out: string): void {
   for (const name of [folder, join(ready, STAGED_STATES)].flatMap(stateFilesIn)) {
     writeFileSync(join(folder, name), "");
     // The build that died may have deleted the last file of a folder, but not the folder.
-    const top = join(out, folderOfState(name));
+    const top = join(out, topFolderOf(name));
     if (isFolder(top)) removeEmpty(top);
   }
   carry(join(ready, CHANGES_FILE), join(out, CARRIED));

@@ -1,16 +1,9 @@
 /** Selects the apps that a command works on: apps of the database by key, and apps that a tree has. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { segment, textOf } from "../../shared/address.ts";
+import { segment, textOfSegment } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
-import {
-  folderOfState,
-  isStateFile,
-  readState,
-  STATE_FOLDER,
-  stateFileOf,
-  type TreeState,
-} from "../../shared/state.ts";
+import { isStateFile, readState, STATE_FOLDER, stateFileOf, type TreeState, topFolderOf } from "../../shared/state.ts";
 import { isOf, type Source } from "./source.ts";
 import { isFolder, readText } from "./stage/folder.ts";
 
@@ -47,7 +40,7 @@ export type Begun = { readonly key: string; readonly state: TreeState | null };
 export function begunApps(out: string): Begun[] {
   const states = statesIn(out);
   const known = states.map(({ key }) => (key === null ? "" : segment(key)));
-  const stateless = strangersIn(out, known).map((name) => ({ key: textOf(name), state: null }));
+  const stateless = strangersIn(out, known).map((name) => ({ key: textOfSegment(name), state: null }));
   return byKey([...states, ...stateless]);
 }
 
@@ -64,7 +57,7 @@ function statesIn(out: string): Found[] {
   return stateFilesIn(folder).map((name) => {
     // A state file that a build deletes meanwhile counts as one that cannot be read.
     const state = readState(readText(join(folder, name)) ?? "");
-    return { key: state?.app.key ?? textOf(folderOfState(name)), state };
+    return { key: state?.app.key ?? textOfSegment(topFolderOf(name)), state };
   });
 }
 

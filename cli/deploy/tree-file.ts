@@ -1,6 +1,6 @@
 /** Tells from the path of a tree file which app, content type and request the file is for. */
 import { join } from "node:path";
-import { requestOf, segment, textOf } from "../../shared/address.ts";
+import { requestOf, segment, textOfSegment } from "../../shared/address.ts";
 import { isStateFile, STATE_FOLDER } from "../../shared/state.ts";
 import { addressIn } from "../build/update/built.ts";
 
@@ -31,7 +31,7 @@ export function byFolder(apps: Iterable<string>): ReadonlyMap<string, string> {
 
 export function ownerOf(path: string, apps: ReadonlyMap<string, string>): Pick<TreeFile, "app" | "type"> {
   const { top, file } = partsOf(path);
-  return { app: apps.get(top) ?? textOf(top), type: typeOf(file) };
+  return { app: apps.get(top) ?? textOfSegment(top), type: typeOf(file) };
 }
 
 /** `out` is the folder of the local tree. The file is read there, if it exists, when its name has only a hash. */

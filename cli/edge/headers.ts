@@ -12,7 +12,7 @@ export type HeadersAndBody = { readonly headers: Headers; readonly body: string 
  */
 export function fileHeaders(policy: CachePolicy): Headers {
   const metering = { shape: "page", counted: false, rule: "" } as const;
-  const circumstances = { appKey: "", type: null, metering, saving: null, fromTree: true, likes: [] };
+  const circumstances = { appKey: "", type: null, metering, saving: null, fromTree: true, likeFields: [] };
   const { ETag: _, ...headers } = bodyAnswer(
     { bytes: "", etag: '""' },
     circumstances,

@@ -8,7 +8,7 @@ import type { App } from "../../shared/catalog.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { answerLive } from "../../shared/live.ts";
 import { answerOf, respond, type Sources } from "../../shared/respond.ts";
-import type { SlotBook } from "../../shared/sql/slots.ts";
+import type { SlotCache } from "../../shared/sql/slots.ts";
 import { hiddenTypesQuery, publishedIdsQuery } from "../../shared/sql/tree-query.ts";
 import { freeAnswers } from "../build/answers/answers.ts";
 import { countFiles } from "../build/answers/totals.ts";
@@ -53,7 +53,7 @@ export async function verifyApp(
   const elsewhere: FileMarks = readElsewhere(out) ?? new Map();
   const markOf = (file: string) => elsewhere.get(`${folderOf(app.key)}/${file}`)?.sha256;
   const expected = new Set<string>();
-  const slots: SlotBook = new Map();
+  const slots: SlotCache = new Map();
   let computed = 0;
   let bytes = 0;
 
@@ -108,7 +108,7 @@ function* filesOf(out: string, key: string): Generator<string> {
 }
 
 /** Sends the request through the same pipeline as a client's request, with a database and without a tree. */
-async function computeLive(session: Session, app: App, address: Address, slots: SlotBook): Promise<string> {
+async function computeLive(session: Session, app: App, address: Address, slots: SlotCache): Promise<string> {
   const sources: Sources = {
     findTree: async () => null,
     findApp: async () => app,

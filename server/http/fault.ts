@@ -4,7 +4,7 @@ import {
   headersTooLarge,
   MAX_HEADERS,
   MAX_HEADERS_SIZE,
-  MAX_TARGET,
+  MAX_TARGET_SIZE,
   methodNotAllowed,
   notEncoded,
   type Refusal,
@@ -26,7 +26,7 @@ export type Finding = Refusal | "body" | null;
 /** Runs for every request: one pass over the headers, and no objects are created. */
 export function inspect({ url = "", httpVersion, rawHeaders }: Head): Finding {
   if (httpVersion !== "1.1" && httpVersion !== "1.0") return badRequest(`HTTP/${httpVersion} is not spoken here.`);
-  if (url.length > MAX_TARGET) return targetTooLong();
+  if (url.length > MAX_TARGET_SIZE) return targetTooLong();
   if (rawHeaders.length > 2 * MAX_HEADERS) return headersTooLarge();
   let size = 0;
   let hosts = 0;

@@ -1,6 +1,6 @@
 /** Listens for HTTP requests, and stops without losing any: open ones are finished, and no new ones are taken. */
 import { createServer, type RequestListener, type Server } from "node:http";
-import { MAX_HEADERS, MAX_HEADERS_SIZE, MAX_TARGET } from "../../shared/refusal.ts";
+import { MAX_HEADERS, MAX_HEADERS_SIZE, MAX_TARGET_SIZE } from "../../shared/refusal.ts";
 import { type Connection, finish } from "./connection.ts";
 import { guardServer } from "./guard.ts";
 import { LIMITS, type Limits } from "./limits.ts";
@@ -24,7 +24,7 @@ export async function listen(
     // Three times what is allowed, so that a request that is too large reaches the check in fault.ts, which says what
     // is too long. Less than node:http reads at once: of an even larger request, the first read shows whether the
     // target is too long.
-    maxHeaderSize: MAX_TARGET + 2 * MAX_HEADERS_SIZE,
+    maxHeaderSize: MAX_TARGET_SIZE + 2 * MAX_HEADERS_SIZE,
     requireHostHeader: false,
   });
   // One more than allowed: node:http silently drops the headers beyond this number.

@@ -1,7 +1,7 @@
 /** Turns an answer into the form in which node:http sends it fastest, and sends it. */
 import type { ServerResponse } from "node:http";
 import { type Answer, type Circumstances, refusalAnswer } from "../../shared/answer.ts";
-import { isPassing, type Refusal } from "../../shared/refusal.ts";
+import { isTemporary, type Refusal } from "../../shared/refusal.ts";
 import { release } from "./connection.ts";
 
 export type Ready = {
@@ -26,8 +26,8 @@ const refusals = new WeakMap<Refusal, Map<string, Ready>>();
  * built once for each set of headers that it can have. `circumstances` is null when the app is not known.
  */
 export function readyRefusal(refusal: Refusal, circumstances: Circumstances | null, tagged = false): Ready {
-  const isSpecial = circumstances === null || circumstances.likes.length > 0;
-  if (isSpecial || !isPassing(refusal)) return readyOf(refusalAnswer(refusal, circumstances, tagged));
+  const isSpecial = circumstances === null || circumstances.likeFields.length > 0;
+  if (isSpecial || !isTemporary(refusal)) return readyOf(refusalAnswer(refusal, circumstances, tagged));
   const ways = refusals.get(refusal) ?? new Map<string, Ready>();
   const { metering, fromTree } = circumstances;
   const way = `${metering.shape} ${metering.counted} ${fromTree}`;

@@ -4,14 +4,14 @@
  */
 import { setImmediate } from "node:timers/promises";
 import type { App } from "../../shared/catalog.ts";
-import type { Answered } from "../../shared/live.ts";
+import type { LiveAnswer } from "../../shared/live.ts";
 import type { EntryPlan } from "../../shared/plan.ts";
 import type { Refusal } from "../../shared/refusal.ts";
 import { keyOf } from "./key.ts";
 import { openSingleFlight } from "./single-flight.ts";
 
 /** `left` is the remaining time for the answer, in milliseconds. Throws the reason of `gone` when that aborts. */
-export type EntryLoader = (app: App, plan: EntryPlan, left: number, gone: AbortSignal) => Promise<Answered | Refusal>;
+export type EntryLoader = (app: App, plan: EntryPlan, left: number, gone: AbortSignal) => Promise<LiveAnswer | Refusal>;
 
 export type EntryLoaderOptions = {
   /** Answers plans of one type and `populate`, in their order. The controller aborts when all clients have gone. */
@@ -20,7 +20,7 @@ export type EntryLoaderOptions = {
     app: App,
     plans: readonly EntryPlan[],
     left: number,
-  ) => Promise<readonly (Answered | Refusal)[]>;
+  ) => Promise<readonly (LiveAnswer | Refusal)[]>;
   /** Maximum time for an answer, in milliseconds. */
   readonly limit: number;
 };
@@ -37,7 +37,7 @@ type Batch = {
 const MAX_BATCH = 8;
 
 export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoader {
-  const flights = openSingleFlight<ReadonlyMap<string, Answered | Refusal>>();
+  const flights = openSingleFlight<ReadonlyMap<string, LiveAnswer | Refusal>>();
   /** Batches that have not started and so can be joined, by the text of batchKeyOf. */
   const open = new WeakMap<App, Map<string, Batch>>();
   let last = 0;
@@ -65,12 +65,12 @@ export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoade
     if (batches?.get(batch.batchKey) === batch) batches.delete(batch.batchKey);
   }
 
-  async function run(controller: AbortController, app: App, batch: Batch): Promise<Map<string, Answered | Refusal>> {
+  async function run(controller: AbortController, app: App, batch: Batch): Promise<Map<string, LiveAnswer | Refusal>> {
     // Until then, every request that is read from a socket in this turn of the event loop can join the batch.
     await setImmediate();
     close(app, batch);
     const answers = await load(controller, app, [...batch.plans.values()], batch.left);
-    return new Map([...batch.plans.keys()].map((key, index) => [key, answers[index] as Answered | Refusal]));
+    return new Map([...batch.plans.keys()].map((key, index) => [key, answers[index] as LiveAnswer | Refusal]));
   }
 
   return async (app, plan, left, gone) => {
@@ -78,6 +78,6 @@ export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoade
     const key = keyOf(plan);
     const batch = join(app, plan, key, left);
     const answers = await flights.share(String(batch.number), null, gone, (controller) => run(controller, app, batch));
-    return answers.get(key) as Answered | Refusal;
+    return answers.get(key) as LiveAnswer | Refusal;
   };
 }

@@ -4,7 +4,7 @@
  */
 import type { Body } from "../../shared/answer.ts";
 import type { App } from "../../shared/catalog.ts";
-import { type Answered, typesIn } from "../../shared/live.ts";
+import { type LiveAnswer, typesIn } from "../../shared/live.ts";
 import type { Plan } from "../../shared/plan.ts";
 import type { Refusal } from "../../shared/refusal.ts";
 import type { Edition } from "./editions.ts";
@@ -28,9 +28,9 @@ export type LiveRequest = {
    * Joins the query that other requests have started without knowing the edition; its content may be older than this
    * request. Null when none is running.
    */
-  readonly joinRunning: () => Promise<Answered | Refusal> | null;
+  readonly joinRunning: () => Promise<LiveAnswer | Refusal> | null;
   /** Answers from the database. Requests that pass the same edition may share an answer. */
-  readonly answer: (edition?: Edition) => Promise<Answered | Refusal>;
+  readonly answer: (edition?: Edition) => Promise<LiveAnswer | Refusal>;
 };
 
 /** Estimated bytes of headers and bookkeeping for each answer. */
@@ -52,11 +52,11 @@ export async function answerKept(cache: AnswerCache, request: LiveRequest): Prom
   return body;
 }
 
-function hasEdition(candidate: Answered | Refusal | null, edition: Edition | undefined): candidate is Answered {
+function hasEdition(candidate: LiveAnswer | Refusal | null, edition: Edition | undefined): candidate is LiveAnswer {
   return candidate !== null && !isRefused(candidate) && candidate.edition !== null && candidate.edition === edition;
 }
 
-function isRefused(found: Edition | undefined | Answered | Refusal): found is Refusal {
+function isRefused(found: Edition | undefined | LiveAnswer | Refusal): found is Refusal {
   return typeof found === "object" && found !== null && "code" in found;
 }
 

@@ -4,11 +4,11 @@ import type { AppDefaults } from "../../shared/apps.ts";
 import { schemaBody } from "../../shared/body.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { type Answered, answerEntries, answerLive } from "../../shared/live.ts";
+import { answerEntries, answerLive, type LiveAnswer } from "../../shared/live.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { DATABASE_UNAVAILABLE, OVERLOADED, type Refusal } from "../../shared/refusal.ts";
 import type { Sources } from "../../shared/respond.ts";
-import type { SlotBook } from "../../shared/sql/slots.ts";
+import type { SlotCache } from "../../shared/sql/slots.ts";
 import { type Ask, openSource, type SourceOptions } from "../load/source.ts";
 import type { Replica } from "../replicas/replica.ts";
 import { openApps } from "./apps.ts";
@@ -45,8 +45,8 @@ export function openLive(database: Database, options: LiveOptions): Live {
     replicas.map((replica) => ({ source: openSource(replica.database, options), status: replica.status })),
   );
   const findApp = openApps({ ask: (controller, run) => ask(controller, null, run), defaults: options });
-  const answers = openSingleFlight<Answered | Refusal>();
-  const catalogs = openFreshFlight<Answered | Refusal>();
+  const answers = openSingleFlight<LiveAnswer | Refusal>();
+  const catalogs = openFreshFlight<LiveAnswer | Refusal>();
   const editions = openEditions({
     ask: (controller, run, left) => ask(controller, null, run, left),
     instead: () => refuseAtOnce(null),
@@ -59,7 +59,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
     },
     limit: queryTimeout,
   });
-  const slots: SlotBook = new Map();
+  const slots: SlotCache = new Map();
   const canonicalAppOf = openCanonicalApps();
   let refusedAt = Number.NEGATIVE_INFINITY;
 

@@ -2,13 +2,13 @@
  * Remembers complete answers from the tree, headers included, so that a repeated request needs no parsing, reading,
  * hashing or rendering.
  */
-import { type Circumstances, type Coding, matches } from "../../shared/answer.ts";
-import type { Current } from "../../shared/respond.ts";
+import { type Circumstances, type Coding, matchesEtag } from "../../shared/answer.ts";
+import type { CurrentCheck } from "../../shared/respond.ts";
 import type { Ready } from "../http/ready.ts";
 import { openCache } from "./cache.ts";
 
 export type Hit = {
-  readonly isCurrent: Current;
+  readonly isCurrent: CurrentCheck;
   readonly etag: string;
   readonly circumstances: Circumstances;
   readonly found: Ready;
@@ -56,5 +56,5 @@ function nameOf({ appKey, target, coding }: HitKey): string {
 }
 
 export function isNotModified({ etag }: Hit, ifNoneMatch: string | undefined): boolean {
-  return ifNoneMatch !== undefined && matches(ifNoneMatch, etag);
+  return ifNoneMatch !== undefined && matchesEtag(ifNoneMatch, etag);
 }

@@ -4,15 +4,15 @@
  * a second.
  */
 import { type Stats, statSync } from "node:fs";
-import type { Current } from "../../shared/respond.ts";
+import type { CurrentCheck } from "../../shared/respond.ts";
 
 export type Stamp = { readonly inode: number; readonly modified: number; readonly size: number };
 
 /** Tells whether the file at a path is still the one with a given stamp. Once it is not, it never is again. */
 export type Watch = {
-  readonly isCurrent: Current;
+  readonly isCurrent: CurrentCheck;
   /** Checks the file now instead of reusing an earlier result. */
-  readonly isStill: Current;
+  readonly isCurrentOnDisk: CurrentCheck;
 };
 
 export type Stamps = { readonly watch: (path: string, stamp: Stamp) => Watch };
@@ -46,7 +46,7 @@ export function openStamps(marker: string): Stamps {
     let seenBuilds = -1;
     let checkedAt = 0;
     let same = true;
-    const isStill = () => {
+    const isCurrentOnDisk = () => {
       same &&= isSame(stamp, stampAt(path));
       return same;
     };
@@ -56,9 +56,9 @@ export function openStamps(marker: string): Stamps {
       if (!same || (seenBuilds === builds && now - checkedAt < FILE_RECHECK_AFTER)) return same;
       seenBuilds = builds;
       checkedAt = now;
-      return isStill();
+      return isCurrentOnDisk();
     };
-    return { isCurrent, isStill };
+    return { isCurrent, isCurrentOnDisk };
   };
   return { watch };
 }

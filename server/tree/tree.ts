@@ -25,7 +25,7 @@ export function openTree(out: string): Tree {
     const file = await readStamped(join(out, stateFileOf(appKey)), stamps);
     const app = file === null ? null : (readState(file.bytes.toString())?.app ?? null);
     if (file === null || app === null) return null;
-    const found = { app, isCurrent: file.isCurrent, isStill: file.isStill };
+    const found = { app, isCurrent: file.isCurrent, isCurrentOnDisk: file.isCurrentOnDisk };
     known.set(appKey, found);
     return found;
   }
@@ -34,10 +34,10 @@ export function openTree(out: string): Tree {
     findTree: async (appKey) => {
       const found = await findApp(appKey);
       if (found === null) return null;
-      const { app, isCurrent, isStill } = found;
+      const { app, isCurrent, isCurrentOnDisk } = found;
       const folder = join(out, folderOf(appKey));
       const read: AppTree["read"] = async (address) => bodyOf(await readStamped(join(folder, fileOf(address)), stamps));
-      return { app, isCurrent, isStill, read };
+      return { app, isCurrent, isCurrentOnDisk, read };
     },
   };
 }

@@ -28,7 +28,7 @@ export function schemaTriggers(): readonly Trigger[] {
   );
   return [...text.matchAll(CREATED)].map(([create, trigger, table]) => {
     const name = `${table}.${trigger}`;
-    const usual = { fires: "O" as const, enable: `ALTER TABLE precast.${table} ENABLE TRIGGER ${trigger};` };
-    return { name, create, ...(enabled.get(name) ?? usual) };
+    const byDefault = { fires: "O" as const, enable: `ALTER TABLE precast.${table} ENABLE TRIGGER ${trigger};` };
+    return { name, create, ...(enabled.get(name) ?? byDefault) };
   });
 }

@@ -21,7 +21,7 @@ export type Slots = {
 };
 
 /** The slots of each type as they were last read, by app key and slug. */
-export type SlotBook = Map<string, Slots>;
+export type SlotCache = Map<string, Slots>;
 
 type StoredMap = Readonly<Record<string, readonly [field: string, type: string] | readonly string[]>>;
 
@@ -62,7 +62,7 @@ export function readSlots(row: Row | undefined): Slots | null {
 
 const MAX_TYPES = 10_000;
 
-export function remember(book: SlotBook, key: string, slots: Slots): void {
-  if (book.size >= MAX_TYPES) book.clear();
-  book.set(key, slots);
+export function cacheSlots(cache: SlotCache, key: string, slots: Slots): void {
+  if (cache.size >= MAX_TYPES) cache.clear();
+  cache.set(key, slots);
 }

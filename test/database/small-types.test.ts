@@ -7,7 +7,7 @@ import { openDatabase } from "../../shared/database/open.ts";
 import { answerLive } from "../../shared/live.ts";
 import { planRequest } from "../../shared/plan.ts";
 import { readRequest } from "../../shared/request.ts";
-import type { SlotBook } from "../../shared/sql/slots.ts";
+import type { SlotCache } from "../../shared/sql/slots.ts";
 import type { Bundle } from "../support/model.ts";
 import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
 
@@ -36,7 +36,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   /** Has one connection: that of the embedded database, or its own. */
   let database: Database;
   let app: App;
-  const book: SlotBook = new Map();
+  const cache: SlotCache = new Map();
 
   beforeAll(async () => {
     store = await openStore(engine);
@@ -62,7 +62,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     if (request.kind !== "request" || request.route.kind !== "list") throw new Error(`${query} is no list`);
     const plan = planRequest(request, app.types[0]);
     if (plan.kind === "refusal") throw new Error(`${query} is refused`);
-    const answer = await answerLive(database, app, plan, book);
+    const answer = await answerLive(database, app, plan, cache);
     if ("code" in answer) throw new Error(`${query} is refused`);
     const { data, meta } = JSON.parse(String(answer.body.bytes));
     return [meta.total, ...data.map(({ price }: { price: number }) => price)];

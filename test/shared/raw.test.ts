@@ -1,7 +1,7 @@
 /** jsonb text is cut into the same values that a JSON parser finds. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { byName, compact, elementsOf, membersOf, pickMembers } from "../../shared/raw.ts";
+import { compact, compareMembers, elementsOf, membersOf, pickMembers } from "../../shared/raw.ts";
 
 /** Spells a value as PostgreSQL spells jsonb: with a blank after each colon and comma outside of strings. */
 function spell(value: unknown): string {
@@ -59,7 +59,9 @@ describe("the members of a jsonb object", () => {
     fc.assert(
       fc.property(objects, fc.uniqueArray(fieldName), fc.infiniteStream(fc.boolean()), (object, others, coins) => {
         const own = Object.keys(object).filter((name) => /^[a-z][a-z0-9_]*$/.test(name));
-        const names = [...new Set([...own, ...others])].filter(() => coins.next().value as boolean).sort(byName);
+        const names = [...new Set([...own, ...others])]
+          .filter(() => coins.next().value as boolean)
+          .sort(compareMembers);
         const wanted = names.map((name) => (Object.hasOwn(object, name) ? spell(object[name]) : undefined));
         expect(pickMembers(spellInOrder(object), names)).toEqual(wanted);
       }),

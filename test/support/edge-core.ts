@@ -27,7 +27,7 @@ export function openCore(apps: readonly App[]): MapRequest {
 /** The expected result, by the server's code: the file of a request; null if it is refused, counted or uses `like`. */
 export function fileOfRequest(apps: readonly App[], target: string, keys: readonly string[]): string | null {
   const request = readRequest({ method: "GET", target, appKey: keys.length === 0 ? undefined : keys.join(", ") });
-  if (request.kind !== "request" || request.likes.length > 0) return null;
+  if (request.kind !== "request" || request.likeFields.length > 0) return null;
   const app = apps.find(({ key }) => key === request.appKey);
   if (app === undefined) return null;
   const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);

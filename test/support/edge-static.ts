@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { matches } from "../../shared/answer.ts";
+import { matchesEtag } from "../../shared/answer.ts";
 import type { Running } from "./edge-program.ts";
 
 export async function openStatic(folder: string): Promise<Running> {
@@ -12,7 +12,7 @@ export async function openStatic(folder: string): Promise<Running> {
     const bytes = readOrNull(join(folder, new URL(url, "http://static").pathname));
     if (bytes === null) return outgoing.writeHead(404).end("no such file");
     const etag = `"${createHash("sha256").update(bytes).digest("hex")}"`;
-    const known = matches(headers["if-none-match"] ?? "", etag);
+    const known = matchesEtag(headers["if-none-match"] ?? "", etag);
     outgoing.writeHead(known ? 304 : 200, { ETag: etag, "Content-Type": "text/plain" }).end(known ? undefined : bytes);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
