@@ -58,7 +58,7 @@ const RENEWAL = 2_000;
 const EXPIRY = 10_000;
 
 /** Paths of the locks that this process holds. Any other lock with its pid was left by an earlier process. */
-const held = new Set<string>();
+const heldPaths = new Set<string>();
 
 /**
  * Takes the lock. Throws LockedError when a live process holds it, this one included. `onDead` is called after the lock
@@ -66,34 +66,34 @@ const held = new Set<string>();
  */
 export function takeLock(path: string, onDead: () => void = () => {}): Lock {
   mkdirSync(dirname(path), { recursive: true });
-  const own = `${process.pid} ${machineId()}\n`;
+  const ownText = `${process.pid} ${machineId()}\n`;
   for (;;) {
-    if (make(path, own)) return hold(path, own);
+    if (createFile(path, ownText)) return hold(path, ownText);
     const text = readLock(path);
     // Its holder has released it since.
     if (text === null) continue;
     const holder = liveHolder(path, text);
     if (holder !== null) throw new LockedError(path, holder);
-    bury(path, text);
+    removeAbandoned(path, text);
     onDead();
   }
 }
 
 /** False when the lock file exists. Uses a hard link where possible: then the file never appears without content. */
-function make(path: string, own: string): boolean {
-  const draft = besides(path);
+function createFile(path: string, ownText: string): boolean {
+  const draft = temporaryPath(path);
   try {
-    writeFileSync(draft, own);
-    return link(draft, path, own);
+    writeFileSync(draft, ownText);
+    return link(draft, path, ownText);
   } catch (error) {
-    throw inTermsOf(path, draft, error as Error);
+    throw withoutDraftName(path, draft, error as Error);
   } finally {
     rmSync(draft, { force: true });
   }
 }
 
 /** Replaces the draft's random name in the error: callers that report a fault only once compare its message. */
-function inTermsOf(path: string, draft: string, error: Error): Error {
+function withoutDraftName(path: string, draft: string, error: Error): Error {
   return Object.assign(error, { path, message: error.message.replaceAll(draft, path) });
 }
 
@@ -109,13 +109,13 @@ function link(draft: string, path: string, text: string): boolean {
     const { code = "" } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") return false;
     if (!NO_LINKS.includes(code)) throw error;
-    return makeInPlace(path, text);
+    return createInPlace(path, text);
   }
 }
 
-function makeInPlace(path: string, own: string): boolean {
+function createInPlace(path: string, ownText: string): boolean {
   try {
-    writeFileSync(path, own, { flag: "wx" });
+    writeFileSync(path, ownText, { flag: "wx" });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
@@ -133,40 +133,40 @@ function liveHolder(path: string, text: string): string | null {
   // Without hard links, a lock file is empty for a moment.
   if (text === "") return isRenewed(path) ? "a process that has just taken it" : null;
   const holder = readHolder(text);
-  return holder !== null && lives(path, holder) ? nameOf(holder) : null;
+  return holder !== null && isHolderAlive(path, holder) ? nameOf(holder) : null;
 }
 
-function hold(path: string, own: string): Lock {
-  held.add(path);
-  const timer = setInterval(() => renew(path, own), RENEWAL).unref();
-  const isHeld = () => isStill(path, own);
+function hold(path: string, ownText: string): Lock {
+  heldPaths.add(path);
+  const timer = setInterval(() => renew(path, ownText), RENEWAL).unref();
+  const isHeld = () => isStillHeld(path, ownText);
   const check = () => {
     if (!isHeld()) throw new LockLostError(path);
   };
   const release = () => {
     clearInterval(timer);
-    held.delete(path);
-    if (readText(path) === own) rmSync(path, { force: true });
+    heldPaths.delete(path);
+    if (readText(path) === ownText) rmSync(path, { force: true });
   };
   return { isHeld, check, release };
 }
 
 /** A lock file that cannot be read at the moment counts as still held. */
-function isStill(path: string, own: string): boolean {
+function isStillHeld(path: string, ownText: string): boolean {
   try {
-    return readFileSync(path, "utf8") === own;
+    return readFileSync(path, "utf8") === ownText;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code !== "ENOENT";
   }
 }
 
 /** Writes the same text again, which sets the modification time by the clock of the file system. */
-function renew(path: string, own: string): void {
-  if (readText(path) !== own) return;
+function renew(path: string, ownText: string): void {
+  if (readText(path) !== ownText) return;
   try {
     const file = openSync(path, "r+");
     try {
-      writeSync(file, own);
+      writeSync(file, ownText);
     } finally {
       closeSync(file);
     }
@@ -175,27 +175,27 @@ function renew(path: string, own: string): void {
   }
 }
 
-function lives(path: string, { pid, machine }: Holder): boolean {
+function isHolderAlive(path: string, { pid, machine }: Holder): boolean {
   if (machine !== null) return isRenewed(path);
-  return pid === process.pid ? held.has(path) : isAlive(pid) && !isOlder(path, pid);
+  return pid === process.pid ? heldPaths.has(path) : isAlive(pid) && !hasReusedPid(path, pid);
 }
 
 /** Whether the process started after the lock's last renewal: then it only reuses the pid of the dead holder. */
-function isOlder(path: string, pid: number): boolean {
+function hasReusedPid(path: string, pid: number): boolean {
   const age = ageOf(pid);
-  return age !== null && silenceOf(path) > age + EXPIRY;
+  return age !== null && timeSinceRenewal(path) > age + EXPIRY;
 }
 
 function isRenewed(path: string): boolean {
-  return silenceOf(path) < EXPIRY;
+  return timeSinceRenewal(path) < EXPIRY;
 }
 
 /** Milliseconds since the last renewal; infinity when the lock file does not exist. */
-function silenceOf(path: string): number {
+function timeSinceRenewal(path: string): number {
   const renewed = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
   if (renewed === undefined) return Number.POSITIVE_INFINITY;
   try {
-    return clockOf(path) - renewed;
+    return fileSystemTime(path) - renewed;
   } catch {
     // The clock of a read-only file system cannot be read, because that takes writing a file: the lock may be held.
     return 0;
@@ -203,8 +203,8 @@ function silenceOf(path: string): number {
 }
 
 /** Milliseconds since 1970 by the clock of the file system, which may be on another machine. */
-function clockOf(path: string): number {
-  const file = besides(path);
+function fileSystemTime(path: string): number {
+  const file = temporaryPath(path);
   writeFileSync(file, "");
   const { mtimeMs } = statSync(file);
   rmSync(file);
@@ -212,21 +212,21 @@ function clockOf(path: string): number {
 }
 
 /** A unique name beside `path`. Not by pid: processes in different containers can have the same one. */
-function besides(path: string): string {
+function temporaryPath(path: string): string {
   return `${path}.${randomUUID()}`;
 }
 
 /** Removes a dead holder's lock file. Puts it back when another process has taken the lock since `text` was read. */
-function bury(path: string, text: string): void {
-  const grave = besides(path);
+function removeAbandoned(path: string, text: string): void {
+  const movedPath = temporaryPath(path);
   try {
-    renameSync(path, grave);
-    const buried = readText(grave);
-    if (buried !== null && buried !== text) link(grave, path, buried);
+    renameSync(path, movedPath);
+    const movedText = readText(movedPath);
+    if (movedText !== null && movedText !== text) link(movedPath, path, movedText);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
-  rmSync(grave, { force: true });
+  rmSync(movedPath, { force: true });
 }
 
 /** Null when there is no lock file. Throws when it cannot be read, as that of another user: it may be held. */
