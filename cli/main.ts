@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** Entry point of the command line: reads flags and environment, runs one command, and sets the exit code. */
 import { CommanderError, Option, Command as Program } from "commander";
-import { COMMON, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
+import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
 import type { Setting } from "../shared/settings/setting.ts";
 import { VERSION } from "../shared/version.ts";
 import { type Command, type Context, FAILED } from "./command.ts";
@@ -42,7 +42,7 @@ for (const command of commands) {
   const sub = program.command(command.name).description(command.describes).exitOverride();
   sub.showHelpAfterError(`(see precast ${command.name} --help)`);
   if (command.argument !== null) sub.argument(command.argument);
-  const names = [...command.settings, ...COMMON];
+  const names = [...command.settings, ...COMMON_NAMES];
   for (const name of names) addOption(sub, name);
   sub.addHelpText("after", `${secretsText(names)}${examplesText(command.examples)}`);
   sub.action(async (...given: unknown[]) => {
@@ -64,8 +64,8 @@ function secretsText(names: readonly SettingName[]): string {
 }
 
 function addOption(sub: Program, name: SettingName): void {
-  const { flags, env, envToo, describes } = SETTINGS[name] as Setting<unknown>;
-  const variables = envToo === undefined ? env : `${env} or ${envToo}`;
+  const { flags, env, fallbackEnv, describes } = SETTINGS[name] as Setting<unknown>;
+  const variables = fallbackEnv === undefined ? env : `${env} or ${fallbackEnv}`;
   if (flags !== null) sub.addOption(new Option(flags, `${describes} (${variables})`));
 }
 

@@ -4,7 +4,7 @@
  */
 import * as v from "valibot";
 import { CHOOSING } from "./settings/choosing.ts";
-import { COMMON as EVERYWHERE } from "./settings/common.ts";
+import { COMMON } from "./settings/common.ts";
 import { DEPLOYING } from "./settings/deploying.ts";
 import { EDGE } from "./settings/edge.ts";
 import { SERVING } from "./settings/serving.ts";
@@ -20,15 +20,15 @@ export class ConfigError extends Error {
   }
 }
 
-export const SETTINGS = { ...EVERYWHERE, ...CHOOSING, ...SERVING, ...EDGE, ...DEPLOYING } as const;
+export const SETTINGS = { ...COMMON, ...CHOOSING, ...SERVING, ...EDGE, ...DEPLOYING } as const;
 
 export type SettingName = keyof typeof SETTINGS;
 type ValueOf<S> = S extends Setting<infer T> ? T : never;
 export type Settings<N extends SettingName> = { readonly [name in N]: ValueOf<(typeof SETTINGS)[name]> };
 
 /** The settings that every command has. */
-export const COMMON = Object.keys(EVERYWHERE) as CommonName[];
-export type CommonName = keyof typeof EVERYWHERE;
+export const COMMON_NAMES = Object.keys(COMMON) as CommonName[];
+export type CommonName = keyof typeof COMMON;
 
 /**
  * `flags` has the attribute names that commander derives from the flags. A flag takes precedence over its environment
@@ -42,8 +42,8 @@ export function readSettings<N extends SettingName>(
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
   for (const name of names) {
-    const { env: first, envToo, schema } = SETTINGS[name] as Setting<unknown>;
-    const variable = envToo !== undefined && !env[first] && env[envToo] ? envToo : first;
+    const { env: first, fallbackEnv, schema } = SETTINGS[name] as Setting<unknown>;
+    const variable = fallbackEnv !== undefined && !env[first] && env[fallbackEnv] ? fallbackEnv : first;
     const flag = flags[attributeOf(name)];
     const given = flag ?? (env[variable] || undefined);
     const result = v.safeParse(schema, given);

@@ -61,7 +61,7 @@ export const DEPLOYING = {
       "region of the bucket, us-east-1 by default",
       optionalName("eu-central-1"),
     ),
-    envToo: "AWS_DEFAULT_REGION",
+    fallbackEnv: "AWS_DEFAULT_REGION",
   },
   pathStyle: setting(
     "--path-style",

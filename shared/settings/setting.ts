@@ -8,7 +8,7 @@ export type Setting<T> = {
   readonly flags: string | null;
   readonly env: string;
   /** A second variable, which is read when the first is not set. */
-  readonly envToo?: string;
+  readonly fallbackEnv?: string;
   readonly describes: string;
   readonly schema: v.GenericSchema<unknown, T>;
 };
@@ -76,10 +76,10 @@ export const day = v.pipe(v.string(), v.check(isDate, "must be a date such as 20
 export const host = matching(/\S/, "must be an address such as 127.0.0.1, 0.0.0.0 or ::");
 export const webAddress = v.pipe(
   v.string(),
-  v.check(isAskable, "must be an address such as https://media.example.com:8443, without a name or password in it"),
+  v.check(isWebAddress, "must be an address such as https://media.example.com:8443, without a name or password in it"),
 );
 /** Refuses a user name or password: messages print the address, and neither would be sent. `{…}` is a placeholder. */
-function isAskable(address: string): boolean {
+function isWebAddress(address: string): boolean {
   const filled = address.replaceAll("{path}", "/").replace(/\{\w+\}/g, "x");
   if (!/^https?:\/\/[^/\s]+\S*$/.test(filled) || !URL.canParse(filled)) return false;
   const { username, password } = new URL(filled);

@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { buildTree } from "../../cli/build/build.ts";
 import { withDatabase } from "../../cli/database.ts";
 import { importBundle } from "../../cli/import/write.ts";
-import { COMMON, type CommonName, readSettings, type Settings } from "../../shared/config.ts";
+import { COMMON_NAMES, type CommonName, readSettings, type Settings } from "../../shared/config.ts";
 import { writeBundle } from "./content.ts";
 import type { Bundle } from "./model-bundle.ts";
 
@@ -29,6 +29,6 @@ export async function buildInProcess(context: CommandContext, out: string): Prom
 }
 
 function settingsOf({ folder, env }: CommandContext): Settings<CommonName> {
-  const settings = readSettings(COMMON, {}, env);
+  const settings = readSettings(COMMON_NAMES, {}, env);
   return { ...settings, dataDir: resolve(folder, settings.dataDir), out: resolve(folder, settings.out) };
 }
