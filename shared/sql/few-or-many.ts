@@ -11,7 +11,7 @@ export type Ways = {
   /** FROM and WHERE of the matching entries `e`, with `test` added to the conditions. */
   readonly from: (test: string) => string;
   /** SQL of the page's ids and places, found by a scan in the list's order, with `test` added to the conditions. */
-  readonly walk: (test: string) => string;
+  readonly scan: (test: string) => string;
   readonly keys: readonly SortKey[];
   /** SQL of one row `total`: the number of matching entries. */
   readonly total: string;
@@ -25,7 +25,7 @@ export type Ways = {
  * SQL of the page's ids, with places that ascend in the list's order. PostgreSQL does not run the branch whose test on
  * the total is false. The comparison assumes that a scan passes an entry in about the time that finding one takes.
  */
-export function fewOrManySql(statement: Statement, { from, walk, keys, total, before, share }: Ways): string {
+export function fewOrManySql(statement: Statement, { from, scan, keys, total, before, share }: Ways): string {
   const passed = `(${before} + ${statement.perPage})::float8 * ${share} * (${totalOf(statement.typeId)})`;
   const isMany = `(SELECT total::float8 * total > ${passed} FROM (${total}) AS list)`;
   const { columns, order } = keyColumns(keys);
@@ -33,7 +33,7 @@ export function fewOrManySql(statement: Statement, { from, walk, keys, total, be
   const few = `SELECT id FROM (SELECT e.id, ${columns} ${from(`NOT ${isMany}`)} OFFSET 0) AS few
     ORDER BY ${order} ${limitSql(statement)}`;
   return `
-  SELECT id, place FROM (${walk(isMany)}) AS walked
+  SELECT id, place FROM (${scan(isMany)}) AS walked
   UNION ALL
   SELECT id, place FROM (${placesSql(few)}) AS found`;
 }

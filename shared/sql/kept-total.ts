@@ -4,18 +4,18 @@
  */
 import type { Column } from "../catalog.ts";
 import type { Condition } from "../condition.ts";
-import { elementSlot, equalsAny, LONGEST, storedOperand } from "./indexed.ts";
+import { elementSlot, equalsAny, MAX_COUNTED_SIZE, storedOperand } from "./indexed.ts";
 import { totalOf } from "./query.ts";
 import type { Slots } from "./slots.ts";
-import type { Place } from "./where.ts";
+import type { Bind } from "./where.ts";
 
 /** SQL of one row `total`: the number of entries that meet the conditions. Null when no kept counts give it. */
-export function keptTotal(conditions: readonly Condition[], slots: Slots, place: Place): string | null {
+export function keptTotal(conditions: readonly Condition[], slots: Slots, bind: Bind): string | null {
   const [one, other, ...more] = conditions;
   if (one === undefined) return totalOf(slots.typeId);
   if (more.length > 0) return null;
-  if (other === undefined) return isEqual(one) ? totalOfOne(one, slots, place) : null;
-  return isEqual(one) && isEqual(other) ? totalOfBoth(one, other, slots, place) : null;
+  if (other === undefined) return isEqual(one) ? totalOfOne(one, slots, bind) : null;
+  return isEqual(one) && isEqual(other) ? totalOfBoth(one, other, slots, bind) : null;
 }
 
 type Equals = Condition & { readonly kind: "equals" };
@@ -24,38 +24,38 @@ function isEqual(condition: Condition): condition is Equals {
   return condition.kind === "equals";
 }
 
-function totalOfOne(condition: Equals, slots: Slots, place: Place): string | null {
+function totalOfOne(condition: Equals, slots: Slots, bind: Bind): string | null {
   const { column } = condition;
   const slot = column.multiple ? elementSlot(condition, slots) : isCounted(column) ? slots.slotOf(column) : null;
   if (slot === null) return null;
-  const equal = totalIn(slots, slot, operandsOf(condition), place);
-  return condition.negated ? lessSql(totalOf(slots.typeId), equal) : equal;
+  const equal = totalIn(slots, slot, operandsOf(condition), bind);
+  return condition.negated ? differenceSql(totalOf(slots.typeId), equal) : equal;
 }
 
 /** Null for two negated conditions, which are rare. */
-function totalOfBoth(one: Equals, other: Equals, slots: Slots, place: Place): string | null {
-  if (one.negated) return other.negated ? null : totalOfBoth(other, one, slots, place);
-  const both = totalOfPairs(one, other, slots, place);
+function totalOfBoth(one: Equals, other: Equals, slots: Slots, bind: Bind): string | null {
+  if (one.negated) return other.negated ? null : totalOfBoth(other, one, slots, bind);
+  const both = totalOfPairs(one, other, slots, bind);
   if (both === null || !other.negated) return both;
-  const first = totalOfOne(one, slots, place);
-  return first === null ? null : lessSql(first, both);
+  const first = totalOfOne(one, slots, bind);
+  return first === null ? null : differenceSql(first, both);
 }
 
 /** SQL of the number of entries with one of the first condition's values and one of the second's; null if not kept. */
-function totalOfPairs(one: Equals, other: Equals, slots: Slots, place: Place): string | null {
+function totalOfPairs(one: Equals, other: Equals, slots: Slots, bind: Bind): string | null {
   const [first, second] = [slots.slotOf(one.column), slots.slotOf(other.column)];
   if (first === null || second === null || first === second) return null;
-  if (first > second) return totalOfPairs(other, one, slots, place);
+  if (first > second) return totalOfPairs(other, one, slots, bind);
   if (!slots.paired.includes(first) || !slots.paired.includes(second)) return null;
   const [firsts, seconds] = [operandsOf(one), operandsOf(other)];
-  const isTooLong = [...firsts, ...seconds].some((value) => Buffer.byteLength(value) > LONGEST);
-  if (isTooLong || firsts.length * seconds.length > MOST_PAIRS) return null;
+  const isTooLong = [...firsts, ...seconds].some((value) => Buffer.byteLength(value) > MAX_COUNTED_SIZE);
+  if (isTooLong || firsts.length * seconds.length > MAX_PAIRS) return null;
   const pairs = firsts.flatMap((value) => seconds.map((another) => pairOf(value, another)));
-  return totalIn(slots, `${first} ${second}`, pairs, place);
+  return totalIn(slots, `${first} ${second}`, pairs, bind);
 }
 
 /** Largest number of pairs of values whose counts are looked up for one total: so many are still found quickly. */
-const MOST_PAIRS = 100;
+const MAX_PAIRS = 100;
 
 /** The key under which a pair of values is counted, as the SQL function precast.pair_of forms it. */
 function pairOf(one: string, other: string): string {
@@ -63,9 +63,9 @@ function pairOf(one: string, other: string): string {
 }
 
 /** SQL of one row `total`: the number of entries with a value in the column. Null when the column has no slot. */
-export function keptValued(column: Column, slots: Slots): string | null {
+export function keptWithValue(column: Column, slots: Slots): string | null {
   const slot = slots.slotOf(column);
-  return slot === null ? null : heldOf(slots.typeId, slot);
+  return slot === null ? null : valueCountSql(slots.typeId, slot);
 }
 
 /** Whether the entries with each value of the column are counted. */
@@ -77,14 +77,14 @@ function operandsOf({ column, values }: Equals): string[] {
   return values.map((value) => storedOperand(column, value));
 }
 
-function totalIn(slots: Slots, slot: string, values: readonly string[], place: Place): string {
-  return `${heldOf(slots.typeId, slot)} AND ${equalsAny("value", values, "text", place)}`;
+function totalIn(slots: Slots, slot: string, values: readonly string[], bind: Bind): string {
+  return `${valueCountSql(slots.typeId, slot)} AND ${equalsAny("value", values, "text", bind)}`;
 }
 
-function lessSql(all: string, some: string): string {
+function differenceSql(all: string, some: string): string {
   return `SELECT all_of_them.total - some_of_them.total AS total FROM (${all}) AS all_of_them, (${some}) AS some_of_them`;
 }
 
-function heldOf(typeId: string, slot: string): string {
+function valueCountSql(typeId: string, slot: string): string {
   return `SELECT coalesce(sum(change), 0) AS total FROM precast.value_counts WHERE content_type_id = ${typeId} AND slot = '${slot}'`;
 }

@@ -2,10 +2,10 @@
 import { isNegated } from "../condition.ts";
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
+import { hasGenericPlan, isChosenByTotal, isReadDirectly, scannedShare } from "./access-path.ts";
 import { fewOrManySql } from "./few-or-many.ts";
-import { isFindable, storedIn, testOf, textsIn } from "./indexed.ts";
-import { keptTotal, keptValued } from "./kept-total.ts";
-import { isForAny, isRead, isWeighed, walkedShare } from "./list-way.ts";
+import { isTrigramServed, storedIn, testOf, textsIn } from "./indexed.ts";
+import { keptTotal, keptWithValue } from "./kept-total.ts";
 import { type List, nearerEndSql } from "./nearer-end.ts";
 import { keysSql, NEWEST_FIRST, type SortKey, sortKeys } from "./order.ts";
 import {
@@ -30,30 +30,31 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
   const texts = textsIn(plan.conditions);
   // Only the trigram index finds a part of a text: with no alternative, planning for each value only costs time.
-  const isPart = plan.conditions.length === 1 && texts.some(isFindable);
-  const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.place, isPart));
+  const isTrigram = plan.conditions.length === 1 && texts.some(isTrigramServed);
+  const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.bind, isTrigram));
   const matching = tests.map(({ sql }) => sql);
   const isElement = tests.length === 1 && tests.some(({ index }) => index === "elements");
-  const passing = isElement ? matching.map(passingSql) : matching;
+  const scanTests = isElement ? matching.map(hiddenSql) : matching;
   const isServed = isElement || tests.every(({ index }) => index === "ordered");
   const stored = isServed ? storedIn(plan.sort.column, slots) : null;
   const parts =
     stored === null
-      ? searchedSql(statement, matching, plan)
-      : indexedSql(statement, matching, { plan, slots, stored, passing });
-  const isOnePlan = stored === null ? tests.every(({ index }) => index === "parts") && isPart : isForAny(plan);
+      ? unindexedSql(statement, matching, plan)
+      : indexedSql(statement, matching, { plan, slots, stored, scanTests });
+  const isGeneric =
+    stored === null ? tests.every(({ index }) => index === "trigram") && isTrigram : hasGenericPlan(plan);
   // Any plan is fast for a small type, if its indexes begin with the type; the index of elements does not.
-  const isSmall = slots.isSmall && stored !== null && !isElement && !isOnePlan;
+  const isSmall = slots.isSmall && stored !== null && !isElement && !isGeneric;
   const premise = isSmall ? { premise: isSmallSql(statement.typeId) } : {};
-  return recurring(pageQuery(statement, { ...parts, ...premise }), texts, isOnePlan || isSmall);
+  return recurring(pageQuery(statement, { ...parts, ...premise }), texts, isGeneric || isSmall);
 }
 
 /** Hides a test from the planner: a scan in the list's order checks it, and no index on the test is used instead. */
-function passingSql(test: string): string {
+function hiddenSql(test: string): string {
   return `CASE WHEN ${test} THEN true ELSE false END`;
 }
 
-function searchedSql(statement: Statement, matching: readonly string[], { sort }: ListPlan): Parts {
+function unindexedSql(statement: Statement, matching: readonly string[], { sort }: ListPlan): Parts {
   return gatheredSql(statement, fromSql(statement, matching), "e.id", sortKeys(sort));
 }
 
@@ -63,7 +64,7 @@ type Indexed = {
   /** SQL of the entries column that the list is sorted by. */
   readonly stored: string;
   /** The tests of the conditions, for a scan in the list's order. */
-  readonly passing: readonly string[];
+  readonly scanTests: readonly string[];
 };
 
 /**
@@ -72,51 +73,52 @@ type Indexed = {
  */
 function indexedSql(statement: Statement, matching: readonly string[], indexed: Indexed): Parts {
   const { plan, slots } = indexed;
-  const kept = keptTotal(plan.conditions, slots, statement.values.place);
+  const kept = keptTotal(plan.conditions, slots, statement.values.bind);
   const first = kept ?? totalSql(statement, matching, plan, slots);
-  const isFirst = kept !== null || isWeighed(plan);
+  const isFirst = kept !== null || isChosenByTotal(plan);
   const total = isFirst ? "SELECT total FROM whole" : null;
-  const { tables, ...cut } = cutSql(statement, matching, { ...indexed, total });
+  const { tables, ...ordered } = orderedSql(statement, matching, { ...indexed, total });
   return {
-    ...cut,
+    ...ordered,
     tables: [...(isFirst ? [`whole AS MATERIALIZED (${first})`] : []), ...tables],
     total: total ?? first,
   };
 }
 
-type Cut = Omit<Parts, "total">;
+type OrderedParts = Omit<Parts, "total">;
 /** `total` is SQL of one row `total`; null when the total is not computed before the page. */
-type Cutting = Indexed & { readonly total: string | null };
+type Ordered = Indexed & { readonly total: string | null };
 
 /** Builds a page whose order an index gives. */
-function cutSql(statement: Statement, matching: readonly string[], cutting: Cutting): Cut {
-  const { plan, slots, stored, passing, total } = cutting;
+function orderedSql(statement: Statement, matching: readonly string[], ordered: Ordered): OrderedParts {
+  const { plan, slots, stored, scanTests, total } = ordered;
   const { sort, conditions } = plan;
-  if (isRead(plan)) return { tables: [], ...readSql(statement, passing) };
+  if (isReadDirectly(plan)) return { tables: [], ...directSql(statement, scanTests) };
   const key: SortKey = { value: stored, direction: sort.descending ? "DESC" : "ASC" };
   const keys = sort.column.name === "published_at" ? NEWEST_FIRST : [key, ...NEWEST_FIRST];
   // The first page is always read from the start, so it needs no length.
   const known = (length: string | null) => (statement.offset === 0n ? null : length);
   const placesOf = (more: readonly string[], length: string | null) => {
     const from = (test: string) => fromSql(statement, [...matching, ...more, test]);
-    const walk = (...tests: readonly string[]) => idsSql(statement, [...passing, ...more, ...tests], { keys, length });
-    if (total === null || !isWeighed(plan)) return walk();
+    const scan = (...tests: readonly string[]) =>
+      idsSql(statement, [...scanTests, ...more, ...tests], { keys, length });
+    if (total === null || !isChosenByTotal(plan)) return scan();
     const offset = `${offsetSql(statement)}::float8`;
     const before = length === null ? offset : `least(${offset}, total - ${offset})`;
-    return fewOrManySql(statement, { from, walk, keys, total, before, share: walkedShare(plan) });
+    return fewOrManySql(statement, { from, scan, keys, total, before, share: scannedShare(plan) });
   };
   if (sort.column.type === "timestamp") return { tables: [], ...placedSql(statement, placesOf([], known(total))) };
   const valued = [`${stored} IS NOT NULL`];
   // Every entry that passes a condition on the sort column, unless negated, has a value in it.
   if (conditions.some((condition) => condition.column.name === sort.column.name && !isNegated(condition)))
     return { tables: [], ...placedSql(statement, placesOf(valued, known(total))) };
-  const kept = conditions.length === 0 ? keptValued(sort.column, slots) : null;
+  const kept = conditions.length === 0 ? keptWithValue(sort.column, slots) : null;
   const length = kept === null ? null : "SELECT total FROM held";
   const before = length ?? countSql(statement, [...matching, ...valued]);
   const ids = `
   SELECT id, place FROM valued
   UNION ALL
-  SELECT id, ${statement.perPage} + place FROM (${behindSql(statement, [...matching, `${stored} IS NULL`], before)}) AS behind`;
+  SELECT id, ${statement.perPage} + place FROM (${valuelessSql(statement, [...matching, `${stored} IS NULL`], before)}) AS behind`;
   return {
     tables: [
       ...(kept === null ? [] : [`held AS MATERIALIZED (${kept})`]),
@@ -126,7 +128,7 @@ function cutSql(statement: Statement, matching: readonly string[], cutting: Cutt
   };
 }
 
-function readSql(statement: Statement, matching: readonly string[]): Omit<Cut, "tables"> {
+function directSql(statement: Statement, matching: readonly string[]): Omit<OrderedParts, "tables"> {
   const page = `
   SELECT ${statement.columns}, e.published_at AS instant, e.id AS uuid
   ${fromSql(statement, matching)}
@@ -139,7 +141,7 @@ function readSql(statement: Statement, matching: readonly string[]): Omit<Cut, "
  * not contain them, so a separate scan finds them, and only if the page reaches that far. `before` is SQL of one row
  * `total`: the number of entries with a value.
  */
-function behindSql(statement: Statement, valueless: readonly string[], before: string): string {
+function valuelessSql(statement: Statement, valueless: readonly string[], before: string): string {
   const found = "(SELECT count(*) FROM valued)";
   const isShort = `${found} < ${statement.perPage}`;
   const first = `greatest(0, ${offsetSql(statement)} - (${before}))`;
@@ -153,10 +155,10 @@ function behindSql(statement: Statement, valueless: readonly string[], before: s
  * excludes are counted instead and subtracted from the kept total of the type.
  */
 function totalSql(statement: Statement, matching: readonly string[], { conditions }: ListPlan, slots: Slots): string {
-  const { place } = statement.values;
+  const { bind } = statement.values;
   const [only, ...others] = conditions;
   if (only?.kind !== "equals" || !only.negated || others.length > 0) return countSql(statement, matching);
-  const { sql } = testOf({ ...only, negated: false }, slots, place);
+  const { sql } = testOf({ ...only, negated: false }, slots, bind);
   return `SELECT all_of_them.total - excluded.total AS total
   FROM (${totalOf(statement.typeId)}) AS all_of_them, (${countSql(statement, [sql])}) AS excluded`;
 }
@@ -166,10 +168,10 @@ function countSql(statement: Statement, matching: readonly string[]): string {
 }
 
 /** `length` is null when the length of the list is not known or not needed. */
-type Walk = Pick<List, "keys"> & { readonly length: string | null };
+type Scan = Pick<List, "keys"> & { readonly length: string | null };
 
 /** SQL of the ids of a page with their places, found by a scan in the list's order. */
-function idsSql(statement: Statement, matching: readonly string[], { keys, length }: Walk): string {
+function idsSql(statement: Statement, matching: readonly string[], { keys, length }: Scan): string {
   const from = fromSql(statement, matching);
   if (length !== null) return nearerEndSql(statement, { from, keys, length });
   return placesSql(`SELECT e.id ${from}

@@ -5,7 +5,7 @@ import type { Query } from "../database/database.ts";
 import type { ListPlan, SearchPlan } from "../plan.ts";
 import { showsRichText } from "../shown.ts";
 import { entryColumns } from "./column.ts";
-import { isFindable } from "./indexed.ts";
+import { isTrigramServed } from "./indexed.ts";
 import { keyColumns, type SortKey } from "./order.ts";
 import { collectValues, editionOf, type Values } from "./query.ts";
 import type { Slots } from "./slots.ts";
@@ -59,11 +59,11 @@ ORDER BY ${order}`;
 }
 
 /**
- * Marks a query as worth preparing, unless its best plan depends on the search texts themselves (isFindable).
- * `isForAny` says that one plan fits all values.
+ * Marks a query as worth preparing, unless its best plan depends on the search texts themselves (isTrigramServed).
+ * `isGeneric` says that one plan fits all values.
  */
-export function recurring(query: Query, texts: readonly string[], isForAny: boolean): Query {
-  return texts.every(isFindable) ? { ...query, recurs: isForAny ? "any" : "some" } : query;
+export function recurring(query: Query, texts: readonly string[], isGeneric: boolean): Query {
+  return texts.every(isTrigramServed) ? { ...query, recurs: isGeneric ? "any" : "some" } : query;
 }
 
 /**
@@ -106,7 +106,7 @@ export function limitSql(statement: Statement): string {
 }
 
 export function offsetSql({ offset, values }: Statement): string {
-  return offset === 0n ? "0" : `${values.place(String(offset))}::bigint`;
+  return offset === 0n ? "0" : `${values.bind(String(offset))}::bigint`;
 }
 
 const MAX_OFFSET = 2n ** 63n - 1n;

@@ -6,14 +6,14 @@ import type { Field } from "../catalog.ts";
 import type { Query, Value } from "../database/database.ts";
 import type { EntryPlan } from "../plan.ts";
 import { entryColumns, noEntryColumns } from "./column.ts";
-import type { Place } from "./where.ts";
+import type { Bind } from "./where.ts";
 
-/** The values of a statement; `place` adds one and returns its placeholder. */
-export type Values = { readonly all: Value[]; readonly place: Place };
+/** The values of a statement; `bind` adds one and returns its placeholder. */
+export type Values = { readonly all: Value[]; readonly bind: Bind };
 
 export function collectValues(...first: Value[]): Values {
   const all = [...first];
-  return { all, place: (value) => `$${all.push(value)}` };
+  return { all, bind: (value) => `$${all.push(value)}` };
 }
 
 /** The part of an entry plan that must be equal for one query to answer several plans. */
@@ -60,7 +60,7 @@ function relatedSql(field: Field, step: number, values: Values): string {
   SELECT main.asked, '${field.name}', ${step}, reference.place, ${entryColumns(true)}, NULL
   FROM main CROSS JOIN LATERAL ${references} AS reference(id, place)
   CROSS JOIN LATERAL (
-    SELECT * FROM precast.entries AS e WHERE ${publishedIn(values.place(field.target))}
+    SELECT * FROM precast.entries AS e WHERE ${publishedIn(values.bind(field.target))}
       AND e.id = CASE WHEN precast.is_uuid(reference.id #>> '{}') THEN (reference.id #>> '{}')::uuid END
     LIMIT 1) AS e`;
 }
@@ -92,11 +92,11 @@ export function totalOf(typeId: string): string {
  * Largest number of published entries of a small type: running any plan that uses an index of the type takes less time
  * than planning for the values.
  */
-const SMALL = 1_000;
+const MAX_SMALL_ENTRIES = 1_000;
 
-/** SQL of a boolean: whether the type has at most SMALL published entries. */
+/** SQL of a boolean: whether the type has at most MAX_SMALL_ENTRIES published entries. */
 export function isSmallSql(typeId: string): string {
-  return `(${totalOf(typeId)}) <= ${SMALL}`;
+  return `(${totalOf(typeId)}) <= ${MAX_SMALL_ENTRIES}`;
 }
 
 /**

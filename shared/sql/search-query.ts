@@ -2,7 +2,7 @@
 import type { Query } from "../database/database.ts";
 import type { SearchPlan } from "../plan.ts";
 import type { Sort } from "../sort.ts";
-import { isFindable, loweredSql, storedIn, testOf, textsIn } from "./indexed.ts";
+import { isTrigramServed, loweredSql, storedIn, testOf, textsIn } from "./indexed.ts";
 import { type SortKey, sortKeys } from "./order.ts";
 import { gatheredSql, pageQuery, recurring, statementOf } from "./page-query.ts";
 import type { Slots } from "./slots.ts";
@@ -13,17 +13,17 @@ import type { Slots } from "./slots.ts";
  */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
-  const { place } = statement.values;
-  const isForAny = plan.conditions.length === 0 && plan.words.every(isFindable);
-  const words = plan.words.map((word) => loweredSql(place(word), isForAny));
+  const { bind } = statement.values;
+  const isGeneric = plan.conditions.length === 0 && plan.words.every(isTrigramServed);
+  const words = plan.words.map((word) => loweredSql(bind(word), isGeneric));
   const found = words.length === 0 ? ["false"] : words.map((word) => `w.words LIKE '%' || ${word} || '%'`);
-  const tests = plan.conditions.map((condition) => testOf(condition, slots, place).sql);
+  const tests = plan.conditions.map((condition) => testOf(condition, slots, bind).sql);
   const { keys, beside } = orderOf(plan.sort, words, slots);
   const entries = tests.length > 0 ? [ENTRIES] : [];
   const from = `FROM ${["precast.entry_words AS w", ...new Set([...entries, ...beside])].join("\n  ")}
   WHERE ${[`w.content_type_id = ${statement.typeId}`, ...found, ...tests].join("\n    AND ")}`;
   const query = pageQuery(statement, gatheredSql(statement, from, "w.id", keys));
-  return recurring(query, [...plan.words, ...textsIn(plan.conditions)], isForAny);
+  return recurring(query, [...plan.words, ...textsIn(plan.conditions)], isGeneric);
 }
 
 /** Needs no test of the status: `entry_words` has rows of published entries only. */

@@ -27,7 +27,7 @@ type StoredMap = Readonly<Record<string, readonly [field: string, type: string] 
 
 const LONG = "long";
 /** The first letter of the slots of `multiple` fields. */
-const ELEMENTS = "m";
+const ELEMENTS_PREFIX = "m";
 
 export const NO_SLOTS: Slots = {
   typeId: "0",
@@ -45,7 +45,7 @@ export function readSlots(row: Row | undefined): Slots | null {
   const slots = new Map(
     Object.entries(JSON.parse(map) as StoredMap)
       .filter(([slot]) => slot !== LONG)
-      .map(([slot, [field, type]]) => [`${field} ${type} ${slot.startsWith(ELEMENTS)}`, slot]),
+      .map(([slot, [field, type]]) => [`${field} ${type} ${slot.startsWith(ELEMENTS_PREFIX)}`, slot]),
   );
   const slotOf = ({ name, type }: Column, multiple: boolean) => slots.get(`${name} ${type} ${multiple}`) ?? null;
   // The key includes the type: a field that has changed its type since the tree was built has a slot of another

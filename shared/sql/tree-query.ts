@@ -9,33 +9,34 @@ import { elementsSql, entryColumns, isContainable, sqlType, textSql, valueSql } 
 import { orderSql } from "./order.ts";
 
 /**
- * Common table of the published type `$2` of the app `$1`. If there is none it is empty, and PUBLISHED finds nothing.
+ * Common table of the published type `$2` of the app `$1`. If there is none it is empty, and IS_PUBLISHED finds
+ * nothing.
  */
-export const KIND = `kind AS MATERIALIZED (
+export const PUBLISHED_TYPE = `kind AS MATERIALIZED (
   SELECT type.id, type.app_id FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
   WHERE app.key = $1 AND type.slug = $2 AND type.published)`;
-export const PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'published'";
+export const IS_PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'published'";
 
 /** Every published entry of a type in the order of its default pages: rows of [id, data, rich, …]. */
 export function allEntriesQuery(appKey: string, type: ContentType): Query {
-  const text = `WITH ${KIND} SELECT ${entryColumns(true)} FROM precast.entries AS e
-WHERE ${PUBLISHED} ORDER BY ${orderSql(defaultSort(type))}`;
+  const text = `WITH ${PUBLISHED_TYPE} SELECT ${entryColumns(true)} FROM precast.entries AS e
+WHERE ${IS_PUBLISHED} ORDER BY ${orderSql(defaultSort(type))}`;
   return { text, values: [appKey, type.slug] };
 }
 
 /** The entries with these ids that are published, ordered by id: rows of [id, data, rich, …]. */
 export function entriesOfQuery(appKey: string, type: ContentType, ids: readonly string[]): Query {
-  const text = `WITH ${KIND} SELECT ${entryColumns(true)} FROM precast.entries AS e
-WHERE ${PUBLISHED} AND e.id = ANY ($3::uuid[]) ORDER BY e.id`;
+  const text = `WITH ${PUBLISHED_TYPE} SELECT ${entryColumns(true)} FROM precast.entries AS e
+WHERE ${IS_PUBLISHED} AND e.id = ANY ($3::uuid[]) ORDER BY e.id`;
   return { text, values: [appKey, type.slug, ids] };
 }
 
 /** The 1-based places of these entries in the order of default pages: rows of [place, id, data, rich, …] by place. */
 export function placesQuery(appKey: string, type: ContentType, ids: readonly string[]): Query {
-  const text = `WITH ${KIND},
+  const text = `WITH ${PUBLISHED_TYPE},
 placed AS (
   SELECT e.id, row_number() OVER (ORDER BY ${orderSql(defaultSort(type))}) AS place
-  FROM precast.entries AS e WHERE ${PUBLISHED})
+  FROM precast.entries AS e WHERE ${IS_PUBLISHED})
 SELECT placed.place::text, ${entryColumns(false)}
 FROM placed JOIN precast.entries AS e ON e.content_type_id = (SELECT id FROM kind) AND e.id = placed.id
 WHERE placed.id = ANY ($3::uuid[])
@@ -45,10 +46,10 @@ ORDER BY placed.place`;
 
 /** The first `size` entries in the order of a sort: rows of [id, data, rich, …]. */
 export function headQuery(appKey: string, type: ContentType, sort: Sort, size: number): Query {
-  const text = `WITH ${KIND},
+  const text = `WITH ${PUBLISHED_TYPE},
 head AS (
   SELECT first.id, row_number() OVER () AS place FROM (
-    SELECT e.id FROM precast.entries AS e WHERE ${PUBLISHED} ORDER BY ${orderSql(sort)} LIMIT ${size}) AS first)
+    SELECT e.id FROM precast.entries AS e WHERE ${IS_PUBLISHED} ORDER BY ${orderSql(sort)} LIMIT ${size}) AS first)
 SELECT ${entryColumns(false)}
 FROM head JOIN precast.entries AS e ON e.content_type_id = (SELECT id FROM kind) AND e.id = head.id
 ORDER BY head.place`;
@@ -58,7 +59,7 @@ ORDER BY head.place`;
 /** The ids of the first entries by each of several sorts, in one scan of a small type: one row, comma-separated. */
 export function headIdsQuery(appKey: string, type: ContentType, sorts: readonly Sort[], size: number): Query {
   const heads = sorts.map((sort) => `array_to_string((array_agg(e.id ORDER BY ${orderSql(sort)}))[1:${size}], ',')`);
-  const text = `WITH ${KIND} SELECT ${heads.join(",\n  ")} FROM precast.entries AS e WHERE ${PUBLISHED}`;
+  const text = `WITH ${PUBLISHED_TYPE} SELECT ${heads.join(",\n  ")} FROM precast.entries AS e WHERE ${IS_PUBLISHED}`;
   return { text, values: [appKey, type.slug] };
 }
 
@@ -74,10 +75,10 @@ export function firstsQuery(
 ): Query {
   const firsts = contests.map(
     ({ sort }, index) => `array_to_string(ARRAY(SELECT e.id FROM precast.entries AS e
-  WHERE ${PUBLISHED} AND e.id = ANY ($${index + 3}::uuid[]) ORDER BY ${orderSql(sort)} LIMIT ${size}), ',')`,
+  WHERE ${IS_PUBLISHED} AND e.id = ANY ($${index + 3}::uuid[]) ORDER BY ${orderSql(sort)} LIMIT ${size}), ',')`,
   );
   return {
-    text: `WITH ${KIND} SELECT ${firsts.join(",\n")}`,
+    text: `WITH ${PUBLISHED_TYPE} SELECT ${firsts.join(",\n")}`,
     values: [appKey, type.slug, ...contests.map(({ candidates }) => candidates)],
   };
 }
@@ -96,12 +97,12 @@ export function facetHeadsQuery(
 ): Query {
   const { key, elements } = keySql(column);
   const wanted = values === null ? { join: "", test: "" } : wantedSql(column, key);
-  const text = `WITH ${KIND},
+  const text = `WITH ${PUBLISHED_TYPE},
 head AS (
   SELECT ${key} AS value, e.id, count(*) OVER (PARTITION BY ${key}) AS total,
     row_number() OVER (PARTITION BY ${key} ORDER BY ${orderSql(defaultSort(type))}) AS place
   FROM ${wanted.join} precast.entries AS e ${elements}
-  WHERE ${PUBLISHED} AND (${key})::text <> ''${wanted.test})
+  WHERE ${IS_PUBLISHED} AND (${key})::text <> ''${wanted.test})
 SELECT '=' || head.value::text, head.total::text, ${entryColumns(false)}
 FROM head JOIN precast.entries AS e ON e.content_type_id = (SELECT id FROM kind) AND e.id = head.id
 WHERE head.place <= ${size}
@@ -125,16 +126,16 @@ function wantedSql(column: Column, key: string): { join: string; test: string } 
 /** The number of values of a column that a filter can ask for, and the entries of the most frequent one: one row. */
 export function facetCountQuery(appKey: string, type: ContentType, column: Column): Query {
   const { key, elements } = keySql(column);
-  const text = `WITH ${KIND} SELECT count(*)::text, coalesce(max(entries), 0)::text FROM (
+  const text = `WITH ${PUBLISHED_TYPE} SELECT count(*)::text, coalesce(max(entries), 0)::text FROM (
   SELECT count(*) AS entries FROM precast.entries AS e ${elements}
-  WHERE ${PUBLISHED} AND (${key})::text <> '' GROUP BY ${key}) AS facet`;
+  WHERE ${IS_PUBLISHED} AND (${key})::text <> '' GROUP BY ${key}) AS facet`;
   return { text, values: [appKey, type.slug] };
 }
 
 /** The ids of all published entries of a type: rows of [id]. */
 export function publishedIdsQuery(appKey: string, slug: string): Query {
   return {
-    text: `WITH ${KIND} SELECT e.id::text FROM precast.entries AS e WHERE ${PUBLISHED}`,
+    text: `WITH ${PUBLISHED_TYPE} SELECT e.id::text FROM precast.entries AS e WHERE ${IS_PUBLISHED}`,
     values: [appKey, slug],
   };
 }
@@ -151,7 +152,7 @@ WHERE app.key = ANY ($1::text[]) GROUP BY app.key, type.slug`;
 /** The number of published entries of a type: one row. */
 export function countQuery(appKey: string, slug: string): Query {
   return {
-    text: `WITH ${KIND} SELECT count(*)::text FROM precast.entries AS e WHERE ${PUBLISHED}`,
+    text: `WITH ${PUBLISHED_TYPE} SELECT count(*)::text FROM precast.entries AS e WHERE ${IS_PUBLISHED}`,
     values: [appKey, slug],
   };
 }

@@ -4,13 +4,13 @@ import type { Value } from "../database/database.ts";
 import { elementsSql, holdsElementsSql, isContainable, isTextual, sqlType, textSql, valueSql } from "./column.ts";
 
 /** Adds a value to the statement and returns its placeholder, such as `$3`. */
-export type Place = (value: Value) => string;
+export type Bind = (value: Value) => string;
 
 /** SQL of the test for a condition. A negated test is true or false, never NULL. */
-export function conditionSql(condition: Condition, place: Place): string {
+export function conditionSql(condition: Condition, bind: Bind): string {
   const { column } = condition;
-  const contained = condition.kind === "equals" ? containmentSql(condition, place) : null;
-  const test = contained ?? (column.multiple ? anyElementSql(condition, place) : singleSql(condition, place));
+  const contained = condition.kind === "equals" ? containmentSql(condition, bind) : null;
+  const test = contained ?? (column.multiple ? anyElementSql(condition, bind) : singleSql(condition, bind));
   return condition.kind === "equals" && condition.negated ? `(${test}) IS NOT TRUE` : test;
 }
 
@@ -20,69 +20,65 @@ type Equals = Condition & { readonly kind: "equals" };
  * Up to this many values of one condition get a placeholder each. More are sent as one array, so that the text of the
  * statement is the same for any number of them.
  */
-export const FEW = 8;
+export const MAX_PLACEHOLDERS = 8;
 
 /**
- * Equality to one of up to FEW values as containment, which an index can find. Null when there are more values or none,
- * or when containment does not express equality (isContainable).
+ * Equality to one of up to MAX_PLACEHOLDERS values as containment, which an index can find. Null when there are more
+ * values or none, or when containment does not express equality (isContainable).
  */
-function containmentSql({ column, values: wanted }: Equals, place: Place): string | null {
-  if (wanted.length === 0 || wanted.length > FEW || !isContainable(column)) return null;
+function containmentSql({ column, values: wanted }: Equals, bind: Bind): string | null {
+  if (wanted.length === 0 || wanted.length > MAX_PLACEHOLDERS || !isContainable(column)) return null;
   const contained = wanted.map((text) => {
-    const value = `${place(text)}::${sqlType(column)}`;
+    const value = `${bind(text)}::${sqlType(column)}`;
     return `e.data @> jsonb_build_object('${column.name}', ${column.multiple ? `jsonb_build_array(${value})` : value})`;
   });
   const any = contained.length === 1 ? contained.join() : `(${contained.join(" OR ")})`;
   return column.multiple ? `${any} AND ${holdsElementsSql(column)}` : any;
 }
 
-function anyElementSql(condition: Condition, place: Place): string {
-  return `EXISTS (SELECT FROM ${elementsSql(condition.column)} AS value WHERE ${testSql(condition, "value", "value", place)})`;
+function anyElementSql(condition: Condition, bind: Bind): string {
+  return `EXISTS (SELECT FROM ${elementsSql(condition.column)} AS value WHERE ${testSql(condition, "value", "value", bind)})`;
 }
 
-function singleSql(condition: Condition, place: Place): string {
-  return testSql(condition, `(${valueSql(condition.column)})`, `(${textSql(condition.column)})`, place);
+function singleSql(condition: Condition, bind: Bind): string {
+  return testSql(condition, `(${valueSql(condition.column)})`, `(${textSql(condition.column)})`, bind);
 }
 
 /** The condition on one value. `value` is SQL of the value to compare, `text` SQL of the text that an answer shows. */
-function testSql(condition: Condition, value: string, text: string, place: Place): string {
+function testSql(condition: Condition, value: string, text: string, bind: Bind): string {
   switch (condition.kind) {
     case "equals":
-      return equalsTest(condition, value, place);
+      return equalsTest(condition, value, bind);
     case "order":
-      return orderTest(condition, value, place);
+      return orderTest(condition, value, bind);
     case "match":
-      return matchTest(condition, text, place);
+      return matchTest(condition, text, bind);
   }
 }
 
-function equalsTest({ column, values: wanted }: Equals, value: string, place: Place): string {
+function equalsTest({ column, values: wanted }: Equals, value: string, bind: Bind): string {
   const operands = column.type === "timestamp" ? wanted.map(timestampOperand) : wanted;
-  return `${value} = ANY (${place(operands)}::${sqlType(column)}[])`;
+  return `${value} = ANY (${bind(operands)}::${sqlType(column)}[])`;
 }
 
 /** The test of a `contains` or `starts_with` condition. `text` is SQL of the text to search. */
-export function matchTest(
-  { text: wanted, operator }: Condition & { kind: "match" },
-  text: string,
-  place: Place,
-): string {
+export function matchTest({ text: wanted, operator }: Condition & { kind: "match" }, text: string, bind: Bind): string {
   // PostgreSQL cannot store U+0000, so no text contains it.
   if (wanted.includes("\0")) return "false";
-  const operand = `lower(${place(wanted)}::text COLLATE "und-x-icu")`;
+  const operand = `lower(${bind(wanted)}::text COLLATE "und-x-icu")`;
   const stored = `lower(${text} COLLATE "und-x-icu")`;
   return operator === "contains" ? `strpos(${stored}, ${operand}) > 0` : `starts_with(${stored}, ${operand})`;
 }
 
 export const SIGNS = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
 
-function orderTest(condition: Condition & { kind: "order" }, value: string, place: Place): string {
+function orderTest(condition: Condition & { kind: "order" }, value: string, bind: Bind): string {
   const { column, operator } = condition;
   const sign = SIGNS[operator];
-  if (isTextual(column)) return `precast.double(${value}) ${sign} ${place(condition.value)}::float8`;
-  if (column.type === "timestamp") return `${value} ${sign} ${place(timestampOperand(condition.value))}::timestamptz`;
+  if (isTextual(column)) return `precast.double(${value}) ${sign} ${bind(condition.value)}::float8`;
+  if (column.type === "timestamp") return `${value} ${sign} ${bind(timestampOperand(condition.value))}::timestamptz`;
   const collation = sqlType(column) === "text" ? ' COLLATE "C"' : "";
-  return `${value}${collation} ${sign} ${place(condition.value)}::${sqlType(column)}`;
+  return `${value}${collation} ${sign} ${bind(condition.value)}::${sqlType(column)}`;
 }
 
 /**

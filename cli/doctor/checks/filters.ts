@@ -4,7 +4,7 @@
  */
 import { type Column, findColumn } from "../../../shared/catalog.ts";
 import { sql } from "../../../shared/database/database.ts";
-import { KIND, keySql, PUBLISHED } from "../../../shared/sql/tree-query.ts";
+import { IS_PUBLISHED, keySql, PUBLISHED_TYPE } from "../../../shared/sql/tree-query.ts";
 import { countUnfiltered } from "../../build/answers/totals.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";
@@ -60,9 +60,9 @@ async function readFilter(
 function facetSql(column: Column, share: number): string {
   const { key, elements } = keySql(column);
   const part = share < 1 ? ` TABLESAMPLE SYSTEM (${(share * 100).toFixed(6)})` : "";
-  return `WITH ${KIND},
+  return `WITH ${PUBLISHED_TYPE},
 held AS MATERIALIZED (
-  SELECT ${key} AS value, e.id FROM precast.entries AS e${part} ${elements} WHERE ${PUBLISHED} AND (${key})::text <> ''),
+  SELECT ${key} AS value, e.id FROM precast.entries AS e${part} ${elements} WHERE ${IS_PUBLISHED} AND (${key})::text <> ''),
 facet AS (SELECT count(*) AS times FROM held GROUP BY value)
 SELECT count(*)::text, count(*) FILTER (WHERE times = 1)::text, coalesce(sum(times), 0)::text,
   (SELECT count(DISTINCT id) FROM held)::text

@@ -9,47 +9,47 @@ import type { ListPlan } from "../plan.ts";
  * Whether one query plan fits all values: an index holds the list in its order, or the only condition is on a
  * `multiple` field, whose kept count then decides. Otherwise the values decide which of several indexes is best.
  */
-export function isForAny(plan: ListPlan): boolean {
+export function hasGenericPlan(plan: ListPlan): boolean {
   const [one, ...others] = plan.conditions;
-  return one === undefined || (others.length === 0 && (isWalked(plan) || one.column.multiple));
+  return one === undefined || (others.length === 0 && (isInIndexOrder(plan) || one.column.multiple));
 }
 
 /**
  * Whether an index holds the list in its order: newest publication first, and no conditions, conditions that all ask
  * for one value each, or a single condition that is negated.
  */
-function isWalked({ sort, conditions }: ListPlan): boolean {
+function isInIndexOrder({ sort, conditions }: ListPlan): boolean {
   if (sort.column.name !== "published_at") return false;
-  return conditions.every(isFound) || (conditions.length === 1 && conditions.some(isNegated));
+  return conditions.every(isOneValue) || (conditions.length === 1 && conditions.some(isNegated));
 }
 
 /** Whether the condition asks for exactly one value: an index range then holds its entries, newest first. */
-function isFound(condition: Condition): boolean {
+function isOneValue(condition: Condition): boolean {
   const isOfOne = condition.kind === "equals" && condition.values.length === 1;
   return isOfOne && !condition.negated && !condition.column.multiple;
 }
 
 /** Whether the page is the first of a list that an index holds in its order: the scan then reads whole rows at once. */
-export function isRead(plan: ListPlan): boolean {
-  return plan.page === 1n && isWalked(plan);
+export function isReadDirectly(plan: ListPlan): boolean {
+  return plan.page === 1n && isInIndexOrder(plan);
 }
 
 /** Whether both a filter's index and a scan in the list's order can find the page: the total then chooses one. */
-export function isWeighed(plan: ListPlan): boolean {
-  return plan.conditions.some(({ column }) => column.name !== plan.sort.column.name) && !isWalked(plan);
+export function isChosenByTotal(plan: ListPlan): boolean {
+  return plan.conditions.some(({ column }) => column.name !== plan.sort.column.name) && !isInIndexOrder(plan);
 }
 
 /**
  * Estimated share of an order that a condition on it leaves: right to within a few times, for the real one is unknown.
  */
-const NARROWED = 1 / 8;
+const NARROWED_SHARE = 1 / 8;
 
 /**
  * Estimated share of a type's entries that a scan in the list's order goes through. It is a part if a condition limits
  * the sort column, or if the list is newest first and a condition asks for one value: its index range has that order.
  */
-export function walkedShare({ sort, conditions }: ListPlan): number {
+export function scannedShare({ sort, conditions }: ListPlan): number {
   const isNewestFirst = sort.column.name === "published_at";
-  const isPart = conditions.some((one) => one.column.name === sort.column.name || (isNewestFirst && isFound(one)));
-  return isPart ? NARROWED : 1;
+  const isPart = conditions.some((one) => one.column.name === sort.column.name || (isNewestFirst && isOneValue(one)));
+  return isPart ? NARROWED_SHARE : 1;
 }
