@@ -1,11 +1,11 @@
 /** Explains the generic plan of a query, which a connection keeps for any values. Only prepared statements have one. */
 import { type Query, type Row, type Session, sql } from "../../shared/database/database.ts";
 import { literalOf } from "../../shared/database/postgres/literal.ts";
-import { settingSql } from "../../shared/database/postgres/planning.ts";
+import { planningSql } from "../../shared/database/postgres/planning.ts";
 
 /** `how` is EXPLAIN with its options. `session` must be in a transaction of PostgreSQL. */
 export async function explainGeneric(session: Session, { text, values }: Query, how: string): Promise<Row[]> {
-  await session.execute(`DEALLOCATE ALL; PREPARE explained AS ${text}; ${settingSql("once", "SET LOCAL")}`);
+  await session.execute(`DEALLOCATE ALL; PREPARE explained AS ${text}; ${planningSql("generic", "SET LOCAL")}`);
   // EXECUTE accepts no bind parameters, so the values are written as literals.
   return session.query(sql(`${how} EXECUTE explained (${values.map(literalOf).join(", ")})`));
 }

@@ -22,7 +22,7 @@ async function explain(database: Database, query: Query, how: string): Promise<Q
   // The embedded database ends slow queries only outside of transactions, where a setting would affect all queries.
   if (database.kind === "embedded") return planIn(await database.query(explained));
   return database.transaction("read", async (session) => {
-    if (query.recurs !== "any") return planIn(await session.query(explained));
+    if (query.recurringPlan !== "generic") return planIn(await session.query(explained));
     // Imported on demand: it needs the client of PostgreSQL, which the embedded database does without.
     const { explainGeneric } = await import("./generic-plan.ts");
     return planIn(await explainGeneric(session, query, how));

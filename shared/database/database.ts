@@ -10,10 +10,10 @@ export type Query = {
   readonly text: string;
   readonly values: readonly Value[];
   /**
-   * Set when the query is asked again with other values, so that preparing it pays. `any`: one plan fits all values.
-   * `some`: another plan may be better for some values, and PostgreSQL decides.
+   * Set when the query is asked again with other values, so that preparing it pays. `generic`: one plan fits all values.
+   * `auto`: another plan may be better for some values, and PostgreSQL decides.
    */
-  readonly recurs?: "any" | "some";
+  readonly recurringPlan?: "generic" | "auto";
   /** Set when the query writes outside of a transaction: the embedded database checks first for free disk space. */
   readonly writes?: true;
 };

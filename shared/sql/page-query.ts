@@ -63,7 +63,7 @@ ORDER BY ${order}`;
  * `isGeneric` says that one plan fits all values.
  */
 export function recurring(query: Query, texts: readonly string[], isGeneric: boolean): Query {
-  return texts.every(isTrigramServed) ? { ...query, recurs: isGeneric ? "any" : "some" } : query;
+  return texts.every(isTrigramServed) ? { ...query, recurringPlan: isGeneric ? "generic" : "auto" } : query;
 }
 
 /**

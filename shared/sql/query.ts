@@ -43,7 +43,7 @@ SELECT asked::text, field, id, data, rich, published_at, created_at, updated_at,
   UNION ALL
   SELECT asked, '', 0, 0, ${entryColumns(true)}, NULL FROM main AS e${related.join("")}
 ) AS found ORDER BY asked, step, place`;
-  return { text, values: values.all, recurs: "any" };
+  return { text, values: values.all, recurringPlan: "generic" };
 }
 
 /** The slugs of the types whose entries the answer may contain. */
@@ -105,7 +105,7 @@ export function isSmallSql(typeId: string): string {
  */
 export function editionQuery(appKey: string, slugs: readonly string[]): Query {
   const text = `SELECT ${EDITION} FROM ${TYPES_OF_APP} AND type.slug = ANY ($2::text[])`;
-  return { text, values: [appKey, slugs], recurs: "any" };
+  return { text, values: [appKey, slugs], recurringPlan: "generic" };
 }
 
 /** SQL of the edition of the row `type`. It contains the slug, because two types may swap slugs, and never a space. */
@@ -121,5 +121,5 @@ const EDITION = `string_agg(${editionOf("type.id")}, ' ' ORDER BY type.id)`;
 export function entryCountsQuery(appKey: string): Query {
   const text = `SELECT type.slug, (${totalOf("type.id")})::text
 FROM ${TYPES_OF_APP}`;
-  return { text, values: [appKey], recurs: "any" };
+  return { text, values: [appKey], recurringPlan: "generic" };
 }

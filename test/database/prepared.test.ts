@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Database, type Query, sql } from "../../shared/database/database.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 
-const recurring = (text: string, value: string): Query => ({ text, values: [value], recurs: "any" });
+const recurring = (text: string, value: string): Query => ({ text, values: [value], recurringPlan: "generic" });
 
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
@@ -46,7 +46,7 @@ describe.each(ENGINES)("on %s", (engine) => {
 
   test("a recurring query whose best plan may depend on its values gets custom plans", async () => {
     const text = "SELECT count(*)::text FROM pg_class WHERE oid > $1::oid AND relname = $2 AND relkind = 'i'";
-    for (let turn = 1; turn <= 12; turn++) await one({ text, values: [String(turn), "x"], recurs: "some" });
+    for (let turn = 1; turn <= 12; turn++) await one({ text, values: [String(turn), "x"], recurringPlan: "auto" });
     const plans = "SELECT custom_plans::text FROM pg_prepared_statements WHERE statement = $1";
     expect(Number(await one(sql(plans, [text])))).toBeGreaterThanOrEqual(5);
   });

@@ -8,29 +8,29 @@ import type pg from "pg";
 import type { Access } from "../database.ts";
 import { CONNECT_TIMEOUT } from "./pool.ts";
 
-export type Planning = "once" | "by value";
+export type Planning = "generic" | "auto";
 
 const SETTINGS: Record<Planning, readonly string[]> = {
-  once: ["plan_cache_mode = force_generic_plan", "enable_seqscan = off"],
-  "by value": ["plan_cache_mode = auto", "enable_seqscan = DEFAULT"],
+  generic: ["plan_cache_mode = force_generic_plan", "enable_seqscan = off"],
+  auto: ["plan_cache_mode = auto", "enable_seqscan = DEFAULT"],
 };
 
 /** SQL that sets how the connection plans: for the session (`SET`) or for the current transaction (`SET LOCAL`). */
-export function settingSql(planning: Planning, set: "SET" | "SET LOCAL" = "SET"): string {
+export function planningSql(planning: Planning, set: "SET" | "SET LOCAL" = "SET"): string {
   return SETTINGS[planning].map((setting) => `${set} ${setting}`).join("; ");
 }
 
-/** The connections that plan "once"; a new connection plans "by value". */
-const once = new WeakSet<pg.ClientBase>();
+/** The connections that plan "generic"; a new connection plans "auto". */
+const genericClients = new WeakSet<pg.ClientBase>();
 
 /** Makes the connection plan its next statements in this way. */
 export async function planFor(client: pg.ClientBase, planning: Planning): Promise<void> {
-  if (once.has(client) === (planning === "once")) return;
+  if (genericClients.has(client) === (planning === "generic")) return;
   // SET is slow only on a connection whose other end has vanished.
-  const set = { text: settingSql(planning), query_timeout: CONNECT_TIMEOUT };
+  const set = { text: planningSql(planning), query_timeout: CONNECT_TIMEOUT };
   await client.query(set);
-  if (planning === "once") once.add(client);
-  else once.delete(client);
+  if (planning === "generic") genericClients.add(client);
+  else genericClients.delete(client);
 }
 
 const BEGIN: Record<Access, string> = {
@@ -38,9 +38,9 @@ const BEGIN: Record<Access, string> = {
   write: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
 };
 
-/** Begins a transaction, planning "by value": that is then also the setting that a rollback restores. */
+/** Begins a transaction, planning "auto": that is then also the setting that a rollback restores. */
 export async function begin(client: pg.ClientBase, access: Access): Promise<void> {
-  await planFor(client, "by value");
+  await planFor(client, "auto");
   // BEGIN is slow only on a connection whose other end has vanished, which the pool may lend.
   const statement = { text: BEGIN[access], query_timeout: CONNECT_TIMEOUT };
   await client.query(statement);
@@ -48,6 +48,6 @@ export async function begin(client: pg.ClientBase, access: Access): Promise<void
 
 /** Rolls back a transaction, and with it the settings that were made in it. */
 export async function rollBack(client: pg.ClientBase): Promise<void> {
-  once.delete(client);
+  genericClients.delete(client);
   await client.query("ROLLBACK");
 }

@@ -35,8 +35,8 @@ export function openPrepared<Connection extends object>(): Prepared<Connection> 
   }
 
   return {
-    nameFor: (connection, { text, recurs }) => {
-      if (recurs === undefined) return undefined;
+    nameFor: (connection, { text, recurringPlan }) => {
+      if (recurringPlan === undefined) return undefined;
       const { name, times } = countOf(text);
       if (times < FREQUENT) return undefined;
       const own = held.get(connection) ?? new Set();

@@ -12,7 +12,7 @@ export async function runStatement<Client extends pg.ClientBase>(
 ): Promise<Row[]> {
   if (prepared.isFull(client)) await giveUpAll(client, prepared);
   const name = prepared.nameFor(client, query);
-  await planFor(client, name !== undefined && query.recurs === "any" ? "once" : "by value");
+  await planFor(client, name !== undefined && query.recurringPlan === "generic" ? "generic" : "auto");
   const named = name === undefined ? {} : { name };
   const { text, values } = query;
   const { rows } = await client.query({ ...named, text, values: values as unknown[], rowMode: "array" });
