@@ -1,6 +1,6 @@
 /** Says what went wrong and what to do, in one sentence for a person. */
 import { ConfigError } from "../shared/config.ts";
-import { DatabaseFault, EmbeddedFault, HostEndedFault, isInTheWay } from "../shared/database/fault.ts";
+import { DatabaseFault, EmbeddedFault, HostEndedFault, isConflict } from "../shared/database/fault.ts";
 import { LockedError, LockLostError } from "../shared/lock.ts";
 import { BUILD_LOCK } from "../shared/state.ts";
 
@@ -11,7 +11,7 @@ export function describeFailure(error: unknown): string {
   if (error instanceof HostEndedFault) return HOST_ENDED;
   if (error instanceof EmbeddedFault) return error.message;
   if (error instanceof DatabaseFault) {
-    if (isInTheWay(error)) {
+    if (isConflict(error)) {
       return `Another writer was in the way (${error.message}). Nothing was changed: run the command again.`;
     }
     if (error.code === DISK_FULL) return describeFullDisk(error);

@@ -1,6 +1,6 @@
 /** Applies the safe fixes: runs the statements of the findings and reports each of them. */
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault, isCancelled, isInTheWay, isReadOnly } from "../../shared/database/fault.ts";
+import { DatabaseFault, isCancelled, isConflict, isReadOnly } from "../../shared/database/fault.ts";
 import { formatSeconds } from "../terminal/format.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { CheckFinding } from "./check-run.ts";
@@ -31,7 +31,7 @@ async function runAll(database: Database, statements: readonly string[], termina
     try {
       await database.execute(statement);
     } catch (error) {
-      if (error instanceof DatabaseFault && !isInTheWay(error) && !isCancelled(error)) throw error;
+      if (error instanceof DatabaseFault && !isConflict(error) && !isCancelled(error)) throw error;
       if (isReadOnly(error)) throw error;
       terminal.warn(`${statement}: failed, ${error instanceof Error ? error.message : String(error)}`);
       return false;

@@ -2,7 +2,7 @@
 import { readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault, isLacking } from "../../shared/database/fault.ts";
+import { DatabaseFault, isMissingOrForbidden } from "../../shared/database/fault.ts";
 import { openAttempts } from "./attempt.ts";
 import { sendBatch } from "./batch.ts";
 import { readJournal } from "./journal.ts";
@@ -150,7 +150,7 @@ function isOthers(file: string, { ledger }: Owner): boolean {
  * this batch, and must not hold up the others.
  */
 function isOutage(error: unknown): boolean {
-  return error instanceof DatabaseFault ? error.reason !== "timeout" : isLacking(error);
+  return error instanceof DatabaseFault ? error.reason !== "timeout" : isMissingOrForbidden(error);
 }
 
 /** Resolves to null when the file no longer exists, because another server has taken it. */

@@ -1,5 +1,5 @@
 /** Chooses the database for each live query: a usable replica or else the primary, and another one when that fails. */
-import { DatabaseFault, hasNoSlot } from "../../shared/database/fault.ts";
+import { DatabaseFault, hasTooManyConnections } from "../../shared/database/fault.ts";
 import type { Ask, Source } from "../load/source.ts";
 import type { Replica } from "../replicas/replica.ts";
 
@@ -84,7 +84,7 @@ function loadOf({ counts }: Source): number {
  */
 function isSourceSpecific(error: unknown, isReplica: boolean): boolean {
   if (!(error instanceof DatabaseFault)) return isReplica;
-  return error.reason === "unavailable" || hasNoSlot(error);
+  return error.reason === "unavailable" || hasTooManyConnections(error);
 }
 
 /** Gives `run` a controller that aborts with the signal, and that can be aborted without affecting the signal. */

@@ -2,7 +2,7 @@
  * Bounds live work: limits how many queries run at once and how many wait in order, and refuses more at once. A query
  * that could not complete in time any more does not wait.
  */
-import { DatabaseFault, notBegun } from "../../shared/database/fault.ts";
+import { DatabaseFault, notBegunFault } from "../../shared/database/fault.ts";
 import { count, type Kind, openPlaces, type Place } from "./places.ts";
 
 export type Queue = {
@@ -37,7 +37,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   }
 
   function enter(signal: AbortSignal, kind: Kind): Place | Promise<Place> {
-    if (signal.aborted) throw notBegun();
+    if (signal.aborted) throw notBegunFault();
     if (places.isFree(kind)) return places.take(kind);
     if (!hasRoom(kind)) throw new DatabaseFault("overloaded", "too many live queries wait");
     const since = performance.now();
@@ -48,7 +48,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
       };
       const giveUp = () => {
         leaveQueue();
-        reject(notBegun());
+        reject(notBegunFault());
       };
       const entry: Waiting = { kind, begin };
       const leaveQueue = () => {

@@ -28,7 +28,7 @@ export type SourceOptions = {
 export function openSource(database: Database, { connections, queue, queryTimeout }: SourceOptions): Source {
   const atOnce = database.kind === "embedded" ? 1 : connections;
   const workQueue = openQueue({ atOnce, waiting: queue, limit: queryTimeout });
-  const breaker = openCircuitBreaker({ probe: database.probe, onAway: database.renew });
+  const breaker = openCircuitBreaker({ probe: database.probe, onAway: database.renewConnections });
   let answered = 0;
 
   return {

@@ -2,9 +2,9 @@
 import { type Query, type Row, type Session, sql } from "./database.ts";
 
 /** Rows of the first batch; rows of a batch at most; characters that a batch of large rows should have. */
-const FIRST = 50;
-const MOST = 250;
-const CHARACTERS = 1 << 22;
+const FIRST_ROWS = 50;
+const MAX_ROWS = 250;
+const BATCH_CHARACTERS = 1 << 22;
 let opened = 0;
 
 /**
@@ -20,7 +20,7 @@ export async function* readBatches(session: Session, { text, values }: Query): A
     return fetched;
   };
   await session.query(sql(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, values));
-  let size = FIRST;
+  let size = FIRST_ROWS;
   let next = fetch(size);
   try {
     for (let rows = await next; rows.length > 0; rows = await next) {
@@ -39,5 +39,5 @@ export async function* readBatches(session: Session, { text, values }: Query): A
 /** Number of rows of the next batch, if its rows are as large as these. */
 function sizeAfter(rows: readonly Row[]): number {
   const characters = rows.flat().reduce((sum, value) => sum + (value?.length ?? 0), 1);
-  return Math.max(1, Math.min(MOST, Math.floor((CHARACTERS * rows.length) / characters)));
+  return Math.max(1, Math.min(MAX_ROWS, Math.floor((BATCH_CHARACTERS * rows.length) / characters)));
 }

@@ -10,8 +10,8 @@ export type Query = {
   readonly text: string;
   readonly values: readonly Value[];
   /**
-   * Set when the query is asked again with other values, so that preparing it pays. `generic`: one plan fits all values.
-   * `auto`: another plan may be better for some values, and PostgreSQL decides.
+   * Set when the query is asked again with other values, so that preparing it pays. `generic`: one plan fits all
+   * values. `auto`: another plan may be better for some values, and PostgreSQL decides.
    */
   readonly recurringPlan?: "generic" | "auto";
   /** Set when the query writes outside of a transaction: the embedded database checks first for free disk space. */
@@ -42,16 +42,16 @@ export type Database = Omit<Session, "query"> & {
    */
   readonly probe: () => Promise<void>;
   /** Uses no connection again that was made before this call: its other end may have vanished without closing it. */
-  readonly renew: () => void;
+  readonly renewConnections: () => void;
   /** Number of open connections, and of idle ones among them. The embedded database always reports 1 and 0. */
   readonly connections: () => { readonly open: number; readonly idle: number };
   /** Runs `run` in a transaction; rolls back when it throws. `read` sees one snapshot throughout and cannot write. */
   readonly transaction: <T>(access: Access, run: (session: Session) => Promise<T>) => Promise<T>;
   /**
-   * Listens for changes of content. Calls `heard` when one was committed, or may have been while no connection
+   * Listens for changes of content. Calls `onChange` when one was committed, or may have been while no connection
    * listened. Once the promise resolves, no change is missed; it resolves to a function that ends the listening.
    */
-  readonly listen: (heard: () => void) => Promise<() => Promise<void>>;
+  readonly listen: (onChange: () => void) => Promise<() => Promise<void>>;
   readonly close: () => Promise<void>;
 };
 

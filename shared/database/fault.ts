@@ -32,14 +32,14 @@ export class EmbeddedFault extends DatabaseFault {
 }
 
 /** The fault of a query that was aborted before it began. */
-export function notBegun(): DatabaseFault {
+export function notBegunFault(): DatabaseFault {
   return new DatabaseFault("overloaded", "the query was given up before its turn came");
 }
 
 const CANCELLED = "57014";
 const READ_ONLY = "25006";
 /** too_many_connections */
-const NO_SLOT = "53300";
+const TOO_MANY_CONNECTIONS = "53300";
 /** invalid_sql_statement_name, duplicate_prepared_statement: a pooler has switched the server connection. */
 const NOT_PREPARED = ["26000", "42P05"];
 /** feature_not_supported */
@@ -49,7 +49,7 @@ const NOT_SUPPORTED = "0A000";
  * (28), conflicts with recovery or with other transactions (40), shutdown (57P), resources (53), unknown
  * database (3D), lock not available (55P03), system (58).
  */
-const AWAY = /^(08|25P0[34]|28|40|57P|53|3D|55P03|58)/;
+const UNAVAILABLE = /^(08|25P0[34]|28|40|57P|53|3D|55P03|58)/;
 
 /**
  * Turns an error of the PostgreSQL client into a DatabaseFault, or returns it as it is if the statement caused it.
@@ -72,7 +72,7 @@ function faultOf(error: unknown, late: boolean): unknown {
     );
   }
   const fromServer = "severity" in error;
-  return fromServer && !AWAY.test(code) ? error : unavailable(error);
+  return fromServer && !UNAVAILABLE.test(code) ? error : unavailable(error);
 }
 
 function unavailable(error: Error & { readonly code?: string }): DatabaseFault {
@@ -83,9 +83,9 @@ function unavailable(error: Error & { readonly code?: string }): DatabaseFault {
  * Begins a transaction. A standby reports a transaction that may write as not supported, and a write outside of a
  * transaction as read-only; here both get the code for read-only.
  */
-export async function begun(begin: () => Promise<unknown>): Promise<void> {
+export async function withBeginFaults(begin: () => Promise<unknown>): Promise<void> {
   try {
-    await answered(begin);
+    await withFaults(begin);
   } catch (error) {
     const { code } = error as { readonly code?: string };
     throw code === NOT_SUPPORTED ? Object.assign(error as Error, { code: READ_ONLY }) : error;
@@ -93,7 +93,7 @@ export async function begun(begin: () => Promise<unknown>): Promise<void> {
 }
 
 /** Connects. Every error while connecting becomes a DatabaseFault `unavailable`, whatever its code. */
-export async function connected<T>(connect: () => Promise<T>): Promise<T> {
+export async function withConnectFaults<T>(connect: () => Promise<T>): Promise<T> {
   try {
     return await connect();
   } catch (error) {
@@ -105,7 +105,7 @@ export async function connected<T>(connect: () => Promise<T>): Promise<T> {
  * Runs `ask`, which uses the PostgreSQL client, and throws a DatabaseFault for errors that are faults of the database.
  * `limit` is the server's time limit for the query in milliseconds; null for none.
  */
-export async function answered<T>(ask: () => Promise<T>, limit: number | null = null): Promise<T> {
+export async function withFaults<T>(ask: () => Promise<T>, limit: number | null = null): Promise<T> {
   // Taken before the query is sent: the clock of the server may start at once.
   const start = performance.now();
   try {
@@ -116,11 +116,11 @@ export async function answered<T>(ask: () => Promise<T>, limit: number | null = 
 }
 
 /** serialization_failure, deadlock_detected, lock_not_available. */
-const IN_THE_WAY = ["40001", "40P01", "55P03"];
+const CONFLICTS = ["40001", "40P01", "55P03"];
 
 /** Whether another transaction got in the way, while the database is available: a retry may succeed. */
-export function isInTheWay({ code }: DatabaseFault): boolean {
-  return IN_THE_WAY.includes(code ?? "");
+export function isConflict({ code }: DatabaseFault): boolean {
+  return CONFLICTS.includes(code ?? "");
 }
 
 /** Whether the query was cancelled, by its time limit or by an administrator, while the database is available. */
@@ -129,8 +129,8 @@ export function isCancelled({ code }: DatabaseFault): boolean {
 }
 
 /** Whether all connections that the database allows are taken, while the database is available. */
-export function hasNoSlot({ code }: DatabaseFault): boolean {
-  return code === NO_SLOT;
+export function hasTooManyConnections({ code }: DatabaseFault): boolean {
+  return code === TOO_MANY_CONNECTIONS;
 }
 
 /** Whether a write failed because the database is read-only. That is not a DatabaseFault, since reads succeed. */
@@ -139,9 +139,9 @@ export function isReadOnly(error: unknown): error is Error {
 }
 
 /** invalid_schema_name, undefined_table, undefined_column, undefined_function, insufficient_privilege. */
-const LACKING = ["3F000", "42P01", "42703", "42883", "42501"];
+const MISSING_OR_FORBIDDEN = ["3F000", "42P01", "42703", "42883", "42501"];
 
 /** Whether the database lacks what the statement names, or the role a right to it: it fails whatever its values are. */
-export function isLacking(error: unknown): boolean {
-  return error instanceof Error && "code" in error && LACKING.includes(String(error.code));
+export function isMissingOrForbidden(error: unknown): boolean {
+  return error instanceof Error && "code" in error && MISSING_OR_FORBIDDEN.includes(String(error.code));
 }

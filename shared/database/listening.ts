@@ -3,13 +3,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseFault } from "./fault.ts";
 
 /** A connection that listens. */
-export type Line = {
+export type Listening = {
   /** Resolves when the connection has ended, for whatever reason. */
   readonly ended: Promise<unknown>;
   readonly close: () => void;
 };
 
-type Connect = () => Promise<Line>;
+type Connect = () => Promise<Listening>;
 
 /** Milliseconds before the first attempt to reconnect, and the limit to which later waits double. */
 const FIRST_WAIT = 100;
@@ -17,42 +17,42 @@ const LONGEST_WAIT = 5_000;
 
 /**
  * Keeps a listening connection open and returns a function that ends it. Throws when the first `connect` fails with
- * anything but a DatabaseFault; if the database is unavailable, retries in the background. Calls `heard` when a
+ * anything but a DatabaseFault; if the database is unavailable, retries in the background. Calls `onChange` when a
  * connection is lost and when the next one listens, because notifications in between were missed.
  */
-export async function keepListening(connect: Connect, heard: () => void): Promise<() => Promise<void>> {
+export async function keepListening(connect: Connect, onChange: () => void): Promise<() => Promise<void>> {
   const stop = new AbortController();
-  let line = await connect().catch((error: unknown) => {
+  let listening = await connect().catch((error: unknown) => {
     if (!(error instanceof DatabaseFault)) throw error;
     return null;
   });
 
-  async function stay(): Promise<void> {
+  async function keepOpen(): Promise<void> {
     for (;;) {
-      await line?.ended;
+      await listening?.ended;
       if (stop.signal.aborted) return;
-      heard();
-      line = await reconnect(connect, stop.signal);
-      if (stop.signal.aborted) return line?.close();
-      heard();
+      onChange();
+      listening = await reconnect(connect, stop.signal);
+      if (stop.signal.aborted) return listening?.close();
+      onChange();
     }
   }
 
-  const stayed = stay();
+  const kept = keepOpen();
   return async () => {
     stop.abort();
-    line?.close();
-    await stayed;
+    listening?.close();
+    await kept;
   };
 }
 
 /** Retries with backoff until the database is back. Null when `signal` aborts before that. */
-async function reconnect(connect: Connect, signal: AbortSignal): Promise<Line | null> {
+async function reconnect(connect: Connect, signal: AbortSignal): Promise<Listening | null> {
   for (let wait = FIRST_WAIT; !signal.aborted; wait = Math.min(2 * wait, LONGEST_WAIT)) {
     await sleep(wait, null, { signal }).catch(() => {});
     if (signal.aborted) return null;
-    const line = await connect().catch(() => null);
-    if (line !== null) return line;
+    const listening = await connect().catch(() => null);
+    if (listening !== null) return listening;
   }
   return null;
 }

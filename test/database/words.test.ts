@@ -31,7 +31,7 @@ describe.each(ENGINES)("on %s", (engine) => {
 
   /** Uses a new connection where there can be several, so that no statement depends on the session state of another. */
   const run = (text: string) => {
-    store.database.renew();
+    store.database.renewConnections();
     return store.database.query(sql(text));
   };
   const one = (number: number) => `content_type_id = ${TYPE} AND id = '${id(number)}'`;

@@ -121,7 +121,7 @@ describe("the ledger", () => {
       const query = (asked: Query) => store.database.query(asked).finally(() => ended++);
       const ledger = await open({ ...store, database: { ...store.database, query } }, folder, { errors });
       await allow(false);
-      store.database.renew();
+      store.database.renewConnections();
       for (const app of ["a", "b", "a"]) {
         expect(await ledger.count(count(app))).toBe(true);
         const before = ended;

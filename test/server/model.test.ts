@@ -53,7 +53,7 @@ describe.each(SETTINGS)("on $on", ({ engine, settings, contents: numRuns, reques
     store = await openStore(engine);
     for (const [name, value] of Object.entries(settings)) await setForDatabase(store, name, value);
     // Connections that are already open keep the old settings.
-    store.database.renew();
+    store.database.renewConnections();
   });
   afterAll(() => store.close());
 

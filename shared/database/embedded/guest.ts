@@ -110,7 +110,7 @@ function guestOf(socket: Socket): Guest {
         return async () => void listeners.delete(listener);
       }),
     probe,
-    renew: () => {},
+    renewConnections: () => {},
     connections: () => ({ open: 1, idle: 0 }),
     close: async () => void socket.destroySoon(),
     hasEnded: () => !socket.writable,

@@ -4,7 +4,7 @@
  */
 import type { Database } from "../database.ts";
 import { DatabaseFault } from "../fault.ts";
-import { keepListening, type Line } from "../listening.ts";
+import { keepListening, type Listening } from "../listening.ts";
 import type { Guest } from "./guest.ts";
 
 /** `open` opens or joins the database again. When it fails, requests throw a DatabaseFault `unavailable`. */
@@ -23,7 +23,7 @@ export function outlive(guest: Guest, open: () => Promise<Database | Guest>): Da
     return current;
   }
 
-  async function connect(heard: () => void): Promise<Line> {
+  async function connect(heard: () => void): Promise<Listening> {
     let lost = () => {};
     const ended = new Promise<void>((resolve) => {
       lost = resolve;
@@ -49,7 +49,7 @@ export function outlive(guest: Guest, open: () => Promise<Database | Guest>): Da
     transaction: async (access, run) => (await living()).transaction(access, run),
     listen,
     probe: async () => (await living()).probe(),
-    renew: () => current.renew(),
+    renewConnections: () => current.renewConnections(),
     connections: () => current.connections(),
     close: async () => {
       closed = true;

@@ -1,5 +1,5 @@
 /** A mutex: tasks that need the only connection wait for their turn. */
-import { notBegun } from "../fault.ts";
+import { notBegunFault } from "../fault.ts";
 
 export type Mutex = <T>(run: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
 
@@ -10,16 +10,16 @@ export type Mutex = <T>(run: () => Promise<T>, signal?: AbortSignal) => Promise<
 export function openMutex(): Mutex {
   let last: Promise<unknown> = Promise.resolve();
   return (run, signal) => {
-    if (signal?.aborted) return Promise.reject(notBegun());
+    if (signal?.aborted) return Promise.reject(notBegunFault());
     let giveUp = () => {};
     const waited = new Promise<never>((_, reject) => {
-      giveUp = () => reject(notBegun());
+      giveUp = () => reject(notBegunFault());
     });
     waited.catch(() => {});
     signal?.addEventListener("abort", giveUp, { once: true });
     const mine = last.then(() => {
       signal?.removeEventListener("abort", giveUp);
-      if (signal?.aborted) throw notBegun();
+      if (signal?.aborted) throw notBegunFault();
       return run();
     });
     last = mine.catch(() => {});

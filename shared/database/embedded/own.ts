@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Lock } from "../../lock.ts";
 import type { Access, Database, DatabaseOptions, Query, Row, Session } from "../database.ts";
-import { DatabaseFault, notBegun } from "../fault.ts";
+import { DatabaseFault, notBegunFault } from "../fault.ts";
 import { type Keeper, openKeeper } from "./keeper.ts";
 import { openMutex } from "./mutex.ts";
 import { openPatience } from "./patience.ts";
@@ -43,7 +43,7 @@ export function openOwn({ dataDir, queryTimeout }: DatabaseOptions, lock: Lock):
       }),
     // Always available: a thread that has ended is replaced when one is needed.
     probe: async () => {},
-    renew: () => {},
+    renewConnections: () => {},
     connections: () => ({ open: 1, idle: 0 }),
     close: async () => {
       // A database that never opened has nothing to close.
@@ -63,7 +63,7 @@ async function runInTime(
 ): Promise<Row[]> {
   const running = await keeper.thread();
   await running.ready;
-  if (signal?.aborted) throw notBegun();
+  if (signal?.aborted) throw notBegunFault();
   if (query.writes) keeper.mayWrite();
   const patience = openPatience(milliseconds, signal);
   try {

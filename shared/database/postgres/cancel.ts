@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 
 /** Members of `pg` that its types do not declare: how to reach the server, and what identifies the connection there. */
-type Inner = {
+type ClientInternals = {
   readonly host: string;
   readonly port: number;
   readonly ssl: pg.ConnectionConfig["ssl"];
@@ -11,7 +11,7 @@ type Inner = {
   readonly processID: number;
   readonly secretKey: number;
 };
-type Wire = pg.Connection & {
+type ConnectionInternals = pg.Connection & {
   readonly connect: (port: number, hostOrPath?: string) => void;
   readonly requestSsl: () => void;
   readonly cancel: (processID: number, secretKey: number) => void;
@@ -21,7 +21,7 @@ type Wire = pg.Connection & {
 export type AwaitTurn = (ended: Promise<unknown>) => Promise<boolean>;
 
 /** Milliseconds between two cancellations. */
-const APART = 10;
+const CANCEL_INTERVAL = 10;
 
 /**
  * Spaces out cancellations. PostgreSQL starts a process for each one, and queries that began together reach their time
@@ -32,12 +32,12 @@ export function openCancellations(): AwaitTurn {
   return async (ended) => {
     const now = performance.now();
     const wait = next - now;
-    next = Math.max(now, next) + APART;
+    next = Math.max(now, next) + CANCEL_INTERVAL;
     if (wait <= 0) return true;
     const over = new AbortController();
     const isTurn = await Promise.race([ended.then(() => false), sleep(wait, true, over).catch(() => false)]);
     // Frees the turn of a query that ended by itself, which would otherwise delay the cancellation of others.
-    if (!isTurn) next -= APART;
+    if (!isTurn) next -= CANCEL_INTERVAL;
     over.abort();
     return isTurn;
   };
@@ -49,25 +49,25 @@ export function openCancellations(): AwaitTurn {
  * when the server cannot be reached, or does not handle the request within `milliseconds`.
  */
 export function cancelQuery(client: pg.ClientBase, milliseconds: number): Promise<void> {
-  const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as Inner;
-  const wire = new pg.Connection({ ssl, sslNegotiation } as pg.ConnectionConfig) as Wire;
-  const send = () => wire.cancel(processID, secretKey);
+  const { host, port, ssl, sslNegotiation, processID, secretKey } = client as unknown as ClientInternals;
+  const connection = new pg.Connection({ ssl, sslNegotiation } as pg.ConnectionConfig) as ConnectionInternals;
+  const send = () => connection.cancel(processID, secretKey);
   return new Promise<void>((resolve, reject) => {
     const limit = setTimeout(
-      () => wire.stream.destroy(new Error("the server did not take the cancellation")),
+      () => connection.stream.destroy(new Error("the server did not take the cancellation")),
       milliseconds,
     );
     // With direct negotiation, `pg` starts TLS by itself.
-    if (!ssl) wire.once("connect", send);
-    else if (sslNegotiation !== "direct") wire.once("connect", () => wire.requestSsl());
-    wire.once("sslconnect", send);
-    wire.on("error", reject);
+    if (!ssl) connection.once("connect", send);
+    else if (sslNegotiation !== "direct") connection.once("connect", () => connection.requestSsl());
+    connection.once("sslconnect", send);
+    connection.on("error", reject);
     // The server closes the connection when it has signalled the process that runs the query.
-    wire.once("end", () => {
+    connection.once("end", () => {
       clearTimeout(limit);
       resolve();
     });
-    if (host.startsWith("/")) wire.connect(`${host}/.s.PGSQL.${port}` as unknown as number);
-    else wire.connect(port, host);
+    if (host.startsWith("/")) connection.connect(`${host}/.s.PGSQL.${port}` as unknown as number);
+    else connection.connect(port, host);
   });
 }

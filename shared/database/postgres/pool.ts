@@ -1,9 +1,9 @@
 /** Pools the connections to PostgreSQL: lends each to one query or transaction at a time, and discards broken ones. */
 import pg from "pg";
 import type { Database, DatabaseOptions } from "../database.ts";
-import { connected, DatabaseFault, hasNoSlot, isReadOnly } from "../fault.ts";
+import { DatabaseFault, hasTooManyConnections, isReadOnly, withConnectFaults } from "../fault.ts";
+import { openConnectionLimit } from "./connection-limit.ts";
 import { openPrepared, type Prepared } from "./prepared.ts";
-import { openRoom } from "./room.ts";
 
 /** Milliseconds for connecting, and for statements that are slow only when the connection is dead. */
 export const CONNECT_TIMEOUT = 2_000;
@@ -21,7 +21,7 @@ export type Pool = {
   /** The prepared statements of the pool's connections. */
   readonly prepared: Prepared<pg.PoolClient>;
   /** Discards all connections made before this call, each when it would next be lent. */
-  readonly renew: () => void;
+  readonly renewConnections: () => void;
   readonly connections: Database["connections"];
   readonly close: () => Promise<void>;
 };
@@ -34,12 +34,12 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     connectionTimeoutMillis: CONNECT_TIMEOUT,
     types: AS_TEXT,
     ...KEEP_ALIVE,
-    ...(queryTimeout === null ? patient() : live(queryTimeout)),
+    ...(queryTimeout === null ? unlimitedOptions() : limitedOptions(queryTimeout)),
   });
   const prepared = openPrepared<pg.PoolClient>();
   const open = new Set<pg.PoolClient>();
-  const room = openRoom(connections);
-  /** The connections that may be lent: those made since the last `renew`. */
+  const connectionLimit = openConnectionLimit(connections);
+  /** The connections that may be lent: those made since the last `renewConnections`. */
   let trusted = new WeakSet<pg.PoolClient>();
   // A connection may break at any time, even before a borrower can add a listener, and an error without a listener ends
   // the process. The next query on the connection reports the error.
@@ -47,12 +47,12 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   pool.on("connect", (client) => {
     trusted.add(client);
     open.add(client);
-    room.granted();
+    connectionLimit.granted();
     client.once("end", () => open.delete(client));
     client.on("error", () => {});
   });
 
-  function renew(): void {
+  function renewConnections(): void {
     trusted = new WeakSet();
   }
 
@@ -61,14 +61,14 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
    * but does not answer, the limit of the pool is lowered and a connection that is in use is awaited, once.
    */
   async function find(isWaiting = false): Promise<pg.PoolClient> {
-    pool.options.max = room.most(open.size);
+    pool.options.max = connectionLimit.poolSize(open.size);
     try {
-      return await connected(() => pool.connect());
+      return await withConnectFaults(() => pool.connect());
     } catch (error) {
       const fault = error as DatabaseFault;
       const isSilent = fault.code === undefined;
-      if (!hasNoSlot(fault) && !(isSilent && open.size > 0)) throw fault;
-      room.denied();
+      if (!hasTooManyConnections(fault) && !(isSilent && open.size > 0)) throw fault;
+      connectionLimit.denied();
       if (isWaiting) throw new DatabaseFault("overloaded", fault.message, fault.cause);
       return find(true);
     }
@@ -89,9 +89,9 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     try {
       return await run(client);
     } catch (error) {
-      broken = isLost(error);
+      broken = isConnectionLost(error);
       // Whatever ended this connection has probably ended the others, and idle ones may not have noticed yet.
-      if (broken) renew();
+      if (broken) renewConnections();
       // A new connection may be able to write: it gets changed settings, or reaches the server that has taken over.
       broken ||= isReadOnly(error);
       throw error;
@@ -103,35 +103,35 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   const counts = () => ({ open: pool.totalCount, idle: pool.idleCount });
   const close = async () => {
     await pool.end();
-    for (const client of open) cutInTime(client);
+    for (const client of open) destroyLater(client);
   };
-  return { lend, prepared, renew, connections: counts, close };
+  return { lend, prepared, renewConnections, connections: counts, close };
 }
 
 /** Closes a connection without waiting for it. */
-export function leave(client: pg.Client): void {
+export function closeInBackground(client: pg.Client): void {
   client.end().catch(() => {});
-  cutInTime(client);
+  destroyLater(client);
 }
 
 /** Destroys the socket after GRACE: a server that hangs never closes it, and the process would wait for that. */
-function cutInTime(client: pg.ClientBase): void {
+function destroyLater(client: pg.ClientBase): void {
   const { connection } = client as unknown as { readonly connection: pg.Connection };
   setTimeout(() => connection.stream.destroy(), GRACE).unref();
 }
 
 /** Options for connections without a time limit: a build may take hours, whatever limits the role has. */
-function patient(): pg.PoolConfig {
-  return configured("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0");
+function unlimitedOptions(): pg.PoolConfig {
+  return withSettings("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0");
 }
 
 /**
  * Options for connections with a time limit per query. The server cancels a late query; if it does not, the client
  * gives up after GRACE. JIT is off: compiling a plan takes longer than running it, and every query would pay for it.
  */
-function live(milliseconds: number): pg.PoolConfig {
+function limitedOptions(milliseconds: number): pg.PoolConfig {
   return {
-    ...configured(`SET statement_timeout = ${milliseconds}; SET jit = off`),
+    ...withSettings(`SET statement_timeout = ${milliseconds}; SET jit = off`),
     query_timeout: milliseconds + GRACE,
   };
 }
@@ -140,17 +140,17 @@ function live(milliseconds: number): pg.PoolConfig {
  * Settings that the meaning of SQL and the text of results depend on, so that those of the role or the database do not
  * matter. The isolation level is one of them because a standby refuses `serializable`.
  */
-const PLAIN =
+const BASE_SETTINGS =
   "SET extra_float_digits = 1; SET standard_conforming_strings = on; SET default_transaction_isolation = 'read committed'";
 /** Lifts limits that older versions of PostgreSQL do not have: a plain SET would fail there. */
 export const NO_LIMITS =
   "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('transaction_timeout', 'idle_session_timeout')";
 
 /** Sends settings once the connection is open, because a pooler in between accepts none when it is being opened. */
-function configured(own: string): pg.PoolConfig {
+function withSettings(own: string): pg.PoolConfig {
   const onConnect = async (client: pg.ClientBase) => {
     // In separate messages: statements in one message are one transaction, under the previous isolation level.
-    for (const text of [`${PLAIN}; ${own}`, NO_LIMITS]) {
+    for (const text of [`${BASE_SETTINGS}; ${own}`, NO_LIMITS]) {
       const settings = { text, query_timeout: CONNECT_TIMEOUT };
       await client.query(settings);
     }
@@ -159,7 +159,7 @@ function configured(own: string): pg.PoolConfig {
 }
 
 /** Whether an error means that the connection is unusable: no server sent it, or a server that ends the connection. */
-export function isLost(error: unknown): boolean {
+export function isConnectionLost(error: unknown): boolean {
   if (!(error instanceof DatabaseFault) || error.reason !== "unavailable") return false;
   const { severity, code } = (error.cause ?? {}) as { severity?: string; code?: string };
   return severity === undefined || severity === "FATAL" || /^(08|57P)/.test(code ?? "");

@@ -9,11 +9,27 @@ import {
   type Row,
   type Session,
 } from "../database.ts";
-import { answered, begun, connected, DatabaseFault, hasNoSlot, notBegun } from "../fault.ts";
-import { keepListening, type Line } from "../listening.ts";
+import {
+  DatabaseFault,
+  hasTooManyConnections,
+  notBegunFault,
+  withBeginFaults,
+  withConnectFaults,
+  withFaults,
+} from "../fault.ts";
+import { keepListening, type Listening } from "../listening.ts";
 import { type AwaitTurn, cancelQuery, openCancellations } from "./cancel.ts";
 import { begin, rollBack } from "./planning.ts";
-import { CONNECT_TIMEOUT, GRACE, isLost, KEEP_ALIVE, leave, NO_LIMITS, openPool, type Pool } from "./pool.ts";
+import {
+  CONNECT_TIMEOUT,
+  closeInBackground,
+  GRACE,
+  isConnectionLost,
+  KEEP_ALIVE,
+  NO_LIMITS,
+  openPool,
+  type Pool,
+} from "./pool.ts";
 import { runStatement } from "./statement.ts";
 
 /** Milliseconds within which a new connection gets an answer from an available database. */
@@ -24,52 +40,52 @@ const HEARTBEAT_TIMEOUT = 3_000;
 
 export async function openPostgres(url: string, options: DatabaseOptions): Promise<Database> {
   const limit = options.queryTimeout;
-  const { lend, prepared, renew, connections, close } = openPool(url, options);
+  const { lend, prepared, renewConnections, connections, close } = openPool(url, options);
   const awaitTurn = openCancellations();
   return {
     kind: "postgres",
     query: (query, signal) =>
       lend((client) => {
-        const given = signal === undefined ? null : { signal, awaitTurn };
-        return runQuery(client, query, prepared, { limit, given });
+        const abort = signal === undefined ? null : { signal, awaitTurn };
+        return runQuery(client, query, prepared, { limit, abort });
       }),
     execute: (script) => lend((client) => runScript(client, script)),
     transaction: (access, run) => lend((client) => transaction(client, access, run, prepared)),
-    listen: (heard) => keepListening(() => openLine(url, heard), heard),
+    listen: (onChange) => keepListening(() => openListening(url, onChange), onChange),
     probe: () => probe(url, async () => connections().idle > 0 && lend(isAnswered)),
-    renew,
+    renewConnections,
     connections,
     close,
   };
 }
 
 /** The signal that aborts a query, and the wait for its turn to be cancelled. */
-type GivenUp = { readonly signal: AbortSignal; readonly awaitTurn: AwaitTurn };
-type Terms = {
+type Abort = { readonly signal: AbortSignal; readonly awaitTurn: AwaitTurn };
+type QueryLimits = {
   /** The time limit that the server applies, in milliseconds; null for none. */
   readonly limit: number | null;
   /** Null when the query cannot be aborted. */
-  readonly given: GivenUp | null;
+  readonly abort: Abort | null;
 };
-const UNBOUND: Terms = { limit: null, given: null };
+const UNLIMITED: QueryLimits = { limit: null, abort: null };
 
 async function runQuery(
   client: pg.PoolClient,
   query: Query,
   prepared: Pool["prepared"],
-  { limit, given }: Terms = UNBOUND,
+  { limit, abort }: QueryLimits = UNLIMITED,
 ): Promise<Row[]> {
-  if (given?.signal.aborted) throw notBegun();
-  const asking = answered(() => runStatement(client, query, prepared), limit);
-  return given === null ? asking : cancellable(client, asking, given);
+  if (abort?.signal.aborted) throw notBegunFault();
+  const asking = withFaults(() => runStatement(client, query, prepared), limit);
+  return abort === null ? asking : cancellable(client, asking, abort);
 }
 
 async function runScript(client: pg.PoolClient, script: string): Promise<void> {
-  await answered(() => client.query(script));
+  await withFaults(() => client.query(script));
 }
 
 /** Cancels the query in the database when the signal aborts. */
-function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, { signal, awaitTurn }: GivenUp): Promise<T> {
+function cancellable<T>(client: pg.PoolClient, asking: Promise<T>, { signal, awaitTurn }: Abort): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = () => void cancelled(client, asking, awaitTurn).catch(reject);
     signal.addEventListener("abort", cancel, { once: true });
@@ -95,12 +111,12 @@ async function cancelled(client: pg.PoolClient, asking: Promise<unknown>, awaitT
     (error: unknown) => error,
   );
   const ending = (await awaitTurn(ended)) ? [ended, cancelQuery(client, GRACE)] : [ended];
-  const [error] = await answered(() => inTime(GRACE, Promise.all(ending)));
-  if (isLost(error)) throw error;
+  const [error] = await withFaults(() => withDeadline(GRACE, Promise.all(ending)));
+  if (isConnectionLost(error)) throw error;
   throw new DatabaseFault("timeout", "the query was cancelled");
 }
 
-async function inTime<T>(milliseconds: number, work: Promise<T>): Promise<T> {
+async function withDeadline<T>(milliseconds: number, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error("the query could not be cancelled")), milliseconds);
@@ -114,13 +130,13 @@ async function transaction<T>(
   run: (session: Session) => Promise<T>,
   prepared: Pool["prepared"],
 ): Promise<T> {
-  await begun(() => begin(client, access));
+  await withBeginFaults(() => begin(client, access));
   try {
     const result = await run({
       query: (query) => runQuery(client, query, prepared),
       execute: (script) => runScript(client, script),
     });
-    await answered(() => client.query("COMMIT"));
+    await withFaults(() => client.query("COMMIT"));
     return result;
   } catch (error) {
     await rollBack(client).catch(() => {});
@@ -133,21 +149,21 @@ async function transaction<T>(
  * does not show that new ones are accepted. If a new one fails, an answer on an idle one of the pool is enough.
  */
 async function probe(url: string, askIdle: () => Promise<boolean>): Promise<void> {
-  const isThere = askIdle().catch(() => false);
+  const isIdleAnswered = askIdle().catch(() => false);
   try {
-    await askAsNewcomer(url);
+    await askOnNewConnection(url);
   } catch (error) {
-    if (!hasNoSlot(error as DatabaseFault) && !(await isThere)) throw error;
+    if (!hasTooManyConnections(error as DatabaseFault) && !(await isIdleAnswered)) throw error;
   }
 }
 
 async function isAnswered(client: pg.PoolClient): Promise<boolean> {
   const question = { text: "SELECT 1", query_timeout: CONNECT_TIMEOUT };
-  await answered(() => client.query(question));
+  await withFaults(() => client.query(question));
   return true;
 }
 
-async function askAsNewcomer(url: string): Promise<void> {
+async function askOnNewConnection(url: string): Promise<void> {
   const client = new pg.Client({
     connectionString: url,
     application_name: "precast probe",
@@ -157,15 +173,15 @@ async function askAsNewcomer(url: string): Promise<void> {
   });
   client.on("error", () => {});
   try {
-    await connected(() => client.connect());
-    await answered(() => client.query("SELECT 1"));
+    await withConnectFaults(() => client.connect());
+    await withFaults(() => client.query("SELECT 1"));
   } finally {
-    leave(client);
+    closeInBackground(client);
   }
 }
 
 /** Opens a connection that listens. It is not one of the pool, which would lend it to others and close it when idle. */
-async function openLine(url: string, heard: () => void): Promise<Line> {
+async function openListening(url: string, onChange: () => void): Promise<Listening> {
   const client = new pg.Client({
     connectionString: url,
     application_name: "precast watch",
@@ -175,12 +191,12 @@ async function openLine(url: string, heard: () => void): Promise<Line> {
   });
   const ended = new Promise<void>((resolve) => client.once("end", resolve));
   client.on("error", () => {});
-  client.on("notification", heard);
-  const close = () => leave(client);
+  client.on("notification", onChange);
+  const close = () => closeInBackground(client);
   try {
-    await connected(() => client.connect());
-    await answered(() => client.query(NO_LIMITS));
-    await answered(() => client.query(`LISTEN ${CHANNEL}`));
+    await withConnectFaults(() => client.connect());
+    await withFaults(() => client.query(NO_LIMITS));
+    await withFaults(() => client.query(`LISTEN ${CHANNEL}`));
   } catch (error) {
     close();
     throw error;

@@ -20,11 +20,11 @@ const MAX_HELD = 200;
 
 export function openPrepared<Connection extends object>(): Prepared<Connection> {
   /** The count and the name of each text, least recently asked first. */
-  const texts = new Map<string, Asked>();
+  const texts = new Map<string, AskedText>();
   const held = new WeakMap<Connection, Set<string>>();
   let made = 0;
 
-  function countOf(text: string): Asked {
+  function countOf(text: string): AskedText {
     const asked = texts.get(text) ?? { name: `precast_${++made}`, times: 0 };
     texts.delete(text);
     const [oldest] = texts.size < MAX_TEXTS ? [] : texts.keys();
@@ -48,4 +48,4 @@ export function openPrepared<Connection extends object>(): Prepared<Connection> 
   };
 }
 
-type Asked = { readonly name: string; times: number };
+type AskedText = { readonly name: string; times: number };

@@ -10,7 +10,7 @@ export async function runStatement<Client extends pg.ClientBase>(
   query: Query,
   prepared: Prepared<Client>,
 ): Promise<Row[]> {
-  if (prepared.isFull(client)) await giveUpAll(client, prepared);
+  if (prepared.isFull(client)) await deallocateAll(client, prepared);
   const name = prepared.nameFor(client, query);
   await planFor(client, name !== undefined && query.recurringPlan === "generic" ? "generic" : "auto");
   const named = name === undefined ? {} : { name };
@@ -20,13 +20,13 @@ export async function runStatement<Client extends pg.ClientBase>(
 }
 
 /** Where node-postgres records which statements are prepared; it has no method that removes one. */
-type Beliefs = { readonly connection: { parsedStatements: object; submittedNamedStatements: object } };
+type PreparedStatements = { readonly connection: { parsedStatements: object; submittedNamedStatements: object } };
 
-async function giveUpAll<Client extends pg.ClientBase>(client: Client, prepared: Prepared<Client>): Promise<void> {
+async function deallocateAll<Client extends pg.ClientBase>(client: Client, prepared: Prepared<Client>): Promise<void> {
   // DEALLOCATE is slow only on a connection whose other end has vanished.
   const all = { text: "DEALLOCATE ALL", query_timeout: CONNECT_TIMEOUT };
   await client.query(all);
-  const { connection } = client as unknown as Beliefs;
+  const { connection } = client as unknown as PreparedStatements;
   connection.parsedStatements = {};
   connection.submittedNamedStatements = {};
   prepared.forget(client);
