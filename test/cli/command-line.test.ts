@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { openTerminal } from "../../cli/terminal/terminal.ts";
 import { sql } from "../../shared/database/database.ts";
-import { whyUnopened } from "../../shared/database/embedded/unopened.ts";
+import { explainOpenFailure } from "../../shared/database/embedded/open-failure.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import {
   holdPort,
@@ -856,7 +856,7 @@ describe("on the embedded database", () => {
 test.each(["WebAssembly.Memory(): could not allocate memory", "Array buffer allocation failed"])(
   "the error about too little memory names the limit to raise, and does not advise removing the database: %s",
   (said) => {
-    const told = whyUnopened(join(nowhere.folder, "narrow"), said);
+    const told = explainOpenFailure(join(nowhere.folder, "narrow"), said);
     expect(told).toMatch(/ needs more memory than this process may have \(.*\)\. Raise the limit \(ulimit -v\), /);
     expect(told).not.toContain("remove");
   },

@@ -2,21 +2,21 @@
 import type { Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { listenTo, type Told } from "../../shared/database/embedded/wire.ts";
+import { type HostMessage, readMessages } from "../../shared/database/embedded/wire.ts";
 
 /** The messages that are read from these chunks. */
-async function heard(chunks: Iterable<Uint8Array>): Promise<Told[]> {
+async function heard(chunks: Iterable<Uint8Array>): Promise<HostMessage[]> {
   const line = new PassThrough();
-  const messages: Told[] = [];
-  listenTo<Told>(line as unknown as Socket, (message) => messages.push(message));
+  const messages: HostMessage[] = [];
+  readMessages<HostMessage>(line as unknown as Socket, (message) => messages.push(message));
   for (const chunk of chunks) line.write(chunk);
   line.end();
   await new Promise((resolve) => line.once("end", resolve));
   return messages;
 }
 
-const row = (id: number, text: string): Told => ({ id, rows: [[text]] });
-const bytesOf = (...messages: Told[]) =>
+const row = (id: number, text: string): HostMessage => ({ id, rows: [[text]] });
+const bytesOf = (...messages: HostMessage[]) =>
   Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
 
 function* cut(bytes: Uint8Array, size: number): Generator<Uint8Array> {

@@ -6,11 +6,11 @@ import { mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Lock, LockedError, takeLock } from "../../lock.ts";
 import type { Database, DatabaseOptions } from "../database.ts";
+import { withFailover } from "./failover.ts";
 import { type Guest, joinDatabase } from "./guest.ts";
-import { outlive } from "./heir.ts";
 import { shareDatabase } from "./host.ts";
-import { lockOf } from "./keeper.ts";
-import { openOwn } from "./own.ts";
+import { openLocal } from "./local.ts";
+import { lockFileOf } from "./supervisor.ts";
 
 /**
  * Opens the database of a folder, or joins the process that has it open and shares it. With `share`, the result
@@ -19,30 +19,30 @@ import { openOwn } from "./own.ts";
  */
 export async function openEmbedded(options: DatabaseOptions): Promise<Database> {
   const opened = await openOrJoin(options);
-  return options.share && "hasEnded" in opened ? outlive(opened, () => openOrJoin(options)) : opened;
+  return options.share && "hasEnded" in opened ? withFailover(opened, () => openOrJoin(options)) : opened;
 }
 
 /**
  * Number of attempts to take the lock or to join, and the milliseconds between them. Most processes that hold the lock
  * soon release it or share the database, so commands that run at the same time take turns.
  */
-const KNOCKS = 50;
-const BETWEEN_KNOCKS = 100;
+const MAX_ATTEMPTS = 50;
+const RETRY_INTERVAL = 100;
 
-async function openOrJoin(options: DatabaseOptions, knocks = KNOCKS): Promise<Database | Guest> {
+async function openOrJoin(options: DatabaseOptions, attemptsLeft = MAX_ATTEMPTS): Promise<Database | Guest> {
   mkdirSync(options.dataDir, { recursive: true });
   let lock: Lock;
   try {
-    lock = takeLock(lockOf(options.dataDir));
+    lock = takeLock(lockFileOf(options.dataDir));
   } catch (error) {
     if (!(error instanceof LockedError)) throw error;
     const joined = await joinDatabase(options.dataDir);
     if (joined !== null) return joined;
-    if (knocks === 1) throw error;
-    await sleep(BETWEEN_KNOCKS);
-    return openOrJoin(options, knocks - 1);
+    if (attemptsLeft === 1) throw error;
+    await sleep(RETRY_INTERVAL);
+    return openOrJoin(options, attemptsLeft - 1);
   }
-  const database = openOwn(options, lock);
+  const database = openLocal(options, lock);
   if (!options.share) return database;
   // Sharing is optional: if no socket can be created, this process uses the database alone.
   const host = await shareDatabase(database, options.dataDir).catch(() => null);

@@ -4,28 +4,28 @@ import type { Access, Database, Query, Row, Session } from "../database.ts";
 import { HostEndedFault } from "../fault.ts";
 import { openMutex } from "./mutex.ts";
 import { openPending } from "./pending.ts";
-import { type Ask, listenTo, say, socketOf, type Told, unpackError } from "./wire.ts";
+import { type GuestRequest, type HostMessage, readMessages, send, socketOf, unpackError } from "./wire.ts";
 
 /** Milliseconds that the host may take to answer a probe, and to end an aborted query. */
 const PROBE_TIMEOUT = 1_000;
 const GRACE = 1_500;
 
-type Order = Ask extends infer A ? (A extends Ask ? Omit<A, "id"> : never) : never;
+type RequestBody = GuestRequest extends infer A ? (A extends GuestRequest ? Omit<A, "id"> : never) : never;
 
 export type Guest = Omit<Database, "listen"> & {
   /** Whether the connection to the host has ended. From then on every request fails with a HostEndedFault. */
   readonly hasEnded: () => boolean;
-  /** Calls `lost` when the host has ended, so that `heard` is not called any more. */
-  readonly listen: (heard: () => void, lost?: () => void) => ReturnType<Database["listen"]>;
+  /** Calls `onHostEnd` when the host has ended, so that `onChange` is not called any more. */
+  readonly listen: (onChange: () => void, onHostEnd?: () => void) => ReturnType<Database["listen"]>;
 };
 
 /** Connects to the host of a folder. Null when no process shares the database of this folder. */
 export async function joinDatabase(dataDir: string): Promise<Guest | null> {
-  const socket = await reach(socketOf(dataDir));
+  const socket = await connectTo(socketOf(dataDir));
   return socket === null ? null : guestOf(socket);
 }
 
-function reach(address: string): Promise<Socket | null> {
+function connectTo(address: string): Promise<Socket | null> {
   return new Promise((resolve) => {
     const socket = connect(address);
     socket.once("connect", () => resolve(socket));
@@ -35,27 +35,27 @@ function reach(address: string): Promise<Socket | null> {
 
 function guestOf(socket: Socket): Guest {
   const pending = openPending<Row[]>();
-  const listeners = new Set<{ readonly heard: () => void; readonly lost: () => void }>();
+  const listeners = new Set<{ readonly onChange: () => void; readonly onHostEnd: () => void }>();
   // The host runs every request of a guest inside the guest's open transaction, so requests from outside it must wait.
   const inTurn = openMutex();
 
-  listenTo<Told>(socket, (told) => {
-    if ("heard" in told) {
-      for (const { heard } of listeners) heard();
+  readMessages<HostMessage>(socket, (message) => {
+    if ("heard" in message) {
+      for (const { onChange } of listeners) onChange();
       return;
     }
-    if ("rows" in told) pending.resolve(told.id, told.rows);
-    else pending.reject(told.id, unpackError(told.error));
+    if ("rows" in message) pending.resolve(message.id, message.rows);
+    else pending.reject(message.id, unpackError(message.error));
   });
   socket.on("error", () => {});
   socket.on("close", () => {
     pending.rejectAll(new HostEndedFault());
-    for (const { lost } of listeners) lost();
+    for (const { onHostEnd } of listeners) onHostEnd();
   });
 
-  async function ask(order: Order, id = pending.next()): Promise<Row[]> {
+  async function ask(body: RequestBody, id = pending.next()): Promise<Row[]> {
     if (!socket.writable) throw new HostEndedFault();
-    say(socket, { id, ...order } as Ask);
+    send(socket, { id, ...body } as GuestRequest);
     return pending.answerTo(id);
   }
 
@@ -102,10 +102,10 @@ function guestOf(socket: Socket): Guest {
     query: (query, signal) => inTurn(() => cancellable(query, signal), signal),
     execute: (script) => inTurn(() => session.execute(script)),
     transaction: (access, run) => inTurn(() => transaction(access, run)),
-    listen: (heard, lost = () => {}) =>
+    listen: (onChange, onHostEnd = () => {}) =>
       inTurn(async () => {
         if (listeners.size === 0) await ask({ listen: true });
-        const listener = { heard, lost };
+        const listener = { onChange, onHostEnd };
         listeners.add(listener);
         return async () => void listeners.delete(listener);
       }),

@@ -2,7 +2,7 @@
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import type { Access, Database, Query, Row, Session } from "../database.ts";
-import { type Ask, listenTo, packError, say, socketOf } from "./wire.ts";
+import { type GuestRequest, packError, readMessages, send, socketOf } from "./wire.ts";
 
 export async function shareDatabase(database: Database, dataDir: string): Promise<{ close: () => Promise<void> }> {
   const address = socketOf(dataDir);
@@ -28,37 +28,41 @@ export async function shareDatabase(database: Database, dataDir: string): Promis
 }
 
 /** An open transaction of a guest, which has the database to itself until it ends. */
-type Open = { readonly session: Session; readonly end: (commit: boolean) => void; readonly ended: Promise<unknown> };
+type OpenTransaction = {
+  readonly session: Session;
+  readonly end: (commit: boolean) => void;
+  readonly ended: Promise<unknown>;
+};
 
 function serveGuest(database: Database, socket: Socket): void {
-  let open: Open | null = null;
+  let transaction: OpenTransaction | null = null;
   let listening: ReturnType<Database["listen"]> | null = null;
   /** The running queries that can be aborted, by request id. */
   const queries = new Map<number, AbortController>();
 
-  async function answer(ask: Ask): Promise<Row[]> {
-    if ("begin" in ask) {
-      open = await begin(database, ask.begin);
+  async function answer(request: GuestRequest): Promise<Row[]> {
+    if ("begin" in request) {
+      transaction = await begin(database, request.begin);
       // The guest may have disconnected while it waited for its turn.
-      if (socket.destroyed) open.end(false);
-    } else if ("end" in ask) {
-      const ending = open;
-      open = null;
-      ending?.end(ask.end === "commit");
+      if (socket.destroyed) transaction.end(false);
+    } else if ("end" in request) {
+      const ending = transaction;
+      transaction = null;
+      ending?.end(request.end === "commit");
       await ending?.ended;
-    } else if ("listen" in ask) {
+    } else if ("listen" in request) {
       listening ??= database
-        .listen(() => say(socket, { heard: true }))
+        .listen(() => send(socket, { heard: true }))
         .catch((error: unknown) => {
           // The guest will ask again.
           listening = null;
           throw error;
         });
       await listening;
-    } else if ("cancel" in ask) queries.get(ask.cancel)?.abort();
-    else if ("probe" in ask) return [];
-    else if ("script" in ask) await (open?.session ?? database).execute(ask.script);
-    else return open === null ? query(ask.id, ask.query) : open.session.query(ask.query);
+    } else if ("cancel" in request) queries.get(request.cancel)?.abort();
+    else if ("probe" in request) return [];
+    else if ("script" in request) await (transaction?.session ?? database).execute(request.script);
+    else return transaction === null ? query(request.id, request.query) : transaction.session.query(request.query);
     return [];
   }
 
@@ -68,23 +72,23 @@ function serveGuest(database: Database, socket: Socket): void {
     return database.query(asked, controller.signal).finally(() => queries.delete(id));
   }
 
-  listenTo<Ask>(socket, (ask) => {
-    answer(ask).then(
-      (rows) => say(socket, { id: ask.id, rows }),
-      (error) => say(socket, { id: ask.id, error: packError(error) }),
+  readMessages<GuestRequest>(socket, (request) => {
+    answer(request).then(
+      (rows) => send(socket, { id: request.id, rows }),
+      (error) => send(socket, { id: request.id, error: packError(error) }),
     );
   });
   // When a guest disconnects, its queries are aborted and its transaction is rolled back.
   socket.on("close", () => {
     for (const controller of queries.values()) controller.abort();
-    open?.end(false);
+    transaction?.end(false);
     listening?.then((stop) => stop()).catch(() => {});
   });
 }
 
 class RolledBack extends Error {}
 
-function begin(database: Database, access: Access): Promise<Open> {
+function begin(database: Database, access: Access): Promise<OpenTransaction> {
   return new Promise((resolve, reject) => {
     const ended = database.transaction(access, async (session) => {
       const commit = await new Promise<boolean>((end) => resolve({ session, end, ended: settled }));

@@ -2,15 +2,15 @@
 import { Worker } from "node:worker_threads";
 import type { Access, Query, Row } from "../database.ts";
 import { DatabaseFault, EmbeddedFault } from "../fault.ts";
+import { diskFullFault, mayBeStuck } from "./disk-space.ts";
 import { openPending } from "./pending.ts";
-import { diskFull, isStuck } from "./room.ts";
 
 export type Job = { readonly id: number } & Order;
 export type Reply = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: SqlError });
 /** Reports a change of content; not an answer to a job. */
-export type Heard = { readonly heard: true };
+export type ChangeReport = { readonly heard: true };
 /** The last message of a thread that cannot open the database: the reason, as a message to users. */
-export type Unopened = { readonly unopened: string };
+export type OpenFailure = { readonly unopened: string };
 export type SqlError = { readonly message: string; readonly code: string };
 
 export type Order =
@@ -37,20 +37,20 @@ const WORKER = new URL(
 );
 
 /** Milliseconds between checks whether a running order is stuck on a full disk. */
-const LONG = 3_000;
+const STUCK_CHECK_INTERVAL = 3_000;
 
 /** Whether PGlite may be stuck for good after this error: it goes on after errors that would end PostgreSQL. */
 function isBroken({ message, code }: SqlError): boolean {
   return code.startsWith("XX") || message.includes("pg_wal");
 }
 
-export function startThread(folder: string, heard: () => void): Thread {
+export function startThread(folder: string, onChange: () => void): Thread {
   const worker = new Worker(WORKER, { workerData: folder });
   const pending = openPending<Row[]>();
   let ended = false;
 
-  worker.on("message", (reply: Reply | Heard | Unopened) => {
-    if ("heard" in reply) return heard();
+  worker.on("message", (reply: Reply | ChangeReport | OpenFailure) => {
+    if ("heard" in reply) return onChange();
     if ("unopened" in reply) return giveUp(new EmbeddedFault(reply.unopened));
     if ("rows" in reply) return pending.resolve(reply.id, reply.rows);
     const { message, code } = reply.error;
@@ -61,8 +61,8 @@ export function startThread(folder: string, heard: () => void): Thread {
     ended = true;
     pending.rejectAll(fault);
   };
-  worker.on("error", (cause) => end(hasEnded(cause)));
-  worker.on("exit", () => end(hasEnded()));
+  worker.on("error", (cause) => end(endedFault(cause)));
+  worker.on("exit", () => end(endedFault()));
 
   function giveUp(fault: DatabaseFault): void {
     end(fault);
@@ -70,14 +70,14 @@ export function startThread(folder: string, heard: () => void): Thread {
   }
 
   function giveUpIfStuck(): void {
-    if (isStuck(folder)) giveUp(diskFull(folder));
+    if (mayBeStuck(folder)) giveUp(diskFullFault(folder));
   }
 
   async function run(order: Order): Promise<Row[]> {
-    if (ended) throw hasEnded();
+    if (ended) throw endedFault();
     const id = pending.next();
     worker.postMessage({ id, ...order } satisfies Job);
-    const watch = setInterval(giveUpIfStuck, LONG).unref();
+    const watch = setInterval(giveUpIfStuck, STUCK_CHECK_INTERVAL).unref();
     return pending.answerTo(id).finally(() => clearInterval(watch));
   }
 
@@ -90,6 +90,6 @@ export function startThread(folder: string, heard: () => void): Thread {
   return { run, end: terminate, hasEnded: () => ended, ready };
 }
 
-function hasEnded(cause?: unknown): DatabaseFault {
+function endedFault(cause?: unknown): DatabaseFault {
   return new DatabaseFault("unavailable", "the embedded database ended", cause);
 }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import type { Access, Query, Row } from "../database.ts";
 import { DatabaseFault, EmbeddedFault, type FaultReason } from "../fault.ts";
 
-export type Ask = { readonly id: number } & (
+export type GuestRequest = { readonly id: number } & (
   | { readonly query: Query }
   | { readonly script: string }
   | { readonly begin: Access }
@@ -18,9 +18,9 @@ export type Ask = { readonly id: number } & (
   | { readonly probe: true }
 );
 
-export type Answered = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: WireError });
+export type HostAnswer = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: WireError });
 /** A message from the host: the answer to a request, or the report of a change of content. */
-export type Told = Answered | { readonly heard: true };
+export type HostMessage = HostAnswer | { readonly heard: true };
 
 type WireError = {
   readonly message: string;
@@ -45,11 +45,14 @@ export function socketOf(dataDir: string): string {
   return Buffer.byteLength(own) <= LONGEST_NAME ? own : join(tmpdir(), `${name}.sock`);
 }
 
-export function say(socket: Socket, message: Ask | Told): void {
+export function send(socket: Socket, message: GuestRequest | HostMessage): void {
   if (socket.writable) socket.write(`${JSON.stringify(message)}\n`);
 }
 
-export function listenTo<M extends Ask | Told>(socket: Socket, hear: (message: M) => void): void {
+export function readMessages<M extends GuestRequest | HostMessage>(
+  socket: Socket,
+  onMessage: (message: M) => void,
+): void {
   // A large message arrives in many chunks, which are joined only once.
   let parts: string[] = [];
   socket.setEncoding("utf8");
@@ -57,7 +60,7 @@ export function listenTo<M extends Ask | Told>(socket: Socket, hear: (message: M
     const [end = "", ...lines] = chunk.split("\n");
     parts.push(end);
     for (const line of lines) {
-      hear(JSON.parse(parts.join("")) as M);
+      onMessage(JSON.parse(parts.join("")) as M);
       parts = [line];
     }
   });

@@ -5,27 +5,27 @@ import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
 import { CHANNEL, type Row } from "../database.ts";
 import { type Connection, openConnection } from "./connection.ts";
-import type { Heard, Job, Reply, SqlError, Unopened } from "./thread.ts";
-import { whyUnopened } from "./unopened.ts";
+import { explainOpenFailure } from "./open-failure.ts";
+import type { ChangeReport, Job, OpenFailure, Reply, SqlError } from "./thread.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("the worker of the embedded database runs as a worker thread");
 
 const folder = workerData as string;
 /** A file with the identity of the folder in which a database is being created; removed once that has opened. */
-const begun = `${folder}.begun`;
+const creationMark = `${folder}.begun`;
 
 /**
  * Opening writes to all shared buffers, even for a command that needs none: PGlite's default of 128 MB costs as much
  * memory, and a quarter of the time that opening takes. The operating system caches the files anyway.
  */
-const START = [...PGlite.defaultStartParams, "-c", "shared_buffers=32MB"];
+const START_PARAMS = [...PGlite.defaultStartParams, "-c", "shared_buffers=32MB"];
 
 type Opened = { readonly database: PGlite; readonly connection: Connection };
 
 const opening = open();
 opening.catch((error: unknown) => {
-  port.postMessage({ unopened: whyUnopened(folder, describe(error).message) } satisfies Unopened);
+  port.postMessage({ unopened: explainOpenFailure(folder, describe(error).message) } satisfies OpenFailure);
 });
 let turn: Promise<void> = Promise.resolve();
 
@@ -38,11 +38,11 @@ port.on("message", (job: Job) => {
  * holds no data. A folder with another identity is a copy that a user has put in its place, and is kept.
  */
 async function open(): Promise<Opened> {
-  if (identityOf(folder) === textOf(begun)) rmSync(folder, { recursive: true, force: true });
+  if (identityOf(folder) === textOf(creationMark)) rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  if (readdirSync(folder).length === 0) writeFileSync(begun, identityOf(folder) ?? "");
-  const database = await PGlite.create(folder, { extensions: { pg_trgm }, startParams: START });
-  rmSync(begun, { force: true });
+  if (readdirSync(folder).length === 0) writeFileSync(creationMark, identityOf(folder) ?? "");
+  const database = await PGlite.create(folder, { extensions: { pg_trgm }, startParams: START_PARAMS });
+  rmSync(creationMark, { force: true });
   return { database, connection: await openConnection(database) };
 }
 
@@ -60,7 +60,7 @@ function textOf(path: string): string | undefined {
   }
 }
 
-const tell = () => port.postMessage({ heard: true } satisfies Heard);
+const reportChange = () => port.postMessage({ heard: true } satisfies ChangeReport);
 
 async function replyTo(job: Job): Promise<Reply> {
   try {
@@ -72,7 +72,7 @@ async function replyTo(job: Job): Promise<Reply> {
 
 async function run({ database, connection }: Opened, job: Job): Promise<Row[]> {
   if ("close" in job) await database.close();
-  else if ("listen" in job) await database.listen(CHANNEL, tell);
+  else if ("listen" in job) await database.listen(CHANNEL, reportChange);
   else if ("script" in job) await database.exec(job.script);
   else if ("begin" in job) await connection.begin(job.begin);
   else if ("end" in job) await connection.end(job.end);

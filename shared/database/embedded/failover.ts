@@ -8,58 +8,58 @@ import { keepListening, type Listening } from "../listening.ts";
 import type { Guest } from "./guest.ts";
 
 /** `open` opens or joins the database again. When it fails, requests throw a DatabaseFault `unavailable`. */
-export function outlive(guest: Guest, open: () => Promise<Database | Guest>): Database {
+export function withFailover(guest: Guest, open: () => Promise<Database | Guest>): Database {
   let current: Database | Guest = guest;
   let opening: Promise<Database | Guest> | null = null;
   let closed = false;
-  const endings = new Set<() => Promise<void>>();
+  const stops = new Set<() => Promise<void>>();
 
-  async function living(): Promise<Database | Guest> {
+  async function ensureOpen(): Promise<Database | Guest> {
     if (closed || !("hasEnded" in current && current.hasEnded())) return current;
     opening ??= open().finally(() => {
       opening = null;
     });
-    current = await opening.catch(refuse);
+    current = await opening.catch(throwUnavailable);
     return current;
   }
 
-  async function connect(heard: () => void): Promise<Listening> {
+  async function connect(onChange: () => void): Promise<Listening> {
     let lost = () => {};
     const ended = new Promise<void>((resolve) => {
       lost = resolve;
     });
-    const stop = await (await living()).listen(heard, lost);
+    const stop = await (await ensureOpen()).listen(onChange, lost);
     return { ended, close: () => void stop().finally(lost) };
   }
 
-  async function listen(heard: () => void): Promise<() => Promise<void>> {
-    const stop = await keepListening(() => connect(heard), heard);
+  async function listen(onChange: () => void): Promise<() => Promise<void>> {
+    const stop = await keepListening(() => connect(onChange), onChange);
     const end = () => {
-      endings.delete(end);
+      stops.delete(end);
       return stop();
     };
-    endings.add(end);
+    stops.add(end);
     return end;
   }
 
   return {
     kind: "embedded",
-    query: async (query, signal) => (await living()).query(query, signal),
-    execute: async (script) => (await living()).execute(script),
-    transaction: async (access, run) => (await living()).transaction(access, run),
+    query: async (query, signal) => (await ensureOpen()).query(query, signal),
+    execute: async (script) => (await ensureOpen()).execute(script),
+    transaction: async (access, run) => (await ensureOpen()).transaction(access, run),
     listen,
-    probe: async () => (await living()).probe(),
+    probe: async () => (await ensureOpen()).probe(),
     renewConnections: () => current.renewConnections(),
     connections: () => current.connections(),
     close: async () => {
       closed = true;
-      await Promise.all([...endings].map((end) => end()));
+      await Promise.all([...stops].map((end) => end()));
       await opening?.catch(() => {});
       await current.close();
     },
   };
 }
 
-function refuse(cause: unknown): never {
+function throwUnavailable(cause: unknown): never {
   throw new DatabaseFault("unavailable", "nobody shares the embedded database", cause);
 }

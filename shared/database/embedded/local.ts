@@ -3,43 +3,43 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Lock } from "../../lock.ts";
 import type { Access, Database, DatabaseOptions, Query, Row, Session } from "../database.ts";
 import { DatabaseFault, notBegunFault } from "../fault.ts";
-import { type Keeper, openKeeper } from "./keeper.ts";
 import { openMutex } from "./mutex.ts";
-import { openPatience } from "./patience.ts";
+import { openSupervisor, type Supervisor } from "./supervisor.ts";
 import type { Order, Thread } from "./thread.ts";
+import { openTimeLimit } from "./time-limit.ts";
 
 /** Milliseconds that `close` waits for what is running. Ended in the middle, the database is left as after a crash. */
-const PATIENCE = 5_000;
+const CLOSE_TIMEOUT = 5_000;
 
 /** `lock` is the lock of the folder, which this process must hold. */
-export function openOwn({ dataDir, queryTimeout }: DatabaseOptions, lock: Lock): Database {
+export function openLocal({ dataDir, queryTimeout }: DatabaseOptions, lock: Lock): Database {
   const listeners = new Set<() => void>();
-  const heard = () => {
-    for (const tell of listeners) tell();
+  const onChange = () => {
+    for (const listener of listeners) listener();
   };
   // Listeners are notified, because a change may have been missed meanwhile.
-  const replaced = (thread: Thread) => {
-    if (listeners.size > 0) thread.run({ listen: true }).then(heard, () => {});
+  const onReplaced = (thread: Thread) => {
+    if (listeners.size > 0) thread.run({ listen: true }).then(onChange, () => {});
   };
-  const keeper = openKeeper(dataDir, lock, { heard, replaced });
+  const supervisor = openSupervisor(dataDir, lock, { onChange, onReplaced });
   // PGlite has one connection.
   const inTurn = openMutex();
 
   return {
     kind: "embedded",
-    query: (query, signal) => inTurn(() => runInTime(keeper, query, queryTimeout, signal), signal),
+    query: (query, signal) => inTurn(() => runInTime(supervisor, query, queryTimeout, signal), signal),
     execute: (script) =>
       inTurn(async () => {
-        const running = await keeper.thread();
-        keeper.mayWrite();
+        const running = await supervisor.thread();
+        supervisor.checkWritable();
         await running.run({ script });
       }),
-    transaction: (access, run) => inTurn(() => transaction(keeper, access, run)),
-    listen: (tell) =>
+    transaction: (access, run) => inTurn(() => transaction(supervisor, access, run)),
+    listen: (listener) =>
       inTurn(async () => {
-        await (await keeper.thread()).run({ listen: true });
-        listeners.add(tell);
-        return async () => void listeners.delete(tell);
+        await (await supervisor.thread()).run({ listen: true });
+        listeners.add(listener);
+        return async () => void listeners.delete(listener);
       }),
     // Always available: a thread that has ended is replaced when one is needed.
     probe: async () => {},
@@ -47,45 +47,49 @@ export function openOwn({ dataDir, queryTimeout }: DatabaseOptions, lock: Lock):
     connections: () => ({ open: 1, idle: 0 }),
     close: async () => {
       // A database that never opened has nothing to close.
-      const done = inTurn(keeper.closeDatabase).catch(() => {});
-      await Promise.race([done, sleep(PATIENCE, null, { ref: false })]);
-      await keeper.end();
+      const done = inTurn(supervisor.closeDatabase).catch(() => {});
+      await Promise.race([done, sleep(CLOSE_TIMEOUT, null, { ref: false })]);
+      await supervisor.end();
     },
   };
 }
 
 /** Runs a query within its time limit. PGlite cannot cancel a query, so the thread of a late one is terminated. */
 async function runInTime(
-  keeper: Keeper,
+  supervisor: Supervisor,
   query: Query,
   milliseconds: number | null,
   signal: AbortSignal | undefined,
 ): Promise<Row[]> {
-  const running = await keeper.thread();
+  const running = await supervisor.thread();
   await running.ready;
   if (signal?.aborted) throw notBegunFault();
-  if (query.writes) keeper.mayWrite();
-  const patience = openPatience(milliseconds, signal);
+  if (query.writes) supervisor.checkWritable();
+  const timeLimit = openTimeLimit(milliseconds, signal);
   try {
-    const rows = await Promise.race([running.run({ query }), patience.passed]);
+    const rows = await Promise.race([running.run({ query }), timeLimit.passed]);
     if (signal?.aborted) throw new DatabaseFault("timeout", "nobody waited for the query any more");
     return rows;
   } catch (error) {
-    if (error === patience.fault) {
+    if (error === timeLimit.fault) {
       await running.end();
-      await keeper.thread();
+      await supervisor.thread();
     }
     throw error;
   } finally {
-    patience.clear();
+    timeLimit.clear();
   }
 }
 
-async function transaction<T>(keeper: Keeper, access: Access, run: (session: Session) => Promise<T>): Promise<T> {
-  const thread = await keeper.thread();
-  const look = access === "write" ? keeper.mayWrite : keeper.mayGoOn;
+async function transaction<T>(
+  supervisor: Supervisor,
+  access: Access,
+  run: (session: Session) => Promise<T>,
+): Promise<T> {
+  const thread = await supervisor.thread();
+  const check = access === "write" ? supervisor.checkWritable : supervisor.checkLock;
   const statement = async (order: Order) => {
-    look();
+    check();
     return thread.run(order);
   };
   await statement({ begin: access });

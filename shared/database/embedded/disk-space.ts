@@ -5,32 +5,32 @@ import { EmbeddedFault } from "../fault.ts";
 
 const MEGABYTE = 1_024 * 1_024;
 /** Bytes that opening the database writes at most, and that a statement may write before the next check. */
-const ROOM = 32 * MEGABYTE;
+const NEEDED_SPACE = 32 * MEGABYTE;
 /** Bytes of a file of the write-ahead log: if the next one does not fit on the disk, PGlite retries forever. */
-const LOG_FILE = 16 * MEGABYTE;
+const LOG_FILE_SIZE = 16 * MEGABYTE;
 
-export function isFull(folder: string): boolean {
-  return roomAt(dirname(folder)) < ROOM;
+export function isDiskFull(folder: string): boolean {
+  return freeSpaceAt(dirname(folder)) < NEEDED_SPACE;
 }
 
 /** Whether a running statement may never end, because the disk has no space for the next file of the log. */
-export function isStuck(folder: string): boolean {
-  return roomAt(dirname(folder)) < LOG_FILE;
+export function mayBeStuck(folder: string): boolean {
+  return freeSpaceAt(dirname(folder)) < LOG_FILE_SIZE;
 }
 
 /** Throws an EmbeddedFault when there is too little space to begin a write. */
-export function needRoom(folder: string): void {
-  if (isFull(folder)) throw diskFull(folder);
+export function checkSpace(folder: string): void {
+  if (isDiskFull(folder)) throw diskFullFault(folder);
 }
 
-export function diskFull(folder: string): EmbeddedFault {
+export function diskFullFault(folder: string): EmbeddedFault {
   return new EmbeddedFault(
     `The embedded database in ${folder} cannot be written to, for its disk is full. What was there before is intact; make room and run the command again.`,
   );
 }
 
 /** Bytes that this user may still write; infinite for a file system that reports no blocks and for a missing folder. */
-function roomAt(folder: string): number {
+function freeSpaceAt(folder: string): number {
   try {
     const { blocks, bavail, bsize } = statfsSync(folder);
     return blocks === 0 ? Number.POSITIVE_INFINITY : bavail * bsize;

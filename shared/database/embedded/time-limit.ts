@@ -4,7 +4,7 @@ import { DatabaseFault } from "../fault.ts";
 /** Milliseconds that an aborted query may go on: ending its thread would cost the next query about as much. */
 const GRACE = 500;
 
-export type Patience = {
+export type TimeLimit = {
   readonly fault: DatabaseFault;
   /** Rejects with `fault` when the time is over. */
   readonly passed: Promise<never>;
@@ -12,7 +12,7 @@ export type Patience = {
 };
 
 /** `milliseconds` is the time limit; null for none. */
-export function openPatience(milliseconds: number | null, signal: AbortSignal | undefined): Patience {
+export function openTimeLimit(milliseconds: number | null, signal: AbortSignal | undefined): TimeLimit {
   const fault = new DatabaseFault("timeout", "the query took too long");
   const timers: NodeJS.Timeout[] = [];
   let onAbort = () => {};
