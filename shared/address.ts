@@ -19,7 +19,7 @@ export type Address =
  * the id is not a UUID, or the filter's value equals nothing.
  */
 export function addressOf(request: ApiRequest, shape: FreeShape, type: ContentType | undefined): Address | null {
-  const { route, asked } = request;
+  const { route, parameters } = request;
   if (route.kind === "catalog") return { kind: "catalog" };
   if (type === undefined) return null;
   const { slug } = type;
@@ -28,13 +28,13 @@ export function addressOf(request: ApiRequest, shape: FreeShape, type: ContentTy
     case "schema":
       return { kind: "schema", slug };
     case "page":
-      return { kind: "page", slug, page: readWhole(asked.page ?? "1") ?? 1n };
+      return { kind: "page", slug, page: readWhole(parameters.page ?? "1") ?? 1n };
     case "sort":
-      return { kind: "sort", slug, sort: asked.sort as string };
+      return { kind: "sort", slug, sort: parameters.sort as string };
     case "entry":
       return entryAddress(slug, route.kind === "entry" ? route.id : "");
     case "filter":
-      return filterAddress(type, asked.filters[0]?.field ?? "", asked.filters[0]?.value ?? "");
+      return filterAddress(type, parameters.filters[0]?.field ?? "", parameters.filters[0]?.value ?? "");
   }
 }
 

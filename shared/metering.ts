@@ -1,6 +1,6 @@
 /** Decides the shape of a request, and whether it is counted, by URL and type alone. Source: contract.md section 5. */
 import { type ContentType, isFilterable, isTimestamp } from "./catalog.ts";
-import type { ApiRequest, Asked, Filter } from "./request.ts";
+import type { ApiRequest, Filter, RequestParameters } from "./request.ts";
 import { readSort } from "./sort.ts";
 
 export type FreeShape = "catalog" | "schema" | "entry" | "page" | "filter" | "sort";
@@ -27,27 +27,27 @@ export function meter(request: ApiRequest, type: ContentType | undefined): Meter
   return { shape, counted: isCountedShape(shape), rule };
 }
 
-function classify({ route, asked }: ApiRequest, type: ContentType | undefined): { shape: Shape; rule: string } {
+function classify({ route, parameters }: ApiRequest, type: ContentType | undefined): { shape: Shape; rule: string } {
   switch (route.kind) {
     case "catalog":
     case "schema":
       return { shape: route.kind, rule: "The catalog and the schemas are free." };
     case "entry":
-      return asked.populate === undefined
+      return parameters.populate === undefined
         ? { shape: "entry", rule: "An entry without populate is free." }
         : { shape: "populate", rule: "An entry with populate is counted." };
     case "search":
       return { shape: "search", rule: "Search is always counted." };
     case "list":
-      return classifyList(asked, type);
+      return classifyList(parameters, type);
   }
 }
 
-function classifyList(asked: Asked, type: ContentType | undefined): { shape: Shape; rule: string } {
-  const { filters, sort, page } = asked;
+function classifyList(parameters: RequestParameters, type: ContentType | undefined): { shape: Shape; rule: string } {
+  const { filters, sort, page } = parameters;
   const counted = (rule: string) => ({ shape: "list" as const, rule });
-  if (asked.per_page !== undefined) return counted("A list with per_page is counted.");
-  if (asked.fields !== undefined) return counted("A list with fields is counted.");
+  if (parameters.per_page !== undefined) return counted("A list with per_page is counted.");
+  if (parameters.fields !== undefined) return counted("A list with fields is counted.");
   if (filters.length + (sort === undefined ? 0 : 1) > 1) return counted("More than one filter or sort is counted.");
   const filter = filters[0];
   if (filter === undefined && sort === undefined)

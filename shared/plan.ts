@@ -19,7 +19,7 @@ import {
   type Refusal,
   typeNotFound,
 } from "./refusal.ts";
-import type { ApiRequest, Asked } from "./request.ts";
+import type { ApiRequest, RequestParameters } from "./request.ts";
 import { type Shown, shownOfEntry, shownOfList, shownOfNames, shownOfSearch } from "./shown.ts";
 import { defaultSort, readSort, type Sort } from "./sort.ts";
 import { lengthOf, readNames, readUuid, readWhole } from "./value.ts";
@@ -63,22 +63,22 @@ export type Plan =
   | EntryPlan;
 
 /** `type` is undefined when the app has no such published type. */
-export function planRequest({ route, asked }: ApiRequest, type: ContentType | undefined): Plan | Refusal {
+export function planRequest({ route, parameters }: ApiRequest, type: ContentType | undefined): Plan | Refusal {
   if (route.kind === "catalog") return { kind: "catalog" };
   if (type === undefined) return typeNotFound();
   switch (route.kind) {
     case "schema":
       return { kind: "schema", type };
     case "entry":
-      return planEntry(type, route.id, asked);
+      return planEntry(type, route.id, parameters);
     case "list":
-      return planList(type, asked);
+      return planList(type, parameters);
     case "search":
-      return planSearch(type, asked);
+      return planSearch(type, parameters);
   }
 }
 
-function planEntry(type: ContentType, text: string, { populate }: Asked): EntryPlan | Refusal {
+function planEntry(type: ContentType, text: string, { populate }: RequestParameters): EntryPlan | Refusal {
   const id = readUuid(text);
   if (id === null) return entryNotFound();
   const entry = { kind: "entry", type, id, shown: shownOfEntry(type) } as const;
@@ -89,27 +89,27 @@ function planEntry(type: ContentType, text: string, { populate }: Asked): EntryP
   return { ...entry, populate: relations, refusal: null };
 }
 
-function planList(type: ContentType, asked: Asked): ListPlan | Refusal {
-  const conditions = planConditions(type, asked.filters);
+function planList(type: ContentType, parameters: RequestParameters): ListPlan | Refusal {
+  const conditions = planConditions(type, parameters.filters);
   if (!isConditions(conditions)) return conditions;
-  const sort = asked.sort === undefined ? defaultSort(type) : readSort(type, asked.sort);
+  const sort = parameters.sort === undefined ? defaultSort(type) : readSort(type, parameters.sort);
   if (sort === null) return badSort(type);
-  const pages = planPages(asked, defaultPerPage(type));
+  const pages = planPages(parameters, defaultPerPage(type));
   if (isRefusal(pages)) return pages;
-  const shown = planShown(type, asked.fields, shownOfList);
+  const shown = planShown(type, parameters.fields, shownOfList);
   return "kind" in shown ? shown : { ...pages, kind: "list", type, conditions, sort, shown };
 }
 
-function planSearch(type: ContentType, asked: Asked): SearchPlan | Refusal {
-  const conditions = planConditions(type, asked.filters);
+function planSearch(type: ContentType, parameters: RequestParameters): SearchPlan | Refusal {
+  const conditions = planConditions(type, parameters.filters);
   if (!isConditions(conditions)) return conditions;
-  const sort = asked.sort === undefined ? null : readSort(type, asked.sort);
-  if (asked.sort !== undefined && sort === null) return badSort(type);
-  const pages = planPages(asked, DEFAULT_PER_PAGE);
+  const sort = parameters.sort === undefined ? null : readSort(type, parameters.sort);
+  if (parameters.sort !== undefined && sort === null) return badSort(type);
+  const pages = planPages(parameters, DEFAULT_PER_PAGE);
   if (isRefusal(pages)) return pages;
-  const shown = planShown(type, asked.fields, shownOfSearch);
+  const shown = planShown(type, parameters.fields, shownOfSearch);
   if ("kind" in shown) return shown;
-  const query = (asked.q ?? "").trim();
+  const query = (parameters.q ?? "").trim();
   const length = lengthOf(query);
   if (length < MIN_QUERY_LENGTH || length > MAX_QUERY_LENGTH) return badQuery();
   return { ...pages, kind: "search", type, conditions, sort, shown, query, words: readWords(query) };
@@ -121,10 +121,10 @@ function readWords(query: string): string[] {
   return [...new Map(words.map((word) => [word.toLowerCase(), word])).values()];
 }
 
-function planPages(asked: Asked, defaultSize: number): (Pages & { kind: "pages" }) | Refusal {
-  const page = readWhole(asked.page ?? "1");
+function planPages(parameters: RequestParameters, defaultSize: number): (Pages & { kind: "pages" }) | Refusal {
+  const page = readWhole(parameters.page ?? "1");
   if (page === null || page < 1n) return badPage();
-  const perPage = asked.per_page === undefined ? BigInt(defaultSize) : readWhole(asked.per_page);
+  const perPage = parameters.per_page === undefined ? BigInt(defaultSize) : readWhole(parameters.per_page);
   if (perPage === null || perPage < 1n || perPage > MAX_PER_PAGE) return badPerPage();
   return { kind: "pages", page, perPage: Number(perPage) };
 }

@@ -24,13 +24,13 @@ const SCALARS = ["sort", "page", "per_page", "fields", "populate", "q"] as const
 type Scalar = (typeof SCALARS)[number];
 
 /** The parameters that the endpoint defines and that were sent with a value. Of a repeated one, the last value. */
-export type Asked = { readonly filters: readonly Filter[] } & { readonly [name in Scalar]?: string };
+export type RequestParameters = { readonly filters: readonly Filter[] } & { readonly [name in Scalar]?: string };
 
 export type ApiRequest = {
   readonly kind: "request";
   readonly appKey: string;
   readonly route: Route;
-  readonly asked: Asked;
+  readonly parameters: RequestParameters;
   /** The fields whose filter with the operator `like` was dropped. */
   readonly likeFields: readonly string[];
 };
@@ -83,7 +83,10 @@ function decodeSegments(path: string): string[] | null {
   }
 }
 
-function readQuery(query: string, defined: readonly string[]): { asked: Asked; likeFields: readonly string[] } {
+function readQuery(
+  query: string,
+  defined: readonly string[],
+): { parameters: RequestParameters; likeFields: readonly string[] } {
   const filters = new Map<string, Filter>();
   const scalars = new Map<string, string>();
   const likeFields = new Set<string>();
@@ -100,7 +103,10 @@ function readQuery(query: string, defined: readonly string[]): { asked: Asked; l
       }
     }
   }
-  return { asked: { ...Object.fromEntries(scalars), filters: [...filters.values()] }, likeFields: [...likeFields] };
+  return {
+    parameters: { ...Object.fromEntries(scalars), filters: [...filters.values()] },
+    likeFields: [...likeFields],
+  };
 }
 
 /** `filter[f]=v` and `filter[f][eq]=v` are one parameter. Malformed brackets make the operator unknown. */

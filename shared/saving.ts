@@ -6,7 +6,7 @@ import { type Column, type ContentType, defaultPerPage, findColumn } from "./cat
 import { meter } from "./metering.ts";
 import { equalOperand, orderOperand } from "./operand.ts";
 import { MAX_NAMES_LENGTH } from "./refusal.ts";
-import type { ApiRequest, Asked, Filter } from "./request.ts";
+import type { ApiRequest, Filter, RequestParameters } from "./request.ts";
 import { type Shown, shownOfList, shownOfNames } from "./shown.ts";
 import { defaultSort, readSort } from "./sort.ts";
 import { lengthOf, readNames, readWhole } from "./value.ts";
@@ -30,7 +30,11 @@ export type Saving = {
 };
 
 /** One change of the parameters that does not change the answer. `apply` does it. */
-type Step = { readonly kind: SavingKind; readonly text: string; readonly apply: (asked: Asked) => Asked };
+type Step = {
+  readonly kind: SavingKind;
+  readonly text: string;
+  readonly apply: (parameters: RequestParameters) => RequestParameters;
+};
 
 /** Null for a free request, and for a counted one that no free request can replace. */
 export function savingOf(request: ApiRequest, type: ContentType | undefined): Saving | null {
@@ -49,28 +53,28 @@ export function savingOf(request: ApiRequest, type: ContentType | undefined): Sa
 }
 
 function applySteps(request: ApiRequest, steps: readonly Step[]): ApiRequest {
-  return { ...request, asked: steps.reduce((asked, { apply }) => apply(asked), request.asked) };
+  return { ...request, parameters: steps.reduce((parameters, { apply }) => apply(parameters), request.parameters) };
 }
 
 function isFree(request: ApiRequest, steps: readonly Step[], type: ContentType): boolean {
   return !meter(applySteps(request, steps), type).counted;
 }
 
-function stepsOf({ route, asked }: ApiRequest, type: ContentType): readonly Step[] {
-  if (route.kind === "entry") return namesNoRelation(asked, type) ? [without("populate", "no_relation")] : [];
+function stepsOf({ route, parameters }: ApiRequest, type: ContentType): readonly Step[] {
+  if (route.kind === "entry") return namesNoRelation(parameters, type) ? [without("populate", "no_relation")] : [];
   if (route.kind !== "list") return [];
   return [
-    ...(asksDefaultSize(asked, type)
+    ...(asksDefaultSize(parameters, type)
       ? [without("per_page", "per_page_default", `per_page=${defaultPerPage(type)}`)]
       : []),
-    ...(asked.fields !== undefined && showsAll(asked.fields, type) ? [without("fields", "all_fields")] : []),
-    ...(isDefaultSort(asked, type) ? [without("sort", "default_sort", `sort=${asked.sort}`)] : []),
-    ...filterSteps(asked.filters, type),
-    ...(readWhole(asked.page ?? "") === 1n ? [without("page", "page_one", "page=1")] : []),
+    ...(parameters.fields !== undefined && showsAll(parameters.fields, type) ? [without("fields", "all_fields")] : []),
+    ...(isDefaultSort(parameters, type) ? [without("sort", "default_sort", `sort=${parameters.sort}`)] : []),
+    ...filterSteps(parameters.filters, type),
+    ...(readWhole(parameters.page ?? "") === 1n ? [without("page", "page_one", "page=1")] : []),
   ];
 }
 
-function without(name: keyof Asked, kind: SavingKind, text: string = name): Step {
+function without(name: keyof RequestParameters, kind: SavingKind, text: string = name): Step {
   return {
     kind,
     text,
@@ -78,11 +82,11 @@ function without(name: keyof Asked, kind: SavingKind, text: string = name): Step
   };
 }
 
-function asksDefaultSize({ per_page }: Asked, type: ContentType): boolean {
+function asksDefaultSize({ per_page }: RequestParameters, type: ContentType): boolean {
   return readWhole(per_page ?? "") === BigInt(defaultPerPage(type));
 }
 
-function isDefaultSort({ sort: text }: Asked, type: ContentType): boolean {
+function isDefaultSort({ sort: text }: RequestParameters, type: ContentType): boolean {
   const sort = text === undefined ? null : readSort(type, text);
   const byDefault = defaultSort(type);
   return sort !== null && sort.column.name === byDefault.column.name && sort.descending === byDefault.descending;
@@ -97,7 +101,7 @@ function namesOf({ fields, timestamps }: Shown): string {
   return [...fields.map(({ name }) => name), ...timestamps].join();
 }
 
-function namesNoRelation({ populate = "" }: Asked, type: ContentType): boolean {
+function namesNoRelation({ populate = "" }: RequestParameters, type: ContentType): boolean {
   if (lengthOf(populate) > MAX_NAMES_LENGTH) return false;
   const names = readNames(populate);
   return !type.fields.some((field) => field.type === "relation" && names.includes(field.name));
@@ -109,7 +113,7 @@ function filterSteps(filters: readonly Filter[], type: ContentType): Step[] {
   const column = first?.field == null ? undefined : findColumn(type, first.field);
   if (first === undefined || column === undefined || more.length > 0) return [];
   const replaceWith = (kind: SavingKind, text: string, value: string): Step[] => [
-    { kind, text, apply: (asked) => ({ ...asked, filters: [equality(column, value)] }) },
+    { kind, text, apply: (parameters) => ({ ...parameters, filters: [equality(column, value)] }) },
   ];
   if (second === undefined) {
     const value = first.operator === "in" ? oneValue(column, first.value) : null;

@@ -31,7 +31,7 @@ function hashedTarget(
   appKey: string,
 ): string {
   const request = readRequest({ method: "GET", target: `/api/v1/${slug}?${query}`, appKey });
-  const filters = request.kind === "request" ? request.asked.filters : [];
+  const filters = request.kind === "request" ? request.parameters.filters : [];
   const meant = filters.find((filter) => filter.field === field && segment(filter.value) === name);
   return meant === undefined ? target : requestOf({ kind: "filter", slug, field: field as string, value: meant.value });
 }

@@ -3,7 +3,7 @@ import type { ContentType } from "../../shared/catalog.ts";
 import { meter } from "../../shared/metering.ts";
 import { planRequest } from "../../shared/plan.ts";
 import { isRefusal } from "../../shared/refusal.ts";
-import { type ApiRequest, type Asked, type Filter, type Route, readRequest } from "../../shared/request.ts";
+import { type ApiRequest, type Filter, type RequestParameters, type Route, readRequest } from "../../shared/request.ts";
 import { savingOf } from "../../shared/saving.ts";
 
 export type Nearest = {
@@ -15,10 +15,10 @@ export type Nearest = {
 
 /** Null when there is none, as for every search. */
 export function nearestFree(request: ApiRequest, type: ContentType): Nearest | null {
-  const { route, asked } = request;
+  const { route, parameters } = request;
   if (route.kind !== "entry" && route.kind !== "list") return null;
-  const same = savingOf(request, type)?.request.asked;
-  for (const candidate of [...(same === undefined ? [] : [same]), ...reductions(asked)]) {
+  const same = savingOf(request, type)?.request.parameters;
+  for (const candidate of [...(same === undefined ? [] : [same]), ...reductions(parameters)]) {
     const target = pathOf(route) + queryOf(candidate);
     if (isFree(request, target, type)) return { target, same: candidate === same };
   }
@@ -26,9 +26,9 @@ export function nearestFree(request: ApiRequest, type: ContentType): Nearest | n
 }
 
 /** Requests that keep one part each: one of the filters, the sort, or the page (no part when no page is given). */
-function reductions({ filters, sort, page }: Asked): Asked[] {
-  const alone = filters.map((filter): Asked => ({ filters: [asEquality(filter)] }));
-  const sorted: Asked[] = sort === undefined ? [] : [{ filters: [], sort }];
+function reductions({ filters, sort, page }: RequestParameters): RequestParameters[] {
+  const alone = filters.map((filter): RequestParameters => ({ filters: [asEquality(filter)] }));
+  const sorted: RequestParameters[] = sort === undefined ? [] : [{ filters: [], sort }];
   return [...alone, ...sorted, { filters: [], ...(page === undefined ? {} : { page }) }];
 }
 
@@ -48,7 +48,7 @@ function pathOf(route: Route & { slug: string }): string {
   return `/api/v1/${route.slug}${route.kind === "entry" ? `/${encodeURIComponent(route.id)}` : ""}`;
 }
 
-function queryOf({ filters, ...scalars }: Asked): string {
+function queryOf({ filters, ...scalars }: RequestParameters): string {
   const pairs = [
     ...filters.map(({ parameter, value }) => `${parameter}=${encodeURIComponent(value)}`),
     ...Object.entries(scalars).map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`),

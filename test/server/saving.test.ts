@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readApps } from "../../shared/apps.ts";
 import { type App, type ContentType, defaultPerPage, findType } from "../../shared/catalog.ts";
 import { sql } from "../../shared/database/database.ts";
-import { type ApiRequest, type Asked, type Filter, type Route, readRequest } from "../../shared/request.ts";
+import { type ApiRequest, type Filter, type RequestParameters, type Route, readRequest } from "../../shared/request.ts";
 import { savingOf } from "../../shared/saving.ts";
 import { shownOfList } from "../../shared/shown.ts";
 import { arbitraryBundles } from "../support/content.ts";
@@ -99,9 +99,9 @@ async function check(
 function saidTwice(request: ApiRequest, app: App, roll: (sides: number) => number): ApiRequest {
   const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
   if (type === undefined) return request;
-  const { filters, sort, page, per_page, fields, populate } = request.asked;
+  const { filters, sort, page, per_page, fields, populate } = request.parameters;
   const size = String(defaultPerPage(type));
-  const asked = {
+  const parameters = {
     filters: filters.slice(0, 1 + roll(8)).flatMap((filter) => spelledAnew(filter, roll)),
     sort: [sort, undefined, undefined, type.default_sort ?? "published_at", type.default_sort ?? "-published_at"][
       roll(5)
@@ -111,8 +111,8 @@ function saidTwice(request: ApiRequest, app: App, roll: (sides: number) => numbe
     fields: [fields, undefined, undefined, allFields(type)][roll(4)],
     populate: [populate, "nope", "title, nope"][roll(3)],
   };
-  const sent = Object.entries(asked).filter(([, value]) => value !== undefined && value !== "");
-  return { ...request, asked: { filters: [], ...Object.fromEntries(sent) } };
+  const sent = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "");
+  return { ...request, parameters: { filters: [], ...Object.fromEntries(sent) } };
 }
 
 function spelledAnew(filter: Filter, roll: (sides: number) => number): Filter[] {
@@ -143,14 +143,14 @@ function allFields(type: ContentType): string {
 }
 
 /** Null for a request that is for neither a list nor an entry. */
-function targetOf({ route, asked }: ApiRequest): string | null {
+function targetOf({ route, parameters }: ApiRequest): string | null {
   if (route.kind !== "list" && route.kind !== "entry") return null;
-  const pairs = pairsOf(route, asked).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  const pairs = pairsOf(route, parameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   const path = route.kind === "list" ? route.slug : `${route.slug}/${encodeURIComponent(route.id)}`;
   return `/api/v1/${path}?${pairs.join("&")}`;
 }
 
-function pairsOf(route: Route, { filters, populate, ...scalars }: Asked): [string, string][] {
+function pairsOf(route: Route, { filters, populate, ...scalars }: RequestParameters): [string, string][] {
   if (route.kind === "entry") return populate === undefined ? [] : [["populate", populate]];
   const some = Object.entries(scalars) as [string, string][];
   return [...filters.map(({ parameter, value }): [string, string] => [encodeURIComponent(parameter), value]), ...some];
