@@ -9,11 +9,11 @@ import { overviewAnswers, typeAnswers } from "./answers/answers.ts";
 import { countTypeFiles } from "./answers/totals.ts";
 import type { Elsewhere } from "./elsewhere.ts";
 import type { BuildMode } from "./mode.ts";
-import { breathe } from "./stage/breath.ts";
+import { yieldToEventLoop } from "./stage/event-loop.ts";
 import { filesIn, isFolder } from "./stage/folder.ts";
-import { type Kept, openKept } from "./stage/kept.ts";
+import { openPutPaths, type PutPaths } from "./stage/put-paths.ts";
 import type { StagedApp } from "./stage/staged-app.ts";
-import { addressIn, type BuiltTree, openBuilt } from "./update/built.ts";
+import { addressIn, type BuiltTree, openBuiltTree } from "./update/built.ts";
 import { readDeltas, type TypeDelta } from "./update/delta.ts";
 import { planUpdate } from "./update/update.ts";
 
@@ -21,7 +21,7 @@ export type AppPlan = {
   /** Number of files that the build processes. Without `PlanOptions.count`, types that are built anew are left out. */
   readonly files: number;
   /** False when the app's files and state are up to date. */
-  readonly pending: boolean;
+  readonly isOutdated: boolean;
   /** Stages the files. Resolves with the number of entries by type slug. */
   readonly run: (staged: StagedApp) => Promise<ReadonlyMap<string, number>>;
 };
@@ -31,7 +31,7 @@ type Job = {
   readonly type: ContentType;
   readonly total: number;
   readonly files: number;
-  readonly run: (staged: StagedApp, kept: Kept | null) => Promise<void>;
+  readonly run: (staged: StagedApp, putPaths: PutPaths | null) => Promise<void>;
 };
 
 export type PlanOptions = {
@@ -64,21 +64,21 @@ async function planFull(
   counts: ReadonlyMap<string, number>,
   { out, count, elsewhere }: PlanOptions,
 ): Promise<AppPlan> {
-  elsewhere.replace(folderOf(app.key));
+  elsewhere.addReplaced(folderOf(app.key));
   const compare = isFolder(join(out, folderOf(app.key)));
   const jobs: Job[] = [];
   for (const type of app.types) {
-    jobs.push(await planAnew(session, app, type, counts.get(type.slug) ?? 0, { compare, count }));
+    jobs.push(await planWholeType(session, app, type, counts.get(type.slug) ?? 0, { compare, count }));
   }
   const run = async (staged: StagedApp) => {
-    const kept = compare ? openKept() : null;
-    for (const job of jobs) await job.run(staged, kept);
+    const putPaths = compare ? openPutPaths() : null;
+    for (const job of jobs) await job.run(staged, putPaths);
     const overview = overviewAnswers(app, counts);
-    await staged.put(overview, compare, kept);
-    if (kept !== null) await sweep(staged, out, app, "", kept);
+    await staged.put(overview, compare, putPaths);
+    if (putPaths !== null) await removeStaleFiles(staged, out, app, "", putPaths);
     return counts;
   };
-  return { files: sumFiles(jobs) + app.types.length + 1, pending: true, run };
+  return { files: sumFiles(jobs) + app.types.length + 1, isOutdated: true, run };
 }
 
 async function planChanges(
@@ -89,36 +89,38 @@ async function planChanges(
 ): Promise<AppPlan> {
   const root = folderOf(app.key);
   const deltas = await readDeltas(session, app, state);
-  const gone = state.app.types.filter(({ slug }) => !app.types.some((type) => type.slug === slug));
+  const removedTypes = state.app.types.filter(({ slug }) => !app.types.some((type) => type.slug === slug));
   const jobs: Job[] = [];
   for (const type of app.types) {
     const delta = deltas.get(type.slug) as TypeDelta;
     if (delta.kind === "anew") {
-      await elsewhere.bringBelow(`${root}/${type.slug}`);
-      jobs.push(await planRenewal(session, app, type, { out, count }));
+      await elsewhere.fetchBelow(`${root}/${type.slug}`);
+      jobs.push(await planTypeRebuild(session, app, type, { out, count }));
     }
     if (delta.kind === "entries") {
-      jobs.push(await planEdits(session, app, type, delta.ids, state, openBuilt(out, app.key, elsewhere.bring)));
+      jobs.push(
+        await planTypeUpdate(session, app, type, delta.ids, state, openBuiltTree(out, app.key, elsewhere.fetchFiles)),
+      );
     }
   }
-  for (const { slug } of gone) await elsewhere.bringBelow(`${root}/${slug}`);
-  const pending = jobs.length > 0 || JSON.stringify(app) !== JSON.stringify(state.app);
+  for (const { slug } of removedTypes) await elsewhere.fetchBelow(`${root}/${slug}`);
+  const isOutdated = jobs.length > 0 || JSON.stringify(app) !== JSON.stringify(state.app);
   // The build compares the catalog and all schemas with their files, and deletes the schemas of removed types.
-  if (pending) await elsewhere.bring([`${root}/_schemas.json`]);
-  if (pending) await elsewhere.bringBelow(`${root}/_schemas`);
+  if (isOutdated) await elsewhere.fetchFiles([`${root}/_schemas.json`]);
+  if (isOutdated) await elsewhere.fetchBelow(`${root}/_schemas`);
   const run = async (staged: StagedApp) => {
     for (const job of jobs) await job.run(staged, null);
     const totals = new Map(jobs.map(({ type, total }) => [type.slug, total]));
     const counts = new Map(app.types.map(({ slug }) => [slug, totals.get(slug) ?? state.counts[slug] ?? 0]));
-    if (pending) await staged.put(overviewAnswers(app, counts), true);
-    for (const { slug } of gone) await removeType(staged, out, app, slug);
+    if (isOutdated) await staged.put(overviewAnswers(app, counts), true);
+    for (const { slug } of removedTypes) await removeType(staged, out, app, slug);
     return counts;
   };
-  return { files: sumFiles(jobs) + (pending ? app.types.length + 1 : 0), pending, run };
+  return { files: sumFiles(jobs) + (isOutdated ? app.types.length + 1 : 0), isOutdated, run };
 }
 
 /** Plans a type that is built anew by an incremental build, which may leave other types as they are. */
-async function planRenewal(
+async function planTypeRebuild(
   session: Session,
   app: App,
   type: ContentType,
@@ -126,16 +128,16 @@ async function planRenewal(
 ): Promise<Job> {
   const total = Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]);
   const compare = isFolder(join(out, folderOf(app.key), type.slug));
-  const job = await planAnew(session, app, type, total, { compare, count });
+  const job = await planWholeType(session, app, type, total, { compare, count });
   const run = async (staged: StagedApp) => {
-    const kept = compare ? openKept() : null;
-    await job.run(staged, kept);
-    if (kept !== null) await sweep(staged, out, app, type.slug, kept);
+    const putPaths = compare ? openPutPaths() : null;
+    await job.run(staged, putPaths);
+    if (putPaths !== null) await removeStaleFiles(staged, out, app, type.slug, putPaths);
   };
   return { ...job, run };
 }
 
-async function planAnew(
+async function planWholeType(
   session: Session,
   app: App,
   type: ContentType,
@@ -143,13 +145,13 @@ async function planAnew(
   { compare, count }: { readonly compare: boolean; readonly count: boolean },
 ): Promise<Job> {
   const files = count ? await countTypeFiles(session, app, type, total) : 0;
-  const run = async (staged: StagedApp, kept: Kept | null) => {
-    for await (const answers of typeAnswers(session, app, type, total)) await staged.put(answers, compare, kept);
+  const run = async (staged: StagedApp, putPaths: PutPaths | null) => {
+    for await (const answers of typeAnswers(session, app, type, total)) await staged.put(answers, compare, putPaths);
   };
   return { type, total, files, run };
 }
 
-async function planEdits(
+async function planTypeUpdate(
   session: Session,
   app: App,
   type: ContentType,
@@ -170,17 +172,23 @@ function sumFiles(jobs: readonly Job[]): number {
 }
 
 /** Removes the files for which no answer was put. `below` is a folder of the app, or "" for all of it. */
-async function sweep(staged: StagedApp, out: string, app: App, below: string, kept: Kept): Promise<void> {
+async function removeStaleFiles(
+  staged: StagedApp,
+  out: string,
+  app: App,
+  below: string,
+  putPaths: PutPaths,
+): Promise<void> {
   for (const file of filesIn(join(out, folderOf(app.key)), below)) {
-    if (!kept.has(file)) removeFile(staged, out, app, file);
-    await breathe();
+    if (!putPaths.has(file)) removeFile(staged, out, app, file);
+    await yieldToEventLoop();
   }
 }
 
 async function removeType(staged: StagedApp, out: string, app: App, slug: string): Promise<void> {
   for (const file of filesIn(join(out, folderOf(app.key)), slug)) {
     removeFile(staged, out, app, file);
-    await breathe();
+    await yieldToEventLoop();
   }
   removeFile(staged, out, app, `_schemas/${slug}.json`);
 }

@@ -11,16 +11,16 @@ import { takeLock } from "../../shared/lock.ts";
 import { appCountsQuery } from "../../shared/sql/tree-query.ts";
 import { BUILD_LOCK } from "../../shared/state.ts";
 import { type AppPlan, planApp } from "./app-build.ts";
-import { distrustOf, putAsideCut } from "./distrust.ts";
+import { chooseBuildIds } from "./build-ids.ts";
+import { damageOf, resetDamagedTree } from "./damage.ts";
 import { type Elsewhere, openElsewhere } from "./elsewhere.ts";
 import { type AppReport, type Ending, endApp, removeApp, shareSeconds } from "./ending.ts";
-import { markingOf } from "./marking.ts";
 import { type FileProgress, type Meter, openMeter } from "./meter.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
-import { type Begun, begunApps, chooseApps, goneApps, refuseEmpty } from "./selection.ts";
-import { type Marking, readSource, settleSource } from "./source.ts";
+import { appsOfTree, chooseApps, refuseEmptyDatabase, removedApps, type TreeApp } from "./selection.ts";
+import { type BuildIds, readSource, recordBuild } from "./source.ts";
 import type { Change } from "./stage/changes.ts";
-import { recover, tellChanges } from "./stage/publish.ts";
+import { recover, reportChanges } from "./stage/publish.ts";
 import { openStage, type Stage } from "./stage/stage.ts";
 import { emptyTrash } from "./stage/trash.ts";
 import { ForeignTreeError } from "./update/built.ts";
@@ -46,20 +46,20 @@ export type BuildOptions = AppDefaults & {
  */
 export async function buildTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
   const { out } = options;
-  if (options.dryRun) return stageOrRestage(database, options, distrustOf(out), () => {});
+  if (options.dryRun) return stageOrRestage(database, options, damageOf(out), () => {});
   let died = false;
   const lock = takeLock(join(out, BUILD_LOCK), () => {
     died = true;
   });
   try {
-    const distrust = distrustOf(out);
-    if (distrust !== null) putAsideCut(out);
+    const damage = damageOf(out);
+    if (damage !== null) resetDamagedTree(out);
     await recover(out, died, lock.check);
-    const reports = await stageOrRestage(database, options, distrust, lock.check);
+    const reports = await stageOrRestage(database, options, damage, lock.check);
     lock.check();
     await emptyTrash(out);
     lock.check();
-    tellChanges(out);
+    reportChanges(out);
     return reports;
   } finally {
     lock.release();
@@ -67,31 +67,31 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
 }
 
 /**
- * Builds in full if `distrust`, the reason not to trust the tree, is not null, and again if the build finds files that
+ * Builds in full if `damage`, the reason not to trust the tree, is not null, and again if the build finds files that
  * somebody else has changed.
  */
 function stageOrRestage(
   database: Database,
   options: BuildOptions,
-  distrust: string | null,
+  damage: string | null,
   check: () => void,
 ): Promise<AppReport[]> {
-  const forced = distrust ?? (options.full ? "--full asks for it" : null);
-  return stageTree(database, options, forced, check).catch((error: unknown) => {
+  const fullReason = damage ?? (options.full ? "--full asks for it" : null);
+  return stageTree(database, options, fullReason, check).catch((error: unknown) => {
     if (!(error instanceof ForeignTreeError)) throw error;
     return stageTree(database, options, error.message, check);
   });
 }
 
-/** `forced` is the reason to build everything, or null. `check` throws once the tree belongs to another build. */
+/** `fullReason` is the reason to build everything, or null. `check` throws once the tree belongs to another build. */
 async function stageTree(
   database: Database,
   options: BuildOptions,
-  forced: string | null,
+  fullReason: string | null,
   check: () => void,
 ): Promise<AppReport[]> {
-  const begun = begunApps(options.out);
-  const marking = markingOf(begun);
+  const treeApps = appsOfTree(options.out);
+  const buildIds = chooseBuildIds(treeApps);
   const meter = openMeter(options.onProgress);
   const elsewhere = options.elsewhere ?? openElsewhere(options.out, null);
   const stage = openStage({
@@ -104,14 +104,14 @@ async function stageTree(
   });
   try {
     const builds = await database.transaction("read", (session) =>
-      buildApps(session, stage, { ...options, elsewhere, forced, begun, marking }, meter),
+      buildApps(session, stage, { ...options, elsewhere, fullReason, treeApps, buildIds }, meter),
     );
     const read = options.now();
     await stage.settle();
     const reports = builds.map((build) => build());
     if (!options.dryRun) {
-      if (stage.isPending()) await settleSource(database, marking);
-      elsewhere.saveBrought();
+      if (stage.hasChanges()) await recordBuild(database, buildIds);
+      elsewhere.saveFetched();
       await stage.commit();
       elsewhere.saveReplaced();
     }
@@ -136,20 +136,20 @@ async function buildApps(
   stage: Stage,
   options: BuildOptions & {
     readonly elsewhere: Elsewhere;
-    readonly forced: string | null;
-    readonly begun: readonly Begun[];
-    readonly marking: Marking;
+    readonly fullReason: string | null;
+    readonly treeApps: readonly TreeApp[];
+    readonly buildIds: BuildIds;
   },
   meter: Meter,
 ): Promise<Ending[]> {
-  const { out, now, elsewhere, forced, begun, marking } = options;
+  const { out, now, elsewhere, fullReason, treeApps, buildIds } = options;
   const source = await readSource(session);
   const all = await readApps(session, options);
-  refuseEmpty(all, begun, out, source);
+  refuseEmptyDatabase(all, treeApps, out, source);
   const count = options.onProgress !== undefined;
   const chosen = chooseApps(all, options.apps).map((app) => ({
     app,
-    choice: chooseMode(out, app, source, forced, elsewhere),
+    choice: chooseMode(out, app, source, fullReason, elsewhere),
   }));
   const counts = await readCounts(
     session,
@@ -169,13 +169,14 @@ async function buildApps(
     const running = now();
     const counts = await plan.run(staged);
     const seconds = (planning + since(running)) / 1_000;
-    const facts = { ...source, ...marking, builtAt: start.toISOString(), seconds };
+    const facts = { ...source, ...buildIds, builtAt: start.toISOString(), seconds };
     endings.push(() => endApp(app, choice, plan, staged, counts, facts));
   }
-  const gone = options.apps === null ? goneApps(begun, all) : [];
-  const known = new Set(all.map((app) => segment(app.key)));
-  const strange = options.apps === null ? elsewhere.tops().filter((top) => !known.has(top)) : [];
-  for (const top of strange) elsewhere.replace(top);
-  for (const { key } of gone) endings.push(await removeApp(stage.openApp(key), out, key));
+  const removed = options.apps === null ? removedApps(treeApps, all) : [];
+  const appFolders = new Set(all.map((app) => segment(app.key)));
+  const unknownFolders =
+    options.apps === null ? elsewhere.appFolders().filter((folder) => !appFolders.has(folder)) : [];
+  for (const folder of unknownFolders) elsewhere.addReplaced(folder);
+  for (const { key } of removed) endings.push(await removeApp(stage.openApp(key), out, key));
   return endings;
 }

@@ -7,7 +7,7 @@ import { VERSION } from "../../shared/version.ts";
 import type { AppPlan } from "./app-build.ts";
 import type { BuildMode } from "./mode.ts";
 import type { Source } from "./source.ts";
-import { breathe } from "./stage/breath.ts";
+import { yieldToEventLoop } from "./stage/event-loop.ts";
 import { filesIn } from "./stage/folder.ts";
 import type { StagedApp } from "./stage/staged-app.ts";
 import { addressIn } from "./update/built.ts";
@@ -37,18 +37,18 @@ export type BuildFacts = Pick<Source, "source" | "snapshot"> &
 export function endApp(
   app: App,
   choice: BuildMode,
-  { pending }: AppPlan,
-  { tally, keep }: StagedApp,
+  { isOutdated }: AppPlan,
+  { tally, stageState }: StagedApp,
   counts: ReadonlyMap<string, number>,
   { builtAt, seconds, source, snapshot, tree, mark }: BuildFacts,
 ): AppReport {
   const before = choice.mode === "incremental" ? choice.state : null;
-  const files = before === null ? tally.looked : before.files + tally.added - tally.gone;
-  const bytes = before === null ? tally.size : before.bytes + tally.bytes;
+  const files = before === null ? tally.putFiles : before.files + tally.added - tally.gone;
+  const bytes = before === null ? tally.putBytes : before.bytes + tally.growth;
   const entries = [...counts.values()].reduce((sum, some) => sum + some, 0);
-  if (pending) {
+  if (isOutdated) {
     const state = { version: VERSION, built_at: builtAt, source, snapshot, tree, mark, files, entries, bytes };
-    keep(writeState({ ...state, counts: Object.fromEntries(counts), app }));
+    stageState(writeState({ ...state, counts: Object.fromEntries(counts), app }));
   }
   const written = tally.added + tally.changed;
   const { added, changed, gone: deleted } = tally;
@@ -67,13 +67,13 @@ export function shareSeconds(reports: readonly AppReport[], seconds: number): Ap
 }
 
 /** Removes an app that the tree has and the database no longer has. */
-export async function removeApp({ tally, keep, remove }: StagedApp, out: string, key: string): Promise<Ending> {
+export async function removeApp({ tally, stageState, remove }: StagedApp, out: string, key: string): Promise<Ending> {
   const folder = segment(key);
   for (const file of filesIn(join(out, folder))) {
     remove(`${folder}/${file}`, file.startsWith("v1/") ? addressIn(join(out, folder, "v1"), file.slice(3)) : null);
-    await breathe();
+    await yieldToEventLoop();
   }
-  keep(null);
+  stageState(null);
   const reason = "the database has no such app any more";
   const nothing = { added: 0, changed: 0, written: 0, unchanged: 0, bytes: 0, seconds: 0 };
   return () => ({ key, mode: "removal", reason, ...nothing, deleted: tally.gone });

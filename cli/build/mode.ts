@@ -5,29 +5,29 @@ import type { App } from "../../shared/catalog.ts";
 import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { VERSION } from "../../shared/version.ts";
 import type { Elsewhere } from "./elsewhere.ts";
-import { isOf, type Source } from "./source.ts";
+import { isSourceOf, type Source } from "./source.ts";
 import { isFile, readText } from "./stage/folder.ts";
 
 export type BuildMode =
   | { readonly mode: "full"; readonly reason: string }
   | { readonly mode: "incremental"; readonly reason: string; readonly state: TreeState };
 
-/** `forced` is the reason for a full build, whatever the state of the last build; null when there is none. */
+/** `fullReason` is the reason for a full build, whatever the state of the last build; null when there is none. */
 export function chooseMode(
   out: string,
   app: App,
   source: Source,
-  forced: string | null,
+  fullReason: string | null,
   { isReachable, hasBelow }: Pick<Elsewhere, "isReachable" | "hasBelow">,
 ): BuildMode {
   const full = (reason: string) => ({ mode: "full", reason }) as const;
-  if (forced !== null) return full(forced);
+  if (fullReason !== null) return full(fullReason);
   const text = readText(join(out, stateFileOf(app.key)));
   if (text === null) return full("it was not built before");
   const state = readState(text);
   if (state === null) return full("the state of its last build cannot be read");
-  const foreign = foreignness(state, source);
-  if (foreign !== null) return full(foreign);
+  const incompatibility = incompatibilityOf(state, source);
+  if (incompatibility !== null) return full(incompatibility);
   if (state.app.media_base_url !== app.media_base_url) return full("the address of its media has changed");
   if (!isReachable && hasBelow(folderOf(app.key))) return full("most of its tree is where it was deployed");
   if (!hasFiles(out, state.app)) return full("files of its tree are missing");
@@ -35,9 +35,9 @@ export function chooseMode(
 }
 
 /** Why changes since the build of this state cannot be determined; null when they can. */
-export function foreignness(state: TreeState, source: Pick<Source, "source" | "marks">): string | null {
+export function incompatibilityOf(state: TreeState, source: Pick<Source, "source" | "marks">): string | null {
   if (state.version !== VERSION) return `it was built by Precast ${state.version}`;
-  if (isOf(source, state)) return null;
+  if (isSourceOf(source, state)) return null;
   return state.source === source.source
     ? "the database has lost what came last, or forgotten the tree"
     : "it was built from another database";

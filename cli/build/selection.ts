@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { segment, textOfSegment } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
 import { isStateFile, readState, STATE_FOLDER, stateFileOf, type TreeState, topFolderOf } from "../../shared/state.ts";
-import { isOf, type Source } from "./source.ts";
+import { isSourceOf, type Source } from "./source.ts";
 import { isFolder, readText } from "./stage/folder.ts";
 
 export class UnknownAppError extends Error {
@@ -24,7 +24,7 @@ export function chooseApps(all: readonly App[], keys: readonly string[] | null):
 }
 
 /** Keys of the apps of a tree whose state can be read, in byte order. */
-export function builtApps(out: string): string[] {
+export function builtAppKeys(out: string): string[] {
   return byKey(statesIn(out)).flatMap(({ key, state }) => (state === null ? [] : [key]));
 }
 
@@ -34,25 +34,25 @@ export function stateOf(out: string, key: string): TreeState | null {
 }
 
 /** An app that a tree has. `state` is null when there is none or it cannot be read. */
-export type Begun = { readonly key: string; readonly state: TreeState | null };
+export type TreeApp = { readonly key: string; readonly state: TreeState | null };
 
 /** All apps of a tree whose key is known, with or without a state, in byte order of their keys. */
-export function begunApps(out: string): Begun[] {
+export function appsOfTree(out: string): TreeApp[] {
   const states = statesIn(out);
   const known = states.map(({ key }) => (key === null ? "" : segment(key)));
-  const stateless = strangersIn(out, known).map((name) => ({ key: textOfSegment(name), state: null }));
+  const stateless = unknownFoldersIn(out, known).map((name) => ({ key: textOfSegment(name), state: null }));
   return byKey([...states, ...stateless]);
 }
 
 /** Apps that the tree has and the database no longer has. */
-export function goneApps(begun: readonly Begun[], all: readonly { readonly key: string }[]): Begun[] {
-  return begun.filter(({ key }) => !all.some((app) => app.key === key));
+export function removedApps(treeApps: readonly TreeApp[], all: readonly { readonly key: string }[]): TreeApp[] {
+  return treeApps.filter(({ key }) => !all.some((app) => app.key === key));
 }
 
 /** `key` is null when the state cannot be read and the file name contains only a hash of the key. */
-type Found = { readonly key: string | null; readonly state: TreeState | null };
+type FoundState = { readonly key: string | null; readonly state: TreeState | null };
 
-function statesIn(out: string): Found[] {
+function statesIn(out: string): FoundState[] {
   const folder = join(out, STATE_FOLDER);
   return stateFilesIn(folder).map((name) => {
     // A state file that a build deletes meanwhile counts as one that cannot be read.
@@ -62,16 +62,16 @@ function statesIn(out: string): Found[] {
 }
 
 /** Drops apps without a key and sorts the others in byte order: keys are ASCII, so comparing strings is enough. */
-function byKey(found: readonly Found[]): Begun[] {
-  return found
-    .filter((begun): begun is Begun => begun.key !== null)
-    .sort((one, other) => (one.key < other.key ? -1 : 1));
+function byKey(found: readonly FoundState[]): TreeApp[] {
+  return found.filter((app): app is TreeApp => app.key !== null).sort((one, other) => (one.key < other.key ? -1 : 1));
 }
 
 /** Names of the app folders of a tree that are not in `known`: their states are lost or never existed. */
-export function strangersIn(out: string, known: readonly string[]): string[] {
-  const own = new Set(known);
-  return namesIn(out).filter((name) => /^[shx]-/.test(name) && !own.has(name) && isFolder(join(out, name, "v1")));
+export function unknownFoldersIn(out: string, known: readonly string[]): string[] {
+  const knownNames = new Set(known);
+  return namesIn(out).filter(
+    (name) => /^[shx]-/.test(name) && !knownNames.has(name) && isFolder(join(out, name, "v1")),
+  );
 }
 
 /** Names of the state files in a folder, in byte order; none when the folder does not exist. */
@@ -103,9 +103,14 @@ export class EmptyDatabaseError extends Error {
  * Throws EmptyDatabaseError when the database has no app, and the tree has one that may be from another database: a
  * wrong address must not delete a tree.
  */
-export function refuseEmpty(all: readonly App[], begun: readonly Begun[], out: string, source: Source): void {
+export function refuseEmptyDatabase(
+  all: readonly App[],
+  treeApps: readonly TreeApp[],
+  out: string,
+  source: Source,
+): void {
   if (all.length > 0) return;
-  const others = begun.filter(({ state }) => state === null || !isOf(source, state));
+  const others = treeApps.filter(({ state }) => state === null || !isSourceOf(source, state));
   if (others.length > 0) {
     const keys = others.map(({ key }) => key);
     throw new EmptyDatabaseError(out, keys);

@@ -15,9 +15,9 @@ export type Source = {
 };
 
 /** The UUIDs with which a build is recorded in the database. */
-export type Marking = Pick<TreeState, "tree" | "mark"> & {
+export type BuildIds = Pick<TreeState, "tree" | "mark"> & {
   /** Marks of the earlier builds that the states of the tree's apps name: the database must not drop these. */
-  readonly held: readonly string[];
+  readonly earlierMarks: readonly string[];
 };
 
 export async function readSource(session: Session): Promise<Source> {
@@ -32,7 +32,7 @@ WHERE here.datname = current_database()`),
 }
 
 /** Whether this is the database of the state's build and still has everything that the build has read. */
-export function isOf({ source, marks }: Pick<Source, "source" | "marks">, state: TreeState): boolean {
+export function isSourceOf({ source, marks }: Pick<Source, "source" | "marks">, state: TreeState): boolean {
   return state.source === source && marks.has(state.mark);
 }
 
@@ -42,11 +42,13 @@ export function isOf({ source, marks }: Pick<Source, "source" | "marks">, state:
  * lose a transaction that the build has read, because an asynchronous commit is visible before it is on disk. The ID of
  * that transaction would be assigned again, and incremental builds would not notice what the second one changed.
  */
-export async function settleSource(database: Database, { tree, mark, held }: Marking): Promise<void> {
+export async function recordBuild(database: Database, { tree, mark, earlierMarks }: BuildIds): Promise<void> {
   await database.transaction("write", async (session) => {
     // A synchronous commit of a transaction that has written also flushes all earlier commits.
     await session.query(sql("SELECT set_config('synchronous_commit', 'on', true)"));
-    await session.query(sql("SELECT precast.keep_mark($1::uuid, $2::uuid, $3::uuid[])::text", [tree, mark, held]));
+    await session.query(
+      sql("SELECT precast.keep_mark($1::uuid, $2::uuid, $3::uuid[])::text", [tree, mark, earlierMarks]),
+    );
     await session.query(sql("SELECT precast.fold_crowded()::text"));
   });
 }

@@ -2,7 +2,7 @@
 import { ConfigError, type Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { buildTree } from "../build/build.ts";
-import { foreignness } from "../build/mode.ts";
+import { incompatibilityOf } from "../build/mode.ts";
 import { readSource } from "../build/source.ts";
 import type { Change } from "../build/stage/changes.ts";
 import { DONE, defineCommand } from "../command.ts";
@@ -70,17 +70,17 @@ function targetOf(settings: StateSettings, now: () => Date): Store | null {
 async function restore(database: Database, store: Store, { out, concurrency, full }: StateSettings): Promise<Restored> {
   if (full) return { kind: "nothing", reason: "--full asks for everything anew" };
   const source = await database.transaction("read", readSource);
-  return restoreTree(store, { out, concurrency, problemOf: (state) => foreignness(state, source) });
+  return restoreTree(store, { out, concurrency, problemOf: (state) => incompatibilityOf(state, source) });
 }
 
 function restoredText(restored: Restored): string {
   if (restored.kind === "nothing") return `not used: ${restored.reason}`;
-  const { files, bytes } = restored.elsewhere.brought();
+  const { files, bytes } = restored.elsewhere.fetched();
   return `went on from what was deployed: fetched ${files} of its ${restored.files} files, ${formatBytes(bytes)}`;
 }
 
 function restoredJson(restored: Restored) {
   const nothing = { files: 0, bytes: 0 };
   if (restored.kind === "nothing") return { ...nothing, reason: restored.reason };
-  return { ...restored.elsewhere.brought(), reason: null };
+  return { ...restored.elsewhere.fetched(), reason: null };
 }

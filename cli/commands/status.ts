@@ -1,7 +1,7 @@
 /** `precast status`: shows the apps, their types and entries, and what has changed since each tree was built. */
 import type { CommonName, Settings } from "../../shared/config.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
-import { begunApps, goneApps } from "../build/selection.ts";
+import { appsOfTree, removedApps } from "../build/selection.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 import { formatBytes, formatCounted } from "../terminal/format.ts";
@@ -37,7 +37,7 @@ export const statusCommand = defineCommand({
         return statuses;
       }),
     );
-    const gone = goneApps(begunApps(settings.out), apps).map(({ key }) => key);
+    const gone = removedApps(appsOfTree(settings.out), apps).map(({ key }) => key);
     const rows = apps.flatMap(({ key, types }) =>
       types.map(({ slug, published, entries, drafts }) => [key, slug, published ? "yes" : "no", entries, drafts]),
     );

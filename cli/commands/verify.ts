@@ -3,7 +3,7 @@ import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { changedCollations } from "../../shared/schema/collations.ts";
-import { begunApps, chooseApps, goneApps } from "../build/selection.ts";
+import { appsOfTree, chooseApps, removedApps } from "../build/selection.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 import { readTreeStatus } from "../verify/tree-status.ts";
@@ -51,7 +51,7 @@ async function checkApps(session: Session, options: Options): Promise<Checked[]>
     checked.push({ verified, cause: isClean ? null : await causeOf(session, app.key, options) });
   }
   if (options.apps !== null) return checked;
-  const gone = goneApps(begunApps(options.out), all);
+  const gone = removedApps(appsOfTree(options.out), all);
   return [
     ...checked,
     ...gone.map(({ key }) => ({ verified: verifyRemovedApp(options.out, key), cause: "content changed" as const })),

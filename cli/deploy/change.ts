@@ -5,16 +5,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { tagsOf } from "../../shared/tags.ts";
-import { markOf } from "../build/file-mark.ts";
+import { digestOf } from "../build/file-digest.ts";
 import type { FileProgress } from "../build/meter.ts";
 import { describeFailure } from "../failure.ts";
 import { type Checkpoints, openCheckpoints, removeCheckpoints } from "./checkpoint.ts";
+import { sideBySide } from "./concurrency.ts";
 import { JOURNAL, type Journal, unpurgedIn, writeJournal } from "./journal.ts";
 import { type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
 import { MANIFEST, writeManifest } from "./manifest.ts";
 import type { Plan, PlannedFile } from "./plan.ts";
-import { sideBySide } from "./side-by-side.ts";
-import { putNote } from "./store/note.ts";
+import { putNote } from "./store/private-file.ts";
 import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store/store.ts";
 import type { StoreContents, Wanted } from "./store-contents.ts";
 import { byFolder, isStatePath, ownerOf } from "./tree-file.ts";
@@ -181,7 +181,7 @@ async function uploadFile(work: Work, { path, sha256 }: PlannedFile, headers: Fi
 function readPlanned(out: string, path: string, sha256: string): Uint8Array<ArrayBuffer> {
   try {
     const bytes = readFileSync(join(out, path));
-    if (markOf(bytes).sha256 === sha256) return bytes;
+    if (digestOf(bytes).sha256 === sha256) return bytes;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }

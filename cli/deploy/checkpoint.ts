@@ -2,14 +2,14 @@
  * Records which files a deploy has uploaded so far: `.precast/checkpoints/0.json`, `1.json` and so on, written during
  * the deploy and removed at its end. After an interruption, the next deploy does not upload these files again.
  */
-import type { FileMark } from "../build/file-mark.ts";
-import { listMarks, type MarkList, readMarks } from "./mark-list.ts";
-import { putNote } from "./store/note.ts";
+import type { FileDigest } from "../build/file-digest.ts";
+import { listMarks, type MarkList, readMarks } from "./digest-list.ts";
+import { putNote } from "./store/private-file.ts";
 import { STORE_FOLDER, type Store } from "./store/store.ts";
 
 export type Checkpoints = {
   /** Records an uploaded file. If it fills a checkpoint, resolves once that is written. Throws what the store does. */
-  readonly add: (path: string, mark: FileMark) => Promise<void>;
+  readonly add: (path: string, mark: FileDigest) => Promise<void>;
   /** Number of recorded files (`files`) and of checkpoint files written (`notes`). */
   readonly standing: () => { readonly files: number; readonly notes: number };
 };
@@ -29,13 +29,13 @@ function keyOf(number: number): string {
 }
 
 export function openCheckpoints(store: Store, { deploy, every, permit }: CheckpointOptions): Checkpoints {
-  let pending = new Map<string, FileMark>();
+  let pending = new Map<string, FileDigest>();
   let notes = 0;
   let files = 0;
   // Checkpoints are written one after another: readers stop at the first missing number.
   let last = Promise.resolve();
 
-  async function write(marks: ReadonlyMap<string, FileMark>): Promise<void> {
+  async function write(marks: ReadonlyMap<string, FileDigest>): Promise<void> {
     const note: Note = { deploy, files: listMarks(marks) };
     await putNote(store, keyOf(notes), `${JSON.stringify(note)}\n`, { permit });
     notes += 1;
@@ -59,8 +59,8 @@ export function openCheckpoints(store: Store, { deploy, every, permit }: Checkpo
 export async function readCheckpoints(
   store: Store,
   deploy: string | null,
-): Promise<{ readonly files: ReadonlyMap<string, FileMark>; readonly notes: number }> {
-  const files = new Map<string, FileMark>();
+): Promise<{ readonly files: ReadonlyMap<string, FileDigest>; readonly notes: number }> {
+  const files = new Map<string, FileDigest>();
   for (let notes = 0; ; notes++) {
     const stored = await store.get(keyOf(notes));
     if (stored === null) return { files, notes };
@@ -69,7 +69,7 @@ export async function readCheckpoints(
   }
 }
 
-function readNote(text: string): { readonly deploy: string; readonly files: ReadonlyMap<string, FileMark> } | null {
+function readNote(text: string): { readonly deploy: string; readonly files: ReadonlyMap<string, FileDigest> } | null {
   try {
     const { deploy, files } = JSON.parse(text) as Note;
     return { deploy, files: readMarks(files) };

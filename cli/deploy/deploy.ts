@@ -8,8 +8,8 @@ import { type Change, type ChangeOptions, changeStore, endJournal, inStage } fro
 import { owedIn, unpurgedIn } from "./journal.ts";
 import { type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
 import { isEmpty, type Plan, planDeploy } from "./plan.ts";
-import type { Hold } from "./store/hold.ts";
 import type { Store } from "./store/store.ts";
+import type { Hold } from "./store/store-lock.ts";
 import type { Target } from "./store/target.ts";
 import { readContents, type StoreContents } from "./store-contents.ts";
 import { byFolder, describeTreeFile, isStatePath, type TreeFile } from "./tree-file.ts";

@@ -3,8 +3,8 @@
  * when everything is done and no purge is owed. If a deploy dies, its journal tells the next one for which files not to
  * trust the manifest, and what was not purged.
  */
-import type { FileMarks } from "../build/file-mark.ts";
-import { listMarks, type MarkList, readMarks } from "./mark-list.ts";
+import type { FileDigests } from "../build/file-digest.ts";
+import { listMarks, type MarkList, readMarks } from "./digest-list.ts";
 import { STORE_FOLDER } from "./store/store.ts";
 import { isTreeFile } from "./tree-file.ts";
 
@@ -22,7 +22,7 @@ export type Journal = {
   readonly cdnCacheControl: string;
   readonly writes: readonly string[];
   /** Those of `writes` that earlier, interrupted deploys uploaded already, with the content and headers wanted now. */
-  readonly uploaded: FileMarks;
+  readonly uploaded: FileDigests;
   readonly removes: readonly string[];
   /** Whether the deploy purges a CDN: then a purge of `writes` and `removes` is owed. */
   readonly purging: boolean;

@@ -6,15 +6,15 @@ import { isWholeBody } from "../../shared/body.ts";
 import { holderOf } from "../../shared/lock.ts";
 import { BUILD_LOCK, readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { readElsewhere } from "../build/elsewhere.ts";
-import { type FileMark, type FileMarks, markOf } from "../build/file-mark.ts";
-import { stateFilesIn, strangersIn } from "../build/selection.ts";
+import { digestOf, type FileDigest, type FileDigests } from "../build/file-digest.ts";
+import { stateFilesIn, unknownFoldersIn } from "../build/selection.ts";
 import { exists, filesIn, isFile, readText } from "../build/stage/folder.ts";
 import { READY } from "../build/stage/publish.ts";
 import { isTreeFile } from "./tree-file.ts";
 
 export type LocalTree = {
   /** By path relative to the tree, sorted. Includes the state files of the apps, and the files in `elsewhere`. */
-  readonly files: ReadonlyMap<string, FileMark>;
+  readonly files: ReadonlyMap<string, FileDigest>;
   /** Keys of the apps, sorted. */
   readonly apps: readonly string[];
   /** Paths of files that this tree lacks, because they exist only where it was deployed. */
@@ -36,13 +36,13 @@ export function scanTree(out: string): LocalTree {
   const marks = readElsewhere(out);
   if (marks === null) throw notBuilt(out);
   const absent = byFolder(marks);
-  const files = new Map<string, FileMark>();
+  const files = new Map<string, FileDigest>();
   for (const state of states) {
     const key = state.app.key;
     const paths = [...filesIn(join(out, folderOf(key)))].map((file) => `${folderOf(key)}/${file}`).filter(isTreeFile);
     const own = new Map(absent.get(folderOf(key)));
-    for (const path of paths) own.set(path, markOf(readWhole(out, path)));
-    own.set(stateFileOf(key), markOf(readFileSync(join(out, stateFileOf(key)))));
+    for (const path of paths) own.set(path, digestOf(readWhole(out, path)));
+    own.set(stateFileOf(key), digestOf(readFileSync(join(out, stateFileOf(key)))));
     if (own.size - 1 !== state.files) throw notAsBuilt(out, key, own.size - 1, state.files);
     for (const [path, mark] of own) files.set(path, mark);
   }
@@ -60,8 +60,8 @@ function readWhole(out: string, path: string): Buffer {
   throw new UnfinishedTreeError(message);
 }
 
-function byFolder(marks: FileMarks): ReadonlyMap<string, readonly (readonly [string, FileMark])[]> {
-  const folders = new Map<string, (readonly [string, FileMark])[]>();
+function byFolder(marks: FileDigests): ReadonlyMap<string, readonly (readonly [string, FileDigest])[]> {
+  const folders = new Map<string, (readonly [string, FileDigest])[]>();
   for (const [path, mark] of marks) {
     const folder = path.split("/", 2).join("/");
     const some = folders.get(folder) ?? [];
@@ -87,12 +87,12 @@ function underWay(out: string, holder: string | null): UnfinishedTreeError {
 function readStates(out: string): TreeState[] {
   const folder = join(out, STATE_FOLDER);
   const names = stateFilesIn(folder);
-  if (names.length === 0 && strangersIn(out, []).length === 0) throw empty(out);
+  if (names.length === 0 && unknownFoldersIn(out, []).length === 0) throw empty(out);
   const states = names.map((name) => readState(readText(join(folder, name)) ?? ""));
   const known = states.filter((state) => state !== null);
   if (known.length === 0 || known.length < states.length) throw notBuilt(out);
   const folders = known.map(({ app }) => segment(app.key));
-  const [stranger] = strangersIn(out, folders);
+  const [stranger] = unknownFoldersIn(out, folders);
   if (stranger !== undefined) throw notKnown(join(out, stranger));
   return known;
 }

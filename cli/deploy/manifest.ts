@@ -2,8 +2,8 @@
  * Lists the files that a store is known to hold: `.precast/manifest.json`, written after all uploads of a deploy and
  * before its deletions. The same tree gives the same bytes, except for the generation number.
  */
-import type { FileMarks } from "../build/file-mark.ts";
-import { type MarkList, readMarks } from "./mark-list.ts";
+import type { FileDigests } from "../build/file-digest.ts";
+import { type MarkList, readMarks } from "./digest-list.ts";
 import { STORE_FOLDER } from "./store/store.ts";
 
 const FORMAT = 1;
@@ -19,7 +19,7 @@ export type Manifest = {
   /** Keys of the apps. */
   readonly apps: readonly string[];
   /** Sorted by path. */
-  readonly files: FileMarks;
+  readonly files: FileDigests;
 };
 
 export function writeManifest({ generation, cacheControl, cdnCacheControl, apps, files }: Manifest): string {

@@ -1,9 +1,9 @@
 /** Plans what to upload and delete, and in which order: a client must never follow a link to a missing file. */
-import type { FileMark } from "../build/file-mark.ts";
+import type { FileDigest } from "../build/file-digest.ts";
 import type { StoreContents } from "./store-contents.ts";
 import { isStatePath } from "./tree-file.ts";
 
-export type PlannedFile = FileMark & { readonly path: string; readonly isNew: boolean };
+export type PlannedFile = FileDigest & { readonly path: string; readonly isNew: boolean };
 
 export type Plan = {
   /** Steps: each begins when the one before it is done. The same holds for `removes`. */
@@ -13,7 +13,7 @@ export type Plan = {
 };
 
 export function planDeploy(
-  files: ReadonlyMap<string, FileMark>,
+  files: ReadonlyMap<string, FileDigest>,
   { known, doubtful, found }: Pick<StoreContents, "known" | "doubtful" | "found">,
 ): Plan {
   const writes: PlannedFile[] = [];

@@ -9,12 +9,12 @@ import { fileOf, folderOf, segment } from "../../shared/address.ts";
 import { takeLock } from "../../shared/lock.ts";
 import { BUILD_LOCK, readState, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { type Elsewhere, type Fetch, openElsewhere, readElsewhere, writeElsewhere } from "../build/elsewhere.ts";
-import { type FileMark, markOf } from "../build/file-mark.ts";
-import { builtApps } from "../build/selection.ts";
-import { putAsideBegun } from "../build/stage/publish.ts";
+import { digestOf, type FileDigest } from "../build/file-digest.ts";
+import { builtAppKeys } from "../build/selection.ts";
+import { discardStages } from "../build/stage/publish.ts";
 import { ForeignTreeError } from "../build/update/built.ts";
+import { sideBySide } from "./concurrency.ts";
 import { MANIFEST, readManifest } from "./manifest.ts";
-import { sideBySide } from "./side-by-side.ts";
 import type { Store } from "./store/store.ts";
 import { isStatePath } from "./tree-file.ts";
 
@@ -36,7 +36,7 @@ export type Restored =
  */
 export async function restoreTree(store: Store, options: RestoreOptions): Promise<Restored> {
   const { out } = options;
-  if (builtApps(out).length > 0 && readElsewhere(out)?.size === 0) return nothing("the tree is here");
+  if (builtAppKeys(out).length > 0 && readElsewhere(out)?.size === 0) return nothing("the tree is here");
   const stored = await store.get(MANIFEST);
   if (stored === null) return nothing("nothing is deployed there yet");
   const manifest = readManifest(stored.bytes.toString("utf8"));
@@ -58,7 +58,7 @@ function nothing(reason: string): Restored {
 
 async function beginTree(
   store: Store,
-  files: ReadonlyMap<string, FileMark>,
+  files: ReadonlyMap<string, FileDigest>,
   { out, concurrency, problemOf }: RestoreOptions,
 ): Promise<Restored> {
   const states = await fetchStates(store, files);
@@ -67,19 +67,19 @@ async function beginTree(
     return nothing(states[0] === undefined ? "it has no app" : (problemOf(states[0].state) ?? ""));
   const tops = new Set(usable.map(({ state }) => segment(state.app.key)));
   const parts = [...files].filter(([path]) => tops.has(path.slice(0, path.indexOf("/"))));
-  putAsideBegun(out);
+  discardStages(out);
   forget(out, tops);
   writeElsewhere(out, new Map(parts));
   // Its state file lets the build find an app that the database has deleted. An app without its files is built in full.
   for (const { path, content } of usable) writeInto(out, path, content);
   const elsewhere = openElsewhere(out, fetchFrom(store, concurrency));
-  await elsewhere.bring(usable.flatMap(({ state }) => firstFiles(state)));
+  await elsewhere.fetchFiles(usable.flatMap(({ state }) => firstFiles(state)));
   return { kind: "begun", elsewhere, files: parts.length };
 }
 
 /** Removes what an earlier build or restore has left in `out`. */
 function forget(out: string, tops: ReadonlySet<string>): void {
-  const begun = builtApps(out);
+  const begun = builtAppKeys(out);
   for (const key of begun) rmSync(join(out, stateFileOf(key)), { force: true });
   for (const top of [...tops, ...begun.map(segment)]) rmSync(join(out, top), { recursive: true, force: true });
 }
@@ -97,12 +97,12 @@ function fetchFrom(store: Store, concurrency: number): Fetch {
 
 type FetchedState = { readonly path: string; readonly content: Buffer; readonly state: TreeState };
 
-async function fetchStates(store: Store, files: ReadonlyMap<string, FileMark>): Promise<FetchedState[]> {
+async function fetchStates(store: Store, files: ReadonlyMap<string, FileDigest>): Promise<FetchedState[]> {
   const states: FetchedState[] = [];
   for (const [path, { sha256 }] of files) {
     if (!isStatePath(path)) continue;
     const content = (await store.get(path))?.bytes;
-    if (content === undefined || markOf(content).sha256 !== sha256) throw new ForeignTreeError(path);
+    if (content === undefined || digestOf(content).sha256 !== sha256) throw new ForeignTreeError(path);
     const state = readState(content.toString("utf8"));
     if (state !== null) states.push({ path, content, state });
   }

@@ -1,5 +1,5 @@
 /** Reads what a store holds: for certain by its manifest, and perhaps by the journal of an interrupted deploy. */
-import type { FileMark, FileMarks } from "../build/file-mark.ts";
+import type { FileDigest, FileDigests } from "../build/file-digest.ts";
 import { readCheckpoints } from "./checkpoint.ts";
 import { doubtfulIn, JOURNAL, type Journal, readJournal } from "./journal.ts";
 import { MANIFEST, type Manifest, readManifest } from "./manifest.ts";
@@ -12,9 +12,9 @@ export type StoreContents = {
   /** ETags of the two files, even if they cannot be used; null for a file that does not exist. */
   readonly etags: { readonly manifest: string | null; readonly journal: string | null };
   /** Files that certainly exist with this content and the wanted headers. */
-  readonly known: FileMarks;
+  readonly known: FileDigests;
   /** Those of `known` that the manifest does not list: interrupted deploys have uploaded them. */
-  readonly uploaded: FileMarks;
+  readonly uploaded: FileDigests;
   /** Number of checkpoint files in the store. */
   readonly checkpoints: number;
   /** Paths that may exist, with any content and headers. */
@@ -46,7 +46,7 @@ export async function readContents(store: Store, wanted: Wanted): Promise<StoreC
     readNote(store, JOURNAL, readJournal, wanted.force),
   ]);
   const etags = { manifest: manifest.etag, journal: journal.etag };
-  const noted = manifest.note?.files ?? new Map<string, FileMark>();
+  const noted = manifest.note?.files ?? new Map<string, FileDigest>();
   const generation = manifest.note?.generation ?? 0;
   const doubtful = new Set(journal.note === null ? [] : doubtfulIn(journal.note, generation));
   const checkpoints =
@@ -63,10 +63,10 @@ export async function readContents(store: Store, wanted: Wanted): Promise<StoreC
   return { ...notes, known: uploaded, doubtful: new Set([...found, ...doubtful]), found };
 }
 
-const NO_CHECKPOINTS = { files: new Map<string, FileMark>(), notes: 0 };
+const NO_CHECKPOINTS = { files: new Map<string, FileDigest>(), notes: 0 };
 
 /** Files that interrupted deploys have uploaded with the wanted headers, and that the manifest does not list yet. */
-function uploadedBy(journal: Journal | null, since: FileMarks, generation: number, wanted: Wanted): FileMarks {
+function uploadedBy(journal: Journal | null, since: FileDigests, generation: number, wanted: Wanted): FileDigests {
   const isTold = journal === null || journal.generation <= generation;
   if (isTold || wanted.force || !hasHeaders(journal, wanted)) return NO_CHECKPOINTS.files;
   const writes = new Set(journal.writes);
@@ -90,7 +90,7 @@ function hasHeaders({ cacheControl, cdnCacheControl }: Manifest | Journal, wante
   return cacheControl === wanted.cacheControl && cdnCacheControl === wanted.cdnCacheControl;
 }
 
-function without(files: FileMarks, doubtful: ReadonlySet<string>): Map<string, FileMark> {
+function without(files: FileDigests, doubtful: ReadonlySet<string>): Map<string, FileDigest> {
   return new Map([...files].filter(([path]) => !doubtful.has(path)));
 }
 

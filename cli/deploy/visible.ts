@@ -1,7 +1,7 @@
 /** Waits until clients see what was deployed: polls the public address, through the CDN, with the keys of the apps. */
 import { setTimeout as pause } from "node:timers/promises";
 import { folderOf } from "../../shared/address.ts";
-import { markOf } from "../build/file-mark.ts";
+import { digestOf } from "../build/file-digest.ts";
 import { RemoteFault } from "./fault.ts";
 import type { LocalTree } from "./local-tree.ts";
 import { byFolder, describeTreeFile, type TreeFile } from "./tree-file.ts";
@@ -74,7 +74,7 @@ async function look(
     const response = await fetch(addressOf(address, file), { headers, signal });
     const bytes = Buffer.from(await response.arrayBuffer());
     if (response.status !== 200) return `it answers ${response.status}`;
-    return markOf(bytes).sha256 === sha256 ? SEEN : "it shows something else";
+    return digestOf(bytes).sha256 === sha256 ? SEEN : "it shows something else";
   } catch (error) {
     if (signal.aborted) return "it does not answer in time";
     const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;

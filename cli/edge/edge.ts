@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { folderOf } from "../../shared/address.ts";
 import type { CachePolicy } from "../../shared/answer.ts";
 import type { Settings } from "../../shared/config.ts";
-import { builtApps } from "../build/selection.ts";
+import { builtAppKeys } from "../build/selection.ts";
 
 export type Edge = {
   readonly apps: readonly EdgeApp[];
@@ -43,7 +43,7 @@ export function readEdge(
     );
   if (settings.cacheTags && !sendsTags)
     throw new Error("This edge sends no tags with files. Leave --cache-tags (PRECAST_CACHE_TAGS) out.");
-  const keys = settings.apps ?? builtApps(settings.out);
+  const keys = settings.apps ?? builtAppKeys(settings.out);
   if (keys.length === 0)
     throw new Error(`${settings.out} holds no tree. Build it (precast build), or name the apps: --app KEY.`);
   const apps = [...new Set(keys)].sort().map((key) => ({ key, folder: folderOf(key).replace(/\/.*/, "") }));

@@ -9,7 +9,7 @@ import { openWorkers } from "../../server/workers.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import { builtApps } from "../build/selection.ts";
+import { builtAppKeys } from "../build/selection.ts";
 import { DONE } from "../command.ts";
 import { databaseName, ensureSchema } from "../database.ts";
 import {
@@ -138,6 +138,6 @@ function openServer(
 }
 
 async function firstApp(out: string): Promise<App | null> {
-  const key = builtApps(out)[0];
+  const key = builtAppKeys(out)[0];
   return key === undefined ? null : ((await openTree(out).findTree(key))?.app ?? null);
 }

@@ -3,7 +3,7 @@ import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
 import type { TreeState } from "../../shared/state.ts";
 import { stateOf } from "../build/selection.ts";
-import { isOf, readSource } from "../build/source.ts";
+import { isSourceOf, readSource } from "../build/source.ts";
 import { unseenSql } from "../build/update/delta.ts";
 
 export type TreeStatus = Pick<TreeState, "built_at" | "files" | "bytes"> & {
@@ -25,7 +25,7 @@ export async function readTreeStatus(
   const state = stateOf(settings.out, key);
   if (state === null) return null;
   const { built_at, files, bytes } = state;
-  const known = isOf(await readSource(session), state);
+  const known = isSourceOf(await readSource(session), state);
   const [changed, removed] = known ? await countChanges(session, key, state.snapshot) : [null, null];
   const recreated = known ? await findRecreated(session, key, state.snapshot) : [];
   const redefined = [...new Set([...(await findRedefined(session, key, state, settings)), ...recreated])].sort();

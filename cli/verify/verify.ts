@@ -13,7 +13,7 @@ import { hiddenTypesQuery, publishedIdsQuery } from "../../shared/sql/tree-query
 import { freeAnswers } from "../build/answers/answers.ts";
 import { countFiles } from "../build/answers/totals.ts";
 import { readElsewhere } from "../build/elsewhere.ts";
-import type { FileMarks } from "../build/file-mark.ts";
+import type { FileDigests } from "../build/file-digest.ts";
 import type { FileProgress } from "../build/meter.ts";
 import { filesIn, isFile, readOrNull, readText } from "../build/stage/folder.ts";
 
@@ -50,7 +50,7 @@ export async function verifyApp(
   const totalFiles = await countFiles(session, app);
   const sampleSize = Math.min(sample ?? totalFiles, totalFiles);
   const published = await readPublished(session, app);
-  const elsewhere: FileMarks = readElsewhere(out) ?? new Map();
+  const elsewhere: FileDigests = readElsewhere(out) ?? new Map();
   const markOf = (file: string) => elsewhere.get(`${folderOf(app.key)}/${file}`)?.sha256;
   const expected = new Set<string>();
   const slots: SlotCache = new Map();

@@ -8,7 +8,7 @@ import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildTree } from "../../cli/build/build.ts";
-import { foreignness } from "../../cli/build/mode.ts";
+import { incompatibilityOf } from "../../cli/build/mode.ts";
 import { readSource } from "../../cli/build/source.ts";
 import { deployTree } from "../../cli/deploy/deploy.ts";
 import { restoreTree } from "../../cli/deploy/restore.ts";
@@ -46,7 +46,7 @@ async function edit(some: readonly Edit[]): Promise<void> {
 
 async function build(out: string, target: ReturnType<typeof openTarget> | null) {
   const source = await store.database.transaction("read", readSource);
-  const problemOf = (state: TreeState) => foreignness(state, source);
+  const problemOf = (state: TreeState) => incompatibilityOf(state, source);
   const restored = target === null ? null : await restoreTree(target.store, { out, concurrency: 4, problemOf });
   const elsewhere = restored?.kind === "begun" ? restored.elsewhere : undefined;
   const options = { out, apps: null, full: false, dryRun: false, mediaBaseUrl: MEDIA, now: PATIENCE.now, elsewhere };

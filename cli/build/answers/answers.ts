@@ -13,7 +13,7 @@ import { countsOf } from "../../../shared/live.ts";
 import { shownOfEntry } from "../../../shared/shown.ts";
 import { entryCountsQuery } from "../../../shared/sql/query.ts";
 import { allEntriesQuery } from "../../../shared/sql/tree-query.ts";
-import { chooseFilters, facetAnswers } from "./filters.ts";
+import { chooseFilters, filterAnswers } from "./filters.ts";
 import type { FreeAnswer } from "./free-answer.ts";
 import { openPages } from "./pages.ts";
 import { sortAnswers, sortAnswersOf } from "./sorts.ts";
@@ -47,9 +47,9 @@ export async function* typeAnswers(
   total: number,
 ): AsyncGenerator<FreeAnswer[]> {
   const isSmall = total <= SMALL;
-  const kept = isSmall ? new Map<string, string>() : null;
+  const itemsById = isSmall ? new Map<string, string>() : null;
   const { gatherers, queried } = await chooseFilters(session, app, type, isSmall);
-  const gathered = gatherers.map(({ column }) => column);
+  const gatheredColumns = gatherers.map(({ column }) => column);
   const pages = openPages(type, total);
   const query = allEntriesQuery(app.key, type);
   for await (const rows of total <= FEW ? [await session.query(query)] : readBatches(session, query)) {
@@ -59,15 +59,15 @@ export async function* typeAnswers(
       const item = renderEntry(app, pages.shown, entry);
       batch.push(entryAnswer(app, type, entry));
       batch.push(...pages.add(item));
-      const values = columnValues(gathered, entry);
+      const values = columnValues(gatheredColumns, entry);
       for (const [index, gatherer] of gatherers.entries()) batch.push(...gatherer.add(values[index] as string, item));
-      kept?.set(entry.id, item);
+      itemsById?.set(entry.id, item);
     }
     yield batch;
   }
   yield [...pages.rest(), ...gatherers.flatMap((gatherer) => gatherer.rest())];
-  for (const column of queried) yield* facetAnswers(session, app, type, column, null);
-  if (kept !== null) yield await sortAnswersOf(session, app, type, kept);
+  for (const column of queried) yield* filterAnswers(session, app, type, column, null);
+  if (itemsById !== null) yield await sortAnswersOf(session, app, type, itemsById);
   else yield* sortAnswers(session, app, type, total);
 }
 

@@ -10,11 +10,11 @@ import { type EntryRow, readEntryRow } from "../../../shared/entry-row.ts";
 import { spellNumber } from "../../../shared/facet.ts";
 import { shownOfList } from "../../../shared/shown.ts";
 import { facetCountQuery, facetHeadsQuery } from "../../../shared/sql/tree-query.ts";
+import { type FilterGatherer, filterAnswer, gatherFirstPages, gatherUnique } from "./filter-gatherer.ts";
 import type { FreeAnswer } from "./free-answer.ts";
-import { gatherHeads, type HeadGatherer, headAnswer, passHeads } from "./head.ts";
 
 /** Maximum number of list items kept in memory for the filters of one column, if the type is not small. */
-const KEPT_ITEMS = 20_000;
+const MAX_GATHERED_ITEMS = 20_000;
 
 export function filterColumns(type: ContentType): Column[] {
   return type.filterable_fields.map((name) => findColumn(type, name)).filter((column) => column !== undefined);
@@ -25,24 +25,24 @@ export function filterColumns(type: ContentType): Column[] {
  * allows, as it always does for a small type, else queried from the database.
  */
 export async function chooseFilters(session: Session, app: App, type: ContentType, isSmall: boolean) {
-  const gatherers: HeadGatherer[] = [];
+  const gatherers: FilterGatherer[] = [];
   const queried: Column[] = [];
   for (const column of filterColumns(type)) {
     if (isSmall) {
-      gatherers.push(gatherHeads(type, column));
+      gatherers.push(gatherFirstPages(type, column));
       continue;
     }
     const [count] = await session.query(facetCountQuery(app.key, type, column));
     const [values, largest] = [Number(count?.[0]), Number(count?.[1])];
-    if (largest <= 1) gatherers.push(passHeads(type, column));
-    else if (values * defaultPerPage(type) <= KEPT_ITEMS) gatherers.push(gatherHeads(type, column));
+    if (largest <= 1) gatherers.push(gatherUnique(type, column));
+    else if (values * defaultPerPage(type) <= MAX_GATHERED_ITEMS) gatherers.push(gatherFirstPages(type, column));
     else queried.push(column);
   }
   return { gatherers, queried };
 }
 
 /** Queries the filter answers of a column: of `values`, in canonical spelling, or of all values if that is null. */
-export async function* facetAnswers(
+export async function* filterAnswers(
   session: Session,
   app: App,
   type: ContentType,
@@ -50,21 +50,21 @@ export async function* facetAnswers(
   values: readonly string[] | null,
 ): AsyncGenerator<FreeAnswer[]> {
   const shown = shownOfList(type);
-  type Gathered = { readonly value: string; readonly total: number; readonly items: string[] };
-  const answerOf = (head: Gathered) =>
-    headAnswer(type, column, column.type === "number" ? spellNumber(head.value) : head.value, head);
-  let heads: Gathered[] = [];
+  type FirstPage = { readonly value: string; readonly total: number; readonly items: string[] };
+  const answerOf = (page: FirstPage) =>
+    filterAnswer(type, column, column.type === "number" ? spellNumber(page.value) : page.value, page);
+  let pages: FirstPage[] = [];
   const query = facetHeadsQuery(app.key, type, column, defaultPerPage(type), values);
   for await (const rows of readBatches(session, query)) {
     for (const row of rows) {
       const [marked, total] = row as [string, string];
       const value = marked.slice(1);
-      if (heads.at(-1)?.value !== value) heads.push({ value, total: Number(total), items: [] });
-      heads.at(-1)?.items.push(renderEntry(app, shown, readEntryRow(row, 2) as EntryRow));
+      if (pages.at(-1)?.value !== value) pages.push({ value, total: Number(total), items: [] });
+      pages.at(-1)?.items.push(renderEntry(app, shown, readEntryRow(row, 2) as EntryRow));
     }
     // The entries of the last value may continue in the next batch.
-    yield heads.slice(0, -1).map(answerOf);
-    heads = heads.slice(-1);
+    yield pages.slice(0, -1).map(answerOf);
+    pages = pages.slice(-1);
   }
-  yield heads.map(answerOf);
+  yield pages.map(answerOf);
 }

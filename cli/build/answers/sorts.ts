@@ -10,25 +10,25 @@ import { headIdsQuery, headQuery } from "../../../shared/sql/tree-query.ts";
 import type { FreeAnswer } from "./free-answer.ts";
 
 /** A sort order that a free request can ask for, with every value of `sort` that means it. */
-type SortHead = { readonly sort: Sort; readonly spellings: readonly string[] };
+type SortOrder = { readonly sort: Sort; readonly spellings: readonly string[] };
 
-export function sortHeads(type: ContentType): SortHead[] {
+export function sortOrders(type: ContentType): SortOrder[] {
   const names = [...new Set([...type.sortable_fields, ...TIMESTAMPS])];
-  const heads = new Map<string, { sort: Sort; spellings: string[] }>();
+  const orders = new Map<string, { sort: Sort; spellings: string[] }>();
   for (const spelling of names.flatMap((name) => [name, `-${name}`])) {
     const sort = readSort(type, spelling);
     if (sort === null) continue;
     const key = `${sort.column.name} ${sort.descending}`;
-    const head = heads.get(key) ?? { sort, spellings: [] };
-    heads.set(key, head);
-    head.spellings.push(spelling);
+    const order = orders.get(key) ?? { sort, spellings: [] };
+    orders.set(key, order);
+    order.spellings.push(spelling);
   }
-  return [...heads.values()];
+  return [...orders.values()];
 }
 
 /** Number of files for the sorts of a type. */
-export function countSorts(type: ContentType): number {
-  return sortHeads(type).reduce((sum, { spellings }) => sum + spellings.length, 0);
+export function countSortFiles(type: ContentType): number {
+  return sortOrders(type).reduce((sum, { spellings }) => sum + spellings.length, 0);
 }
 
 /** Queries the sort answers of a type, one query per order. `total` is the number of its published entries. */
@@ -39,8 +39,8 @@ export async function* sortAnswers(
   total: number,
 ): AsyncGenerator<FreeAnswer[]> {
   const meta = { page: 1n, perPage: defaultPerPage(type), total };
-  for (const head of sortHeads(type)) {
-    yield spelledAnswers(type, head, listBody(await headItems(session, app, type, head.sort), meta));
+  for (const order of sortOrders(type)) {
+    yield spelledAnswers(type, order, listBody(await firstPageItems(session, app, type, order.sort), meta));
   }
 }
 
@@ -52,26 +52,26 @@ export async function sortAnswersOf(
   items: ReadonlyMap<string, string>,
 ): Promise<FreeAnswer[]> {
   const perPage = defaultPerPage(type);
-  const heads = sortHeads(type);
-  const sorts = heads.map(({ sort }) => sort);
+  const orders = sortOrders(type);
+  const sorts = orders.map(({ sort }) => sort);
   const [ids] = items.size === 0 ? [] : await session.query(headIdsQuery(app.key, type, sorts, perPage));
-  return heads.flatMap((head, index) => {
+  return orders.flatMap((order, index) => {
     const first = (ids?.[index] ?? "").split(",").filter((id) => id !== "");
     const body = listBody(
       first.map((id) => items.get(id) as string),
       { page: 1n, perPage, total: items.size },
     );
-    return spelledAnswers(type, head, body);
+    return spelledAnswers(type, order, body);
   });
 }
 
 /** The list items of the first page in a sort order. */
-export async function headItems(session: Session, app: App, type: ContentType, sort: Sort): Promise<string[]> {
+export async function firstPageItems(session: Session, app: App, type: ContentType, sort: Sort): Promise<string[]> {
   const shown = shownOfList(type);
   const rows = await session.query(headQuery(app.key, type, sort, defaultPerPage(type)));
   return rows.map((row) => renderEntry(app, shown, readEntryRow(row, 0) as EntryRow));
 }
 
-function spelledAnswers(type: ContentType, { spellings }: SortHead, body: string): FreeAnswer[] {
+function spelledAnswers(type: ContentType, { spellings }: SortOrder, body: string): FreeAnswer[] {
   return spellings.map((sort) => ({ address: { kind: "sort", slug: type.slug, sort }, body }));
 }

@@ -6,7 +6,7 @@ import { countsOf } from "../../../shared/live.ts";
 import { entryCountsQuery } from "../../../shared/sql/query.ts";
 import { facetCountQuery } from "../../../shared/sql/tree-query.ts";
 import { filterColumns } from "./filters.ts";
-import { countSorts } from "./sorts.ts";
+import { countSortFiles } from "./sorts.ts";
 
 /** Number of all files of an app. */
 export async function countFiles(session: Session, app: App): Promise<number> {
@@ -17,13 +17,13 @@ export async function countFiles(session: Session, app: App): Promise<number> {
 }
 
 /** Number of files of a type without its schema and its filters: entries, pages and sorts. */
-export function countUnfiltered(type: ContentType, entries: number): number {
-  return entries + lastPage(entries, defaultPerPage(type)) + countSorts(type);
+export function countUnfilteredFiles(type: ContentType, entries: number): number {
+  return entries + lastPage(entries, defaultPerPage(type)) + countSortFiles(type);
 }
 
 /** Number of files of a type without its schema. */
 export async function countTypeFiles(session: Session, app: App, type: ContentType, entries: number): Promise<number> {
-  let files = countUnfiltered(type, entries);
+  let files = countUnfilteredFiles(type, entries);
   for (const column of filterColumns(type)) {
     const rows = await session.query(facetCountQuery(app.key, type, column));
     files += Number(rows[0]?.[0] ?? 0);

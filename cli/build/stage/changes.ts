@@ -6,7 +6,7 @@ import { appendFileSync, closeSync, existsSync, openSync, readSync, rmSync, writ
 import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { CHANGES_FILE } from "../../../shared/state.ts";
-import { breathe } from "./breath.ts";
+import { yieldToEventLoop } from "./event-loop.ts";
 
 const FORMAT = 1;
 
@@ -59,8 +59,8 @@ export function openChanges(folder: string, builtAt: string, carried: string): C
 /** Yields the changes that a build made itself, except those below a folder in `skip`. Other work runs in between. */
 export async function* ownChanges(folder: string, skip: ReadonlySet<string>): AsyncGenerator<Change> {
   for (const line of linesOf(join(folder, CHANGES_FILE))) {
-    await breathe();
-    if (line.startsWith('{"change":') && !(skip.size > 0 && skip.has(topOf(line)))) yield parseLine(line);
+    await yieldToEventLoop();
+    if (line.startsWith('{"change":') && !(skip.size > 0 && skip.has(rootOf(line)))) yield parseLine(line);
   }
 }
 
@@ -105,7 +105,7 @@ function parseLine(line: string): Change {
 const FILE_KEY = '"file":"';
 
 /** The folder `<app>/v1` of the file in a line. Parses no JSON, because a first build has a line for every file. */
-function topOf(line: string): string {
+function rootOf(line: string): string {
   const start = line.lastIndexOf(FILE_KEY) + FILE_KEY.length;
   return line.slice(start, line.indexOf("/", line.indexOf("/", start) + 1));
 }
@@ -144,7 +144,7 @@ async function appendFile(file: string, part: string, first: boolean): Promise<v
   if (!first) appendFileSync(file, ",");
   for (const chunk of chunksOf(part)) {
     appendFileSync(file, chunk);
-    await breathe();
+    await yieldToEventLoop();
   }
 }
 

@@ -13,7 +13,7 @@ import {
   utimesSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { breathe } from "./breath.ts";
+import { yieldToEventLoop } from "./event-loop.ts";
 
 /** The bytes of a file; null where there is none. */
 export function readOrNull(file: string): Buffer | null {
@@ -154,7 +154,7 @@ export async function removeAll(folder: string): Promise<void> {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) await removeAll(path);
       else rmSync(path, { force: true });
-      await breathe();
+      await yieldToEventLoop();
     }
   } finally {
     entries.closeSync();

@@ -5,15 +5,15 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { CHANGES_FILE, STATE_FOLDER } from "../../../shared/state.ts";
-import { breathe } from "./breath.ts";
 import { type Change, ownChanges } from "./changes.ts";
+import { yieldToEventLoop } from "./event-loop.ts";
 import { exists, isFolder, isOtherDisk, moveInto, removeAll, removeFrom } from "./folder.ts";
-import { openReplaced, putAside } from "./trash.ts";
+import { moveToTrash, openReplaced } from "./trash.ts";
 
 /** The folder into which a build writes, and its name once it is complete; relative to the tree. */
 export const STAGE = `${STATE_FOLDER}/stage`;
 export const READY = `${STATE_FOLDER}/ready`;
-const TOLD = `${STATE_FOLDER}/${CHANGES_FILE}`;
+const REPORTED = `${STATE_FOLDER}/${CHANGES_FILE}`;
 /** The list of changes that are in place but not reported yet. */
 export const CARRIED = `${STATE_FOLDER}/carried.json`;
 
@@ -26,7 +26,7 @@ export function commitStage(out: string): void {
   renameSync(join(out, STAGE), join(out, READY));
 }
 
-function isPending(out: string): boolean {
+function isCommitted(out: string): boolean {
   return exists(join(out, READY, CHANGES_FILE));
 }
 
@@ -35,20 +35,20 @@ function isPending(out: string): boolean {
  * last holder of the build lock died: then it may not have reported its changes, and they are carried over.
  */
 export async function recover(out: string, died: boolean, check: () => void): Promise<void> {
-  const [told, carried] = [join(out, TOLD), join(out, CARRIED)];
-  if (died && !exists(carried) && exists(told)) renameSync(told, carried);
-  if (isPending(out)) await publish(out, check);
-  putAsideBegun(out);
+  const [reported, carried] = [join(out, REPORTED), join(out, CARRIED)];
+  if (died && !exists(carried) && exists(reported)) renameSync(reported, carried);
+  if (isCommitted(out)) await publish(out, check);
+  discardStages(out);
 }
 
 /** Moves the stage that a dead build has left, under either name, into the trash: the next build cannot use it. */
-export function putAsideBegun(out: string): void {
-  for (const folder of [STAGE, READY]) if (exists(join(out, folder))) putAside(out, folder);
+export function discardStages(out: string): void {
+  for (const folder of [STAGE, READY]) if (exists(join(out, folder))) moveToTrash(out, folder);
 }
 
 /** Publishes the list of changes, as the last step: whoever reads the list finds all changes in place. */
-export function tellChanges(out: string): void {
-  if (exists(join(out, CARRIED))) renameSync(join(out, CARRIED), join(out, TOLD));
+export function reportChanges(out: string): void {
+  if (exists(join(out, CARRIED))) renameSync(join(out, CARRIED), join(out, REPORTED));
 }
 
 /** Moves the committed build into the tree. `check` throws once another process has taken over the tree. */
@@ -113,7 +113,7 @@ function stepOf({ change, type, file }: Change): (typeof STEPS)[number] {
 async function moveFolders(staged: string, out: string): Promise<ReadonlySet<string>> {
   const moved = new Set<string>();
   for (const app of foldersIn(staged)) {
-    await breathe();
+    await yieldToEventLoop();
     for (const version of foldersIn(join(staged, app))) {
       const [from, to] = [join(staged, app, version), join(out, app, version)];
       if (moveWhole(from, to)) moved.add(`${app}/${version}`);
@@ -151,6 +151,6 @@ async function moveStates(ready: string, out: string): Promise<void> {
     const [from, to] = [join(folder, name), join(out, STATE_FOLDER, basename(name))];
     if (statSync(from).size > 0) renameSync(from, to);
     else rmSync(to, { force: true });
-    await breathe();
+    await yieldToEventLoop();
   }
 }

@@ -5,12 +5,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { segment } from "../../../shared/address.ts";
+import { openAnswerBuffer } from "./answer-buffer.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
 import { removeAll } from "./folder.ts";
-import { openLoad } from "./load.ts";
 import { CARRIED, commitStage, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
-import { type Board, openStagedApp, type Put, type StagedApp } from "./staged-app.ts";
-import type { Written } from "./write.ts";
+import { openStagedApp, type PendingAnswer, type StageContext, type StagedApp } from "./staged-app.ts";
+import type { WriteResults } from "./write.ts";
 import { openWriters } from "./writers.ts";
 
 export type Stage = {
@@ -18,7 +18,7 @@ export type Stage = {
   /** Resolves when everything that was put is on the stage. */
   readonly settle: () => Promise<void>;
   /** Whether any file or state of the tree is to change. */
-  readonly isPending: () => boolean;
+  readonly hasChanges: () => boolean;
   /** Moves the staged files into the tree. */
   readonly commit: () => Promise<void>;
   /** Ends the writers and deletes what was not committed. */
@@ -36,16 +36,16 @@ export type StageOptions = {
   readonly onChange: (change: Change) => void;
 };
 
-/** Maximum number of loads that wait to be written, which bounds memory. */
-const MAX_WAITING = 4;
+/** Maximum number of batches that wait to be written, which bounds memory. */
+const MAX_WAITING_BATCHES = 4;
 
 export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: StageOptions): Stage {
   const folder = join(out, STAGE);
   const place = { tree: out, stage: dryRun ? null : join(folder, STAGED_TREE) };
   const writers = openWriters();
-  const load = openLoad<Put>(writers.buffer);
+  const buffer = openAnswerBuffer<PendingAnswer>(writers.buffer);
   const waiting: Promise<void>[] = [];
-  let pending = false;
+  let hasChanges = false;
   const changes = dryRun ? null : openFolder();
 
   function openFolder(): ChangesWriter {
@@ -55,34 +55,34 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
 
   const send = async () => {
     check();
-    const { items, ends, ...answers } = load.take();
+    const { items, ends, ...answers } = buffer.take();
     const before = waiting.at(-1);
     const written = writers.write({ ...place, ...answers, ends });
     // Outcomes are noted in the order in which the answers were put, whichever thread finishes first.
     const noted = Promise.all([written, before]).then(([outcomes]) => {
       check();
-      for (const [index, { address, note }] of items.entries()) {
-        note(address, (ends[index] as number) - (ends[index - 1] ?? 0), outcomes[index] as Written[number]);
+      for (const [index, { address, onWritten }] of items.entries()) {
+        onWritten(address, (ends[index] as number) - (ends[index - 1] ?? 0), outcomes[index] as WriteResults[number]);
       }
     });
     noted.catch(() => {});
     waiting.push(noted);
-    if (waiting.length > MAX_WAITING) await waiting.shift();
+    if (waiting.length > MAX_WAITING_BATCHES) await waiting.shift();
   };
 
-  const write: Board["write"] = async (file, body, standing, put) => {
-    const size = load.add(file, body, standing, put);
+  const write: StageContext["write"] = async (file, body, existing, pending) => {
+    const size = buffer.add(file, body, existing, pending);
     onFile(size);
-    if (load.isFull()) await send();
+    if (buffer.isFull()) await send();
     return size;
   };
-  const tell = (change: Change) => {
-    pending = true;
+  const addChange = (change: Change) => {
+    hasChanges = true;
     changes?.add(change);
     onChange(change);
   };
-  const keep = (key: string, state: string) => {
-    pending = true;
+  const stageState = (key: string, state: string) => {
+    hasChanges = true;
     if (dryRun) return;
     check();
     mkdirSync(join(folder, STAGED_STATES), { recursive: true });
@@ -90,7 +90,7 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
   };
   const skip = () => onFile(0);
   const settle = async () => {
-    if (!load.isEmpty()) await send();
+    if (!buffer.isEmpty()) await send();
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next;
   };
   const commit = async () => {
@@ -107,9 +107,9 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
     await removeAll(folder);
   };
   return {
-    openApp: (key) => openStagedApp(key, { out, write, tell, keep, skip }),
+    openApp: (key) => openStagedApp(key, { out, write, addChange, stageState, skip }),
     settle,
-    isPending: () => pending,
+    hasChanges: () => hasChanges,
     commit,
     close,
   };

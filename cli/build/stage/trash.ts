@@ -19,7 +19,7 @@ function freshName(out: string): string {
 }
 
 /** Moves a folder of the tree into the trash. */
-export function putAside(out: string, folder: string): void {
+export function moveToTrash(out: string, folder: string): void {
   renameSync(join(out, folder), freshName(out));
 }
 

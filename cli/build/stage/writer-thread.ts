@@ -1,9 +1,9 @@
-/** A worker thread that writes loads of answers while the main thread reads and renders the next ones. */
+/** A worker thread that writes batches of answers while the main thread reads and renders the next ones. */
 import { parentPort } from "node:worker_threads";
-import { type Load, type Written, writeLoad } from "./write.ts";
+import { type Batch, type WriteResults, writeBatch } from "./write.ts";
 
 export type WriterReply = { readonly bytes: Uint8Array<ArrayBuffer> } & (
-  | { readonly written: Written }
+  | { readonly written: WriteResults }
   | { readonly error: { readonly message: string; readonly code?: string; readonly path?: string } }
 );
 
@@ -12,15 +12,15 @@ if (port === null) throw new Error("writer-thread runs as a worker thread");
 
 const made = new Set<string>();
 
-port.on("message", (load: Load) => port.postMessage(replyTo(load), [load.bytes.buffer]));
+port.on("message", (batch: Batch) => port.postMessage(replyTo(batch), [batch.bytes.buffer]));
 
-function replyTo(load: Load): WriterReply {
+function replyTo(batch: Batch): WriterReply {
   try {
-    return { bytes: load.bytes, written: writeLoad(load, made) };
+    return { bytes: batch.bytes, written: writeBatch(batch, made) };
   } catch (error) {
     const { message, code, path } = error as NodeJS.ErrnoException;
     return {
-      bytes: load.bytes,
+      bytes: batch.bytes,
       error: { message, ...(code === undefined ? {} : { code }), ...(path === undefined ? {} : { path }) },
     };
   }

@@ -1,40 +1,40 @@
-/** Writes loads of answers: the first few in this thread, all others in several worker threads. */
+/** Writes batches of answers: the first few in this thread, all others in several worker threads. */
 import { availableParallelism } from "node:os";
 import { Worker } from "node:worker_threads";
 import { limitHeap } from "./heap.ts";
-import { type Load, type Written, writeLoad } from "./write.ts";
+import { type Batch, type WriteResults, writeBatch } from "./write.ts";
 import type { WriterReply } from "./writer-thread.ts";
 
 export type Writers = {
-  /** Resolves when the load is written; loads end in any order. Its buffer is then free for `buffer` to return. */
-  readonly write: (load: Load) => Promise<Written>;
+  /** Resolves when the batch is written; batches end in any order. Its buffer is then free for `buffer` to return. */
+  readonly write: (batch: Batch) => Promise<WriteResults>;
   /** A free or new buffer of at least `size` bytes. */
   readonly buffer: (size: number) => Uint8Array<ArrayBuffer>;
   readonly close: () => Promise<void>;
 };
 
-/** Number of loads that are written in this thread: a build with no more is done before a thread has started. */
-const IN_PLACE = 2;
-/** Number of loads from which low memory use matters more than speed. */
-const LARGE = 100;
+/** Number of batches that are written in this thread: a build with no more is done before a thread has started. */
+const MAIN_THREAD_BATCHES = 2;
+/** Number of batches from which low memory use matters more than speed. */
+const LARGE_BUILD = 100;
 const MAX_THREADS = 4;
 
 export function openWriters(): Writers {
   const made = new Set<string>();
   const spare: Uint8Array<ArrayBuffer>[] = [];
   let threads: Thread[] = [];
-  let loads = 0;
+  let batches = 0;
 
-  const write = async (load: Load) => {
-    if (++loads <= IN_PLACE) {
-      const written = writeLoad(load, made);
-      spare.push(load.bytes);
+  const write = async (batch: Batch) => {
+    if (++batches <= MAIN_THREAD_BATCHES) {
+      const written = writeBatch(batch, made);
+      spare.push(batch.bytes);
       return written;
     }
     if (threads.length === 0) threads = startThreads();
-    if (loads === LARGE) limitHeap();
-    const thread = threads.reduce((least, other) => (other.open() < least.open() ? other : least));
-    const reply = await thread.run(load);
+    if (batches === LARGE_BUILD) limitHeap();
+    const thread = threads.reduce((least, other) => (other.backlog() < least.backlog() ? other : least));
+    const reply = await thread.run(batch);
     spare.push(reply.bytes);
     if ("error" in reply) throw Object.assign(new Error(reply.error.message), reply.error);
     return reply.written;
@@ -47,9 +47,9 @@ export function openWriters(): Writers {
 }
 
 type Thread = {
-  readonly run: (load: Load) => Promise<WriterReply>;
-  /** Number of loads that it has not written yet. */
-  readonly open: () => number;
+  readonly run: (batch: Batch) => Promise<WriterReply>;
+  /** Number of batches that it has not written yet. */
+  readonly backlog: () => number;
   readonly end: () => Promise<unknown>;
 };
 
@@ -74,12 +74,12 @@ function startThread(): Thread {
   };
   worker.on("error", failAll);
   worker.on("exit", (code) => failAll(new Error(`a writing thread ended with code ${code}`)));
-  const run = (load: Load) =>
+  const run = (batch: Batch) =>
     new Promise<WriterReply>((resolve, reject) => {
       // If the thread has ended while it was idle, no reply would ever come.
       if (fault !== null) throw fault;
       waiting.push({ resolve, reject });
-      worker.postMessage(load, [load.bytes.buffer]);
+      worker.postMessage(batch, [batch.bytes.buffer]);
     });
-  return { run, open: () => waiting.length, end: () => worker.terminate() };
+  return { run, backlog: () => waiting.length, end: () => worker.terminate() };
 }

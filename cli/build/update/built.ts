@@ -10,7 +10,7 @@ export type BuiltTree = {
   /** The file as a latin1 string, one character per byte: it can be cut and joined without decoding UTF-8. */
   readonly readBinary: (address: Address) => string | null;
   /** Fetches those of these files that exist only where the tree was deployed. */
-  readonly bring: (addresses: readonly Address[]) => Promise<void>;
+  readonly fetchFiles: (addresses: readonly Address[]) => Promise<void>;
 };
 
 /** Thrown when files of the tree are not as a build left them: somebody else changed them, and a full build is due. */
@@ -21,13 +21,17 @@ export class ForeignTreeError extends Error {
   }
 }
 
-/** Opens the files of an app. `bring` fetches those that are elsewhere, by paths relative to `out`. */
-export function openBuilt(out: string, appKey: string, bring: (paths: readonly string[]) => Promise<void>): BuiltTree {
+/** Opens the files of an app. `fetchFiles` fetches those that are elsewhere, by paths relative to `out`. */
+export function openBuiltTree(
+  out: string,
+  appKey: string,
+  fetchFiles: (paths: readonly string[]) => Promise<void>,
+): BuiltTree {
   const root = join(out, folderOf(appKey));
   return {
     read: (address) => readText(join(root, fileOf(address))),
     readBinary: (address) => readOrNull(join(root, fileOf(address)))?.toString("latin1") ?? null,
-    bring: (addresses) => bring(addresses.map((address) => `${folderOf(appKey)}/${fileOf(address)}`)),
+    fetchFiles: (addresses) => fetchFiles(addresses.map((address) => `${folderOf(appKey)}/${fileOf(address)}`)),
   };
 }
 

@@ -20,7 +20,7 @@ import type { Touched } from "./touched.ts";
 /** Number of entries of the type in the tree (`before`), and in the database. */
 export type Totals = { readonly before: number; readonly total: number };
 
-export type Rewrites = {
+export type RewritePlan = {
   /** Number of files that are processed. */
   readonly files: number;
   /** The files of the tree that are read or replaced. */
@@ -29,7 +29,7 @@ export type Rewrites = {
 };
 
 /** A touched entry that is published: its index in the order of the pages, from 0, and its item as a latin1 string. */
-type Placed = { readonly index: number; readonly item: string };
+type PlacedItem = { readonly index: number; readonly item: string };
 
 const BATCH = 50;
 
@@ -59,7 +59,7 @@ export function planPages(
   listed: readonly Touched[],
   places: readonly Place[],
   totals: Totals,
-): Rewrites {
+): RewritePlan {
   if (listed.length === 0) return { files: 0, reads: [], answers: () => [] };
   const placed = places.map(({ index, item }) => ({ index, item: Buffer.from(item).toString("latin1") }));
   const { column } = defaultSort(type);
@@ -77,8 +77,8 @@ export function planPages(
   return { files, reads, answers: () => shiftPages(type, built, listed, placed, totals) };
 }
 
-function groupByPage(placed: readonly Placed[], perPage: number): Map<number, Placed[]> {
-  const pages = new Map<number, Placed[]>();
+function groupByPage(placed: readonly PlacedItem[], perPage: number): Map<number, PlacedItem[]> {
+  const pages = new Map<number, PlacedItem[]>();
   for (const one of placed) {
     const page = Math.floor(one.index / perPage) + 1;
     pages.set(page, [...(pages.get(page) ?? []), one]);
@@ -90,7 +90,7 @@ function groupByPage(placed: readonly Placed[], perPage: number): Map<number, Pl
 function* editPages(
   type: ContentType,
   built: BuiltTree,
-  pages: ReadonlyMap<number, readonly Placed[]>,
+  pages: ReadonlyMap<number, readonly PlacedItem[]>,
   total: number,
 ): Generator<Rewrite[]> {
   const perPage = defaultPerPage(type);
@@ -115,7 +115,7 @@ function* shiftPages(
   type: ContentType,
   built: BuiltTree,
   listed: readonly Touched[],
-  placed: readonly Placed[],
+  placed: readonly PlacedItem[],
   { before, total }: Totals,
 ): Generator<Rewrite[]> {
   const perPage = defaultPerPage(type);
@@ -136,7 +136,7 @@ function* shiftPages(
   const rewrite = ({ address, body }: FreeAnswer): Rewrite => ({
     address,
     body: bytesOf(body),
-    replaces: total === before || address.kind !== "page" ? undefined : sizes[Number(address.page) - 1],
+    replacedSize: total === before || address.kind !== "page" ? undefined : sizes[Number(address.page) - 1],
   });
   for (let number = 1; number <= lastPage(before, perPage); number++) {
     const { items, size } = readPage(type, built, number, before);

@@ -27,7 +27,7 @@ export type TouchedType = {
   readonly gone: readonly string[];
   readonly listed: readonly Touched[];
   /** Whether some entry has no file and needs none: it is a draft, or somebody else has deleted its file. */
-  readonly absent: boolean;
+  readonly hasAbsent: boolean;
   /** For each filterable column, the values whose lists change. */
   readonly facets: ReadonlyMap<Column, ReadonlyMap<string, Membership>>;
 };
@@ -48,17 +48,17 @@ export async function findTouched(
   const written: string[] = [];
   const gone: string[] = [];
   const listed: Touched[] = [];
-  let absent = false;
+  let hasAbsent = false;
   const facets = new Map(filterColumns(type).map((column) => [column, new Map<string, Membership>()]));
   for (let at = 0; at < ids.length; at += BATCH) {
     const batch = ids.slice(at, at + BATCH);
     const entries = await readEntries(session, app, type, batch);
-    await built.bring(batch.map((id) => ({ kind: "entry", slug: type.slug, id })));
+    await built.fetchFiles(batch.map((id) => ({ kind: "entry", slug: type.slug, id })));
     for (const id of batch) {
       const before = built.read({ kind: "entry", slug: type.slug, id });
       const entry = entries.get(id);
       const after = entry === undefined ? null : entryAnswer(app, type, entry).body;
-      if (before === null && after === null) absent = true;
+      if (before === null && after === null) hasAbsent = true;
       if (before === after) continue;
       (after === null ? gone : written).push(id);
       const old = before === null ? null : builtValuesIn(before, type, id);
@@ -72,7 +72,7 @@ export async function findTouched(
       }
     }
   }
-  return { written, gone, listed, absent, facets };
+  return { written, gone, listed, hasAbsent, facets };
 }
 
 function addTo(values: Map<string, Membership>, value: string, before: number, now: readonly string[]): void {

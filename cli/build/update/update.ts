@@ -10,11 +10,11 @@ import { entryAnswer } from "../answers/answers.ts";
 import type { FreeAnswer } from "../answers/free-answer.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, ForeignTreeError } from "./built.ts";
-import { planHeads } from "./heads.ts";
+import { planFirstPages } from "./first-pages.ts";
 import { findPlaces, planPages } from "./pages.ts";
 import { findTouched, readEntries, type Touched } from "./touched.ts";
 
-export type Update = {
+export type UpdatePlan = {
   readonly total: number;
   /** Number of files that are processed. */
   readonly files: number;
@@ -31,29 +31,29 @@ export async function planUpdate(
   built: BuiltTree,
   ids: readonly string[],
   before: number,
-): Promise<Update> {
+): Promise<UpdatePlan> {
   const touched = await findTouched(session, app, type, built, ids);
-  const counted = touched.absent || touched.listed.some(({ change }) => change !== "edited");
-  const total = counted ? Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]) : before;
-  if (total !== before + balanceOf(touched.listed)) throw new ForeignTreeError(`${type.slug}/entry`);
+  const needsCount = touched.hasAbsent || touched.listed.some(({ change }) => change !== "edited");
+  const total = needsCount ? Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]) : before;
+  if (total !== before + growthOf(touched.listed)) throw new ForeignTreeError(`${type.slug}/entry`);
   const places = await findPlaces(session, app, type, touched.listed);
   const items = new Map(places.map(({ id, item }) => [id, item]));
   const pages = planPages(type, built, touched.listed, places, { before, total });
-  const heads = planHeads(session, app, type, built, touched, items, { before, total });
-  await built.bring([...pages.reads, ...heads.reads]);
+  const firstPages = planFirstPages(session, app, type, built, touched, items, { before, total });
+  await built.fetchFiles([...pages.reads, ...firstPages.reads]);
 
   async function* rewrites(): AsyncGenerator<Rewrite[]> {
     yield* entryAnswers(session, app, type, touched.written);
     yield* pages.answers();
-    yield* heads.answers();
+    yield* firstPages.answers();
     yield touched.gone.map((id) => ({ address: { kind: "entry", slug: type.slug, id }, body: null }));
   }
-  const files = touched.written.length + touched.gone.length + pages.files + heads.files;
+  const files = touched.written.length + touched.gone.length + pages.files + firstPages.files;
   return { total, files, rewrites };
 }
 
 /** By how many entries the type has grown, found by comparison with the entry files of the tree. */
-function balanceOf(listed: readonly Touched[]): number {
+function growthOf(listed: readonly Touched[]): number {
   const count = (wanted: Touched["change"]) => listed.filter(({ change }) => change === wanted).length;
   return count("added") - count("removed");
 }

@@ -1,5 +1,5 @@
 /** Purges by calling a URL for each request whose answer has changed, as Varnish, nginx and many CDNs allow. */
-import { sideBySide } from "../side-by-side.ts";
+import { sideBySide } from "../concurrency.ts";
 import type { TreeFile } from "../tree-file.ts";
 import { type Api, callApi } from "./api.ts";
 

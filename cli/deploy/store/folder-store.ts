@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { breathe } from "../../build/stage/breath.ts";
+import { yieldToEventLoop } from "../../build/stage/event-loop.ts";
 import { filesIn, makeNewer, moveInto, readOrNull, removeFrom, sizeOf } from "../../build/stage/folder.ts";
 import { type Condition, STORE_FOLDER, type Store } from "./store.ts";
 
@@ -24,7 +24,7 @@ export function openFolderStore(folder: string, now: () => Date): Store {
     get,
     put: async (key, bytes, { condition, permit }) => {
       // Otherwise the process would notice no stop signal and not renew the lock.
-      await breathe();
+      await yieldToEventLoop();
       permit?.();
       if (condition !== undefined && !isMet(condition, readOrNull(join(folder, key)))) return { kind: "unmet" };
       mkdirSync(join(folder, PARTS), { recursive: true });
@@ -38,7 +38,7 @@ export function openFolderStore(folder: string, now: () => Date): Store {
       yield* filesIn(folder);
     },
     remove: async (key, permit) => {
-      await breathe();
+      await yieldToEventLoop();
       permit?.();
       removeFrom(folder, key);
       made.clear();

@@ -6,9 +6,9 @@
 import { hash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { isAlive, machineId } from "../../../shared/machine.ts";
-import { DeployLockedError, type Hold } from "./hold.ts";
-import { putNote } from "./note.ts";
+import { putNote } from "./private-file.ts";
 import { type Condition, type PutOutcome, STORE_FOLDER, type Store, type Stored } from "./store.ts";
+import { DeployLockedError, type Hold } from "./store-lock.ts";
 
 export const LEASE = `${STORE_FOLDER}/deploy.lock`;
 

@@ -7,10 +7,10 @@ import { type Lock, LockedError, takeLock } from "../../../shared/lock.ts";
 import type { Patience } from "../exchange.ts";
 import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials } from "../sign.ts";
 import { clearParts, openFolderStore } from "./folder-store.ts";
-import { DeployLockedError, type Hold } from "./hold.ts";
 import { LEASE, takeLease } from "./lease.ts";
 import { openS3Store } from "./s3-store.ts";
 import type { Store } from "./store.ts";
+import { DeployLockedError, type Hold } from "./store-lock.ts";
 
 /** The settings that opening a store needs. */
 export const STORE_SETTINGS = [

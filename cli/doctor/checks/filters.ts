@@ -5,7 +5,7 @@
 import { type Column, findColumn } from "../../../shared/catalog.ts";
 import { sql } from "../../../shared/database/database.ts";
 import { IS_PUBLISHED, keySql, PUBLISHED_TYPE } from "../../../shared/sql/tree-query.ts";
-import { countUnfiltered } from "../../build/answers/totals.ts";
+import { countUnfilteredFiles } from "../../build/answers/totals.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";
 import { estimateDistinct } from "../distinct.ts";
@@ -84,7 +84,7 @@ function findingsOf(size: TypeFilters): Finding[] {
 
 /** Number of files of the type in the tree, including its schema. */
 function filesOf({ type, entries, filters }: TypeFilters): number {
-  return 1 + countUnfiltered(type, entries) + filters.reduce((sum, { values }) => sum + values, 0);
+  return 1 + countUnfilteredFiles(type, entries) + filters.reduce((sum, { values }) => sum + values, 0);
 }
 
 function findingOf({ app, type, exact }: TypeFilters, { column, values, entries }: Filter, files: number): Finding {

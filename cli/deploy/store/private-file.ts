@@ -1,5 +1,5 @@
 /** Writes notes: files that Precast keeps in a store for itself (manifest, journal, checkpoints, lease). */
-import { markOf } from "../../build/file-mark.ts";
+import { digestOf } from "../../build/file-digest.ts";
 import { PRIVATE_HEADERS, type PutOptions, type PutOutcome, type Store } from "./store.ts";
 
 export function putNote(
@@ -9,5 +9,5 @@ export function putNote(
   options: Omit<PutOptions, "headers" | "sha256">,
 ): Promise<PutOutcome> {
   const bytes = new TextEncoder().encode(text);
-  return store.put(key, bytes, { headers: PRIVATE_HEADERS, sha256: markOf(bytes).sha256, ...options });
+  return store.put(key, bytes, { headers: PRIVATE_HEADERS, sha256: digestOf(bytes).sha256, ...options });
 }

@@ -4,7 +4,7 @@ import { type Column, type ContentType, defaultPerPage } from "../../../shared/c
 import { facetsOf } from "../../../shared/facet.ts";
 import type { FreeAnswer } from "./free-answer.ts";
 
-export type HeadGatherer = {
+export type FilterGatherer = {
   readonly column: Column;
   /** Takes the next entry: its value in the column, as JSON text, and its list item. Returns the completed answers. */
   readonly add: (raw: string, item: string) => FreeAnswer[];
@@ -12,33 +12,33 @@ export type HeadGatherer = {
   readonly rest: () => FreeAnswer[];
 };
 
-type Head = { total: number; readonly items: string[] };
+type FirstPage = { total: number; readonly items: string[] };
 
 /** Keeps up to a page of items for each value: for columns with few values, or types with few entries. */
-export function gatherHeads(type: ContentType, column: Column): HeadGatherer {
+export function gatherFirstPages(type: ContentType, column: Column): FilterGatherer {
   const perPage = defaultPerPage(type);
-  const heads = new Map<string, Head>();
+  const pages = new Map<string, FirstPage>();
   const add = (raw: string, item: string) => {
     for (const value of facetsOf(column, raw)) {
-      const head = heads.get(value) ?? { total: 0, items: [] };
-      if (head.total === 0) heads.set(value, head);
-      head.total += 1;
-      if (head.items.length < perPage) head.items.push(item);
+      const page = pages.get(value) ?? { total: 0, items: [] };
+      if (page.total === 0) pages.set(value, page);
+      page.total += 1;
+      if (page.items.length < perPage) page.items.push(item);
     }
     return [];
   };
-  const rest = () => [...heads].map(([value, head]) => headAnswer(type, column, value, head));
+  const rest = () => [...pages].map(([value, page]) => filterAnswer(type, column, value, page));
   return { column, add, rest };
 }
 
 /** Keeps no items, because each entry completes its answers: for columns in which no two entries share a value. */
-export function passHeads(type: ContentType, column: Column): HeadGatherer {
+export function gatherUnique(type: ContentType, column: Column): FilterGatherer {
   const add = (raw: string, item: string) =>
-    facetsOf(column, raw).map((value) => headAnswer(type, column, value, { total: 1, items: [item] }));
+    facetsOf(column, raw).map((value) => filterAnswer(type, column, value, { total: 1, items: [item] }));
   return { column, add, rest: () => [] };
 }
 
-export function headAnswer(
+export function filterAnswer(
   type: ContentType,
   column: Column,
   value: string,

@@ -13,27 +13,27 @@ import { exists, isFolder, removeEmpty } from "./stage/folder.ts";
 import { CARRIED, READY, STAGED_STATES } from "./stage/publish.ts";
 
 /** Why the tree cannot be trusted; null when it can. */
-export function distrustOf(out: string): string | null {
+export function damageOf(out: string): string | null {
   const list = join(out, READY, CHANGES_FILE);
   if (exists(list) && !isWholeList(list)) return "the list of changes of a build that did not end cannot be read";
   return readElsewhere(out) === null ? "the list of its files that are where it was deployed cannot be read" : null;
 }
 
 /** Empties the states before it removes the lists: if the process dies here, the tree is still not trusted. */
-export function putAsideCut(out: string): void {
+export function resetDamagedTree(out: string): void {
   const [folder, ready] = [join(out, STATE_FOLDER), join(out, READY)];
   for (const name of [folder, join(ready, STAGED_STATES)].flatMap(stateFilesIn)) {
     writeFileSync(join(folder, name), "");
     // The build that died may have deleted the last file of a folder, but not the folder.
-    const top = join(out, topFolderOf(name));
-    if (isFolder(top)) removeEmpty(top);
+    const appFolder = join(out, topFolderOf(name));
+    if (isFolder(appFolder)) removeEmpty(appFolder);
   }
-  carry(join(ready, CHANGES_FILE), join(out, CARRIED));
+  carryOver(join(ready, CHANGES_FILE), join(out, CARRIED));
   if (readElsewhere(out) === null) rmSync(join(folder, ELSEWHERE_FILE));
 }
 
 /** Keeps the changes of a damaged list for the next report: some may be in place, and none was reported. */
-function carry(list: string, carried: string): void {
+function carryOver(list: string, carried: string): void {
   if (!exists(list)) return;
   appendFileSync(carried, Buffer.concat([Buffer.from("\n"), readFileSync(list)]));
   rmSync(list);

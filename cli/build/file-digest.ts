@@ -2,10 +2,10 @@
 import { hash } from "node:crypto";
 
 /** SHA-256 in lower-case hex, and size in bytes. */
-export type FileMark = { readonly sha256: string; readonly size: number };
-/** File marks by path relative to the tree. */
-export type FileMarks = ReadonlyMap<string, FileMark>;
+export type FileDigest = { readonly sha256: string; readonly size: number };
+/** By path relative to the tree. */
+export type FileDigests = ReadonlyMap<string, FileDigest>;
 
-export function markOf(bytes: Uint8Array): FileMark {
+export function digestOf(bytes: Uint8Array): FileDigest {
   return { sha256: hash("sha256", bytes, "hex"), size: bytes.length };
 }
