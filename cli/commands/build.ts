@@ -36,7 +36,7 @@ export const buildCommand = defineCommand({
         now,
         ...(progress === null ? {} : { onProgress: progress.update }),
         ...(settings.dryRun ? { onChange: (change: Change) => sayChange(terminal, change) } : {}),
-        ...(restored?.kind === "begun" ? { elsewhere: restored.elsewhere } : {}),
+        ...(restored?.kind === "restored" ? { elsewhere: restored.elsewhere } : {}),
       }).finally(() => progress?.stop());
       return { apps, restored };
     });

@@ -67,7 +67,7 @@ function openTargetAndPurge(
     }
   };
   const target = collectProblems(() => openTarget(text, settings, { timeout, retries, now }));
-  const purge = collectProblems(() => openPurge(settings, { timeout, retries, now, permit }));
+  const purge = collectProblems(() => openPurge(settings, { timeout, retries, now, throwIfStopped: permit }));
   if (target === null || problems.size > 0) throw new ConfigError([...problems]);
   return { target, purge };
 }
@@ -82,7 +82,7 @@ function deploy(
   const progress = terminal.progress();
   return deployTree(target, {
     ...settings,
-    permit,
+    throwIfStopped: permit,
     purge: purge ?? undefined,
     onProgress: progress?.update,
     onPlan: settings.dryRun ? (plan: Plan) => sayPlan(terminal, plan) : undefined,
@@ -100,7 +100,7 @@ async function waitFor(
   now: () => Date,
   permit: () => void,
 ): Promise<void> {
-  if (address !== null) await waitVisible(tree, changed, { address, limit, timeout, now, out, permit });
+  if (address !== null) await waitVisible(tree, changed, { address, limit, timeout, now, out, throwIfStopped: permit });
 }
 
 function printReport(terminal: Terminal, name: string, deployed: Deployed, dryRun: boolean, seconds: number): void {

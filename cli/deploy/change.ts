@@ -9,17 +9,17 @@ import { digestOf } from "../build/file-digest.ts";
 import type { FileProgress } from "../build/meter.ts";
 import { describeFailure } from "../failure.ts";
 import { type Checkpoints, openCheckpoints, removeCheckpoints } from "./checkpoint.ts";
-import { sideBySide } from "./concurrency.ts";
+import { runConcurrently } from "./concurrency.ts";
 import { JOURNAL, type Journal, unpurgedIn, writeJournal } from "./journal.ts";
 import { type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
 import { MANIFEST, writeManifest } from "./manifest.ts";
 import type { Plan, PlannedFile } from "./plan.ts";
-import { putNote } from "./store/private-file.ts";
+import { putPrivateFile } from "./store/private-file.ts";
 import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store/store.ts";
-import type { StoreContents, Wanted } from "./store-contents.ts";
-import { byFolder, isStatePath, ownerOf } from "./tree-file.ts";
+import type { StoreContents, UploadOptions } from "./store-contents.ts";
+import { isStatePath, keysByFolder, ownerOf } from "./tree-file.ts";
 
-export type Change = Pick<Wanted, "cacheControl" | "cdnCacheControl"> & {
+export type StoreChange = Pick<UploadOptions, "cacheControl" | "cdnCacheControl"> & {
   readonly tree: LocalTree;
   readonly before: StoreContents;
   readonly plan: Plan;
@@ -31,78 +31,83 @@ export type Change = Pick<Wanted, "cacheControl" | "cdnCacheControl"> & {
    * Whether the store has to change at all. This can be true for an empty plan: the manifest may lack files that an
    * interrupted deploy uploaded.
    */
-  readonly changes: boolean;
+  readonly hasChanges: boolean;
   /** Whether this deploy purges a CDN. */
   readonly purging: boolean;
   /** Paths that earlier deploys left to be purged. */
-  readonly purges: readonly string[];
+  readonly unpurged: readonly string[];
   /** Keys of all apps that the paths in this change may belong to. */
   readonly apps: readonly string[];
 };
 
-export type ChangeOptions = Wanted & {
+export type StoreChangeOptions = UploadOptions & {
   readonly out: string;
   readonly concurrency: number;
   /** Number of uploaded files after which a checkpoint is written. */
-  readonly checkpoint?: number | undefined;
+  readonly filesPerCheckpoint?: number | undefined;
   /** Called before each try of a write. Throws when nothing more may be sent: on a stop signal or a lost lock. */
-  readonly permit: () => void;
+  readonly throwIfStopped: () => void;
   readonly onProgress?: ((progress: FileProgress) => void) | undefined;
 };
 
 /** Whether the store honours conditional writes (`If-Match`, `If-None-Match`). */
 type Conditional = { readonly conditional: boolean };
 
-type Work = Change & {
+type Work = StoreChange & {
   readonly store: Store;
-  readonly options: ChangeOptions & Conditional;
+  readonly options: StoreChangeOptions & Conditional;
   readonly done: { files: number; bytes: number; deleted: number };
   readonly checkpoints: Checkpoints;
 };
 
 /** A checkpoint costs two requests (write, delete). An interruption loses the uploads since the last one: seconds. */
-const CHECKPOINT = 1_000;
+const FILES_PER_CHECKPOINT = 1_000;
 
 /** A deploy failed. The message says why, and how far the deploy got. */
 export class DeployError extends Error {
-  constructor(cause: unknown, standing: string) {
-    super(`${describeFailure(cause)}\n${standing}`, { cause });
+  constructor(cause: unknown, explanation: string) {
+    super(`${describeFailure(cause)}\n${explanation}`, { cause });
     this.name = "DeployError";
   }
 }
 
 /** Returns the number of checkpoint files that this deploy has written. Throws DeployError. */
-export async function changeStore(store: Store, change: Change, options: ChangeOptions & Conditional): Promise<number> {
+export async function changeStore(
+  store: Store,
+  change: StoreChange,
+  options: StoreChangeOptions & Conditional,
+): Promise<number> {
   const done = { files: 0, bytes: 0, deleted: 0 };
   const { plan, deploy } = change;
-  const { checkpoint: every = CHECKPOINT, permit } = options;
-  const checkpoints = openCheckpoints(store, { deploy, every, permit });
+  const { filesPerCheckpoint = FILES_PER_CHECKPOINT, throwIfStopped } = options;
+  const checkpoints = openCheckpoints(store, { deploy, filesPerCheckpoint, throwIfStopped });
   const work: Work = { store, options, done, checkpoints, ...change };
   const [writes, removes] = [plan.writes.flat().length, plan.removes.flat().length];
   const again = "Run the deploy again";
-  await inStage(`Nothing was changed. ${again}.`, () => beginJournal(work));
-  await inStage(
+  await explainFailure(`Nothing was changed. ${again}.`, () => beginJournal(work));
+  await explainFailure(
     () => `${done.files} of ${writes} files were uploaded, and nothing was deleted. ${again}: ${restOf(work)}.`,
     () => upload(work),
   );
-  await inStage(
+  await explainFailure(
     () =>
       `All ${writes} files were uploaded; the manifest was not replaced, and nothing was deleted. ${again}: ${restOf(work)}.`,
     () => replaceManifest(work),
   );
-  await inStage(
+  await explainFailure(
     () =>
       `All ${writes} files were uploaded; ${done.deleted} of ${removes} were deleted. ${again}: it deletes the rest.`,
     async () => {
       await removeOld(work);
-      if (change.purging && removes > 0) await writeOwed(store, change, unpurgedIn(journalOf(change)), options.permit);
+      if (change.purging && removes > 0)
+        await writeOwed(store, change, unpurgedIn(journalOf(change)), options.throwIfStopped);
     },
   );
-  return checkpoints.standing().notes;
+  return checkpoints.progress().checkpointCount;
 }
 
 function restOf({ checkpoints }: Work): string {
-  const { files } = checkpoints.standing();
+  const { files } = checkpoints.progress();
   return files === 0 ? "it uploads them all" : `${files} of them it need not upload again`;
 }
 
@@ -110,50 +115,71 @@ function restOf({ checkpoints }: Work): string {
  * The last step of a deploy: removes checkpoints and journal. A deploy that does not purge leaves a journal if earlier
  * deploys owe a purge: the next deploy that purges makes up for it.
  */
-export async function endJournal(store: Store, change: Change, checkpoints: number, permit: () => void): Promise<void> {
-  const { purging, purges, before, changes } = change;
+export async function endJournal(
+  store: Store,
+  change: StoreChange,
+  checkpointCount: number,
+  throwIfStopped: () => void,
+): Promise<void> {
+  const { purging, unpurged, before, hasChanges } = change;
   // Checkpoints go first: without a journal, no deploy looks for them.
-  await removeCheckpoints(store, checkpoints, permit);
-  if (purging || purges.length === 0) {
-    if (before.journal !== null || changes) await store.remove(JOURNAL, permit);
-  } else if (changes) {
-    await writeOwed(store, change, purges, permit);
+  await removeCheckpoints(store, checkpointCount, throwIfStopped);
+  if (purging || unpurged.length === 0) {
+    if (before.journal !== null || hasChanges) await store.remove(JOURNAL, throwIfStopped);
+  } else if (hasChanges) {
+    await writeOwed(store, change, unpurged, throwIfStopped);
   }
 }
 
 /** Replaces the journal with one that lists nothing but paths to purge: all uploads and deletions are done. */
-async function writeOwed(store: Store, change: Change, purges: readonly string[], permit: () => void): Promise<void> {
-  const text = writeJournal({ ...journalOf(change), writes: [], removes: [], uploaded: new Map(), purges });
-  await putNote(store, JOURNAL, text, { permit });
+async function writeOwed(
+  store: Store,
+  change: StoreChange,
+  unpurged: readonly string[],
+  throwIfStopped: () => void,
+): Promise<void> {
+  const text = writeJournal({ ...journalOf(change), writes: [], removes: [], uploaded: new Map(), purges: unpurged });
+  await putPrivateFile(store, JOURNAL, text, { throwIfStopped });
 }
 
-export async function inStage<T>(standing: string | (() => string), run: () => Promise<T>): Promise<T> {
+export async function explainFailure<T>(explanation: string | (() => string), run: () => Promise<T>): Promise<T> {
   return run().catch((error: unknown) => {
-    throw new DeployError(error, typeof standing === "string" ? standing : standing());
+    throw new DeployError(error, typeof explanation === "string" ? explanation : explanation());
   });
 }
 
 /** Writes the journal. From here on, a later deploy does not trust the manifest for the files in it. */
 async function beginJournal(work: Work): Promise<void> {
-  await replaceNote(work, JOURNAL, writeJournal(journalOf(work)), work.before.etags.journal);
+  await replacePrivateFile(work, JOURNAL, writeJournal(journalOf(work)), work.before.etags.journal);
 }
 
-function journalOf({ plan, before, ...change }: Change): Journal {
-  const { generation, deploy, cacheControl, cdnCacheControl, purging, purges, apps } = change;
+function journalOf({ plan, before, ...change }: StoreChange): Journal {
+  const { generation, deploy, cacheControl, cdnCacheControl, purging, unpurged, apps } = change;
   const [planned, removes] = [plan.writes.flat().map(({ path }) => path), plan.removes.flat()];
   const touched = new Set([...planned, ...removes]);
   // Uploads of interrupted deploys that still count: the manifest lists them only once this deploy has replaced it.
   const uploaded = new Map([...before.uploaded].filter(([path]) => !touched.has(path)));
   const writes = [...planned, ...uploaded.keys()];
-  return { generation, deploy, cacheControl, cdnCacheControl, writes, removes, uploaded, purging, purges, apps };
+  return {
+    generation,
+    deploy,
+    cacheControl,
+    cdnCacheControl,
+    writes,
+    removes,
+    uploaded,
+    purging,
+    purges: unpurged,
+    apps,
+  };
 }
 
 async function upload(work: Work): Promise<void> {
   const { plan, options, done } = work;
   const total = plan.writes.flat().length;
-  const apps = byFolder(work.tree.apps);
+  const apps = keysByFolder(work.tree.apps);
   for (const step of plan.writes) {
-    await sideBySide(step, options.concurrency, async (file) => {
+    await runConcurrently(step, options.concurrency, async (file) => {
       await uploadFile(work, file, isStatePath(file.path) ? PRIVATE_HEADERS : headersOf(file.path, apps, options));
       done.files += 1;
       done.bytes += file.size;
@@ -166,7 +192,7 @@ async function upload(work: Work): Promise<void> {
 function headersOf(
   path: string,
   apps: ReadonlyMap<string, string>,
-  { cacheControl, cdnCacheControl }: Wanted,
+  { cacheControl, cdnCacheControl }: UploadOptions,
 ): FileHeaders {
   const { app, type } = ownerOf(path, apps);
   return { cacheControl, cdnCacheControl, tags: app === null ? [] : tagsOf(app, type) };
@@ -174,7 +200,7 @@ function headersOf(
 
 async function uploadFile(work: Work, { path, sha256 }: PlannedFile, headers: FileHeaders): Promise<void> {
   const bytes = readPlanned(work.options.out, path, sha256);
-  await work.store.put(path, bytes, { headers, sha256, permit: work.options.permit });
+  await work.store.put(path, bytes, { headers, sha256, throwIfStopped: work.options.throwIfStopped });
 }
 
 /** Throws UnfinishedTreeError when the file is not the scanned one any more: a deploy must not mix two builds. */
@@ -193,16 +219,16 @@ async function replaceManifest(work: Work): Promise<void> {
   const { cacheControl, cdnCacheControl } = options;
   const { apps, files } = tree;
   const text = writeManifest({ generation, cacheControl, cdnCacheControl, apps, files });
-  await replaceNote(work, MANIFEST, text, before.etags.manifest);
+  await replacePrivateFile(work, MANIFEST, text, before.etags.manifest);
 }
 
 /** `etag` is that of the version that this deploy has read, null if there was none. Throws if it was replaced since. */
-async function replaceNote(work: Work, key: string, text: string, etag: string | null): Promise<void> {
+async function replacePrivateFile(work: Work, key: string, text: string, etag: string | null): Promise<void> {
   const { store, options } = work;
   const condition = etag === null ? ({ kind: "absent" } as const) : ({ kind: "etag", etag } as const);
-  const { kind } = await putNote(store, key, text, {
+  const { kind } = await putPrivateFile(store, key, text, {
     condition: options.conditional ? condition : undefined,
-    permit: options.permit,
+    throwIfStopped: options.throwIfStopped,
   });
   if (kind === "put") return;
   // An earlier try may have succeeded although its response was lost.
@@ -213,8 +239,8 @@ async function replaceNote(work: Work, key: string, text: string, etag: string |
 async function removeOld(work: Work): Promise<void> {
   const { store, plan, options, done } = work;
   for (const step of plan.removes) {
-    await sideBySide(step, options.concurrency, async (path) => {
-      await store.remove(path, options.permit);
+    await runConcurrently(step, options.concurrency, async (path) => {
+      await store.remove(path, options.throwIfStopped);
       done.deleted += 1;
     });
   }

@@ -4,17 +4,17 @@
  * from the journal which files are uncertain, and from the checkpoints which of them are uploaded already.
  */
 import { randomUUID } from "node:crypto";
-import { type Change, type ChangeOptions, changeStore, endJournal, inStage } from "./change.ts";
+import { changeStore, endJournal, explainFailure, type StoreChange, type StoreChangeOptions } from "./change.ts";
 import { owedIn, unpurgedIn } from "./journal.ts";
 import { type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
 import { isEmpty, type Plan, planDeploy } from "./plan.ts";
 import type { Store } from "./store/store.ts";
-import type { Hold } from "./store/store-lock.ts";
+import type { StoreLock } from "./store/store-lock.ts";
 import type { Target } from "./store/target.ts";
 import { readContents, type StoreContents } from "./store-contents.ts";
-import { byFolder, describeTreeFile, isStatePath, type TreeFile } from "./tree-file.ts";
+import { describeTreeFile, isStatePath, keysByFolder, type TreeFile } from "./tree-file.ts";
 
-export type DeployOptions = ChangeOptions & {
+export type DeployOptions = StoreChangeOptions & {
   readonly dryRun: boolean;
   /** The deploy is refused when it would delete more files than this, unless `force` is set. */
   readonly maxDelete: number;
@@ -47,19 +47,19 @@ export type Deployed = {
  * Throws UnfinishedTreeError, DeployLockedError, UnreadableStoreError, TooManyDeletionsError, RemoteFault or
  * DeployError.
  */
-export async function deployTree({ store, hold }: Target, options: DeployOptions): Promise<Deployed> {
+export async function deployTree({ store, takeLock }: Target, options: DeployOptions): Promise<Deployed> {
   const tree = scanTree(options.out);
-  if (options.dryRun) return look(store, tree, options);
-  const held = await hold();
+  if (options.dryRun) return previewDeploy(store, tree, options);
+  const lock = await takeLock();
   try {
-    return await deployHeld(store, held, tree, options);
+    return await deployLocked(store, lock, tree, options);
   } finally {
     // A lock that cannot be released expires by itself.
-    await held.release().catch(() => {});
+    await lock.release().catch(() => {});
   }
 }
 
-async function look(store: Store, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
+async function previewDeploy(store: Store, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
   const before = await readContents(store, options);
   const plan = planDeploy(tree.files, before);
   refuseAbsent(plan, tree, options, store);
@@ -69,29 +69,33 @@ async function look(store: Store, tree: LocalTree, options: DeployOptions): Prom
   return { ...reportOf(plan, tree, changed), generation, conditional: null, purges: null };
 }
 
-async function deployHeld(store: Store, held: Hold, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
+async function deployLocked(store: Store, lock: StoreLock, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
   const before = await readContents(store, options);
   const plan = planDeploy(tree.files, before);
   refuseAbsent(plan, tree, options, store);
   refuseDeletions(plan, options);
   options.onPlan?.(plan);
-  const changes = !isEmpty(plan) || before.uploaded.size > 0;
-  const generation = (before.manifest?.generation ?? 0) + (changes ? 1 : 0);
-  const permit = () => {
-    options.permit();
-    held.check();
+  const hasChanges = !isEmpty(plan) || before.uploaded.size > 0;
+  const generation = (before.manifest?.generation ?? 0) + (hasChanges ? 1 : 0);
+  const throwIfStopped = () => {
+    options.throwIfStopped();
+    lock.check();
   };
   const purging = options.purge !== undefined;
   const unpurged = unpurgedFor(plan, before, options);
   const { cacheControl, cdnCacheControl } = options;
-  const what = { generation, deploy: randomUUID(), changes, cacheControl, cdnCacheControl };
-  const change: Change = { tree, before, plan, ...what, purging, purges: unpurged, apps: knownApps(tree, before) };
+  const what = { generation, deploy: randomUUID(), hasChanges, cacheControl, cdnCacheControl };
+  const change: StoreChange = { tree, before, plan, ...what, purging, unpurged, apps: knownApps(tree, before) };
   const changed = changedFiles(plan, tree, before, unpurged, options);
-  const left = changes ? await changeStore(store, change, { ...options, permit, conditional: held.conditional }) : 0;
+  const checkpointCount = hasChanges
+    ? await changeStore(store, change, { ...options, throwIfStopped, conditional: lock.conditional })
+    : 0;
   const purges = await purge(changed, options);
-  const standing = "All files are deployed; only the note of what was to be done is left. Run the deploy again.";
-  await inStage(standing, () => endJournal(store, change, Math.max(left, before.checkpoints), permit));
-  return { ...reportOf(plan, tree, changed), generation, conditional: held.conditional, purges };
+  const explanation = "All files are deployed; only the note of what was to be done is left. Run the deploy again.";
+  await explainFailure(explanation, () =>
+    endJournal(store, change, Math.max(checkpointCount, before.checkpointCount), throwIfStopped),
+  );
+  return { ...reportOf(plan, tree, changed), generation, conditional: lock.conditional, purges };
 }
 
 export class TooManyDeletionsError extends Error {
@@ -123,11 +127,11 @@ function refuseDeletions({ removes }: Plan, options: DeployOptions): void {
   if (refusal !== null) throw refusal;
 }
 
-async function purge(changed: readonly TreeFile[], { purge: forget }: DeployOptions): Promise<number | null> {
-  if (forget === undefined) return null;
+async function purge(changed: readonly TreeFile[], { purge: purgeFiles }: DeployOptions): Promise<number | null> {
+  if (purgeFiles === undefined) return null;
   if (changed.length === 0) return 0;
-  const standing = "All files are deployed. Run the deploy again: it purges what was not purged.";
-  return inStage(standing, () => forget(changed));
+  const explanation = "All files are deployed. Run the deploy again: it purges what was not purged.";
+  return explainFailure(explanation, () => purgeFiles(changed));
 }
 
 /** Computes `Deployed.changed`. State files are left out, because clients do not see them. */
@@ -138,7 +142,7 @@ function changedFiles(
   unpurged: readonly string[],
   { out, purge }: DeployOptions,
 ): TreeFile[] {
-  const apps = byFolder(knownApps(tree, before));
+  const apps = keysByFolder(knownApps(tree, before));
   const paths = [...touchedBy(plan), ...(purge === undefined ? [] : unpurged)].filter((path) => !isStatePath(path));
   return paths.map((path) => describeTreeFile(out, path, apps));
 }

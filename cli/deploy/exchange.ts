@@ -6,26 +6,26 @@ import { setTimeout as pause } from "node:timers/promises";
 import { isCertificateError } from "../failure.ts";
 import { RemoteFault } from "./fault.ts";
 
-export type Outgoing = {
+export type OutgoingRequest = {
   readonly method: string;
   readonly url: URL;
   readonly headers: Headers | Readonly<Record<string, string>>;
   readonly body?: Uint8Array<ArrayBuffer> | string | undefined;
 };
 
-export type Sent = { readonly status: number; readonly headers: Headers; readonly body: Buffer };
+export type Received = { readonly status: number; readonly headers: Headers; readonly body: Buffer };
 
-/** What a response means: the result that was asked for, or a fault. `passing` says whether a retry may succeed. */
-export type Verdict<T> = { readonly done: T } | { readonly fault: RemoteFault; readonly passing: boolean };
+/** What a response means: the result that was asked for, or a fault. `isRetryable` is whether a retry may succeed. */
+export type Verdict<T> = { readonly done: T } | { readonly fault: RemoteFault; readonly isRetryable: boolean };
 
-export type Patience = {
+export type RetryPolicy = {
   /** Seconds that one try may take, plus an allowance for large bodies. */
   readonly timeout: number;
   /** Maximum number of retries after the first try. */
   readonly retries: number;
   readonly now: () => Date;
   /** Called before each try. When it throws, there are no more tries. */
-  readonly permit?: () => void;
+  readonly throwIfStopped?: () => void;
 };
 
 /** Milliseconds. */
@@ -39,18 +39,18 @@ const SLOWEST = 64_000;
  * the current try and all further ones. Throws RemoteFault, or AbortError after `signal`.
  */
 export async function exchange<T>(
-  make: () => Outgoing | Promise<Outgoing>,
-  judge: (sent: Sent) => Verdict<T>,
+  make: () => OutgoingRequest | Promise<OutgoingRequest>,
+  judge: (received: Received) => Verdict<T>,
   host: string,
-  patience: Patience,
+  retryPolicy: RetryPolicy,
   signal?: AbortSignal,
 ): Promise<T> {
   for (let tries = 0; ; tries++) {
-    patience.permit?.();
-    const outcome = await attempt(await make(), judge, host, patience, signal);
+    retryPolicy.throwIfStopped?.();
+    const outcome = await attempt(await make(), judge, host, retryPolicy, signal);
     if ("done" in outcome) return outcome.done;
-    if (!outcome.passing || tries >= patience.retries) throw outcome.fault;
-    await pause(pauseBefore(tries, outcome.after ?? null, patience.now()), undefined, { signal });
+    if (!outcome.isRetryable || tries >= retryPolicy.retries) throw outcome.fault;
+    await pause(pauseBefore(tries, outcome.after ?? null, retryPolicy.now()), undefined, { signal });
   }
 }
 
@@ -58,74 +58,78 @@ export async function exchange<T>(
 type Outcome<T> = Verdict<T> & { readonly after?: string | null };
 
 async function attempt<T>(
-  { method, url, headers, body }: Outgoing,
-  judge: (sent: Sent) => Verdict<T>,
+  { method, url, headers, body }: OutgoingRequest,
+  judge: (received: Received) => Verdict<T>,
   host: string,
-  { timeout }: Patience,
+  { timeout }: RetryPolicy,
   end?: AbortSignal,
 ): Promise<Outcome<T>> {
-  const limit = openLimit(timeout + (body?.length ?? 0) / SLOWEST);
-  const signal = end === undefined ? limit.signal : AbortSignal.any([limit.signal, end]);
+  const deadline = openDeadline(timeout + (body?.length ?? 0) / SLOWEST);
+  const signal = end === undefined ? deadline.signal : AbortSignal.any([deadline.signal, end]);
   try {
     const response = await fetch(url, { method, headers, body: body ?? null, redirect: "manual", signal });
-    limit.add(Number(response.headers.get("content-length") ?? 0) / SLOWEST);
-    const sent = {
+    deadline.extend(Number(response.headers.get("content-length") ?? 0) / SLOWEST);
+    const received = {
       status: response.status,
       headers: response.headers,
       body: Buffer.from(await response.arrayBuffer()),
     };
-    return { ...judge(sent), after: sent.headers.get("retry-after") };
+    return { ...judge(received), after: received.headers.get("retry-after") };
   } catch (error) {
     if (error instanceof RemoteFault) throw error;
-    if (limit.signal.aborted) return { fault: new RemoteFault("silent", silence(host, timeout)), passing: true };
+    if (deadline.signal.aborted)
+      return { fault: new RemoteFault("silent", silentMessage(host, timeout)), isRetryable: true };
     return connectionFault(error, host);
   } finally {
-    limit.clear();
+    deadline.clear();
   }
 }
 
-type Limit = {
+type Deadline = {
   readonly signal: AbortSignal;
-  readonly add: (seconds: number) => void;
+  readonly extend: (seconds: number) => void;
   readonly clear: () => void;
 };
 
-/** Aborts `signal` after so many seconds. `add` extends the limit, once the size of the response is known. */
-function openLimit(seconds: number): Limit {
+/** Aborts `signal` after so many seconds. `extend` lengthens that, once the size of the response is known. */
+function openDeadline(seconds: number): Deadline {
   const ended = new AbortController();
-  const begun = performance.now();
-  const endAfter = (after: number) => setTimeout(() => ended.abort(), begun + after * 1_000 - performance.now());
+  const start = performance.now();
+  const endAfter = (after: number) => setTimeout(() => ended.abort(), start + after * 1_000 - performance.now());
   let timer = endAfter(seconds);
   const clear = () => clearTimeout(timer);
-  const add = (more: number) => {
+  const extend = (more: number) => {
     clear();
     timer = endAfter(seconds + more);
   };
-  return { signal: ended.signal, add, clear };
+  return { signal: ended.signal, extend, clear };
 }
 
-function silence(host: string, timeout: number): string {
+function silentMessage(host: string, timeout: number): string {
   return `${host} did not answer within ${timeout} seconds. Try again later, or give it longer with --timeout.`;
 }
 
 /** Codes of errors that a retry does not cure. */
-const LASTING = /^(ENOTFOUND|ERR_INVALID|ERR_TLS)/;
+const PERMANENT_CODES = /^(ENOTFOUND|ERR_INVALID|ERR_TLS)/;
 
-function connectionFault(error: unknown, host: string): { fault: RemoteFault; passing: boolean } {
+function connectionFault(error: unknown, host: string): { fault: RemoteFault; isRetryable: boolean } {
   const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   const code = cause.code ?? "";
   const isCertificate = isCertificateError(code);
-  const fault = new RemoteFault("unreachable", isCertificate ? untrusted(host, code) : unreached(host, cause));
-  return { fault, passing: !isCertificate && !LASTING.test(code) };
+  const fault = new RemoteFault(
+    "unreachable",
+    isCertificate ? untrustedMessage(host, code) : unreachableMessage(host, cause),
+  );
+  return { fault, isRetryable: !isCertificate && !PERMANENT_CODES.test(code) };
 }
 
-function untrusted(host: string, code: string): string {
+function untrustedMessage(host: string, code: string): string {
   const advice = "Check the address and how long the certificate lasts";
   return `The certificate of ${host} is not trusted (${code}). ${advice}; NODE_EXTRA_CA_CERTS names the file of an authority of your own.`;
 }
 
 /** `fetch` reports a proxy's 407 as an error without code and message. */
-function unreached(host: string, { code, message }: NodeJS.ErrnoException): string {
+function unreachableMessage(host: string, { code, message }: NodeJS.ErrnoException): string {
   const why = code ?? (message || "perhaps a proxy that wants to know who asks");
   return `${host} can't be reached (${why}). Check the address, and that it runs.`;
 }
@@ -144,6 +148,6 @@ export function pauseBefore(tries: number, retryAfter: string | null, now: Date)
 }
 
 /** Whether a retry may succeed after a response with this status. */
-export function isPassing(status: number): boolean {
+export function isRetryableStatus(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || (status >= 500 && status !== 501);
 }

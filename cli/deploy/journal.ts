@@ -4,7 +4,7 @@
  * trust the manifest, and what was not purged.
  */
 import type { FileDigests } from "../build/file-digest.ts";
-import { listMarks, type MarkList, readMarks } from "./digest-list.ts";
+import { type DigestList, listDigests, readDigests } from "./digest-list.ts";
 import { STORE_FOLDER } from "./store/store.ts";
 import { isTreeFile } from "./tree-file.ts";
 
@@ -32,17 +32,17 @@ export type Journal = {
   readonly apps: readonly string[];
 };
 
-type Noted = Omit<Journal, "cacheControl" | "cdnCacheControl" | "uploaded"> & {
+type JournalJson = Omit<Journal, "cacheControl" | "cdnCacheControl" | "uploaded"> & {
   readonly format: number;
   readonly cache_control: string;
   readonly cdn_cache_control: string;
-  readonly uploaded: MarkList;
+  readonly uploaded: DigestList;
 };
 
 export function writeJournal({ cacheControl, cdnCacheControl, uploaded, ...rest }: Journal): string {
   const headers = { cache_control: cacheControl, cdn_cache_control: cdnCacheControl };
-  const noted: Noted = { format: FORMAT, ...rest, ...headers, uploaded: listMarks(uploaded) };
-  return `${JSON.stringify(noted)}\n`;
+  const json: JournalJson = { format: FORMAT, ...rest, ...headers, uploaded: listDigests(uploaded) };
+  return `${JSON.stringify(json)}\n`;
 }
 
 /** Defaults for what journals of older versions lack. `purging` is true because purging too much does no harm. */
@@ -51,19 +51,19 @@ const OLDER = { purging: true, apps: [], deploy: "", cache_control: "", cdn_cach
 /** Null if broken, of another format, or with a path that is no tree file: a deploy may delete the paths in it. */
 export function readJournal(text: string): Journal | null {
   try {
-    const noted: Noted = { ...OLDER, ...(JSON.parse(text) as Omit<Noted, keyof typeof OLDER>) };
-    const { format, cache_control: cacheControl, cdn_cache_control: cdnCacheControl, uploaded, ...rest } = noted;
+    const json: JournalJson = { ...OLDER, ...(JSON.parse(text) as Omit<JournalJson, keyof typeof OLDER>) };
+    const { format, cache_control: cacheControl, cdn_cache_control: cdnCacheControl, uploaded, ...rest } = json;
     const paths = [rest.writes, rest.removes, rest.purges];
     const isWhole = [...paths, rest.apps].every(Array.isArray) && paths.flat().every(isTreeFile);
     if (format !== FORMAT || !isWhole || !Number.isInteger(rest.generation)) return null;
-    return { ...rest, cacheControl, cdnCacheControl, uploaded: readMarks(uploaded) };
+    return { ...rest, cacheControl, cdnCacheControl, uploaded: readDigests(uploaded) };
   } catch {
     return null;
   }
 }
 
 /** Paths that may exist or not, with any content, when the manifest has this generation. */
-export function doubtfulIn(journal: Journal, generation: number): readonly string[] {
+export function uncertainIn(journal: Journal, generation: number): readonly string[] {
   return journal.generation > generation ? [...journal.writes, ...journal.removes] : journal.removes;
 }
 

@@ -33,9 +33,9 @@ export class UnfinishedTreeError extends Error {
 export function scanTree(out: string): LocalTree {
   refuseUnderWay(out);
   const states = readStates(out);
-  const marks = readElsewhere(out);
-  if (marks === null) throw notBuilt(out);
-  const absent = byFolder(marks);
+  const digests = readElsewhere(out);
+  if (digests === null) throw notBuilt(out);
+  const absent = digestsByFolder(digests);
   const files = new Map<string, FileDigest>();
   for (const state of states) {
     const key = state.app.key;
@@ -44,12 +44,12 @@ export function scanTree(out: string): LocalTree {
     for (const path of paths) own.set(path, digestOf(readWhole(out, path)));
     own.set(stateFileOf(key), digestOf(readFileSync(join(out, stateFileOf(key)))));
     if (own.size - 1 !== state.files) throw notAsBuilt(out, key, own.size - 1, state.files);
-    for (const [path, mark] of own) files.set(path, mark);
+    for (const [path, digest] of own) files.set(path, digest);
   }
   refuseUnderWay(out);
   if (JSON.stringify(readStates(out)) !== JSON.stringify(states)) throw underWay(out, null);
   const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
-  const elsewhere = new Set([...marks.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
+  const elsewhere = new Set([...digests.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
   return { files: new Map(sorted), apps: states.map(({ app }) => app.key).sort(), elsewhere };
 }
 
@@ -60,12 +60,12 @@ function readWhole(out: string, path: string): Buffer {
   throw new UnfinishedTreeError(message);
 }
 
-function byFolder(marks: FileDigests): ReadonlyMap<string, readonly (readonly [string, FileDigest])[]> {
+function digestsByFolder(digests: FileDigests): ReadonlyMap<string, readonly (readonly [string, FileDigest])[]> {
   const folders = new Map<string, (readonly [string, FileDigest])[]>();
-  for (const [path, mark] of marks) {
+  for (const [path, digest] of digests) {
     const folder = path.split("/", 2).join("/");
     const some = folders.get(folder) ?? [];
-    some.push([path, mark]);
+    some.push([path, digest]);
     folders.set(folder, some);
   }
   return folders;
@@ -92,8 +92,8 @@ function readStates(out: string): TreeState[] {
   const known = states.filter((state) => state !== null);
   if (known.length === 0 || known.length < states.length) throw notBuilt(out);
   const folders = known.map(({ app }) => segment(app.key));
-  const [stranger] = unknownFoldersIn(out, folders);
-  if (stranger !== undefined) throw notKnown(join(out, stranger));
+  const [unknownFolder] = unknownFoldersIn(out, folders);
+  if (unknownFolder !== undefined) throw notKnown(join(out, unknownFolder));
   return known;
 }
 

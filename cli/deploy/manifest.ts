@@ -3,7 +3,7 @@
  * before its deletions. The same tree gives the same bytes, except for the generation number.
  */
 import type { FileDigests } from "../build/file-digest.ts";
-import { type MarkList, readMarks } from "./digest-list.ts";
+import { type DigestList, readDigests } from "./digest-list.ts";
 import { STORE_FOLDER } from "./store/store.ts";
 
 const FORMAT = 1;
@@ -28,26 +28,26 @@ export function writeManifest({ generation, cacheControl, cdnCacheControl, apps,
   return `${JSON.stringify(head).slice(0, -1)},"files":{\n${lines.join(",\n")}\n}}\n`;
 }
 
-type Parsed = {
+type ManifestJson = {
   readonly format: number;
   readonly generation: number;
   readonly cache_control: string;
   readonly cdn_cache_control: string;
   readonly apps: readonly string[];
-  readonly files: MarkList;
+  readonly files: DigestList;
 };
 
 /** Null if broken, of another format, or with a path that is no tree file: a deploy may delete the paths in it. */
 export function readManifest(text: string): Manifest | null {
   try {
-    const { format, generation, cache_control, cdn_cache_control, apps, files } = JSON.parse(text) as Parsed;
+    const { format, generation, cache_control, cdn_cache_control, apps, files } = JSON.parse(text) as ManifestJson;
     if (format !== FORMAT || !Number.isInteger(generation) || !Array.isArray(apps)) return null;
     return {
       generation,
       cacheControl: cache_control,
       cdnCacheControl: cdn_cache_control,
       apps,
-      files: readMarks(files),
+      files: readDigests(files),
     };
   } catch {
     return null;

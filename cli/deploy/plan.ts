@@ -14,16 +14,16 @@ export type Plan = {
 
 export function planDeploy(
   files: ReadonlyMap<string, FileDigest>,
-  { known, doubtful, found }: Pick<StoreContents, "known" | "doubtful" | "found">,
+  { certain, uncertainPaths, visiblePaths }: Pick<StoreContents, "certain" | "uncertainPaths" | "visiblePaths">,
 ): Plan {
   const writes: PlannedFile[] = [];
-  for (const [path, mark] of files) {
-    if (known.get(path)?.sha256 !== mark.sha256) writes.push({ path, ...mark, isNew: !found.has(path) });
+  for (const [path, digest] of files) {
+    if (certain.get(path)?.sha256 !== digest.sha256) writes.push({ path, ...digest, isNew: !visiblePaths.has(path) });
   }
-  const removes = [...new Set([...known.keys(), ...doubtful])].filter((path) => !files.has(path)).sort();
+  const removes = [...new Set([...certain.keys(), ...uncertainPaths])].filter((path) => !files.has(path)).sort();
   return {
-    writes: inSteps(writes, WRITES, ({ path, isNew }) => writeStep(path, isNew)),
-    removes: inSteps(removes, REMOVES, removeStep),
+    writes: inSteps(writes, WRITE_STEPS, ({ path, isNew }) => writeStep(path, isNew)),
+    removes: inSteps(removes, REMOVE_STEPS, removeStep),
     unchanged: files.size - writes.length,
   };
 }
@@ -36,8 +36,8 @@ export function isEmpty({ writes, removes }: Plan): boolean {
  * The order of a build. New pages come before the lists whose `last_page` leads to them; the first page of a type is
  * one of those lists, even if it is new.
  */
-const WRITES = ["entry", "new list", "list", "schema", "catalog", "state"] as const;
-const REMOVES = ["state", "catalog", "schema", "first page", "list", "entry"] as const;
+const WRITE_STEPS = ["entry", "new list", "list", "schema", "catalog", "state"] as const;
+const REMOVE_STEPS = ["state", "catalog", "schema", "first page", "list", "entry"] as const;
 
 function inSteps<T, S extends string>(all: readonly T[], steps: readonly S[], stepOf: (one: T) => S): T[][] {
   return steps.map((step) => all.filter((one) => stepOf(one) === step)).filter((some) => some.length > 0);
@@ -50,12 +50,12 @@ function kindOf(path: string): "state" | "catalog" | "schema" | "entry" | "list"
   return /^[^/]+\/v1\/[^/]+\/entry\//.test(path) ? "entry" : "list";
 }
 
-function writeStep(path: string, isNew: boolean): (typeof WRITES)[number] {
+function writeStep(path: string, isNew: boolean): (typeof WRITE_STEPS)[number] {
   const kind = kindOf(path);
   return kind === "list" && isNew && !isFirstPage(path) ? "new list" : kind;
 }
 
-function removeStep(path: string): (typeof REMOVES)[number] {
+function removeStep(path: string): (typeof REMOVE_STEPS)[number] {
   const kind = kindOf(path);
   return kind === "list" && isFirstPage(path) ? "first page" : kind;
 }

@@ -13,7 +13,7 @@ import { digestOf, type FileDigest } from "../build/file-digest.ts";
 import { builtAppKeys } from "../build/selection.ts";
 import { discardStages } from "../build/stage/publish.ts";
 import { ForeignTreeError } from "../build/update/built.ts";
-import { sideBySide } from "./concurrency.ts";
+import { runConcurrently } from "./concurrency.ts";
 import { MANIFEST, readManifest } from "./manifest.ts";
 import type { Store } from "./store/store.ts";
 import { isStatePath } from "./tree-file.ts";
@@ -27,7 +27,7 @@ export type RestoreOptions = {
 
 /** A restored tree with the number of files that were deployed for it, or the reason why there is none. */
 export type Restored =
-  | { readonly kind: "begun"; readonly elsewhere: Elsewhere; readonly files: number }
+  | { readonly kind: "restored"; readonly elsewhere: Elsewhere; readonly files: number }
   | { readonly kind: "nothing"; readonly reason: string };
 
 /**
@@ -43,7 +43,7 @@ export async function restoreTree(store: Store, options: RestoreOptions): Promis
   if (manifest === null) return nothing("its manifest is broken or of another version of Precast");
   const lock = takeLock(join(out, BUILD_LOCK));
   try {
-    return await beginTree(store, manifest.files, options);
+    return await restoreFiles(store, manifest.files, options);
   } catch (error) {
     if (!(error instanceof ForeignTreeError)) throw error;
     return nothing(`${error.message}: a deploy goes on or has died`);
@@ -56,7 +56,7 @@ function nothing(reason: string): Restored {
   return { kind: "nothing", reason };
 }
 
-async function beginTree(
+async function restoreFiles(
   store: Store,
   files: ReadonlyMap<string, FileDigest>,
   { out, concurrency, problemOf }: RestoreOptions,
@@ -65,23 +65,24 @@ async function beginTree(
   const usable = states.filter(({ state }) => problemOf(state) === null);
   if (usable.length === 0)
     return nothing(states[0] === undefined ? "it has no app" : (problemOf(states[0].state) ?? ""));
-  const tops = new Set(usable.map(({ state }) => segment(state.app.key)));
-  const parts = [...files].filter(([path]) => tops.has(path.slice(0, path.indexOf("/"))));
+  const appFolders = new Set(usable.map(({ state }) => segment(state.app.key)));
+  const deployed = [...files].filter(([path]) => appFolders.has(path.slice(0, path.indexOf("/"))));
   discardStages(out);
-  forget(out, tops);
-  writeElsewhere(out, new Map(parts));
+  removeEarlier(out, appFolders);
+  writeElsewhere(out, new Map(deployed));
   // Its state file lets the build find an app that the database has deleted. An app without its files is built in full.
   for (const { path, content } of usable) writeInto(out, path, content);
   const elsewhere = openElsewhere(out, fetchFrom(store, concurrency));
   await elsewhere.fetchFiles(usable.flatMap(({ state }) => firstFiles(state)));
-  return { kind: "begun", elsewhere, files: parts.length };
+  return { kind: "restored", elsewhere, files: deployed.length };
 }
 
 /** Removes what an earlier build or restore has left in `out`. */
-function forget(out: string, tops: ReadonlySet<string>): void {
-  const begun = builtAppKeys(out);
-  for (const key of begun) rmSync(join(out, stateFileOf(key)), { force: true });
-  for (const top of [...tops, ...begun.map(segment)]) rmSync(join(out, top), { recursive: true, force: true });
+function removeEarlier(out: string, appFolders: ReadonlySet<string>): void {
+  const earlierKeys = builtAppKeys(out);
+  for (const key of earlierKeys) rmSync(join(out, stateFileOf(key)), { force: true });
+  for (const folder of [...appFolders, ...earlierKeys.map(segment)])
+    rmSync(join(out, folder), { recursive: true, force: true });
 }
 
 /** The files by which a build checks that the tree of an app is present. */
@@ -92,7 +93,7 @@ function firstFiles({ app }: TreeState): string[] {
 
 function fetchFrom(store: Store, concurrency: number): Fetch {
   return (paths, take) =>
-    sideBySide(paths, concurrency, async (path) => take(path, (await store.get(path))?.bytes ?? null));
+    runConcurrently(paths, concurrency, async (path) => take(path, (await store.get(path))?.bytes ?? null));
 }
 
 type FetchedState = { readonly path: string; readonly content: Buffer; readonly state: TreeState };

@@ -1,7 +1,7 @@
 /** Signs requests to Amazon's APIs and compatible ones (AWS Signature Version 4). */
 import { AwsV4Signer } from "aws4fetch";
 import { ConfigError, type Settings } from "../../shared/config.ts";
-import type { Outgoing } from "./exchange.ts";
+import type { OutgoingRequest } from "./exchange.ts";
 
 export type Credentials = {
   readonly accessKeyId: string;
@@ -28,7 +28,7 @@ export function credentialsIn(settings: CredentialSettings): Credentials {
   return { accessKeyId, secretAccessKey, sessionToken };
 }
 
-export type Signer = (request: Outgoing, now: Date) => Promise<Outgoing>;
+export type Signer = (request: OutgoingRequest, now: Date) => Promise<OutgoingRequest>;
 
 export function openSigner(
   { accessKeyId, secretAccessKey, sessionToken }: Credentials,

@@ -1,7 +1,7 @@
 /** Reads what a store holds: for certain by its manifest, and perhaps by the journal of an interrupted deploy. */
 import type { FileDigest, FileDigests } from "../build/file-digest.ts";
 import { readCheckpoints } from "./checkpoint.ts";
-import { doubtfulIn, JOURNAL, type Journal, readJournal } from "./journal.ts";
+import { JOURNAL, type Journal, readJournal, uncertainIn } from "./journal.ts";
 import { MANIFEST, type Manifest, readManifest } from "./manifest.ts";
 import type { Store } from "./store/store.ts";
 import { isTreeFile } from "./tree-file.ts";
@@ -12,18 +12,18 @@ export type StoreContents = {
   /** ETags of the two files, even if they cannot be used; null for a file that does not exist. */
   readonly etags: { readonly manifest: string | null; readonly journal: string | null };
   /** Files that certainly exist with this content and the wanted headers. */
-  readonly known: FileDigests;
-  /** Those of `known` that the manifest does not list: interrupted deploys have uploaded them. */
+  readonly certain: FileDigests;
+  /** Those of `certain` that the manifest does not list: interrupted deploys have uploaded them. */
   readonly uploaded: FileDigests;
   /** Number of checkpoint files in the store. */
-  readonly checkpoints: number;
+  readonly checkpointCount: number;
   /** Paths that may exist, with any content and headers. */
-  readonly doubtful: ReadonlySet<string>;
+  readonly uncertainPaths: ReadonlySet<string>;
   /** Paths at which clients find a file already, whatever its content. */
-  readonly found: ReadonlySet<string>;
+  readonly visiblePaths: ReadonlySet<string>;
 };
 
-export type Wanted = {
+export type UploadOptions = {
   readonly cacheControl: string;
   readonly cdnCacheControl: string;
   /** Uploads every file again, whatever manifest, journal and checkpoints say. */
@@ -40,58 +40,69 @@ export class UnreadableStoreError extends Error {
 }
 
 /** Throws UnreadableStoreError, unless `force` is set. */
-export async function readContents(store: Store, wanted: Wanted): Promise<StoreContents> {
+export async function readContents(store: Store, wanted: UploadOptions): Promise<StoreContents> {
   const [manifest, journal] = await Promise.all([
-    readNote(store, MANIFEST, readManifest, wanted.force),
-    readNote(store, JOURNAL, readJournal, wanted.force),
+    readPrivateFile(store, MANIFEST, readManifest, wanted.force),
+    readPrivateFile(store, JOURNAL, readJournal, wanted.force),
   ]);
   const etags = { manifest: manifest.etag, journal: journal.etag };
-  const noted = manifest.note?.files ?? new Map<string, FileDigest>();
-  const generation = manifest.note?.generation ?? 0;
-  const doubtful = new Set(journal.note === null ? [] : doubtfulIn(journal.note, generation));
+  const manifestFiles = manifest.content?.files ?? new Map<string, FileDigest>();
+  const generation = manifest.content?.generation ?? 0;
+  const uncertainPaths = new Set(journal.content === null ? [] : uncertainIn(journal.content, generation));
   const checkpoints =
-    journal.etag === null ? NO_CHECKPOINTS : await readCheckpoints(store, journal.note?.deploy ?? null);
-  const uploaded = uploadedBy(journal.note, checkpoints.files, generation, wanted);
-  const notes = { manifest: manifest.note, journal: journal.note, etags, uploaded, checkpoints: checkpoints.notes };
-  if (manifest.note !== null && !wanted.force && hasHeaders(manifest.note, wanted)) {
-    const known = new Map([...without(noted, doubtful), ...uploaded]);
-    return { ...notes, known, doubtful, found: new Set([...noted.keys(), ...uploaded.keys()]) };
+    journal.etag === null ? NO_CHECKPOINTS : await readCheckpoints(store, journal.content?.deploy ?? null);
+  const uploaded = uploadedBy(journal.content, checkpoints.files, generation, wanted);
+  const common = {
+    manifest: manifest.content,
+    journal: journal.content,
+    etags,
+    uploaded,
+    checkpointCount: checkpoints.checkpointCount,
+  };
+  if (manifest.content !== null && !wanted.force && hasHeaders(manifest.content, wanted)) {
+    const certain = new Map([...without(manifestFiles, uncertainPaths), ...uploaded]);
+    return { ...common, certain, uncertainPaths, visiblePaths: new Set([...manifestFiles.keys(), ...uploaded.keys()]) };
   }
   // Without a manifest that is trusted, the store has to list its files.
-  const listed = manifest.note === null || wanted.force ? await listFiles(store) : [];
-  const found = new Set([...noted.keys(), ...uploaded.keys(), ...listed]);
-  return { ...notes, known: uploaded, doubtful: new Set([...found, ...doubtful]), found };
+  const listed = manifest.content === null || wanted.force ? await listFiles(store) : [];
+  const visiblePaths = new Set([...manifestFiles.keys(), ...uploaded.keys(), ...listed]);
+  return { ...common, certain: uploaded, uncertainPaths: new Set([...visiblePaths, ...uncertainPaths]), visiblePaths };
 }
 
-const NO_CHECKPOINTS = { files: new Map<string, FileDigest>(), notes: 0 };
+const NO_CHECKPOINTS = { files: new Map<string, FileDigest>(), checkpointCount: 0 };
 
 /** Files that interrupted deploys have uploaded with the wanted headers, and that the manifest does not list yet. */
-function uploadedBy(journal: Journal | null, since: FileDigests, generation: number, wanted: Wanted): FileDigests {
-  const isTold = journal === null || journal.generation <= generation;
-  if (isTold || wanted.force || !hasHeaders(journal, wanted)) return NO_CHECKPOINTS.files;
+function uploadedBy(
+  journal: Journal | null,
+  checkpointed: FileDigests,
+  generation: number,
+  wanted: UploadOptions,
+): FileDigests {
+  const isInManifest = journal === null || journal.generation <= generation;
+  if (isInManifest || wanted.force || !hasHeaders(journal, wanted)) return NO_CHECKPOINTS.files;
   const writes = new Set(journal.writes);
-  return new Map([...journal.uploaded, ...since].filter(([path]) => writes.has(path)));
+  return new Map([...journal.uploaded, ...checkpointed].filter(([path]) => writes.has(path)));
 }
 
-async function readNote<T>(
+async function readPrivateFile<T>(
   store: Store,
   key: string,
   read: (text: string) => T | null,
   force: boolean,
-): Promise<{ readonly note: T | null; readonly etag: string | null }> {
+): Promise<{ readonly content: T | null; readonly etag: string | null }> {
   const stored = await store.get(key);
-  if (stored === null) return { note: null, etag: null };
-  const note = read(stored.bytes.toString("utf8"));
-  if (note === null && !force) throw new UnreadableStoreError(store, key);
-  return { note, etag: stored.etag };
+  if (stored === null) return { content: null, etag: null };
+  const content = read(stored.bytes.toString("utf8"));
+  if (content === null && !force) throw new UnreadableStoreError(store, key);
+  return { content, etag: stored.etag };
 }
 
-function hasHeaders({ cacheControl, cdnCacheControl }: Manifest | Journal, wanted: Wanted): boolean {
+function hasHeaders({ cacheControl, cdnCacheControl }: Manifest | Journal, wanted: UploadOptions): boolean {
   return cacheControl === wanted.cacheControl && cdnCacheControl === wanted.cdnCacheControl;
 }
 
-function without(files: FileDigests, doubtful: ReadonlySet<string>): Map<string, FileDigest> {
-  return new Map([...files].filter(([path]) => !doubtful.has(path)));
+function without(files: FileDigests, uncertainPaths: ReadonlySet<string>): Map<string, FileDigest> {
+  return new Map([...files].filter(([path]) => !uncertainPaths.has(path)));
 }
 
 /** Lists tree files only: files of others in the same place are left alone. */

@@ -25,25 +25,25 @@ export function isStatePath(path: string): boolean {
 }
 
 /** Keys of the apps by the name of their folder. */
-export function byFolder(apps: Iterable<string>): ReadonlyMap<string, string> {
+export function keysByFolder(apps: Iterable<string>): ReadonlyMap<string, string> {
   return new Map([...apps].map((key) => [segment(key), key]));
 }
 
 export function ownerOf(path: string, apps: ReadonlyMap<string, string>): Pick<TreeFile, "app" | "type"> {
-  const { top, file } = partsOf(path);
-  return { app: apps.get(top) ?? textOfSegment(top), type: typeOf(file) };
+  const { appFolder, file } = partsOf(path);
+  return { app: apps.get(appFolder) ?? textOfSegment(appFolder), type: typeOf(file) };
 }
 
 /** `out` is the folder of the local tree. The file is read there, if it exists, when its name has only a hash. */
 export function describeTreeFile(out: string, path: string, apps: ReadonlyMap<string, string>): TreeFile {
-  const { top, version, file } = partsOf(path);
-  const address = addressIn(join(out, top, version), file);
+  const { appFolder, version, file } = partsOf(path);
+  const address = addressIn(join(out, appFolder, version), file);
   return { ...ownerOf(path, apps), request: address === null ? null : requestOf(address), path };
 }
 
-function partsOf(path: string): { readonly top: string; readonly version: string; readonly file: string } {
-  const [top = "", version = ""] = path.split("/", 2);
-  return { top, version, file: path.slice(top.length + version.length + 2) };
+function partsOf(path: string): { readonly appFolder: string; readonly version: string; readonly file: string } {
+  const [appFolder = "", version = ""] = path.split("/", 2);
+  return { appFolder, version, file: path.slice(appFolder.length + version.length + 2) };
 }
 
 function typeOf(file: string): string | null {

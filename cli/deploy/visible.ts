@@ -4,7 +4,7 @@ import { folderOf } from "../../shared/address.ts";
 import { digestOf } from "../build/file-digest.ts";
 import { RemoteFault } from "./fault.ts";
 import type { LocalTree } from "./local-tree.ts";
-import { byFolder, describeTreeFile, type TreeFile } from "./tree-file.ts";
+import { describeTreeFile, keysByFolder, type TreeFile } from "./tree-file.ts";
 
 export type VisibleOptions = {
   /** URL with `{path}` (path and query of the request) or `{file}` (path in the tree); else `{path}` is appended. */
@@ -16,7 +16,7 @@ export type VisibleOptions = {
   readonly now: () => Date;
   readonly out: string;
   /** Throws when the process is told to stop. */
-  readonly permit: () => void;
+  readonly throwIfStopped: () => void;
 };
 
 /** Milliseconds. */
@@ -30,15 +30,15 @@ export async function waitVisible(
   options: VisibleOptions,
 ): Promise<void> {
   const start = options.now().getTime();
-  const files = probes(tree, changed, options.out);
+  const files = filesToProbe(tree, changed, options.out);
   for (const file of files) {
     const sha256 = tree.files.get(file.path)?.sha256 ?? "";
     let seen = "";
     for (let wait = FIRST_PAUSE; ; wait = Math.min(LONGEST_PAUSE, 2 * wait)) {
-      options.permit();
+      options.throwIfStopped();
       const left = options.limit - (options.now().getTime() - start) / 1_000;
       if (left <= 0) throw notSeen(addressOf(options.address, file), seen, options.limit);
-      seen = await look(file, sha256, options, left);
+      seen = await probe(file, sha256, options, left);
       if (seen === SEEN) break;
       await pause(Math.min(wait, left * 1_000));
     }
@@ -46,8 +46,8 @@ export async function waitVisible(
 }
 
 /** Files to check: the catalog of each app and, if there is one, another changed file of that app. */
-function probes(tree: LocalTree, changed: readonly TreeFile[], out: string): TreeFile[] {
-  const apps = byFolder(tree.apps);
+function filesToProbe(tree: LocalTree, changed: readonly TreeFile[], out: string): TreeFile[] {
+  const apps = keysByFolder(tree.apps);
   return tree.apps.flatMap((app) => {
     const catalog = describeTreeFile(out, `${folderOf(app)}/_schemas.json`, apps);
     const other = changed.find((file) => file.app === app && file.type !== null && isThere(tree, file));
@@ -62,7 +62,7 @@ function isThere(tree: LocalTree, { path, request }: TreeFile): boolean {
 const SEEN = "seen";
 
 /** Returns SEEN if the response is the deployed file, otherwise words that say what it is instead. */
-async function look(
+async function probe(
   file: TreeFile,
   sha256: string,
   { address, timeout }: VisibleOptions,

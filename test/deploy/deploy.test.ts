@@ -271,11 +271,11 @@ describe("a deploy to a folder", () => {
 
   /** Deploys in this process. `onPlan` runs before anything but the lock is written. */
   function deployFolder(onPlan: () => void) {
-    const patience = { timeout: 30, retries: 0, now: () => new Date() };
+    const retryPolicy = { timeout: 30, retries: 0, now: () => new Date() };
     const keys = { accessKeyId: null, secretAccessKey: null, sessionToken: null };
     const reached = { concurrency: 1, endpoint: null, region: null, pathStyle: false, out: out() };
-    return deployTree(openTarget(target(), { ...patience, ...keys, ...reached }, patience), {
-      ...{ out: out(), dryRun: false, force: false, maxDelete: 0, concurrency: 1, permit: () => {} },
+    return deployTree(openTarget(target(), { ...retryPolicy, ...keys, ...reached }, retryPolicy), {
+      ...{ out: out(), dryRun: false, force: false, maxDelete: 0, concurrency: 1, throwIfStopped: () => {} },
       ...{ cacheControl: "max-age=60", cdnCacheControl: "max-age=60" },
       onPlan,
     });

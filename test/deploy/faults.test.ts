@@ -420,7 +420,7 @@ describe("two deploys to one store", () => {
     });
 
     test("a renewal that the store does not answer is aborted when the lock is released", async () => {
-      const held = await targetIn(s3, out(), { timeout: 3_600, retries: 2, now: () => new Date() }).hold();
+      const held = await targetIn(s3, out(), { timeout: 3_600, retries: 2, now: () => new Date() }).takeLock();
       const before = s3.requests.length;
       s3.trouble = ({ method }) => (method === "PUT" ? "silence" : undefined);
       vi.advanceTimersByTime(3_600_000);

@@ -20,7 +20,7 @@ import { arbitraryEdit, arbitraryStart, type Edit, readKnown } from "../support/
 import { openStore, type Store } from "../support/site.ts";
 
 const MEDIA = "https://media.test";
-const PATIENCE = { timeout: 5, retries: 0, now: () => new Date() };
+const RETRY_POLICY = { timeout: 5, retries: 0, now: () => new Date() };
 const HEADERS = { cacheControl: "max-age=60", cdnCacheControl: "max-age=60" };
 const PLAIN = { endpoint: null, region: null, pathStyle: false, accessKeyId: null, secretAccessKey: null };
 
@@ -48,18 +48,26 @@ async function build(out: string, target: ReturnType<typeof openTarget> | null) 
   const source = await store.database.transaction("read", readSource);
   const problemOf = (state: TreeState) => incompatibilityOf(state, source);
   const restored = target === null ? null : await restoreTree(target.store, { out, concurrency: 4, problemOf });
-  const elsewhere = restored?.kind === "begun" ? restored.elsewhere : undefined;
-  const options = { out, apps: null, full: false, dryRun: false, mediaBaseUrl: MEDIA, now: PATIENCE.now, elsewhere };
+  const elsewhere = restored?.kind === "restored" ? restored.elsewhere : undefined;
+  const options = {
+    out,
+    apps: null,
+    full: false,
+    dryRun: false,
+    mediaBaseUrl: MEDIA,
+    now: RETRY_POLICY.now,
+    elsewhere,
+  };
   return buildTree(store.database, options);
 }
 
 /** Builds in an empty folder, deploys, and deletes the folder. Returns the build mode of each app. */
 async function run(web: string): Promise<string[]> {
   const out = join(mkdtempSync(join(store.folder, "runner-")), "out");
-  const settings = { ...PATIENCE, ...PLAIN, sessionToken: null, concurrency: 4, out };
-  const target = openTarget(pathToFileURL(web).href, settings, PATIENCE);
+  const settings = { ...RETRY_POLICY, ...PLAIN, sessionToken: null, concurrency: 4, out };
+  const target = openTarget(pathToFileURL(web).href, settings, RETRY_POLICY);
   const reports = await build(out, target);
-  const options = { out, dryRun: false, force: false, maxDelete: 1e6, concurrency: 4, permit: () => {} };
+  const options = { out, dryRun: false, force: false, maxDelete: 1e6, concurrency: 4, throwIfStopped: () => {} };
   await deployTree(target, { ...options, ...HEADERS });
   rmSync(out, { recursive: true });
   return reports.map(({ mode }) => mode);

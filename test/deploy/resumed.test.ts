@@ -50,7 +50,7 @@ type Headers = (typeof HEADERS)[number];
 
 type How = {
   readonly dryRun?: boolean;
-  readonly checkpoint?: number;
+  readonly filesPerCheckpoint?: number;
   readonly force?: boolean;
   readonly trouble?: S3["trouble"];
 };
@@ -97,7 +97,7 @@ test("files in a checkpoint are not uploaded again after a failure, and no check
 describe("a deploy after one that failed when everything was uploaded", () => {
   const [usual, other] = HEADERS as [Headers, Headers];
   beforeEach(async () => {
-    await expect(attempt("a", usual, { checkpoint: 1, trouble: refusesManifest })).rejects.toThrow(
+    await expect(attempt("a", usual, { filesPerCheckpoint: 1, trouble: refusesManifest })).rejects.toThrow(
       /All (\d+) files were uploaded; the manifest was not replaced.* \1 of them it need not upload again\./,
     );
   });
@@ -128,7 +128,9 @@ test("files that a failed deploy has uploaded are still known after a second fai
   const usual = HEADERS[0] as Headers;
   await attempt("a", usual);
   for (const _ of [1, 2])
-    await expect(attempt("b", usual, { checkpoint: 1, trouble: refusesManifest })).rejects.toThrow("Run the deploy");
+    await expect(attempt("b", usual, { filesPerCheckpoint: 1, trouble: refusesManifest })).rejects.toThrow(
+      "Run the deploy",
+    );
   const { written, unchanged } = await attempt("b", usual, { dryRun: true });
   expect([written, unchanged > 0]).toEqual([0, true]);
   await attempt("a", usual);
@@ -140,7 +142,7 @@ const arbitraryHeaders = fc.nat(5).map((number) => HEADERS[number === 0 ? 1 : 0]
 const arbitraryAttempt = fc.record({
   tree: arbitraryTree,
   headers: arbitraryHeaders,
-  checkpoint: fc.constantFrom(1, 2, 5),
+  filesPerCheckpoint: fc.constantFrom(1, 2, 5),
   force: fc.nat(9).map((number) => number === 0),
   /** Number of the request at which it is interrupted; `done`: whether the store still carries that request out. */
   last: fc.integer({ min: 6, max: 40 }),

@@ -1,7 +1,7 @@
 /** Deploys in the test's own process, and reads what a deploy left in the store without Precast's own client. */
 import { existsSync } from "node:fs";
 import { type Deployed, type DeployOptions, deployTree } from "../../cli/deploy/deploy.ts";
-import type { Patience } from "../../cli/deploy/exchange.ts";
+import type { RetryPolicy } from "../../cli/deploy/exchange.ts";
 import { openTarget, type Target } from "../../cli/deploy/store/target.ts";
 import { readTree } from "./cli.ts";
 import type { S3 } from "./s3.ts";
@@ -35,11 +35,11 @@ export function differencesOf(files: ReadonlyMap<string, string>, out: string): 
   });
 }
 
-export function targetIn(s3: S3, out: string, patience: Patience): Target {
+export function targetIn(s3: S3, out: string, retryPolicy: RetryPolicy): Target {
   const { accessKeyId, secretAccessKey } = s3.keys;
   const reached = { endpoint: s3.url, region: s3.env.AWS_REGION ?? null, pathStyle: true, concurrency: 4 };
-  const settings = { ...patience, ...reached, accessKeyId, secretAccessKey, sessionToken: null, out };
-  return openTarget("s3://content/api", settings, patience);
+  const settings = { ...retryPolicy, ...reached, accessKeyId, secretAccessKey, sessionToken: null, out };
+  return openTarget("s3://content/api", settings, retryPolicy);
 }
 
 /** Deploys in this process, which is faster than starting the program. */
@@ -51,7 +51,7 @@ export function deployInProcess(
   retries = 2,
 ): Promise<Deployed> {
   return deployTree(targetIn(s3, out, { timeout: 30, retries, now }), {
-    ...{ out, dryRun: false, force: false, maxDelete: 256, concurrency: 4, permit: () => {} },
+    ...{ out, dryRun: false, force: false, maxDelete: 256, concurrency: 4, throwIfStopped: () => {} },
     ...{ cacheControl: "max-age=60", cdnCacheControl: "max-age=3600" },
     ...options,
   });

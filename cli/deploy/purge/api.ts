@@ -1,43 +1,59 @@
 /** Calls the API of a CDN and turns its refusals into faults. */
-import { exchange, isPassing, type Outgoing, type Patience, type Sent, type Verdict } from "../exchange.ts";
+import {
+  exchange,
+  isRetryableStatus,
+  type OutgoingRequest,
+  type Received,
+  type RetryPolicy,
+  type Verdict,
+} from "../exchange.ts";
 import { RemoteFault } from "../fault.ts";
 
 export type Api = {
   /** For messages. */
   readonly name: string;
   /** What the user should check when the API denies access. */
-  readonly proof: string;
+  readonly deniedHint: string;
   /** What the user should check when the API answers 404. */
-  readonly place: string;
-  readonly patience: Patience;
+  readonly missingHint: string;
+  readonly retryPolicy: RetryPolicy;
 };
 
 /** Resolves when `isDone` accepts the response. Throws RemoteFault. */
 export async function callApi(
   api: Api,
-  make: () => Outgoing | Promise<Outgoing>,
-  isDone: (sent: Sent) => boolean,
+  make: () => OutgoingRequest | Promise<OutgoingRequest>,
+  isDone: (received: Received) => boolean,
 ): Promise<void> {
-  await exchange(make, (sent) => (isDone(sent) ? { done: null } : refusalOf(sent, api)), api.name, api.patience);
+  await exchange(
+    make,
+    (received) => (isDone(received) ? { done: null } : refusalOf(received, api)),
+    api.name,
+    api.retryPolicy,
+  );
 }
 
-function refusalOf(sent: Sent, { name, proof, place }: Api): Verdict<null> {
-  const { status } = sent;
-  const told = `${status}${whyIn(sent.body.toString("utf8", 0, 2_048))}`;
+function refusalOf(received: Received, { name, deniedHint, missingHint }: Api): Verdict<null> {
+  const { status } = received;
+  const description = `${status}${errorMessageIn(received.body.toString("utf8", 0, 2_048))}`;
   const fault = (kind: RemoteFault["kind"], message: string) => ({
     fault: new RemoteFault(kind, message),
-    passing: false,
+    isRetryable: false,
   });
-  if (status === 401 || status === 403) return fault("denied", `${name} denies access (${told}). Check ${proof}.`);
-  if (status === 404) return fault("missing", `${name} knows nothing of that (${told}). Check ${place}.`);
-  if (isPassing(status) || sent.body.includes("TooManyInvalidationsInProgress")) {
-    return { fault: new RemoteFault("busy", `${name} is busy or broken (${told}). Try again later.`), passing: true };
+  if (status === 401 || status === 403)
+    return fault("denied", `${name} denies access (${description}). Check ${deniedHint}.`);
+  if (status === 404) return fault("missing", `${name} knows nothing of that (${description}). Check ${missingHint}.`);
+  if (isRetryableStatus(status) || received.body.includes("TooManyInvalidationsInProgress")) {
+    return {
+      fault: new RemoteFault("busy", `${name} is busy or broken (${description}). Try again later.`),
+      isRetryable: true,
+    };
   }
-  return fault("refused", `${name} refused the purge (${told}).`);
+  return fault("refused", `${name} refused the purge (${description}).`);
 }
 
 /** The error message in a JSON or XML response, after a colon; empty if there is none. */
-function whyIn(text: string): string {
+function errorMessageIn(text: string): string {
   const why =
     /"(?:message|msg|detail)"\s*:\s*"([^"]{1,200})"/.exec(text)?.[1] ?? /<Message>([^<]{1,200})</.exec(text)?.[1];
   return why === undefined ? "" : `: ${why}`;

@@ -4,7 +4,7 @@ import { type Api, callApi, chunksOf, isJson } from "./api.ts";
 import { changedTags } from "./changed-tags.ts";
 
 /** Maximum number of tags per request. */
-const MOST = 100;
+const MAX_TAGS = 100;
 
 export type CloudflareOptions = { readonly endpoint: string | null; readonly zone: string; readonly token: string };
 
@@ -12,13 +12,13 @@ export type CloudflareOptions = { readonly endpoint: string | null; readonly zon
 export async function purgeCloudflare(
   changed: readonly TreeFile[],
   { endpoint, zone, token }: CloudflareOptions,
-  patience: Api["patience"],
+  retryPolicy: Api["retryPolicy"],
 ): Promise<number> {
   const base = endpoint ?? "https://api.cloudflare.com/client/v4";
   const url = new URL(`${base}/zones/${encodeURIComponent(zone)}/purge_cache`);
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const api = { name: "Cloudflare", proof: "CLOUDFLARE_API_TOKEN", place: "--cloudflare-zone", patience };
-  const batches = chunksOf(changedTags(changed), MOST);
+  const api = { name: "Cloudflare", deniedHint: "CLOUDFLARE_API_TOKEN", missingHint: "--cloudflare-zone", retryPolicy };
+  const batches = chunksOf(changedTags(changed), MAX_TAGS);
   for (const tags of batches) {
     const request = { method: "POST", url, headers, body: JSON.stringify({ tags }) };
     const isDone = (value: Readonly<Record<string, unknown>>) => value.success === true;

@@ -4,10 +4,10 @@ import type { TreeFile } from "../tree-file.ts";
 import { type Api, callApi } from "./api.ts";
 
 /** CloudFront's limits for invalidations in progress: all paths, and those of them that end in a wildcard. */
-const MOST = 3_000;
-const MOST_WILDCARDS = 15;
+const MAX_PATHS = 3_000;
+const MAX_WILDCARDS = 15;
 /** More changed files of a type than this become one wildcard: paths cost money beyond 1,000 a month. */
-const FEW = 20;
+const MAX_FILES_OF_TYPE = 20;
 
 export type CloudfrontOptions = {
   readonly endpoint: string | null;
@@ -19,19 +19,19 @@ export type CloudfrontOptions = {
 export async function purgeCloudfront(
   changed: readonly TreeFile[],
   { endpoint, distribution, credentials }: CloudfrontOptions,
-  patience: Api["patience"],
+  retryPolicy: Api["retryPolicy"],
 ): Promise<number> {
   const base = endpoint ?? "https://cloudfront.amazonaws.com";
   const url = new URL(`${base}/2020-05-31/distribution/${encodeURIComponent(distribution)}/invalidation`);
   const sign = openSigner(credentials, { service: "cloudfront", region: "us-east-1" });
   // The caller reference: the same in all tries of this purge, different in every other purge.
-  const body = batchXml(invalidationPaths(changed), `precast-${patience.now().toISOString()}-${process.pid}`);
+  const body = batchXml(invalidationPaths(changed), `precast-${retryPolicy.now().toISOString()}-${process.pid}`);
   const request = { method: "POST", url, headers: { "content-type": "application/xml" }, body };
-  const place = "--cloudfront-distribution";
-  const api = { name: "CloudFront", proof: "AWS_ACCESS_KEY_ID and what it may do", place, patience };
+  const missingHint = "--cloudfront-distribution";
+  const api = { name: "CloudFront", deniedHint: "AWS_ACCESS_KEY_ID and what it may do", missingHint, retryPolicy };
   await callApi(
     api,
-    () => sign(request, patience.now()),
+    () => sign(request, retryPolicy.now()),
     ({ status }) => status === 201,
   );
   return 1;
@@ -44,11 +44,11 @@ export async function purgeCloudfront(
 export function invalidationPaths(changed: readonly TreeFile[]): string[] {
   const byType = new Map<string, string[]>();
   for (const { path } of changed) byType.set(wildcardOf(path), [...(byType.get(wildcardOf(path)) ?? []), `/${path}`]);
-  const files = [...byType].flatMap(([wildcard, paths]) => (paths.length > FEW ? [wildcard] : paths));
+  const files = [...byType].flatMap(([wildcard, paths]) => (paths.length > MAX_FILES_OF_TYPE ? [wildcard] : paths));
   const requests = changed.map(({ type }) => `/api/v1/${type ?? "_schemas"}*`);
   const paths = [...new Set([...files, ...requests])].sort();
   const wildcards = paths.filter((path) => path.endsWith("*"));
-  return paths.length > MOST || wildcards.length > MOST_WILDCARDS ? ["/*"] : paths;
+  return paths.length > MAX_PATHS || wildcards.length > MAX_WILDCARDS ? ["/*"] : paths;
 }
 
 /** The path that covers all files of a type, or catalog and schemas of an app: `/s-atlas/v1/cities*`. */

@@ -4,7 +4,7 @@ import { type Api, callApi, chunksOf, isJson } from "./api.ts";
 import { changedTags } from "./changed-tags.ts";
 
 /** Maximum number of surrogate keys per request. */
-const MOST = 256;
+const MAX_KEYS = 256;
 
 export type FastlyOptions = { readonly endpoint: string | null; readonly service: string; readonly token: string };
 
@@ -12,12 +12,12 @@ export type FastlyOptions = { readonly endpoint: string | null; readonly service
 export async function purgeFastly(
   changed: readonly TreeFile[],
   { endpoint, service, token }: FastlyOptions,
-  patience: Api["patience"],
+  retryPolicy: Api["retryPolicy"],
 ): Promise<number> {
   const url = new URL(`${endpoint ?? "https://api.fastly.com"}/service/${encodeURIComponent(service)}/purge`);
   const headers = { "fastly-key": token, "content-type": "application/json", accept: "application/json" };
-  const api = { name: "Fastly", proof: "FASTLY_API_TOKEN", place: "--fastly-service", patience };
-  const batches = chunksOf(changedTags(changed), MOST);
+  const api = { name: "Fastly", deniedHint: "FASTLY_API_TOKEN", missingHint: "--fastly-service", retryPolicy };
+  const batches = chunksOf(changedTags(changed), MAX_KEYS);
   for (const keys of batches) {
     const request = { method: "POST", url, headers, body: JSON.stringify({ surrogate_keys: keys }) };
     await callApi(

@@ -1,6 +1,6 @@
 /** Chooses from the settings how a CDN is purged of what has changed. */
 import { ConfigError, type Settings } from "../../../shared/config.ts";
-import type { Patience } from "../exchange.ts";
+import type { RetryPolicy } from "../exchange.ts";
 import { type CREDENTIAL_SETTINGS, credentialsIn, missingCredentials } from "../sign.ts";
 import type { TreeFile } from "../tree-file.ts";
 import { purgeCloudflare } from "./cloudflare.ts";
@@ -27,50 +27,53 @@ export type PurgeSettings = Settings<
 export type Purge = (changed: readonly TreeFile[]) => Promise<number>;
 
 /** Null when no CDN is configured. Throws ConfigError for missing or invalid settings; sends nothing itself. */
-export function openPurge(settings: PurgeSettings, patience: Patience): Purge | null {
+export function openPurge(settings: PurgeSettings, retryPolicy: RetryPolicy): Purge | null {
   switch (settings.purge) {
     case null:
       return null;
     case "cloudflare":
-      return openCloudflare(settings, patience);
+      return openCloudflare(settings, retryPolicy);
     case "fastly":
-      return openFastly(settings, patience);
+      return openFastly(settings, retryPolicy);
     case "cloudfront":
-      return openCloudfront(settings, patience);
+      return openCloudfront(settings, retryPolicy);
     default:
-      return openTemplate(settings.purge, settings, patience);
+      return openTemplate(settings.purge, settings, retryPolicy);
   }
 }
 
 function openCloudflare(
   { purgeEndpoint: endpoint, cloudflareZone, cloudflareToken }: PurgeSettings,
-  patience: Patience,
+  retryPolicy: RetryPolicy,
 ): Purge {
   const zone = need(cloudflareZone, "--cloudflare-zone is missing (or CLOUDFLARE_ZONE_ID in the environment)");
   const token = need(cloudflareToken, "CLOUDFLARE_API_TOKEN is missing in the environment");
   refuse(zone, token);
   const options = { endpoint, zone: zone.value, token: token.value };
-  return (changed) => purgeCloudflare(changed, options, patience);
+  return (changed) => purgeCloudflare(changed, options, retryPolicy);
 }
 
-function openFastly({ purgeEndpoint: endpoint, fastlyService, fastlyToken }: PurgeSettings, patience: Patience): Purge {
+function openFastly(
+  { purgeEndpoint: endpoint, fastlyService, fastlyToken }: PurgeSettings,
+  retryPolicy: RetryPolicy,
+): Purge {
   const service = need(fastlyService, "--fastly-service is missing (or FASTLY_SERVICE_ID in the environment)");
   const token = need(fastlyToken, "FASTLY_API_TOKEN is missing in the environment");
   refuse(service, token);
   const options = { endpoint, service: service.value, token: token.value };
-  return (changed) => purgeFastly(changed, options, patience);
+  return (changed) => purgeFastly(changed, options, retryPolicy);
 }
 
-function openCloudfront(settings: PurgeSettings, patience: Patience): Purge {
+function openCloudfront(settings: PurgeSettings, retryPolicy: RetryPolicy): Purge {
   const missing = "--cloudfront-distribution is missing (or CLOUDFRONT_DISTRIBUTION_ID in the environment)";
   const distribution = need(settings.cloudfrontDistribution, missing);
   refuse(distribution, { value: "", problems: missingCredentials(settings) });
   const credentials = credentialsIn(settings);
   const options = { endpoint: settings.purgeEndpoint, distribution: distribution.value, credentials };
-  return (changed) => purgeCloudfront(changed, options, patience);
+  return (changed) => purgeCloudfront(changed, options, retryPolicy);
 }
 
-function openTemplate(template: string, settings: PurgeSettings, patience: Patience): Purge {
+function openTemplate(template: string, settings: PurgeSettings, retryPolicy: RetryPolicy): Purge {
   const { purgeMethod: method, purgeHeader, concurrency } = settings;
   const [, name, value] = /^([!#$%&'*+.^_`|~\w-]+):\s*([\x20-\x7e]+)$/.exec(purgeHeader ?? "") ?? [];
   if (purgeHeader !== null && (name === undefined || value === undefined)) {
@@ -80,7 +83,7 @@ function openTemplate(template: string, settings: PurgeSettings, patience: Patie
     throw new ConfigError(["--purge must have {path} or {url} in its address: it is called for each request."]);
   }
   const header = name === undefined || value === undefined ? null : ([name, value] as const);
-  return (changed) => purgeByTemplate(changed, { template, method, header, concurrency }, patience);
+  return (changed) => purgeByTemplate(changed, { template, method, header, concurrency }, retryPolicy);
 }
 
 type Needed = { readonly value: string; readonly problems: readonly string[] };

@@ -1,5 +1,5 @@
 /** Purges by calling a URL for each request whose answer has changed, as Varnish, nginx and many CDNs allow. */
-import { sideBySide } from "../concurrency.ts";
+import { runConcurrently } from "../concurrency.ts";
 import type { TreeFile } from "../tree-file.ts";
 import { type Api, callApi } from "./api.ts";
 
@@ -15,12 +15,12 @@ export type TemplateOptions = {
 export async function purgeByTemplate(
   changed: readonly TreeFile[],
   { template, method, header, concurrency }: TemplateOptions,
-  patience: Api["patience"],
+  retryPolicy: Api["retryPolicy"],
 ): Promise<number> {
   const name = new URL(fill(template, "", "/")).host;
-  const api = { name, proof: "PRECAST_PURGE_HEADER", place: "--purge", patience };
+  const api = { name, deniedHint: "PRECAST_PURGE_HEADER", missingHint: "--purge", retryPolicy };
   let requests = 0;
-  await sideBySide(changed, concurrency, async ({ app, request }) => {
+  await runConcurrently(changed, concurrency, async ({ app, request }) => {
     if (app === null || request === null) return;
     const url = new URL(fill(template, app, request));
     const headers = { "x-app-key": app, ...(header === null ? {} : { [header[0]]: header[1] }) };

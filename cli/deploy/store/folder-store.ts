@@ -22,10 +22,10 @@ export function openFolderStore(folder: string, now: () => Date): Store {
   return {
     name: `file://${folder}`,
     get,
-    put: async (key, bytes, { condition, permit }) => {
+    put: async (key, bytes, { condition, throwIfStopped }) => {
       // Otherwise the process would notice no stop signal and not renew the lock.
       await yieldToEventLoop();
-      permit?.();
+      throwIfStopped?.();
       if (condition !== undefined && !isMet(condition, readOrNull(join(folder, key)))) return { kind: "unmet" };
       mkdirSync(join(folder, PARTS), { recursive: true });
       const part = join(folder, PARTS, String(parts++));
@@ -37,9 +37,9 @@ export function openFolderStore(folder: string, now: () => Date): Store {
     list: async function* () {
       yield* filesIn(folder);
     },
-    remove: async (key, permit) => {
+    remove: async (key, throwIfStopped) => {
       await yieldToEventLoop();
-      permit?.();
+      throwIfStopped?.();
       removeFrom(folder, key);
       made.clear();
     },

@@ -6,9 +6,9 @@
 import { hash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { isAlive, machineId } from "../../../shared/machine.ts";
-import { putNote } from "./private-file.ts";
+import { putPrivateFile } from "./private-file.ts";
 import { type Condition, type PutOutcome, STORE_FOLDER, type Store, type Stored } from "./store.ts";
-import { DeployLockedError, type Hold } from "./store-lock.ts";
+import { DeployLockedError, type StoreLock } from "./store-lock.ts";
 
 export const LEASE = `${STORE_FOLDER}/deploy.lock`;
 
@@ -29,10 +29,10 @@ export type LeaseOptions = {
 };
 
 const EXPIRY = 120;
-const MANY_TRIES = 5;
+const MAX_TRIES = 5;
 
 /** Throws DeployLockedError when another deploy holds the lease. */
-export async function takeLease(store: Store, { now, timeout }: LeaseOptions): Promise<Hold> {
+export async function takeLease(store: Store, { now, timeout }: LeaseOptions): Promise<StoreLock> {
   const expiry = Math.max(EXPIRY, 4 * timeout);
   const place = { host: hostname(), machine: hash("sha256", machineId(), "hex"), pid: process.pid };
   const owner: Owner = { id: randomUUID(), ...place, since: now().toISOString(), expires_after: expiry };
@@ -58,18 +58,18 @@ export async function takeLease(store: Store, { now, timeout }: LeaseOptions): P
   const timer = setInterval(() => void renew().catch(() => {}), (expiry / 6) * 1_000);
   timer.unref();
 
-  const unrenewed = () => (now().getTime() - renewed) / 1_000;
+  const secondsSinceRenewal = () => (now().getTime() - renewed) / 1_000;
   // A request that begins in time ends before the lease expires, unless the size of its body lengthens its timeout.
-  const isOver = () => unrenewed() + timeout > expiry;
+  const isExpiring = () => secondsSinceRenewal() + timeout > expiry;
   const check = () => {
     if (lost) throw new DeployLockedError(`Another deploy may have taken over ${store.name}.`);
-    if (isOver()) throw notRenewed(store, unrenewed());
+    if (isExpiring()) throw notRenewed(store, secondsSinceRenewal());
   };
   const release = async () => {
     clearInterval(timer);
     ended.abort();
     // The store does not seem to answer: the retries would take minutes, and the lease expires by itself.
-    if (isOver()) return;
+    if (isExpiring()) return;
     const stored = await store.get(LEASE);
     if (stored !== null && readOwner(stored)?.id === owner.id) await store.remove(LEASE);
   };
@@ -78,7 +78,7 @@ export async function takeLease(store: Store, { now, timeout }: LeaseOptions): P
 
 /** Writes the lease and returns its ETag. Throws DeployLockedError when another deploy holds it. */
 async function acquire(store: Store, owner: Owner): Promise<string> {
-  for (let tries = 0; tries < MANY_TRIES; tries++) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     const stored = await store.get(LEASE);
     if (stored !== null && readOwner(stored)?.id !== owner.id && !isDead(stored)) throw heldBy(store, stored);
     const condition = stored === null ? { kind: "absent" as const } : { kind: "etag" as const, etag: stored.etag };
@@ -109,7 +109,7 @@ function writeOwner(
   condition: Condition | undefined,
   signal?: AbortSignal,
 ): Promise<PutOutcome> {
-  return putNote(store, LEASE, `${JSON.stringify(owner)}\n`, { condition, signal });
+  return putPrivateFile(store, LEASE, `${JSON.stringify(owner)}\n`, { condition, signal });
 }
 
 function readOwner({ bytes }: Stored): Owner | null {

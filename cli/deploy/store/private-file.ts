@@ -1,8 +1,8 @@
-/** Writes notes: files that Precast keeps in a store for itself (manifest, journal, checkpoints, lease). */
+/** Writes the private files: those that Precast keeps in a store for itself (manifest, journal, checkpoints, lease). */
 import { digestOf } from "../../build/file-digest.ts";
 import { PRIVATE_HEADERS, type PutOptions, type PutOutcome, type Store } from "./store.ts";
 
-export function putNote(
+export function putPrivateFile(
   store: Store,
   key: string,
   text: string,

@@ -1,9 +1,9 @@
 /** Stores a tree in a bucket of Amazon S3 or a compatible store. Source: Amazon S3 API Reference. */
 import { isIP } from "node:net";
 import { tagList } from "../../../shared/tags.ts";
-import { exchange, type Outgoing, type Patience, type Sent, type Verdict } from "../exchange.ts";
+import { exchange, type OutgoingRequest, type Received, type RetryPolicy, type Verdict } from "../exchange.ts";
 import { type Credentials, openSigner } from "../sign.ts";
-import { type Bucket, faultOf, garbled, isError, readList } from "./s3-answer.ts";
+import { type Bucket, faultOf, garbled, isError, readList } from "./s3-response.ts";
 import type { Condition, FileHeaders, PutOptions, PutOutcome, Store } from "./store.ts";
 
 export type S3Options = {
@@ -15,10 +15,10 @@ export type S3Options = {
   readonly region: string;
   readonly pathStyle: boolean;
   readonly credentials: Credentials;
-  readonly patience: Patience;
+  readonly retryPolicy: RetryPolicy;
 };
 
-type Asked = {
+type S3Request = {
   readonly method: string;
   readonly key?: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -29,50 +29,52 @@ type Asked = {
 const EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 export function openS3Store(options: S3Options): Store {
-  const { bucket, prefix, region, credentials, patience } = options;
+  const { bucket, prefix, region, credentials, retryPolicy } = options;
   const base = baseOf(options);
   const where: Bucket = { bucket, host: base.host, region };
   const signer = openSigner(credentials, { service: "s3", region });
   const keyOf = (key: string) => (prefix === "" ? key : `${prefix}/${key}`);
 
-  const sign = async ({ method, key = "", query = {}, headers = {}, body }: Asked): Promise<Outgoing> => {
+  const sign = async ({ method, key = "", query = {}, headers = {}, body }: S3Request): Promise<OutgoingRequest> => {
     const url = urlOf(base, key, query);
     const content = { "x-amz-content-sha256": EMPTY_SHA256, ...headers };
-    return signer({ method, url, headers: content, body }, patience.now());
+    return signer({ method, url, headers: content, body }, retryPolicy.now());
   };
   const send = <T>(
-    asked: Asked,
-    judge: (sent: Sent) => Verdict<T> | null,
-    { permit, signal }: Pick<PutOptions, "permit" | "signal"> = {},
+    request: S3Request,
+    judge: (received: Received) => Verdict<T> | null,
+    { throwIfStopped, signal }: Pick<PutOptions, "throwIfStopped" | "signal"> = {},
   ) =>
     exchange(
       () => {
-        permit?.();
-        return sign(asked);
+        throwIfStopped?.();
+        return sign(request);
       },
-      (sent) => judge(sent) ?? faultOf(sent, where),
+      (received) => judge(received) ?? faultOf(received, where),
       base.host,
-      patience,
+      retryPolicy,
       signal,
     );
 
   return {
     name: `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`,
-    get: (key) => send({ method: "GET", key: keyOf(key) }, (sent) => judgeGet(sent, where)),
-    put: (key, body, { headers, sha256, condition, permit, signal }) => {
+    get: (key) => send({ method: "GET", key: keyOf(key) }, (received) => judgeGet(received, where)),
+    put: (key, body, { headers, sha256, condition, throwIfStopped, signal }) => {
       const all = { ...headersOf(headers, sha256), ...conditionHeaders(condition) };
-      const judge = (sent: Sent) => judgePut(sent, where, condition);
-      return send({ method: "PUT", key: keyOf(key), headers: all, body }, judge, { permit, signal });
+      const judge = (received: Received) => judgePut(received, where, condition);
+      return send({ method: "PUT", key: keyOf(key), headers: all, body }, judge, { throwIfStopped, signal });
     },
-    remove: async (key, permit) => {
-      await send({ method: "DELETE", key: keyOf(key) }, (sent) => judgeRemove(sent, where), { permit });
+    remove: async (key, throwIfStopped) => {
+      await send({ method: "DELETE", key: keyOf(key) }, (received) => judgeRemove(received, where), { throwIfStopped });
     },
     list: async function* () {
       const below = prefix === "" ? "" : `${prefix}/`;
       const query = { "list-type": "2", "encoding-type": "url", ...(below === "" ? {} : { prefix: below }) };
       for (let token = ""; ; ) {
         const at: Record<string, string> = token === "" ? {} : { "continuation-token": token };
-        const page = await send({ method: "GET", query: { ...query, ...at } }, (sent) => judgeList(sent, where, token));
+        const page = await send({ method: "GET", query: { ...query, ...at } }, (received) =>
+          judgeList(received, where, token),
+        );
         for (const key of page.keys) yield key.slice(below.length);
         if (page.next === null) return;
         token = page.next;
@@ -83,7 +85,7 @@ export function openS3Store(options: S3Options): Store {
 
 function baseOf({ bucket, endpoint, region, pathStyle }: S3Options): URL {
   const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`);
-  if (pathStyle || !canName(url, bucket))
+  if (pathStyle || !mayBeSubdomain(url, bucket))
     url.pathname = `${url.pathname.replace(/\/$/, "")}/${encodeURIComponent(bucket)}`;
   else url.hostname = `${bucket}.${url.hostname}`;
   return url;
@@ -93,7 +95,7 @@ function baseOf({ bucket, endpoint, region, pathStyle }: S3Options): URL {
  * Whether the bucket can be part of the host name. It cannot before an IP address or `localhost`, with characters that
  * host names do not have (capitals, `_`), and over HTTPS with dots, for which there is no certificate.
  */
-function canName({ hostname, protocol }: URL, bucket: string): boolean {
+function mayBeSubdomain({ hostname, protocol }: URL, bucket: string): boolean {
   const isNumeric = isIP(hostname) !== 0 || hostname.startsWith("[");
   const isHost = /^[a-z0-9.-]+$/.test(bucket) && (protocol === "http:" || !bucket.includes("."));
   return !isNumeric && hostname !== "localhost" && isHost;
@@ -127,49 +129,56 @@ function conditionHeaders(condition: Condition | undefined): Record<string, stri
 }
 
 /** Whether the store itself says that a key does not exist. A web page with 404 comes from something in front of it. */
-function isMissing({ status, body }: Sent): boolean {
+function isMissing({ status, body }: Received): boolean {
   if (status !== 404) return false;
   return body.length === 0 || (body.includes("<Code>") && !body.includes("<Code>NoSuchBucket<"));
 }
 
-function judgeGet(sent: Sent, where: Bucket): Verdict<Awaited<ReturnType<Store["get"]>>> | null {
-  const { status, headers, body } = sent;
-  if (isMissing(sent)) return { done: null };
+function judgeGet(received: Received, where: Bucket): Verdict<Awaited<ReturnType<Store["get"]>>> | null {
+  const { status, headers, body } = received;
+  if (isMissing(received)) return { done: null };
   if (status !== 200) return null;
   const etag = headers.get("etag");
-  if (etag === null || isError(body)) return faultOrGarbled(sent, where);
+  if (etag === null || isError(body)) return faultOrGarbled(received, where);
   return { done: { bytes: body, etag, age: ageIn(headers) } };
 }
 
-function judgePut(sent: Sent, where: Bucket, condition: Condition | undefined): Verdict<PutOutcome> | null {
-  const etag = sent.headers.get("etag");
-  if (condition !== undefined && isUnmet(sent)) return { done: { kind: "unmet" } };
-  if (condition !== undefined && sent.status === 501) return { done: { kind: "unsupported" } };
-  if (sent.status !== 200) return null;
-  return etag === null || isError(sent.body) ? faultOrGarbled(sent, where) : { done: { kind: "put", etag } };
+function judgePut(received: Received, where: Bucket, condition: Condition | undefined): Verdict<PutOutcome> | null {
+  const etag = received.headers.get("etag");
+  if (condition !== undefined && isUnmet(received)) return { done: { kind: "unmet" } };
+  if (condition !== undefined && received.status === 501) return { done: { kind: "unsupported" } };
+  if (received.status !== 200) return null;
+  return etag === null || isError(received.body) ? faultOrGarbled(received, where) : { done: { kind: "put", etag } };
 }
 
 /** The answer to `If-Match` is 404 if the object was deleted meanwhile. */
-function isUnmet({ status, body }: Sent): boolean {
+function isUnmet({ status, body }: Received): boolean {
   return status === 412 || (status === 404 && body.includes("<Code>NoSuchKey<"));
 }
 
-function judgeRemove(sent: Sent, where: Bucket): Verdict<null> | null {
-  if (isMissing(sent) || sent.status === 204) return { done: null };
-  if (sent.status !== 200) return null;
-  return sent.body.length > 0 ? faultOrGarbled(sent, where) : { done: null };
+function judgeRemove(received: Received, where: Bucket): Verdict<null> | null {
+  if (isMissing(received) || received.status === 204) return { done: null };
+  if (received.status !== 200) return null;
+  return received.body.length > 0 ? faultOrGarbled(received, where) : { done: null };
 }
 
 /** `token` is the continuation token of this page. If the next page has the same, the list would never end. */
-function judgeList(sent: Sent, where: Bucket, token: string): Verdict<NonNullable<ReturnType<typeof readList>>> | null {
-  if (sent.status !== 200) return null;
-  const page = readList(sent.body);
-  return page === null || page.next === token ? faultOrGarbled(sent, where) : { done: page };
+function judgeList(
+  received: Received,
+  where: Bucket,
+  token: string,
+): Verdict<NonNullable<ReturnType<typeof readList>>> | null {
+  if (received.status !== 200) return null;
+  const page = readList(received.body);
+  return page === null || page.next === token ? faultOrGarbled(received, where) : { done: page };
 }
 
 /** The fault for a 200 with the wrong content: an error document of S3, or the response of some other server. */
-function faultOrGarbled(sent: Sent, where: Bucket): { fault: ReturnType<typeof garbled>["fault"]; passing: boolean } {
-  return sent.body.includes("<Error>") ? faultOf({ ...sent, status: 500 }, where) : garbled(sent, where);
+function faultOrGarbled(
+  received: Received,
+  where: Bucket,
+): { fault: ReturnType<typeof garbled>["fault"]; isRetryable: boolean } {
+  return received.body.includes("<Error>") ? faultOf({ ...received, status: 500 }, where) : garbled(received, where);
 }
 
 function ageIn(headers: Headers): number | null {

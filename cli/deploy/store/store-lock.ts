@@ -1,6 +1,6 @@
-/** The hold of a deploy on a store: only one deploy at a time has it and may write. */
+/** The lock of a store: only one deploy at a time has it and may write. */
 
-export type Hold = {
+export type StoreLock = {
   /** Throws DeployLockedError when another deploy may have taken over. */
   readonly check: () => void;
   /** False when the store ignores conditional writes: then two deploys that begin simultaneously are not kept apart. */

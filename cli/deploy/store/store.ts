@@ -24,7 +24,7 @@ export type PutOptions = {
   readonly sha256: string;
   readonly condition?: Condition | undefined;
   /** Called before each try. When it throws, there are no more tries. */
-  readonly permit?: (() => void) | undefined;
+  readonly throwIfStopped?: (() => void) | undefined;
   /** Aborts the current try and all further ones. */
   readonly signal?: AbortSignal | undefined;
 };
@@ -41,7 +41,7 @@ export type Store = {
   /** All keys, in no particular order. */
   readonly list: () => AsyncIterable<string>;
   /** Succeeds as well when nothing has this key. */
-  readonly remove: (key: string, permit?: () => void) => Promise<void>;
+  readonly remove: (key: string, throwIfStopped?: () => void) => Promise<void>;
 };
 
 /** Folder of what Precast keeps in the store for itself. */

@@ -4,13 +4,13 @@ import { dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ConfigError, type Settings } from "../../../shared/config.ts";
 import { type Lock, LockedError, takeLock } from "../../../shared/lock.ts";
-import type { Patience } from "../exchange.ts";
+import type { RetryPolicy } from "../exchange.ts";
 import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials } from "../sign.ts";
 import { clearParts, openFolderStore } from "./folder-store.ts";
 import { LEASE, takeLease } from "./lease.ts";
 import { openS3Store } from "./s3-store.ts";
 import type { Store } from "./store.ts";
-import { DeployLockedError, type Hold } from "./store-lock.ts";
+import { DeployLockedError, type StoreLock } from "./store-lock.ts";
 
 /** The settings that opening a store needs. */
 export const STORE_SETTINGS = [
@@ -27,20 +27,20 @@ export type StoreSettings = Settings<(typeof STORE_SETTINGS)[number] | "out">;
 export type Target = {
   readonly store: Store;
   /** Takes the lock. Throws DeployLockedError when another deploy has it. */
-  readonly hold: () => Promise<Hold>;
+  readonly takeLock: () => Promise<StoreLock>;
 };
 
 /** Throws ConfigError for an invalid target or missing credentials. */
-export function openTarget(text: string, settings: StoreSettings, patience: Patience): Target {
+export function openTarget(text: string, settings: StoreSettings, retryPolicy: RetryPolicy): Target {
   if (/^\w+:\/\/[^/]*@/.test(text)) {
     throw new ConfigError(["A target has no name or password in it: give s3://bucket/prefix or file:///folder."]);
   }
-  if (text.startsWith("s3://")) return openBucket(text, settings, patience);
-  if (text.startsWith("file:")) return openFolder(folderIn(text, settings.out), patience.now);
+  if (text.startsWith("s3://")) return openBucket(text, settings, retryPolicy);
+  if (text.startsWith("file:")) return openFolder(folderIn(text, settings.out), retryPolicy.now);
   throw new ConfigError([`${text} is no target: give s3://bucket/prefix or file:///folder.`]);
 }
 
-function openBucket(text: string, settings: StoreSettings, patience: Patience): Target {
+function openBucket(text: string, settings: StoreSettings, retryPolicy: RetryPolicy): Target {
   const [, bucket = "", prefix = ""] = /^s3:\/\/([^/]*)\/?(.*)$/.exec(text) ?? [];
   const { endpoint, region, pathStyle } = settings;
   const problems = [
@@ -63,8 +63,8 @@ function openBucket(text: string, settings: StoreSettings, patience: Patience): 
     region: region ?? "us-east-1",
     pathStyle,
   };
-  const store = openS3Store({ ...place, credentials, patience });
-  return { store, hold: () => takeLease(store, { now: patience.now, timeout: settings.timeout }) };
+  const store = openS3Store({ ...place, credentials, retryPolicy });
+  return { store, takeLock: () => takeLease(store, { now: retryPolicy.now, timeout: settings.timeout }) };
 }
 
 function folderIn(text: string, out: string): string {
@@ -91,7 +91,7 @@ function realOf(path: string): string {
 
 function openFolder(folder: string, now: () => Date): Target {
   const store = openFolderStore(folder, now);
-  const hold = async (): Promise<Hold> => {
+  const take = async (): Promise<StoreLock> => {
     const lock = takeFolderLock(folder, store.name);
     clearParts(folder);
     const check = () => {
@@ -99,7 +99,7 @@ function openFolder(folder: string, now: () => Date): Target {
     };
     return { check, conditional: true, release: async () => lock.release() };
   };
-  return { store, hold };
+  return { store, takeLock: take };
 }
 
 function takeFolderLock(folder: string, name: string): Lock {

@@ -1,34 +1,34 @@
 /** Reads the responses of S3: XML lists, and errors, which become faults. Source: Amazon S3 API Reference. */
-import { isPassing, type Sent } from "../exchange.ts";
+import { isRetryableStatus, type Received } from "../exchange.ts";
 import { RemoteFault } from "../fault.ts";
 
-/** `passing` says whether a retry may succeed. */
-export type S3Fault = { readonly fault: RemoteFault; readonly passing: boolean };
+/** `isRetryable` says whether a retry may succeed. */
+export type S3Fault = { readonly fault: RemoteFault; readonly isRetryable: boolean };
 
 /** Where a request was sent, for error messages. */
 export type Bucket = { readonly bucket: string; readonly host: string; readonly region: string };
 
 /** The fault that an unexpected response stands for. */
-export function faultOf(sent: Sent, where: Bucket): S3Fault {
-  const text = sent.body.toString("utf8", 0, 4_096);
+export function faultOf(received: Received, where: Bucket): S3Fault {
+  const text = received.body.toString("utf8", 0, 4_096);
   const code = textIn(text, "Code");
-  const region = sent.headers.get("x-amz-bucket-region") ?? textIn(text, "Region");
-  const known = knownFault(sent, code, region, where);
-  if (known !== null) return { fault: known, passing: false };
-  if (sent.status >= 500 || isPassing(sent.status) || PASSING_CODES.has(code ?? "")) {
-    const message = `${where.host} is busy or broken (${told(sent.status, code)}). Try again later.`;
+  const region = received.headers.get("x-amz-bucket-region") ?? textIn(text, "Region");
+  const known = knownFault(received, code, region, where);
+  if (known !== null) return { fault: known, isRetryable: false };
+  if (received.status >= 500 || isRetryableStatus(received.status) || RETRYABLE_CODES.has(code ?? "")) {
+    const message = `${where.host} is busy or broken (${describeStatus(received.status, code)}). Try again later.`;
     return {
       fault: new RemoteFault("busy", message),
-      passing: isPassing(sent.status) || PASSING_CODES.has(code ?? ""),
+      isRetryable: isRetryableStatus(received.status) || RETRYABLE_CODES.has(code ?? ""),
     };
   }
-  if (code === null) return garbled(sent, where);
+  if (code === null) return garbled(received, where);
   const why = textIn(text, "Message") ?? "";
-  const message = `${where.host} refused a request (${told(sent.status, code)}${why === "" ? "" : `: ${why}`}).`;
-  return { fault: new RemoteFault("refused", message), passing: false };
+  const message = `${where.host} refused a request (${describeStatus(received.status, code)}${why === "" ? "" : `: ${why}`}).`;
+  return { fault: new RemoteFault("refused", message), isRetryable: false };
 }
 
-const PASSING_CODES = new Set([
+const RETRYABLE_CODES = new Set([
   "RequestTimeout",
   "SlowDown",
   "InternalError",
@@ -37,7 +37,7 @@ const PASSING_CODES = new Set([
 ]);
 
 function knownFault(
-  { status }: Sent,
+  { status }: Received,
   code: string | null,
   region: string | null,
   { bucket, host, region: asked }: Bucket,
@@ -61,21 +61,21 @@ function knownFault(
     return new RemoteFault("elsewhere", `The bucket ${bucket} is not at ${host} in ${asked}. ${advice}`);
   }
   if (status === 401 || (status === 403 && code !== "SlowDown")) {
-    const message = `${host} denies access to the bucket ${bucket} (${told(status, code)}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do: read, write, list and delete.`;
+    const message = `${host} denies access to the bucket ${bucket} (${describeStatus(status, code)}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do: read, write, list and delete.`;
     return new RemoteFault("denied", message);
   }
   return null;
 }
 
-function told(status: number, code: string | null): string {
+function describeStatus(status: number, code: string | null): string {
   return code === null ? String(status) : `${status} ${code}`;
 }
 
 /** The fault for a response that is truncated, or comes from a captive portal, a proxy or a web server. */
-export function garbled({ status, headers }: Sent, { host }: Pick<Bucket, "host">): S3Fault {
+export function garbled({ status, headers }: Received, { host }: Pick<Bucket, "host">): S3Fault {
   const type = headers.get("content-type")?.split(";")[0] ?? "no content type";
   const message = `${host} does not answer as S3 does (${status}, ${type}). Check --endpoint, and what stands between.`;
-  return { fault: new RemoteFault("garbled", message), passing: true };
+  return { fault: new RemoteFault("garbled", message), isRetryable: true };
 }
 
 /** Whether a body is an error document or a web page, whatever the status. */
