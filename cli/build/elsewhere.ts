@@ -57,13 +57,13 @@ export function writeElsewhere(out: string, digests: FileDigests): void {
 export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
   const digests = new Map(readElsewhere(out) ?? []);
   const replaced: string[] = [];
-  const made = new Set<string>();
+  const existingFolders = new Set<string>();
   const total = { files: 0, bytes: 0 };
   const before = digests.size;
 
   const take = (path: string, bytes: Uint8Array | null) => {
     if (bytes === null || digestOf(bytes).sha256 !== digests.get(path)?.sha256) throw new ForeignTreeError(path);
-    writeWhole(out, path, bytes, made);
+    writeWhole(out, path, bytes, existingFolders);
     digests.delete(path);
     total.files += 1;
     total.bytes += bytes.length;
@@ -93,9 +93,9 @@ export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
 }
 
 /** Writes a temporary file and renames it, so that no file of the tree is ever incomplete, even if the process dies. */
-function writeWhole(out: string, path: string, bytes: Uint8Array, made: Set<string>): void {
+function writeWhole(out: string, path: string, bytes: Uint8Array, existingFolders: Set<string>): void {
   const part = join(out, FETCHED, "part");
   mkdirSync(dirname(part), { recursive: true });
   writeFileSync(part, bytes);
-  moveInto(out, path, part, made);
+  moveInto(out, path, part, existingFolders);
 }

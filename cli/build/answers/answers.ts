@@ -19,9 +19,9 @@ import { openPages } from "./pages.ts";
 import { sortAnswers, sortAnswersOf } from "./sorts.ts";
 
 /** For a type with at most this many entries, all list items are kept in memory, which saves queries. */
-const SMALL = 1_000;
+const SMALL_TYPE_ENTRIES = 1_000;
 /** The entries of a type with at most this many are read by a single query instead of a cursor. */
-const FEW = 50;
+const SINGLE_QUERY_ENTRIES = 50;
 
 /** Yields batches of answers. `session` must be in a read transaction, so that all come from one snapshot. */
 export async function* freeAnswers(session: Session, app: App): AsyncGenerator<readonly FreeAnswer[]> {
@@ -46,13 +46,13 @@ export async function* typeAnswers(
   type: ContentType,
   total: number,
 ): AsyncGenerator<FreeAnswer[]> {
-  const isSmall = total <= SMALL;
+  const isSmall = total <= SMALL_TYPE_ENTRIES;
   const itemsById = isSmall ? new Map<string, string>() : null;
   const { gatherers, queried } = await chooseFilters(session, app, type, isSmall);
   const gatheredColumns = gatherers.map(({ column }) => column);
   const pages = openPages(type, total);
   const query = allEntriesQuery(app.key, type);
-  for await (const rows of total <= FEW ? [await session.query(query)] : readBatches(session, query)) {
+  for await (const rows of total <= SINGLE_QUERY_ENTRIES ? [await session.query(query)] : readBatches(session, query)) {
     const batch: FreeAnswer[] = [];
     for (const row of rows) {
       const entry = readEntryRow(row, 0) as EntryRow;

@@ -73,23 +73,23 @@ function openFolder(path: string): Dir {
 
 /**
  * Moves a file to `path` below `root` and removes whatever is in the way there. Does nothing when `from` does not
- * exist, because an earlier attempt has moved it. `made` caches which folders exist.
+ * exist, because an earlier attempt has moved it. `existingFolders` is a cache.
  */
-export function moveInto(root: string, path: string, from: string, made: Set<string>): void {
+export function moveInto(root: string, path: string, from: string, existingFolders: Set<string>): void {
   try {
-    move(from, join(root, path), made);
+    move(from, join(root, path), existingFolders);
   } catch (error) {
     if (!["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(codeOf(error))) throw error;
     clearWay(root, path);
-    move(from, join(root, path), made);
+    move(from, join(root, path), existingFolders);
   }
 }
 
-function move(from: string, to: string, made: Set<string>): void {
+function move(from: string, to: string, existingFolders: Set<string>): void {
   const folder = dirname(to);
-  if (!made.has(folder)) {
+  if (!existingFolders.has(folder)) {
     mkdirSync(folder, { recursive: true });
-    made.add(folder);
+    existingFolders.add(folder);
   }
   try {
     rename(from, to);

@@ -56,7 +56,7 @@ export async function publish(out: string, check: () => void): Promise<void> {
   const ready = join(out, READY);
   const replaced = openReplaced(out);
   const moved = await moveFolders(join(ready, STAGED_TREE), out);
-  const made = new Set<string>();
+  const existingFolders = new Set<string>();
   const present = new Set<(typeof STEPS)[number]>();
   for await (const change of ownChanges(ready, moved)) present.add(stepOf(change));
   for (const step of STEPS) {
@@ -68,7 +68,7 @@ export async function publish(out: string, check: () => void): Promise<void> {
         if (change.change === "gone") removeFrom(out, change.file);
         else {
           if (step === "changed") replaced.hold(join(out, change.file));
-          moveInto(out, change.file, join(ready, STAGED_TREE, change.file), made);
+          moveInto(out, change.file, join(ready, STAGED_TREE, change.file), existingFolders);
           await replaced.release();
         }
       }

@@ -25,13 +25,16 @@ export type Outcome = "same" | "added" | "changed";
 /** What became of each answer, and the size in bytes of the file that it replaces; 0 when there is none. */
 export type WriteResults = readonly { readonly outcome: Outcome; readonly replacedSize: number }[];
 
-/** `made` caches which folders of the stage exist. */
-export function writeBatch({ tree, stage, paths, existing, ends, bytes }: Batch, made: Set<string>): WriteResults {
+/** `existingFolders` caches those of the stage. */
+export function writeBatch(
+  { tree, stage, paths, existing, ends, bytes }: Batch,
+  existingFolders: Set<string>,
+): WriteResults {
   return paths.map((path, index) => {
     const content = bytes.subarray(ends[index - 1] ?? 0, ends[index]);
     const written = compare(content, join(tree, path), existing[index] ?? "unknown");
     if (written.outcome === "same" || stage === null) return written;
-    writeNew(join(stage, path), content, made);
+    writeNew(join(stage, path), content, existingFolders);
     if (written.outcome === "changed" && written.replacedSize === content.length)
       makeNewer(join(stage, path), join(tree, path));
     return written;
@@ -45,11 +48,11 @@ function compare(content: Uint8Array, file: string, existing: ExistingFile): Wri
   return { outcome: replaced.equals(content) ? "same" : "changed", replacedSize: replaced.length };
 }
 
-function writeNew(file: string, content: Uint8Array, made: Set<string>): void {
+function writeNew(file: string, content: Uint8Array, existingFolders: Set<string>): void {
   const folder = dirname(file);
-  if (!made.has(folder)) {
+  if (!existingFolders.has(folder)) {
     mkdirSync(folder, { recursive: true });
-    made.add(folder);
+    existingFolders.add(folder);
   }
   writeFileSync(file, content);
 }

@@ -10,13 +10,13 @@ export type WriterReply = { readonly bytes: Uint8Array<ArrayBuffer> } & (
 const port = parentPort;
 if (port === null) throw new Error("writer-thread runs as a worker thread");
 
-const made = new Set<string>();
+const existingFolders = new Set<string>();
 
 port.on("message", (batch: Batch) => port.postMessage(replyTo(batch), [batch.bytes.buffer]));
 
 function replyTo(batch: Batch): WriterReply {
   try {
-    return { bytes: batch.bytes, written: writeBatch(batch, made) };
+    return { bytes: batch.bytes, written: writeBatch(batch, existingFolders) };
   } catch (error) {
     const { message, code, path } = error as NodeJS.ErrnoException;
     return {

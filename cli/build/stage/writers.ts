@@ -20,14 +20,14 @@ const LARGE_BUILD = 100;
 const MAX_THREADS = 4;
 
 export function openWriters(): Writers {
-  const made = new Set<string>();
+  const existingFolders = new Set<string>();
   const spare: Uint8Array<ArrayBuffer>[] = [];
   let threads: Thread[] = [];
   let batches = 0;
 
   const write = async (batch: Batch) => {
     if (++batches <= MAIN_THREAD_BATCHES) {
-      const written = writeBatch(batch, made);
+      const written = writeBatch(batch, existingFolders);
       spare.push(batch.bytes);
       return written;
     }

@@ -10,9 +10,9 @@ export type TypeDelta =
   | { readonly kind: "anew" };
 
 /** Maximum number of changed entries with which a type is updated entry by entry instead of built anew. */
-const MANY = 2_000;
+const MAX_UPDATED_ENTRIES = 2_000;
 /** Up to this number of changed entries, a type is updated even if they are more than a tenth of its entries. */
-const FEW = 20;
+const ALWAYS_UPDATED_ENTRIES = 20;
 
 /**
  * SQL condition: the row was written by a transaction that the snapshot `$2` did not see. The first comparison can use
@@ -33,11 +33,11 @@ FROM precast.apps AS app JOIN precast.content_types AS type ON type.app_id = app
 LEFT JOIN LATERAL (
   (SELECT id FROM precast.entries AS e
    WHERE e.content_type_id = type.id AND ${unseenSql("e.changed_in")}
-   ORDER BY e.content_type_id, e.changed_in LIMIT ${MANY + 1})
+   ORDER BY e.content_type_id, e.changed_in LIMIT ${MAX_UPDATED_ENTRIES + 1})
   UNION
   (SELECT id FROM precast.removals AS removal
    WHERE removal.content_type_id = type.id AND ${unseenSql("removal.removed_in")}
-   ORDER BY removal.content_type_id, removal.removed_in LIMIT ${MANY + 1})
+   ORDER BY removal.content_type_id, removal.removed_in LIMIT ${MAX_UPDATED_ENTRIES + 1})
 ) AS change ON true
 WHERE app.key = $1 ORDER BY 1, 3`,
       [app.key, state.snapshot],
@@ -60,7 +60,7 @@ function deltaOf(
   const before = state.app.types.find(({ slug }) => slug === type.slug);
   if (before === undefined || found?.same !== true || layoutOf(before) !== layoutOf(type)) return { kind: "anew" };
   if (found.ids.length === 0) return { kind: "same" };
-  const limit = Math.max(FEW, Math.min(MANY, (state.counts[type.slug] ?? 0) / 10));
+  const limit = Math.max(ALWAYS_UPDATED_ENTRIES, Math.min(MAX_UPDATED_ENTRIES, (state.counts[type.slug] ?? 0) / 10));
   return found.ids.length > limit ? { kind: "anew" } : { kind: "entries", ids: found.ids };
 }
 

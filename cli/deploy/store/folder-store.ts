@@ -10,7 +10,7 @@ import { type Condition, STORE_FOLDER, type Store } from "./store.ts";
 const PARTS = `${STORE_FOLDER}/part`;
 
 export function openFolderStore(folder: string, now: () => Date): Store {
-  const made = new Set<string>();
+  const existingFolders = new Set<string>();
   let parts = 0;
 
   const get: Store["get"] = async (key) => {
@@ -31,7 +31,7 @@ export function openFolderStore(folder: string, now: () => Date): Store {
       const part = join(folder, PARTS, String(parts++));
       writeFileSync(part, bytes);
       if (sizeOf(join(folder, key)) === bytes.length) makeNewer(part, join(folder, key));
-      moveInto(folder, key, part, made);
+      moveInto(folder, key, part, existingFolders);
       return { kind: "put", etag: etagOf(bytes) };
     },
     list: async function* () {
@@ -41,7 +41,7 @@ export function openFolderStore(folder: string, now: () => Date): Store {
       await yieldToEventLoop();
       throwIfStopped?.();
       removeFrom(folder, key);
-      made.clear();
+      existingFolders.clear();
     },
   };
 }
