@@ -8,7 +8,7 @@ import type { Limits } from "./http/limits.ts";
 import { type Listening, listen } from "./http/listen.ts";
 import { combineObservers } from "./http/observation.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "./ledger/ledger.ts";
-import type { KeptAnswer } from "./live/kept.ts";
+import type { KeptAnswer } from "./live/answer-cache.ts";
 import { type Live, type LiveOptions, openLive } from "./live/live.ts";
 import { openAccessLog } from "./log/access-line.ts";
 import type { Log } from "./log/log.ts";

@@ -5,7 +5,7 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import type { AnswerCache } from "../../server/live/kept.ts";
+import type { AnswerCache } from "../../server/live/answer-cache.ts";
 import { openLive } from "../../server/live/live.ts";
 import type { App } from "../../shared/catalog.ts";
 import { type Database, sql } from "../../shared/database/database.ts";
