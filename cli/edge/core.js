@@ -1,13 +1,13 @@
 /**
- * The mapping core: from a request to the file of the tree that answers it. This text is in every configuration that can run JavaScript,
- * so it is ES5, needs nothing of its host and knows no content: a value is named as it is spelled, and where that is not
- * the canonical spelling there is no such file. Whatever is not certain goes to the origin. Source: contract.md sections
- * 3, 5 and 8.
+ * The mapping core: maps a request to the file of the tree that answers it. Every configuration that can run JavaScript
+ * contains this text, so it is ES5, needs nothing of its host and knows no content. A file name is computed from the
+ * value as it is spelled; for a spelling that is not canonical, that file does not exist. All requests that are not
+ * certain to have a file go to the origin. Source: contract.md sections 3, 5 and 8.
  */
 
 /**
- * `apps` holds the folder of each app by its key. `target` is path and query as they were sent. Gives "preflight",
- * "origin", or the path of a file below the tree, which may be missing.
+ * `apps` holds the folder of each app by its key. `target` is path and query as they were sent. Returns "preflight",
+ * "origin", or the path of a file in the tree. That file may be missing.
  */
 function mapRequest(apps, method, target, appKey) {
   if (method === "OPTIONS") return "preflight";
@@ -17,7 +17,7 @@ function mapRequest(apps, method, target, appKey) {
   return file === null ? "origin" : "/" + apps[appKey] + "/v1/" + file;
 }
 
-/** The file of a target below the folder of its app. Null where the origin is to decide. */
+/** Returns the file of a target, relative to the folder of its app, or null when the origin has to decide. */
 function fileOfTarget(target) {
   if (target.length > 16384 || !/^\/[\x21-\x7e]*$/.test(target) || target.indexOf("#") >= 0) return null;
   var mark = target.indexOf("?");
@@ -29,7 +29,7 @@ function fileOfTarget(target) {
   return segments.length === 1 ? listFile(segments[0], pairs) : entryFile(segments[0], segments[1], pairs);
 }
 
-/** The one or two segments behind `/api/v1`, decoded once. */
+/** Returns the one or two segments after `/api/v1`, decoded once, or null when the path is not one of the API. */
 function readPath(path) {
   var segments = path.replace(/\/$/, "").split("/");
   var i;
@@ -41,7 +41,7 @@ function readPath(path) {
   return segments.length === 4 || segments.length === 5 ? segments.slice(3) : null;
 }
 
-/** Names and values in turn, without those that are empty. */
+/** Returns names and values alternately, without empty values. Null when one of them cannot be decoded. */
 function readQuery(query) {
   var parts = query.replace(/\+/g, "%20").split("&");
   var pairs = [];
@@ -56,7 +56,7 @@ function readQuery(query) {
   return pairs;
 }
 
-/** Null for what is no percent-encoding of UTF-8. */
+/** Returns null for text that is not percent-encoded UTF-8. */
 function decode(text) {
   try {
     return decodeURIComponent(text);
@@ -69,7 +69,7 @@ function isSlug(text) {
   return /^[a-z0-9][a-z0-9_-]{0,63}$/.test(text);
 }
 
-/** Catalog and schemas know no parameter. */
+/** Catalog and schemas ignore all parameters. */
 function schemaFile(segments) {
   if (segments.length === 1) return "_schemas.json";
   return isSlug(segments[1]) ? "_schemas/" + segments[1] + ".json" : null;
@@ -87,7 +87,7 @@ function hasParameter(pairs, name) {
   return false;
 }
 
-/** A list with nothing but one page, one filter or one sort. Of a repeated parameter the last one counts. */
+/** Returns the file of a list with at most one page, filter or sort. Of a repeated parameter, the last one counts. */
 function listFile(slug, pairs) {
   var asked = { page: null, sort: null, field: null, value: null };
   var i;
@@ -98,7 +98,7 @@ function listFile(slug, pairs) {
   return pageFile(slug, asked.page === null ? "1" : asked.page);
 }
 
-/** False for what no file answers. A parameter that lists do not define changes nothing. */
+/** Returns false for parameters that no file answers. Parameters that lists do not define are ignored. */
 function readParameter(asked, name, value) {
   if (name === "per_page" || name === "fields") return false;
   if (name === "page") asked.page = value;
@@ -107,7 +107,7 @@ function readParameter(asked, name, value) {
   return true;
 }
 
-/** `filter[f]` and `filter[f][eq]` are one parameter. */
+/** `filter[f]` and `filter[f][eq]` are the same parameter. */
 function readFilter(asked, name, value) {
   var match = /^filter\[([a-z][a-z0-9_]{0,62})\](\[eq\])?$/.exec(name);
   if (match === null || (asked.field !== null && asked.field !== match[1])) return false;
@@ -124,20 +124,20 @@ function sortFile(slug, sort) {
   return /^-?[a-z][a-z0-9_]{0,62}$/.test(sort) ? slug + "/sort/" + sort + ".json" : null;
 }
 
-/** What has more digits than a page can have is no file's name. */
+/** Returns null for a number with more digits than a page number can have. */
 function pageFile(slug, page) {
   var match = /^0*([1-9][0-9]{0,15})$/.exec(page);
   return match === null ? null : slug + "/page/" + match[1] + ".json";
 }
 
-/** Names a file by any string. */
+/** Returns the segment of a path that stands for this string. */
 function segmentOf(text) {
   var bytes = bytesOf(text);
   if (bytes.length > 64) return "h-" + hexOf(sha256(bytes));
   return /^[a-z0-9_-]*$/.test(text) ? "s-" + text : "x-" + hexOf(bytes);
 }
 
-/** The UTF-8 bytes of a text. */
+/** Returns the UTF-8 bytes of a text. */
 function bytesOf(text) {
   var encoded = encodeURIComponent(text);
   var bytes = [];

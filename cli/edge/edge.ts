@@ -42,7 +42,7 @@ export function readEdge(
       "This edge runs on other machines. Give the address where it reaches `precast serve`: --origin URL.",
     );
   if (settings.cacheTags && !sendsTags)
-    throw new Error("This edge sends no tags with files. Leave --cache-tags (PRECAST_CACHE_TAGS) out.");
+    throw new Error("This edge cannot send cache tags with files. Remove --cache-tags (PRECAST_CACHE_TAGS).");
   const keys = settings.apps ?? builtAppKeys(settings.out);
   if (keys.length === 0)
     throw new Error(`${settings.out} holds no tree. Build it (precast build), or name the apps: --app KEY.`);

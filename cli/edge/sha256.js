@@ -1,6 +1,6 @@
-/** SHA-256 for the core, in ES5: some hosts have none that answers at once, some have none at all. Source: FIPS 180-4. */
+/** SHA-256 for the core, in ES5: some hosts have only an asynchronous one, some have none. Source: FIPS 180-4. */
 
-/** The 32 bytes that are the hash of these. */
+/** Returns the hash as 32 bytes. */
 function sha256(bytes) {
   var state = [1779033703, -1150833019, 1013904242, -1521486534, 1359893119, -1694144372, 528734635, 1541459225];
   var padded = padded512(bytes);
@@ -11,7 +11,7 @@ function sha256(bytes) {
   return digest;
 }
 
-/** A one, zeros, and the length in bits. A target has fewer than 2^16 bytes. */
+/** Appends a one bit, zeros, and the length in bits. A target has fewer than 2^16 bytes. */
 function padded512(bytes) {
   var padded = bytes.concat([128]);
   var bits = bytes.length * 8;

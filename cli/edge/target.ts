@@ -24,7 +24,7 @@ export const TARGETS: readonly Target[] = [
   {
     name: "nginx",
     isRemote: false,
-    describes: "nginx as it is: literal names, the rest from the origin",
+    describes: "nginx without modules: files with literal names, the rest from the origin",
     files: nginxFiles,
   },
   { name: "nginx-njs", isRemote: false, describes: "nginx with the njs module: all files", files: nginxNjsFiles },
@@ -37,7 +37,7 @@ export const TARGETS: readonly Target[] = [
   {
     name: "caddy",
     isRemote: false,
-    describes: "Caddy as it is: literal names, the rest from the origin",
+    describes: "Caddy without plugins: files with literal names, the rest from the origin",
     files: caddyFiles,
   },
   {
@@ -56,19 +56,19 @@ export const TARGETS: readonly Target[] = [
   {
     name: "fastly",
     isRemote: false,
-    describes: "Fastly's VCL for a static host with the tree (--tree-url)",
+    describes: "VCL for Fastly in front of a static host with the tree (--tree-url)",
     files: fastlyFiles,
   },
   {
     name: "netlify",
     isRemote: true,
-    describes: "a Netlify edge function beside the tree as a site: all files",
+    describes: "a Netlify edge function, with the tree as the site: all files",
     files: netlifyFiles,
   },
   {
     name: "vercel",
     isRemote: true,
-    describes: "a Vercel middleware beside the tree as static files: all files",
+    describes: "a Vercel middleware, with the tree as static files: all files",
     files: vercelFiles,
   },
 ];

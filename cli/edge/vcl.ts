@@ -7,7 +7,7 @@ export function appRules(apps: readonly EdgeApp[]): string {
   const rules = apps.map(
     ({ key, folder }) => `if (req.http.X-App-Key == "${key}") {\n    set req.http.X-Precast-App = "${folder}";\n  }`,
   );
-  return `# The folder of the app. Two headers are one with a comma, which is no app's.
+  return `# The folder of the app. Two X-App-Key headers are joined by a comma, and no app has such a key.
 sub precast_app {
   std.collect(req.http.X-App-Key);
   ${rules.join(" else ")}

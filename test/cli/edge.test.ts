@@ -65,7 +65,7 @@ describe.each(TARGETS)("edge %s", (target) => {
 
   test("the first file begins with numbered steps of installation, and says what to do for a new app", () => {
     expect(files[0]?.text.slice(0, 2_000)).toMatch(/^\W* *1\. \w/m);
-    expect(files[0]?.text).toMatch(/When an app is added, make /);
+    expect(files[0]?.text).toMatch(/When you add an app, generate /);
   });
 
   test("--write writes the files that are printed without it", async () => {
@@ -110,7 +110,7 @@ test.each(["tree[1]", "tree{x}", "tre*"])(
   async (out) => {
     const { code, stdout, stderr } = await nowhere.run(`edge caddy --app ${SHOP} --out ${out}`);
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toMatch(/^Caddy takes the [[{*] in \/\S+\/tre\S+ for a pattern: give --out without\.\n$/);
+    expect(stderr).toMatch(/^Caddy reads the [[{*] in \/\S+\/tre\S+ as part of a pattern\. Use an --out path without /);
   },
 );
 
@@ -146,7 +146,7 @@ test("without --origin, nginx and caddy send requests to the default port of ser
 test.each(["varnish", "fastly"])("%s requires --tree-url, because it has no files itself", async (target) => {
   const { code, stderr } = await place.run(`edge ${target}`);
   expect(code).toBe(1);
-  expect(stderr).toMatch(/^\w+ has no files itself\. Say where a static host serves the tree: --tree-url URL\.\n$/);
+  expect(stderr).toMatch(/^\w+ needs the address at which a static host serves the tree: --tree-url URL\.\n$/);
 });
 
 test("varnish refuses https addresses of the tree and of the origin", async () => {
@@ -155,7 +155,7 @@ test("varnish refuses https addresses of the tree and of the origin", async () =
     "--tree-url http://tree.example.com --origin https://api.example.com",
   ]) {
     const { code, stderr } = await place.run(`edge varnish ${line}`);
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^Varnish speaks no TLS .*http:\/\/\.\n$/)]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^Varnish does not support TLS .*http:\/\/\.\n$/)]);
   }
 });
 

@@ -108,6 +108,6 @@ test("precast edge refuses --cache-tags for nginx and varnish, which send no tag
   for (const target of ["nginx", "varnish"]) {
     const { code, stdout, stderr } = await place.run(`edge ${target} --tree-url http://tree.example.com --cache-tags`);
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr).toBe("This edge sends no tags with files. Leave --cache-tags (PRECAST_CACHE_TAGS) out.\n");
+    expect(stderr).toBe("This edge cannot send cache tags with files. Remove --cache-tags (PRECAST_CACHE_TAGS).\n");
   }
 });

@@ -1,4 +1,4 @@
-/** Answers from files have the tags of the origin's: of the app, and of the type or the catalog. */
+/** Answers from files have the same tags as the origin's: that of the app, and that of the type or the catalog. */
 function tagsOf(key, file) {
   return key + "," + key + "/" + /^\/[^/]+\/v1\/(?:_schemas\/)?([^/.]+)/.exec(file)[1];
 }

@@ -1,7 +1,7 @@
 /**
- * The viewer request. CloudFront looks for the path in the bucket first, and asks the server for the same path when the
- * bucket has none. So no path but those of the API may reach the bucket: whoever guesses one would be served past the
- * key. And a bucket takes some parameters for orders: only those go along that the server needs.
+ * The viewer request. CloudFront looks for a path in the bucket first, and requests it from the server when the bucket
+ * lacks it. Only paths of the API may reach the bucket: otherwise anybody who guesses a path gets its file without a key.
+ * A bucket acts on some parameters, so only those that the server needs are forwarded.
  */
 function handler(event) {
   var request = event.request;
@@ -16,7 +16,7 @@ function handler(event) {
   return request;
 }
 
-/** Where there are more keys than a function has room for, the bucket and the server know them. */
+/** If a function has no room for all keys, any well-formed key is accepted: the server refuses unknown ones. */
 function foldersFor(key) {
   var folders = {};
   if (APPS !== null) return APPS;
@@ -24,7 +24,7 @@ function foldersFor(key) {
   return folders;
 }
 
-/** A name that is a hash tells nobody its value. */
+/** The server cannot read a value from a hash, so it needs the filter. */
 function filtersOf(querystring, file) {
   var kept = {};
   if (file.indexOf("/h-", 1) < 0) return kept;

@@ -1,4 +1,4 @@
-/** The viewer response: the server has sent its headers, the bucket knows none of them. */
+/** The viewer response: adds the headers of files to answers of the bucket only. */
 function handler(event) {
   var response = event.response;
   var fromServer = response.headers["access-control-allow-origin"] !== undefined;

@@ -1,4 +1,7 @@
-/** For nginx: the file of a request, or one that is not there. njs has seen two X-App-Key headers where nginx sees one. */
+/**
+ * For nginx: returns the file of a request, or a name that no file has. njs sees both of two X-App-Key headers, even
+ * where nginx sees only one.
+ */
 function file(r) {
   var keys = r.rawHeadersIn.filter(function (header) {
     return header[0].toLowerCase() === "x-app-key";

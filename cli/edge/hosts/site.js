@@ -1,4 +1,4 @@
-/** Files beside the function: asked for at their own paths, where the function is not. */
+/** Reads a file of the site. It is requested at its own path, for which the function does not run. */
 async function readSite(request, file) {
   var response = await fetch(new URL(file, request.url), { redirect: "manual" });
   return response.status === 200 ? response.arrayBuffer() : null;

@@ -1,6 +1,6 @@
 /**
- * For hosts with Request and Response. `readFile` gives the bytes of a file of the tree, or null where there is none; a
- * tree that cannot be read is no reason not to answer.
+ * For hosts with Request and Response. `readFile` returns the bytes of a file of the tree, or null when there is none. If
+ * the tree cannot be read, the origin answers.
  */
 async function answer(request, readFile) {
   var target = targetOf(request.url);
@@ -11,7 +11,7 @@ async function answer(request, readFile) {
   return isKept(target) ? askOrigin(request, target).catch(unavailable) : refusal(NOT_FOUND);
 }
 
-/** `fetch` resolves dot segments and turns backslashes round: the answer would be that of another request. */
+/** `fetch` resolves dot segments and replaces backslashes: the answer would be that of another request. */
 function isKept(target) {
   return !/(^|\/)(\.|%2e){1,2}(\/|$)|\\/i.test(target.replace(/\?.*$/, "")) && target.indexOf("#") < 0;
 }
@@ -34,8 +34,8 @@ function targetOf(url) {
 }
 
 /**
- * The origin reads no bodies. It sends none compressed, for some hosts decode them and keep the headers: each compresses
- * itself. No cache may stand between, for most of them know no tenant.
+ * The origin ignores request bodies. It is asked for an uncompressed answer, because some hosts decode a compressed one
+ * but keep its headers; each host compresses answers itself. No cache is used, because most caches ignore the app key.
  */
 function askOrigin(request, target) {
   var headers = new Headers(request.headers);
@@ -57,7 +57,7 @@ async function fileAnswer(request, bytes) {
   return new Response(request.method === "HEAD" ? null : bytes, { headers: headers });
 }
 
-/** The origin's own ETag of these bytes. */
+/** Returns the ETag that the origin sends for these bytes. */
 async function etagOf(bytes) {
   var digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   var text = btoa(String.fromCharCode.apply(null, digest));

@@ -26,12 +26,12 @@ function requestFunction(folders: Readonly<Record<string, string>> | null): stri
     PREFLIGHT_HEADERS: headersOf(preflightHeaders()),
     NOT_FOUND: responseOf(refusalAnswer(routeNotFound(), null)),
   };
-  const head = "Viewer request, cloudfront-js-2.0. Made by `precast edge cloudfront`: see setup.txt.";
+  const head = "Viewer request (cloudfront-js-2.0) from `precast edge cloudfront`. See setup.txt.";
   return writeScript([head], values, [readHost("cloudfront-request"), readCore()].map(withoutComments));
 }
 
 function responseFunction({ policy }: Edge): string {
-  const head = "Viewer response, cloudfront-js-2.0. Made by `precast edge cloudfront`: see setup.txt.";
+  const head = "Viewer response (cloudfront-js-2.0) from `precast edge cloudfront`. See setup.txt.";
   return writeScript([head], { FILE_HEADERS: headersOf(fileHeaders(policy)) }, [readHost("cloudfront-response")]);
 }
 
@@ -50,29 +50,31 @@ function headersOf(headers: Headers): Record<string, { value: string }> {
 }
 
 function setup({ origin, apps }: Edge, fits: boolean): string {
-  return `A Precast tree in S3 behind CloudFront, and \`precast serve\` for everything else.
+  return `CloudFront serves the files of a Precast tree from S3 and forwards everything else to \`precast serve\`.
 
- 1. The bucket holds the tree, its .precast folder left out, one folder an app:
-${apps.map(({ key, folder }) => `      ${folder}/  is ${key}`).join("\n")}
-    It stays private: CloudFront reads it through an origin access control, with s3:GetObject and nothing else.
- 2. The server is at ${origin.origin} and runs with --tree-paths (PRECAST_TREE_PATHS=true): what the bucket
-    lacks, CloudFront asks it for under the path in the bucket, with the key and the query of the request.
- 3. One origin group: the bucket first, the server second, failover at 403, 404, 500, 502, 503 and 504. A bucket says
-    403 for what it lacks.
- 4. One behaviour, for all paths:
+ 1. Put the tree, without its .precast folder, into a bucket, with one folder per app:
+${apps.map(({ key, folder }) => `      ${folder}/  for ${key}`).join("\n")}
+    Keep the bucket private: CloudFront reads it through an origin access control, with s3:GetObject and nothing else.
+ 2. Run the server at ${origin.origin} with --tree-paths (PRECAST_TREE_PATHS=true). When the bucket lacks a file,
+    CloudFront requests it from the server by its path in the bucket, with the key and the query of the request.
+ 3. Create one origin group: the bucket first, the server second, failover on 403, 404, 500, 502, 503 and 504. A bucket
+    answers 403 for files that it lacks.
+ 4. Create one behaviour, for all paths:
       allowed methods        GET, HEAD, OPTIONS
-      cache policy           the header X-App-Key and all query strings in the key; minimum TTL 0
+      cache policy           the header X-App-Key and all query strings in the cache key; minimum TTL 0
       origin request policy  AllViewerExceptHostHeader
       viewer request         viewer-request.js, runtime cloudfront-js-2.0
       viewer response        viewer-response.js, runtime cloudfront-js-2.0
- 5. No response headers policy: it would give the headers of files to counted answers, too. The second function tells
-    them apart.
+ 5. Do not set a response headers policy: it would add the headers of files to counted answers, too. The viewer response
+    function tells them apart.
 
-CloudFront reads Cache-Control of objects and answers and no CDN-Cache-Control: give the objects the Cache-Control that
-CloudFront is to keep them by, or set the default TTL. Other methods CloudFront refuses itself. ETags of files are the bucket's.
-What is no file of the tree asks the bucket in vain first. When an app is added, make ${fits ? "the functions again" : NO_REBUILD}.
-Whether CloudFront hands a path to its functions exactly as it was sent is not documented; it is compared as it is handed over.`;
+CloudFront reads Cache-Control of objects and answers, but not CDN-Cache-Control: set the Cache-Control of the objects to the
+lifetime that CloudFront should use, or set the default TTL. CloudFront itself refuses other methods. ETags of files are those
+of the bucket. A request that has no file in the tree goes to the bucket first, and then to the server.
+When you add an app, ${fits ? "generate the functions again" : NO_REBUILD}.
+CloudFront does not document whether it passes a path to its functions exactly as it was sent. The functions use the path that
+they receive.`;
 }
 
-const NO_REBUILD = `nothing again: a function has no
-room for all these keys, so it looks into the folder of whatever key is sent, and the server refuses those that no app has`;
+const NO_REBUILD = `there is nothing to generate: a function has no room for all these keys,
+so it looks into the folder of whatever key is sent, and the server refuses keys that no app has`;

@@ -5,7 +5,7 @@ import { FILTER_PREFIX, PATTERNS } from "../pattern.ts";
 const VALUE = "[A-Za-z0-9_.~!*'(),:;@/?$=-]";
 
 /** The subroutine `precast_file`: it maps a target, as it was sent, to a file relative to the folder of the app. */
-export const FILE_SUBROUTINE = `# The file of a target as it was sent, below the folder of its app.
+export const FILE_SUBROUTINE = `# The file for the request target as it was sent, relative to the folder of the app.
 sub precast_file {
   ${PATTERNS.map(({ target, file }) => fileRule(target, file)).join(" else ")} else if (req.url ~ {"^${FILTER_PREFIX}(${VALUE}{1,64})$"}) {
     set req.http.X-Precast-File = re.group.1 "/filter/" re.group.2 "/x-" std.tolower(bin.base64_to_hex(digest.base64(re.group.3))) ".json";

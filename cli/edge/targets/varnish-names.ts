@@ -18,7 +18,7 @@ const UTF8 = [
 const LITERAL = "2d|3[0-9]|5f|6[1-9a-f]|7[0-9a]";
 
 /** The subroutine `precast_file`: it maps a target, as it was sent, to a file relative to the folder of the app. */
-export const FILE_SUBROUTINE = `# The file of a target as it was sent, below the folder of its app.
+export const FILE_SUBROUTINE = `# The file for the request target as it was sent, relative to the folder of the app.
 sub precast_file {
   ${PATTERNS.map(({ target, file }) => fileRule(target, file)).join(" else ")} else if (req.url ~ "^${FILTER_PREFIX}${VALUE}$") {
     set req.http.X-Precast-Value = regsuball(regsub(req.url, "^${FILTER_PREFIX}${VALUE}$", "\\3"), "\\+", "%20");
