@@ -8,7 +8,8 @@ import { reportText } from "../doctor/report.ts";
 
 export const doctorCommand = defineCommand({
   name: "doctor",
-  describes: "say what to change in database, content and requests, and what it brings; exit 2 when there is advice",
+  describes:
+    "recommend changes to the database, content and requests, and say what each gains; exit 2 when there is advice",
   argument: null,
   settings: ["fix", "connections"],
   examples: ["precast doctor", "precast doctor --fix"],

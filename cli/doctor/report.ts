@@ -8,7 +8,7 @@ export function reportText(findings: readonly CheckFinding[], { colors }: Termin
     .filter((finding) => rankOf(finding, findings) < MAX_SHOWN)
     .map((finding) => paragraphOf(finding, colors));
   const rest = findings.length - shown.length;
-  const more = rest === 0 ? [] : [`… and ${rest} more like them: --json tells all.`];
+  const more = rest === 0 ? [] : [`… and ${rest} more: --json lists all findings.`];
   return [...shown, ...more, summaryOf(findings)].join("\n\n");
 }
 
@@ -21,8 +21,8 @@ function rankOf(finding: CheckFinding, findings: readonly CheckFinding[]): numbe
 
 function paragraphOf(finding: CheckFinding, colors: Terminal["colors"]): string {
   const { subject, problem, gain, remedy, fix } = finding;
-  const title = colors.bold(isAdvice(finding) ? colors.yellow(subject) : `${subject} (to know of)`);
-  const lines = [title, `  Found    ${problem}`, `  Brings   ${gain}`, `  Do       ${remedy}`];
+  const title = colors.bold(isAdvice(finding) ? colors.yellow(subject) : `${subject} (for information)`);
+  const lines = [title, `  Problem  ${problem}`, `  Gain     ${gain}`, `  Remedy   ${remedy}`];
   return [...lines, ...(fix === null ? [] : fix.map((statement) => `  --fix    ${statement}`))].join("\n");
 }
 
@@ -34,7 +34,7 @@ function summaryOf(findings: readonly CheckFinding[]): string {
     advice.length === 0
       ? "Nothing to change"
       : `${advice.length} to change${safe === 0 ? "" : ` (${safe} with --fix)`}`,
-    ...(informational === 0 ? [] : [`${informational} to know of`]),
+    ...(informational === 0 ? [] : [`${informational} for information`]),
   ];
   return `${parts.join(", ")}.`;
 }

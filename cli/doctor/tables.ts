@@ -55,6 +55,6 @@ export function maintenanceRemedy(
   statement: string,
 ): { remedy: string; fix: readonly string[] | null } {
   return hasOwnerRights
-    ? { remedy: `Run ${statement}. Writers go on meanwhile.`, fix: [statement] }
-    : { remedy: `Have the owner of the table run ${statement}. Writers go on meanwhile.`, fix: null };
+    ? { remedy: `Run ${statement}. It does not block writers.`, fix: [statement] }
+    : { remedy: `Have the owner of the table run ${statement}. It does not block writers.`, fix: null };
 }

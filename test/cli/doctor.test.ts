@@ -131,7 +131,9 @@ describe("doctor on PostgreSQL", () => {
     const { code, findings } = await examine(place);
     expect([code, findings.map(({ check }) => check)]).toEqual([2, ["collations", "triggers"]]);
     const [order] = findings as [Finding];
-    expect(order.problem).toMatch(/^The indexes were made with version 1\.1 of it, and the server has \d+(\.\d+)* now/);
+    expect(order.problem).toMatch(
+      /^The indexes were built with version 1\.1 of the collation, but the server now has version \d+/,
+    );
     const remedies = [/REINDEX SCHEMA \w+ precast/, /ALTER COLLATION \S+ REFRESH VERSION/];
     for (const remedy of remedies) await store.database.execute(remedy.exec(order.remedy)?.[0] as string);
     await store.database.execute("ALTER TABLE precast.fields ENABLE TRIGGER field_added");
@@ -265,10 +267,10 @@ describe("doctor on PostgreSQL", () => {
     const FOR_PEOPLE = [
       "Shop: slow search requests",
       "Shop: requests that could be free",
-      ".precast/ledger: journals that nobody sends",
+      ".precast/ledger: unsent journals",
       ".precast/ledger: broken journals",
     ];
-    const TO_KNOW = "Shop logs: filter on slug";
+    const TO_KNOW = "Shop/logs: filter on slug";
 
     test("reports the problem, the gain and the remedy of each finding, and exits with 2", async () => {
       const { code, findings, fixed } = await examine(place);
@@ -287,10 +289,10 @@ describe("doctor on PostgreSQL", () => {
       expect(found["Shop: slow search requests"]?.problem).toMatch(/^60 of 80 /);
       expect(found["Shop: requests that could be free"]).toMatchObject({
         problem: expect.stringMatching(/^900 of 1,000 .*\(90\.0 %\)/),
-        remedy: expect.stringContaining("drop per_page=20, it is the default"),
+        remedy: expect.stringContaining("drop per_page=20, which is the default"),
       });
       expect(found["precast.entries"]?.problem).toMatch(/^10,\d{3} of its 15,\d{3} rows are dead \(67 %\)/);
-      expect(found[".precast/ledger: journals that nobody sends"]?.problem).toMatch(/^1 journal .* 3 hours/);
+      expect(found[".precast/ledger: unsent journals"]?.problem).toMatch(/^1 journal .* 3 hours/);
     });
 
     test("prints a paragraph for each finding, and a summary line", async () => {
@@ -298,10 +300,10 @@ describe("doctor on PostgreSQL", () => {
       expect([code, stderr]).toEqual([2, ""]);
       const paragraphs = stdout.trimEnd().split("\n\n");
       expect(paragraphs).toHaveLength(10);
-      expect(paragraphs.at(-1)).toBe("8 to change (4 with --fix), 1 to know of.");
+      expect(paragraphs.at(-1)).toBe("8 to change (4 with --fix), 1 for information.");
       for (const paragraph of paragraphs.slice(0, -1)) {
         expect(paragraph).toMatch(
-          /^\S.*\n {2}Found {4}\S.*\n {2}Brings {3}\S.*\n {2}Do {7}\S.*(\n {2}--fix {4}\S.*)?$/,
+          /^\S.*\n {2}Problem {2}\S.*\n {2}Gain {5}\S.*\n {2}Remedy {3}\S.*(\n {2}--fix {4}\S.*)?$/,
         );
       }
     });
@@ -368,7 +370,7 @@ describe("doctor on PostgreSQL", () => {
         expect.stringMatching(/^DELETE FROM precast\.usage_batches /),
       ]);
       expect(stdout).toMatch(/ s\n\nShop: slow search requests\n/);
-      expect(stdout).toMatch(/\n\n4 to change, 1 to know of\.\n$/);
+      expect(stdout).toMatch(/\n\n4 to change, 1 for information\.\n$/);
     });
 
     test("reports after --fix only what --fix does not change", async () => {
@@ -464,10 +466,10 @@ describe("doctor on PostgreSQL", () => {
     const found = await find();
     expect(found).toMatchObject({
       kind: "information",
-      subject: `${SHOP}/logs: a value of one field and a range of another`,
+      subject: `${SHOP}/logs: an equality filter combined with a range filter`,
     });
     expect(found?.problem).toBe(
-      "The total of entries with one value (color) and a range (price) reads all that have the value: about 1,714 of color.",
+      "To count the entries that match a value (color) and a range (price), the database reads all entries with the value: about 1,714 for each value of color.",
     );
     const statement = /CREATE INDEX CONCURRENTLY .* IS NOT NULL(?=\.)/.exec(found?.remedy ?? "")?.[0] as string;
     const name = /entries_of_\d+_by_t\d_n\d/.exec(statement)?.[0] as string;
@@ -504,17 +506,17 @@ describe("doctor on the embedded database", () => {
     const before = await examine(place);
     expect([before.code, subjects(before.findings)]).toEqual([
       2,
-      ["precast.entries: statistics", "Shop logs: filter on slug"],
+      ["precast.entries: statistics", "Shop/logs: filter on slug"],
     ]);
     const { code, fixed, findings } = await examine(place, "--fix");
     expect([code, subjects(fixed), subjects(findings)]).toEqual([
       0,
       ["precast.entries: statistics"],
-      ["Shop logs: filter on slug"],
+      ["Shop/logs: filter on slug"],
     ]);
     expect((await server.get("/api/v1/logs?filter[slug]=s7&per_page=1", { appKey: SHOP })).json.meta.total).toBe(1);
     expect((await server.stop()).code).toBe(0);
-    expect((await place.run("doctor")).stdout).toMatch(/\n\nNothing to change, 1 to know of\.\n$/);
+    expect((await place.run("doctor")).stdout).toMatch(/\n\nNothing to change, 1 for information\.\n$/);
   });
 
   test("--fix repairs the indexes after a change of the collation version", async () => {

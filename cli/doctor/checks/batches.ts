@@ -15,8 +15,8 @@ export const batchesCheck = defineCheck<Facts>({
           {
             kind: "advice",
             subject: "precast.usage_batches",
-            problem: `${formatCount(count)} batches are remembered whose journals are gone for days: no server forgets them.`,
-            gain: "The table and its indexes stay small, and sending counts fast.",
+            problem: `The ids of ${formatCount(count)} batches are still stored, although their journals were deleted more than two days ago: no running server deletes them.`,
+            gain: "The table and its indexes stay small, and counts are stored quickly.",
             remedy: `${mayDelete ? "Run" : "Have the owner of the table run"} ${STATEMENT}. A running server deletes 10,000 of them every ten minutes.`,
             fix: mayDelete ? [STATEMENT] : null,
           },

@@ -18,21 +18,21 @@ export const collationsCheck = defineCheck({
 function findingOf({ name, before, now }: ChangedCollation, kind: Facts["kind"]): Finding {
   const [reindex, refresh] = ["REINDEX SCHEMA CONCURRENTLY precast", `ALTER COLLATION ${name} REFRESH VERSION`];
   const embeddedRemedy = {
-    remedy: "Run `precast doctor --fix`, start servers anew, and verify the tree.",
+    remedy: "Run `precast doctor --fix`, restart the servers, and run `precast verify`.",
     fix: [reindex, refresh],
   };
   // No fix: REFRESH VERSION would hide that other indexes of the database with this collation are out of order too.
   const postgresRemedy = {
     remedy:
-      `Have the owner run ${reindex}; reindex what else of this database has that order; then have a superuser run ` +
-      `${refresh}; start servers anew, and verify the tree. Writers go on meanwhile.`,
+      `Have the owner of the schema run ${reindex}. Reindex whatever else in this database uses the collation. Then have a superuser run ` +
+      `${refresh}, restart the servers, and run \`precast verify\`. The two statements do not block writers.`,
     fix: null,
   };
   return {
     kind: "advice",
-    subject: `The order of texts (${name})`,
-    problem: `The indexes were made with version ${before} of it, and the server has ${now} now: entries whose place is another by this one are not found.`,
-    gain: "Live answers lack no entries, and have them in the right order.",
+    subject: `Collation ${name}`,
+    problem: `The indexes were built with version ${before} of the collation, but the server now has version ${now}. Queries may miss entries whose position differs between the two versions.`,
+    gain: "Live answers contain all entries, in the right order.",
     ...(kind === "embedded" ? embeddedRemedy : postgresRemedy),
   };
 }

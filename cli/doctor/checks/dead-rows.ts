@@ -37,16 +37,16 @@ function deadRows({ rows, dead, pages }: Table): Problem | null {
   if (dead <= DEAD_ROWS || dead <= (rows + dead) * DEAD_SHARE) return null;
   const share = percent(dead / (rows + dead));
   return {
-    problem: `${formatCount(dead)} of its ${formatCount(rows + dead)} rows are dead (${share}), and are read past.`,
-    gain: `Scans read up to ${share} less, and new rows take the place of the dead.`,
+    problem: `${formatCount(dead)} of its ${formatCount(rows + dead)} rows are dead (${share}), and scans still read them.`,
+    gain: `Scans read up to ${share} less, and new rows reuse the space of the dead ones.`,
   };
 }
 
 function hiddenPages({ pages, visiblePages }: Table): Problem | null {
   if (pages < SMALL_HIDDEN || visiblePages >= pages * (1 - HIDDEN_SHARE)) return null;
   return {
-    problem: `${formatCount(pages - visiblePages)} of its ${formatCount(pages)} pages are not marked as visible to all.`,
-    gain: "Totals are counted in an index alone, without a look at the table: often ten times as fast.",
+    problem: `${formatCount(pages - visiblePages)} of its ${formatCount(pages)} pages are not marked as all-visible, so index-only scans have to read them.`,
+    gain: "Totals are counted in an index alone, without reading the table, which is often ten times as fast.",
   };
 }
 

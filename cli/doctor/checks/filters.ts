@@ -92,10 +92,10 @@ function findingOf({ app, type, exact }: TypeFilters, { column, values, entries 
   const share = `${((values / files) * 100).toFixed(0)} %`;
   return {
     kind: values >= MANY ? "advice" : "information",
-    subject: `${app.key} ${type.slug}: filter on ${column.name}`,
-    problem: `It has ${count} values in ${formatCount(entries)} entries, and each is a file of the tree: ${share} of the type's files.`,
-    gain: `A full build writes ${count} files fewer, and an edit of the field two fewer.`,
-    remedy: `If nobody looks entries up by it, take ${column.name} out of filterable_fields: filters on it are refused then. If somebody does, it is worth its files.`,
+    subject: `${app.key}/${type.slug}: filter on ${column.name}`,
+    problem: `The field has ${count} values in ${formatCount(entries)} entries, and each value is a file in the tree: ${share} of the type's files.`,
+    gain: `A full build writes ${count} fewer files, and a build after an edit of the field two fewer.`,
+    remedy: `If no client filters by ${column.name}, remove it from filterable_fields: requests that filter by it are then refused. If clients do filter by it, keep it: the filter justifies its files.`,
     fix: null,
   };
 }

@@ -49,13 +49,13 @@ const LEFTOVER = /_cc(new|old)\d*"?$/;
 function findingOf({ name, table, definition, bytes, hasOwnerRights }: Index): Finding {
   const isLeftover = LEFTOVER.test(name);
   const statement = `${isLeftover ? "DROP" : "REINDEX"} INDEX CONCURRENTLY ${name}`;
-  const why = isLeftover ? "a rebuild that failed left it behind" : "making it failed";
+  const why = isLeftover ? "a failed rebuild left it behind" : "its creation failed";
   return {
     kind: "advice",
     subject: `${name}: unfinished index`,
-    problem: `No query may use it, for ${why}; every write into ${table} keeps it (${formatBytes(bytes)}). ${definition}`,
-    gain: isLeftover ? "Writes are cheaper, and the disk has room." : "Queries may use it.",
-    remedy: `${hasOwnerRights ? "Run" : "Have its owner run"} ${statement}. It waits for open transactions; writers go on meanwhile.`,
+    problem: `No query can use it, because ${why}; writes to ${table} may still update it (${formatBytes(bytes)}). Definition: ${definition}`,
+    gain: isLeftover ? "Writes are cheaper, and disk space is freed." : "Queries can use it.",
+    remedy: `${hasOwnerRights ? "Run" : "Have its owner run"} ${statement}. It waits for open transactions, and does not block writers.`,
     fix: hasOwnerRights ? [statement] : null,
   };
 }

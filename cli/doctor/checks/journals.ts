@@ -38,10 +38,10 @@ function unsentFinding({ folder, journals }: Facts): Finding | null {
   if (unsent.length === 0) return null;
   return {
     kind: "advice",
-    subject: `${folder}: journals that nobody sends`,
-    problem: `${describe(unsent)} of counted requests, untouched for ${age(unsent)}: no server looks after the folder.`,
-    gain: "The counts reach the ledger.",
-    remedy: "Start `precast serve` with this --data-dir and database: it sends them and can be stopped again.",
+    subject: `${folder}: unsent journals`,
+    problem: `${describe(unsent)} of counted requests, not written for ${age(unsent)}: no running server uses the folder.`,
+    gain: "The counts reach the database.",
+    remedy: "Start `precast serve` with this --data-dir and database. It sends the journals, and can then be stopped.",
     fix: null,
   };
 }
@@ -52,9 +52,9 @@ function brokenFinding({ folder, journals }: Facts): Finding | null {
   return {
     kind: "advice",
     subject: `${folder}: broken journals`,
-    problem: `${describe(broken)} with lines that could not be read. Their whole lines are counted.`,
-    gain: "Nothing that was counted is lost unseen.",
-    remedy: "Look what happened (a full disk, an edit by hand), then delete the files that end in .broken.",
+    problem: `${describe(broken)} with lines that could not be read. All other lines are counted.`,
+    gain: "No counts are lost unnoticed.",
+    remedy: "Find the cause (a full disk or a manual edit, for example), then delete the files that end in .broken.",
     fix: null,
   };
 }

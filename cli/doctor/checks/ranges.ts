@@ -112,10 +112,10 @@ function findingOf(
   const statement = `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${index} ON precast.entries (${equalityField.slot}, ${rangeField.slot}) WHERE content_type_id = ${typeId} AND status = 'published' AND ${equalityField.slot} IS NOT NULL AND ${rangeField.slot} IS NOT NULL`;
   return {
     kind: "information",
-    subject: `${app.key}/${type.slug}: a value of one field and a range of another`,
-    problem: `The total of entries with one value (${equal}) and a range (${within}) reads all that have the value: about ${formatCount(equalityField.entries)} of ${equalityField.name}.`,
-    gain: "It reads those in the range alone.",
-    remedy: `If clients ask for that, make an index of the two fields, as for ${equalityField.name} and ${rangeField.name}: ${statement}. Writers go on meanwhile; every write of the type keeps it from then on. Drop it when one of them leaves filterable_fields.`,
+    subject: `${app.key}/${type.slug}: an equality filter combined with a range filter`,
+    problem: `To count the entries that match a value (${equal}) and a range (${within}), the database reads all entries with the value: about ${formatCount(equalityField.entries)} for each value of ${equalityField.name}.`,
+    gain: "It reads only the entries in the range.",
+    remedy: `If clients combine such filters, create an index on the two fields, for example on ${equalityField.name} and ${rangeField.name}: ${statement}. Its creation does not block writers, but from then on every write to the type updates it. Drop it when one of the fields is removed from filterable_fields.`,
     fix: null,
   };
 }

@@ -15,9 +15,9 @@ export const removalsCheck = defineCheck<Facts>({
           {
             kind: "information",
             subject: "precast.removals",
-            problem: `It remembers about ${formatCount(removals)} removed entries, more than there are entries (${formatBytes(bytes)} with its indexes).`,
-            gain: "Nothing but disk: builds ask it by index for what is new.",
-            remedy: "Leave it. A tree that was built before a removal still has to hear of it.",
+            problem: `It records about ${formatCount(removals)} removed entries, which is more than there are entries (${formatBytes(bytes)} with its indexes).`,
+            gain: "Only disk space: builds find new records by index.",
+            remedy: "Keep the records. A tree that was built before a removal still needs its record.",
             fix: null,
           },
         ],

@@ -29,9 +29,9 @@ function findingOf({ app, saving, count }: SavingSum, total: number): Finding {
   return {
     kind: "advice",
     subject: `${app}: requests that could be free`,
-    problem: `${formatCount(count)} of ${formatCount(total)} counted requests of the last ${RECENT_DAYS} days (${share}) say more than they need.`,
-    gain: `${formatCount(count)} counted requests fewer in ${RECENT_DAYS} days, with the same answers, from the tree.`,
-    remedy: `Change the client: ${advice}. \`precast usage --app ${app}\` tells more.`,
+    problem: `${formatCount(count)} of ${formatCount(total)} counted requests of the last ${RECENT_DAYS} days (${share}) could be free: a simpler request has the same answer.`,
+    gain: `${formatCount(count)} fewer counted requests in ${RECENT_DAYS} days, with the same answers, served from the tree.`,
+    remedy: `Change the client: ${advice}. \`precast usage --app ${app}\` shows more.`,
     fix: null,
   };
 }

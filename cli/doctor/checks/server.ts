@@ -64,9 +64,9 @@ function memoryFinding({ buffers, bytes }: Facts): Finding | null {
   return {
     kind: "advice",
     subject: "shared_buffers",
-    problem: `The database has ${formatBytes(bytes)}, and the server ${formatBytes(buffers)} of memory for pages, as if nobody had set it up.`,
-    gain: "Live queries read pages from memory.",
-    remedy: "Set shared_buffers to a quarter of the machine's memory, and start PostgreSQL anew.",
+    problem: `The size of the database is ${formatBytes(bytes)}, but shared_buffers is ${formatBytes(buffers)}, no more than PostgreSQL's default.`,
+    gain: "Live queries read more pages from memory.",
+    remedy: "Set shared_buffers to a quarter of the machine's memory, and restart PostgreSQL.",
     fix: null,
   };
 }
@@ -76,9 +76,10 @@ function vacuumFinding({ autovacuum }: Facts): Finding | null {
   return {
     kind: "advice",
     subject: "autovacuum",
-    problem: "It is switched off (autovacuum or track_counts): nobody makes statistics, or clears dead rows away.",
-    gain: "Live queries stay as fast as they are: counts alone become ten times slower without.",
-    remedy: "Set autovacuum and track_counts to on, and have PostgreSQL read its settings again.",
+    problem:
+      "It is switched off (autovacuum or track_counts is off): PostgreSQL neither updates statistics nor removes dead rows by itself.",
+    gain: "Live queries stay fast. Without autovacuum, counts alone become ten times slower.",
+    remedy: "Set autovacuum and track_counts to on, and reload the configuration of PostgreSQL.",
     fix: null,
   };
 }
@@ -92,8 +93,8 @@ function connectionsFinding({ free, connections }: Facts): Finding | null {
   return {
     kind: "advice",
     subject: "Connections",
-    problem: `A server with --connections ${connections}, a build and a watch need ${needed} connections; PostgreSQL has ${Math.max(free, 0)} for them.`,
-    gain: "No request is 503 because PostgreSQL takes no more connections.",
+    problem: `A server with --connections ${connections}, a build and a watch need ${needed} connections; PostgreSQL has ${Math.max(free, 0)} available.`,
+    gain: "No request gets 503 because PostgreSQL refuses further connections.",
     remedy: "Raise max_connections (or the limit of the role or database), or lower --connections.",
     fix: null,
   };

@@ -56,11 +56,11 @@ function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Findin
     return {
       kind: sorts ? "advice" : "information",
       subject: `${app.key}/${type.slug}: ${name}`,
-      problem: `No slot holds it${isLong ? ", for an entry had a text too long for an index" : ", for all are taken"}: ${sorts ? "a sort by it" : readBy(kind)} reads ${formatCount(entries)} entries.`,
-      gain: "A page and its total are found in an index.",
+      problem: `The field has no slot, because ${isLong ? "an entry had a text too long for an index" : "all slots are taken"}: ${sorts ? "a sort by it" : readBy(kind)} reads ${formatCount(entries)} entries.`,
+      gain: "Pages and their totals are read from an index.",
       remedy: isLong
-        ? `Take it out of ${namedIn.join(" and ")}, or use a shorter field there. After shortening the text: UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}, and take the field out of the type's lists and in again.`
-        : `Take ${peersOf(kind)} that nobody asks for out of filterable_fields or sortable_fields: its slot is given to the next that waits, sortable ones first.`,
+        ? `Remove it from ${namedIn.join(" and ")}, or name a field with shorter texts there. Or shorten the text, then run UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}, remove the field from ${namedIn.join(" and ")} and add it again.`
+        : `Remove ${peersOf(kind)} field that no client uses from filterable_fields and sortable_fields. Its slot goes to the next field without one, sortable fields first.`,
       fix: null,
     };
   });
@@ -71,7 +71,7 @@ function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Findin
  * others have no ranges, or compare as numbers, which no slot holds for them.
  */
 function readBy(type: Field["type"]): string {
-  return ["number", "date", "datetime"].includes(type) ? "a range by it" : "a filter on it with neq or nin";
+  return ["number", "date", "datetime"].includes(type) ? "a range filter on it" : "a filter on it with neq or nin";
 }
 
 /** The field types that share slots with this one, in words. */

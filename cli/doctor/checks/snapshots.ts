@@ -42,10 +42,10 @@ function findingsOf({ what, endStatement, minutes }: OpenTransaction): Finding[]
   return [
     {
       kind: "advice",
-      subject: "A transaction that does not end",
-      problem: `${what} is open for ${Math.floor(minutes)} minutes: no row that died since can be cleared away.`,
-      gain: "VACUUM can clear away dead rows, and counts stay fast.",
-      remedy: `Find out why, and end it: ${endStatement}.`,
+      subject: "Long-running transaction",
+      problem: `${what} has been open for ${Math.floor(minutes)} minutes: VACUUM cannot remove rows that have died since.`,
+      gain: "VACUUM can remove dead rows, and counts stay fast.",
+      remedy: `Find out why it is still open, and end it: ${endStatement}.`,
       fix: null,
     },
   ];
@@ -58,9 +58,9 @@ function hiddenFindings(transactions: readonly OpenTransaction[]): Finding[] {
     {
       kind: "information",
       subject: "Transactions of other roles",
-      problem: `${formatCounted(hidden, "transaction")} of other roles may be open for a second or for days: the role of --database-url may not see that.`,
-      gain: "Those that do not end are told, with what ends them.",
-      remedy: "GRANT pg_read_all_stats to the role, or examine the database as one that has it.",
+      problem: `${formatCounted(hidden, "transaction")} of other roles may have been open for a second or for days: the role of --database-url lacks the right to see their age.`,
+      gain: "Long-running transactions are reported, with the statement that ends each.",
+      remedy: "GRANT pg_read_all_stats to the role, or run `precast doctor` with a role that has it.",
       fix: null,
     },
   ];

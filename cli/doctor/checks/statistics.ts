@@ -46,16 +46,16 @@ function findingOf(table: Table): Finding | null {
     kind: "advice",
     subject: `${table.name}: statistics`,
     problem,
-    gain: "Live queries use the indexes that are there: without statistics a plan may read every entry instead.",
+    gain: "Live queries use the existing indexes. Without current statistics, a plan may read every entry instead.",
     ...maintenanceRemedy(table, `ANALYZE ${table.name}`),
   };
 }
 
 function problemOf({ rows, modified, pages, knownPages, hasStatistics }: Table): string | null {
   if (pages < SMALL) return null;
-  if (!hasStatistics) return "The database has no statistics of it: it was never analysed.";
+  if (!hasStatistics) return "The database has no statistics for it: it was never analysed.";
   if (modified > rows * STALE_SHARE + STALE_ROWS) {
-    return `${formatCount(modified)} of about ${formatCount(rows)} rows were written since it was last analysed.`;
+    return `${formatCount(modified)} rows were written since it was last analysed, and it has about ${formatCount(rows)} rows.`;
   }
   // The embedded database does not count written rows.
   if (pages > knownPages * (1 + STALE_SHARE) + SMALL) {

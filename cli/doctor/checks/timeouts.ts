@@ -22,9 +22,9 @@ function findingsOf(rows: readonly UsageRow[]): Finding[] {
     return {
       kind: "advice",
       subject: `${app}: slow ${shape} requests`,
-      problem: `${formatCount(count)} of ${formatCount(all)} in the last ${RECENT_DAYS} days were 504 QUERY_TIMEOUT: they took longer than 5 seconds.`,
-      gain: "Clients get answers, and the database has time for others.",
-      remedy: `Take their URLs from the server's log (status 504) and ask \`precast explain '<path and query>' --app ${app}\` what they read.`,
+      problem: `${formatCount(count)} of ${formatCount(all)} requests in the last ${RECENT_DAYS} days got 504 QUERY_TIMEOUT: their queries took longer than 5 seconds.`,
+      gain: "Clients get answers, and the database has capacity for other queries.",
+      remedy: `Take their URLs from the server's log (status 504), and run \`precast explain '<path and query>' --app ${app}\` to see what they read.`,
       fix: null,
     };
   });

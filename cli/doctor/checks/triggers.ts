@@ -34,9 +34,9 @@ function finding(wrong: readonly Trigger[], firing: Facts["firing"]): Finding {
   return {
     kind: "advice",
     subject: `triggers: ${names.join(", ")}`,
-    problem: `${wrong.length === 1 ? "This one does not fire as it should" : "These do not fire as they should"}: what is written may be missing from filters, searches, totals and builds.`,
-    gain: "What is written is found and counted, whoever writes it.",
-    remedy: `Run ${statements.join(" ")} SELECT precast.keep_anew(); as the owner. Writers wait meanwhile, about a millisecond an entry.`,
+    problem: `${wrong.length === 1 ? "This trigger does not fire as it should" : "These triggers do not fire as they should"}: changes may be missing from filters, searches, totals and builds.`,
+    gain: "All changes are found and counted, whoever makes them.",
+    remedy: `Run ${statements.join(" ")} SELECT precast.keep_anew(); as the owner of the tables. It blocks writers for about a millisecond per entry.`,
     fix: null,
   };
 }

@@ -64,9 +64,9 @@ function findingsOf({ missing, available, mayCreate, operators, types }: Facts):
     {
       kind: "advice",
       subject: `${missing.join(", ")}: missing`,
-      problem: `Search and contains read every entry of a type, and the largest has ${formatCount(most)}.`,
-      gain: "Parts of words of three letters and more are found by an index.",
-      remedy: `${mayCreate ? "Run" : "Have an administrator run"} ${statements.join("; ")}. Writers go on meanwhile.`,
+      problem: `Searches and contains filters read every entry of a type, and the largest type has ${formatCount(most)} entries.`,
+      gain: "An index finds parts of words that have three or more letters.",
+      remedy: `${mayCreate ? "Run" : "Have an administrator run"} ${statements.join("; ")}. This does not block writers.`,
       fix: mayCreate ? statements : null,
     },
   ];
