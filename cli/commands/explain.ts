@@ -164,13 +164,13 @@ function textOf(explanation: Explanation, { colors }: Context["terminal"]): stri
 }
 
 function fileNote({ exists, has_tree }: ExplainedFile): string {
-  if (!has_tree) return " (no whole tree of the app is there: the answer is given live)";
-  return exists ? "" : " (not there: the answer is empty or 404)";
+  if (!has_tree) return " (the app has no complete tree: the request is answered live)";
+  return exists ? "" : " (this file does not exist: the answer is an empty list or 404)";
 }
 
 function queryLines({ text, values, plan, service }: ExplainedQuery, colors: Context["terminal"]["colors"]): string[] {
   const mark = service.by_index ? colors.green : colors.yellow;
-  const late = `not run to its end: it takes longer than ${QUERY_TIMEOUT / 1_000} seconds, and live it is 504 QUERY_TIMEOUT`;
+  const late = `not completed: the query takes longer than ${QUERY_TIMEOUT / 1_000} seconds, and the live answer is 504 QUERY_TIMEOUT`;
   return [
     colors.bold("SQL"),
     text,

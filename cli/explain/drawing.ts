@@ -21,7 +21,7 @@ function factsOf({ rows, discarded, loops, milliseconds }: PlanNode): string {
   if (loops === 0) return "never run";
   const facts = [
     `${formatCounted(rows.actual, "row")} (${formatCount(rows.estimated)} expected)`,
-    ...(discarded ? [`${formatCount(discarded)} read in vain`] : []),
+    ...(discarded ? [`${formatCount(discarded)} discarded`] : []),
     ...(loops !== null && loops > 1 ? [`${formatCount(loops)} times`] : []),
     ...(milliseconds === null ? [] : [formatMilliseconds(milliseconds)]),
   ];
@@ -35,7 +35,9 @@ export function timesText({ planning_ms, execution_ms, pages }: QueryPlan): stri
     ...(execution_ms === null ? [] : [`run in ${formatMilliseconds(execution_ms)}`]),
     ...(pages === null
       ? []
-      : [`${formatCounted(pages.memory, "page")} from memory, ${formatCount(pages.disk)} from beyond`]),
+      : [
+          `${formatCounted(pages.memory, "page")} from shared buffers, ${formatCount(pages.disk)} from disk or the OS cache`,
+        ]),
   ];
   return parts.join(", ");
 }

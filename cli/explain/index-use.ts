@@ -16,7 +16,7 @@ export type IndexUse = {
 /** `entries` is the number of published entries of the type; null when it is not known. */
 export function indexUseOf({ root, ran }: QueryPlan, plan: Plan, entries: number | null): IndexUse {
   const scan = largestScan(scansOf(root, false));
-  if (scan === null) return { by_index: true, indexes: [], read: 0, sentence: "No entry is read for it." };
+  if (scan === null) return { by_index: true, indexes: [], read: 0, sentence: "The query reads no entries." };
   const read = ran ? rowsRead(scan.node) : null;
   const found = { indexes: scan.indexes, read };
   if (isServed(scan)) return { ...found, by_index: true, sentence: servedSentence(scan, read, entries) };
@@ -76,17 +76,17 @@ function servedSentence({ node, indexes }: Scan, read: number | null, entries: n
   const served = `Served by index ${indexes.join(" and ")}`;
   if (read === null) return `${served}.`;
   const of = entries === null || read > entries ? "" : ` of ${formatCount(entries)}`;
-  const left = node.discarded ? `, ${formatCount(node.discarded)} of them in vain` : "";
+  const left = node.discarded ? `, and discards ${formatCount(node.discarded)} of them` : "";
   return `${served}: reads ${formatCount(read)}${of} entries${left}.`;
 }
 
 /** An index may give only the type's entries, or only their order, without selecting the requested ones. */
 function readSentence({ indexes }: Scan, read: number | null, entries: number | null): string {
-  const why = indexes.length === 0 ? "no index served" : "no index found those that are wanted";
+  const why = indexes.length === 0 ? "no index is used" : "no index selects the requested ones";
   if (read === null || entries === null) return `Reads every entry of the type: ${why}.`;
   if (read < entries) return `Reads ${formatCount(read)} of the type's ${formatCount(entries)} entries: ${why}.`;
   const others = read - entries;
-  const more = others > 0 ? `, and ${formatCount(others)} rows beside them` : "";
+  const more = others > 0 ? `, and ${formatCount(others)} other rows` : "";
   return `Reads all ${formatCount(entries)} entries of the type${more}: ${why}.`;
 }
 
@@ -96,13 +96,17 @@ const FEW = 2_000;
 const LETTERS = 3;
 
 function helpOf(plan: Plan, { sorted }: Scan, read: number | null): string {
-  if (read !== null && read <= FEW) return "With so few, none is needed.";
+  if (read !== null && read <= FEW) return "With so few entries, no index is needed.";
   const conditions = "conditions" in plan ? plan.conditions : [];
   if (plan.kind === "search" && plan.words.every(isShort)) return `A word of ${LETTERS} letters or more would help.`;
-  if (conditions.some(isNegated)) return "Most entries meet neq and nin: name what is wanted with eq or in.";
+  if (conditions.some(isNegated))
+    return "Most entries match neq and nin: name the wanted values with eq or in instead.";
   if (conditions.some(isShortMatch)) return `A text of ${LETTERS} letters or more would help.`;
-  const order = sorted && conditions.length === 0 ? "The default order" : "One more filter, on a value that few have,";
-  return `${order} would help. \`precast doctor\` tells whether the database lacks something.`;
+  const order =
+    sorted && conditions.length === 0
+      ? "Sorting in the default order"
+      : "One more filter, on a value that few entries have,";
+  return `${order} would help. Run \`precast doctor\` to see whether the database lacks something.`;
 }
 
 function isShort(word: string): boolean {

@@ -102,7 +102,7 @@ describe("explain of a free request", () => {
     const path = join("out", SHOP_FOLDER, "posts/filter/category/s-nothing.json");
     expect(file).toEqual({ path, exists: false, has_tree: true });
     expect(await explainInWords("/posts?filter[category]=nothing")).toContain(
-      "(not there: the answer is empty or 404)",
+      "(this file does not exist: the answer is an empty list or 404)",
     );
   });
 
@@ -110,7 +110,7 @@ describe("explain of a free request", () => {
     const found = await place.json<Explanation>(`explain /posts --app ${SHOP} --out nowhere`);
     expect(found.file).toMatchObject({ exists: false, has_tree: false });
     const text = (await place.run(`explain /posts --app ${SHOP} --out nowhere`)).stdout;
-    expect(text).toContain("(no whole tree of the app is there: the answer is given live)");
+    expect(text).toContain("(the app has no complete tree: the request is answered live)");
   });
 
   test("prints its shape, its price and its file as text", async () => {
@@ -165,7 +165,7 @@ describe("explain of a counted request", () => {
     expect(text).toMatch(/^Free +\/api\/v1\/posts\?filter\[category\]=News \(the same answer\)$/m);
     expect(text).toMatch(/^SQL$/m);
     expect(text).toMatch(
-      /^Plan +planned in [\d.]+ ms, run in [\d.]+ ms, [\d,]+ pages from memory, [\d,]+ from beyond$/m,
+      /^Plan +planned in [\d.]+ ms, run in [\d.]+ ms, [\d,]+ pages from shared buffers, [\d,]+ from disk or the OS cache$/m,
     );
     expect(text).toMatch(/^ +-> \w.* of entries.*: 1 row \(\d+ expected\).*ms$/m);
     expect(text).toMatch(/^Index +\w.*\.$/m);
@@ -360,23 +360,25 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
   test("says that all entries were read, and that so few need no index", async () => {
     const { service } = await explained("/posts?filter[category][contains]=e&per_page=1");
     expect(service).toMatchObject({ by_index: false });
-    const why = service.indexes.length === 0 ? "no index served" : "no index found those that are wanted";
+    const why = service.indexes.length === 0 ? "no index is used" : "no index selects the requested ones";
     expect(service.sentence).toMatch(
-      new RegExp(`^Reads all 3 entries of the type.*: ${why}\\. With so few, none is needed\\.$`),
+      new RegExp(`^Reads all 3 entries of the type.*: ${why}\\. With so few entries, no index is needed\\.$`),
     );
   });
 
   test("says that no index is needed when few of many entries were read without one", async () => {
     const { service } = await explained("/logs?filter[slug][neq]=s7&per_page=5");
     expect(service.read).toBeLessThan(20);
-    expect(service.sentence).toMatch(/^Reads \d+ of the type's 2,001 entries: .*\. With so few, none is needed\.$/);
+    expect(service.sentence).toMatch(
+      /^Reads \d+ of the type's 2,001 entries: .*\. With so few entries, no index is needed\.$/,
+    );
   });
 
   test("is shown without measured times when the query takes longer than a live query may", async () => {
     await change((database) => database.execute(SLOW));
     const { stdout } = await place.run(`explain /posts?filter[price][gte]=0&per_page=1 --app ${SHOP}`);
     expect(stdout).toMatch(
-      /^Plan +not run to its end: it takes longer than 5 seconds, and live it is 504 QUERY_TIMEOUT$/m,
+      /^Plan +not completed: the query takes longer than 5 seconds, and the live answer is 504 QUERY_TIMEOUT$/m,
     );
     expect(stdout).toMatch(/ of kept_entries.*: \d+ rows? expected$/m);
   });
