@@ -15,9 +15,11 @@ export const usageCommand = defineCommand({
   settings: ["oneApp", "since", "until", "csv"],
   examples: ["precast usage", "precast usage --app atlas --since 2026-01-01 --until 2026-01-31 --csv"],
   run: async ({ terminal }, { oneApp, since, until, csv, ...settings }) => {
-    if (csv && settings.json) throw new ConfigError(["--csv and --json exclude each other: give one of them."]);
+    if (csv && settings.json) throw new ConfigError(["--csv and --json cannot be combined: give one of them."]);
     if (since !== null && until !== null && since > until)
-      throw new ConfigError([`--since ${since} is later than --until ${until}: give a day that is not.`]);
+      throw new ConfigError([
+        `--since ${since} is later than --until ${until}: give an earlier --since or a later --until.`,
+      ]);
     const range = { app: oneApp, since, until };
     const rows = await withDatabase(settings, async (database) => {
       const rows = await readUsage(database, range);

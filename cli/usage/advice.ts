@@ -1,15 +1,15 @@
 /** Says how to change counted requests so that they are free with the same answer. Reads texts of shared/saving.ts. */
 
 const ADVICE: Readonly<Record<string, string | undefined>> = {
-  per_page: "it is the default",
-  page: "it is the first page anyway",
-  sort: "it is the default order",
-  fields: "it names all that a list shows",
-  populate: "it names no relation",
+  per_page: "which is the default",
+  page: "which is the first page anyway",
+  sort: "which is the default order",
+  fields: "which names all fields that a list shows",
+  populate: "which names no relation",
 };
 const REWRITES: Readonly<Record<string, string | undefined>> = {
-  "filter[][in]": "write filter[field]=value for filter[field][in]=value, it is one value",
-  "filter[][gte..lte]": "write filter[field]=value for gte and lte, they are one value",
+  "filter[][in]": "write filter[field]=value instead of filter[field][in]=value with one value",
+  "filter[][gte..lte]": "write filter[field]=value instead of gte and lte with the same value",
 };
 
 export function adviceOf(saving: string): string {

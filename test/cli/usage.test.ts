@@ -80,12 +80,12 @@ describe("usage as text", () => {
   test("prints which requests could have been free, and how", async () => {
     const text = await inWords();
     expect(text.slice(text.indexOf("Could"))).toBe(`Could have been free: 1,222 requests, 90.1 %
-Shop: drop per_page=20, it is the default: 1,205 requests
-other: drop populate, it names no relation: 7 requests
+Shop: drop per_page=20, which is the default: 1,205 requests
+other: drop populate, which names no relation: 7 requests
 other: drop new=1: 4 requests
-other: write filter[field]=value for gte and lte, they are one value: 3 requests
-other: write filter[field]=value for filter[field][in]=value, it is one value: 2 requests
-Shop: drop fields, it names all that a list shows; drop sort=-published_at, it is the default order; drop page=1, it is the first page anyway: 1 request
+other: write filter[field]=value instead of gte and lte with the same value: 3 requests
+other: write filter[field]=value instead of filter[field][in]=value with one value: 2 requests
+Shop: drop fields, which names all fields that a list shows; drop sort=-published_at, which is the default order; drop page=1, which is the first page anyway: 1 request
 `);
   });
 
@@ -181,12 +181,12 @@ describe("usage for programs", () => {
     expect((await place.run("usage --csv --since 2026-02-01")).stdout).toBe("app,day,shape,status,saving,count\r\n");
   });
 
-  test("--csv and --json exclude each other", async () => {
+  test("--csv and --json cannot be combined", async () => {
     for (const env of [{ PRECAST_JSON: "true" }, {}]) {
       const line = `usage --csv${"PRECAST_JSON" in env ? "" : " --json"}`;
       const { code, stdout, stderr } = await place.run(line, env);
       expect([code, stdout]).toEqual([1, ""]);
-      expect(stderr).toBe("--csv and --json exclude each other: give one of them.\n");
+      expect(stderr).toBe("--csv and --json cannot be combined: give one of them.\n");
     }
   });
 });
