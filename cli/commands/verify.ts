@@ -84,9 +84,9 @@ function adviceOf(different: readonly Checked[]): string[] {
   const causes = different.map(({ cause }) => cause);
   if (causes.includes("outdated order"))
     return [
-      "The order of texts has changed under the indexes of the database: `precast doctor` says what to do first.",
+      "A collation version has changed since the indexes of the database were built, so live answers may be wrong. Run `precast doctor` first: it says what to do.",
     ];
-  if (causes.includes("unexplained")) return ["Run `precast build --full` to put the tree right."];
+  if (causes.includes("unexplained")) return ["Run `precast build --full` to repair the tree."];
   if (causes.includes("content changed"))
     return ["Content has changed since the tree was built: run `precast build`, and verify again."];
   return causes.length > 0 ? ["Run `precast build`."] : [];

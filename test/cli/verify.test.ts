@@ -197,7 +197,7 @@ test("verify distinguishes a tree that is behind or not built from one that is w
   expect(stdout).toMatch(/^Shop: .*: its tree is not built\nRun `precast build`\.\n$/);
   await place.build();
   writeFileSync(inOut("posts/page/1.json"), "{}");
-  expect((await place.run("verify")).stdout).toContain("Run `precast build --full` to put the tree right.");
+  expect((await place.run("verify")).stdout).toContain("Run `precast build --full` to repair the tree.");
 });
 
 test("verify recommends doctor when the collation version has changed, as live answers may be the wrong ones", async () => {
@@ -207,7 +207,7 @@ test("verify recommends doctor when the collation version has changed, as live a
   const { code, stdout } = await place.run("verify");
   expect([code, stdout.split("\n").at(-2)]).toEqual([
     2,
-    expect.stringMatching(/^The order of texts .*`precast doctor`/),
+    expect.stringMatching(/^A collation version has changed .*`precast doctor`/),
   ]);
   await store.database.execute('ALTER COLLATION pg_catalog."und-x-icu" REFRESH VERSION');
 });
