@@ -9,7 +9,7 @@ import { serveAsWorker } from "../serve/worker.ts";
 
 export const serveCommand = defineCommand({
   name: "serve",
-  describes: "answer the API from the tree, and live what the tree does not hold",
+  describes: "answer API requests from the tree, or live where the tree has no answer",
   argument: null,
   settings: SERVE_SETTINGS,
   examples: [

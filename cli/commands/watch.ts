@@ -5,7 +5,7 @@ import { watchTree } from "../watch/watch.ts";
 
 export const watchCommand = defineCommand({
   name: "watch",
-  describes: "build, and build again whenever content changes (with --json one value a build)",
+  describes: "build, and build again whenever content changes (with --json, one value for each build)",
   argument: null,
   settings: ["apps"],
   examples: ["precast watch", "precast watch --app atlas", "precast watch --json"],
@@ -19,7 +19,7 @@ export const watchCommand = defineCommand({
     await withDatabase(
       settings,
       async (database) => {
-        terminal.say("Watching for changes of content.");
+        terminal.say("Watching for content changes.");
         await watchTree(context, database, { settings, results: true }, stop.signal);
       },
       { share: true, queryTimeout },

@@ -31,8 +31,8 @@ export async function serveAsPrimary(process: Process): Promise<number> {
   return DONE;
 }
 
-const BY_REPLICAS = "the others by its replicas, and counts wait on disk";
-const REFUSED = "the others are 503";
+const BY_REPLICAS = "all others from its replicas, and counts wait on disk";
+const REFUSED = "and all others get 503";
 
 async function serve(process: Process, databases: Databases): Promise<void> {
   const { database, replicas } = databases;
@@ -44,7 +44,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
     if (!(error instanceof DatabaseFault)) throw error;
     const others = replicas.all.some(({ status }) => status().kind === "used") ? BY_REPLICAS : REFUSED;
     const away = `The database does not answer (${error.message})`;
-    log.warn(`${away}. Free requests are served from the tree, ${others} until it is back.`);
+    log.warn(`${away}. Free requests are served from the tree, ${others} until it is available again.`);
   });
   needCopies(replicas.all);
   replicas.report(log.warn);
@@ -62,7 +62,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
       if (settings.watch) endWatch = (await loadWatcher())(context, settings, database);
       await stop;
       monitoring?.control.drain();
-      terminal.say("Stopping: open requests are finished.");
+      terminal.say("Stopping: finishing open requests.");
     } finally {
       await Promise.all([endWatch(), server.stop()]);
     }
@@ -77,7 +77,7 @@ async function needUsable(database: Database): Promise<void> {
 }
 
 function treelessText(settings: ServeSettings): string {
-  return `No tree in ${settings.out}: everything is answered live, from ${databaseName(settings)}.`;
+  return `No tree in ${settings.out}: all requests are answered live, from ${databaseName(settings)}.`;
 }
 
 function tourText(url: string, app: App): string {
@@ -115,10 +115,12 @@ async function openMonitoring(process: Process, { database, replicas }: Database
 /** Messages by system error code. The general messages for these errors would name the options of the API's port. */
 const ADMIN_FAULTS: Readonly<Record<string, ((at: Pick<ControlOptions, "host" | "port">) => string) | undefined>> = {
   EADDRINUSE: ({ port }) =>
-    `The admin port ${port} is in use. Choose another with --admin-port, or stop what listens there.`,
-  EACCES: ({ port }) => `No permission for the admin port ${port}. Choose another with --admin-port.`,
-  EADDRNOTAVAIL: ({ host }) => `This machine has no such address (${host}). Give one of its own with --admin-host.`,
-  ENOTFOUND: ({ host }) => `No address has that name (${host}). Give one of this machine's with --admin-host.`,
+    `The admin port ${port} is in use. Choose another with --admin-port, or stop the process that listens on it.`,
+  EACCES: ({ port }) => `No permission to listen on the admin port ${port}. Choose another with --admin-port.`,
+  EADDRNOTAVAIL: ({ host }) =>
+    `This machine does not have the address ${host}. Give one of its own addresses with --admin-host.`,
+  ENOTFOUND: ({ host }) =>
+    `The host name ${host} has no address. Give a name or address of this machine with --admin-host.`,
 };
 
 /** Milliseconds that a worker may take beyond its drain time: to start, to send its counts and to exit. */

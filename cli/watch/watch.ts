@@ -38,7 +38,7 @@ export function watchTree(
   /** Prints the same failure only once, however often the build is retried. */
   function onFailure(error: unknown): void {
     const text = describeFailure(error);
-    if (text !== warning) terminal.warn(`A build failed and is tried again until it works. ${text}`);
+    if (text !== warning) terminal.warn(`A build failed and is retried until it succeeds. ${text}`);
     warning = text;
   }
 

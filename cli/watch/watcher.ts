@@ -21,7 +21,7 @@ export function startWatcher(
   const stop = new AbortController();
   const watch = withBuilder(settings, database, (builder) =>
     watchPrimary(context, builder, { ...settings, apps: null }, stop.signal),
-  ).catch((error: unknown) => context.terminal.warn(`The tree is built no more. ${describeFailure(error)}`));
+  ).catch((error: unknown) => context.terminal.warn(`The tree is no longer rebuilt. ${describeFailure(error)}`));
   return () => {
     stop.abort();
     return watch;
@@ -41,7 +41,7 @@ async function watchPrimary(
     } catch (error) {
       if (!isReadOnly(error)) throw error;
       if (!warned)
-        context.terminal.warn(`The tree stays as it is until its database is a primary. ${describeFailure(error)}`);
+        context.terminal.warn(`The tree is not rebuilt until its database is a primary. ${describeFailure(error)}`);
       await pause(PROMOTION_CHECK_INTERVAL, stop);
     }
   }

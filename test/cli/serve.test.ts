@@ -66,11 +66,11 @@ test("an admin port or host that cannot be used is refused, with --admin-port or
   const { port, release } = await holdPort();
   for (const [options, fault, remedy] of [
     [`--admin-port ${port}`, `port ${port} is in use`, "Choose another with --admin-port"],
-    ["--admin-port 0 --admin-host 192.0.2.1", "(192.0.2.1)", "Give one of its own with --admin-host"],
+    ["--admin-port 0 --admin-host 192.0.2.1", "address 192.0.2.1", "Give one of its own addresses with --admin-host"],
     [
       "--admin-port 0 --admin-host nowhere.invalid",
-      "(nowhere.invalid)",
-      "Give one of this machine's with --admin-host",
+      "name nowhere.invalid",
+      "Give a name or address of this machine with --admin-host",
     ],
   ] as const) {
     const { code, stderr } = await place.run(`serve --port 0 --log-level error ${options}`);
@@ -143,7 +143,7 @@ describe("serve at its start", () => {
 
   test("without a tree, answers live with the same bytes as the tree", async () => {
     const server = await place.serve("--out nowhere");
-    await server.printed(/^No tree in nowhere: everything is answered live, from the database\.$/m);
+    await server.printed(/^No tree in nowhere: all requests are answered live, from the database\.$/m);
     const { status, headers, text } = await server.get(FREE, asShop);
     expect([status, headers["cache-status"]]).toEqual([200, "precast; fwd=miss"]);
     await server.stop();

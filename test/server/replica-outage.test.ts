@@ -121,7 +121,7 @@ describe("while the primary is down", () => {
     // A server that starts now finds only the replica.
     const late = await serve(replicaSet, [replicaSet.urls.near], "--data-dir late");
     expect(await late.title()).toBeTypeOf("string");
-    expect(late.output().stderr).toContain("the others by its replicas");
+    expect(late.output().stderr).toContain("all others from its replicas");
 
     await replicaSet.primary.start();
     await until("the counts", async () => (await total(replicaSet)) - before === 6);
@@ -196,7 +196,7 @@ test("serve --watch on a standby says that it cannot build, and builds once the 
   onTestFinished(standby.remove);
   const url = standby.url(new URL(replicaSet.urls.primary).pathname.slice(1));
   const server = await replicaSet.place.serve("--watch", { DATABASE_URL: url });
-  await server.printed(/The tree stays as it is until its database is a primary\. The database may only be read/);
+  await server.printed(/The tree is not rebuilt until its database is a primary\. The database may only be read/);
   expect((await server.get(TITLES, asShop)).status).toBe(200);
   await rowsOf(url, "SELECT pg_promote()");
   await rowsOf(url, renaming("Promoted"));
