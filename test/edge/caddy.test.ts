@@ -14,6 +14,7 @@ proveEdge({
   // Caddy answers a path that it cannot decode with 400 itself.
   refuses: ({ target }) => /^\/api\/v1\/(%zz|posts\/%|posts%)$/.test(target),
   forwardedAs: asUri,
+  forwardsAcceptEncoding: true,
   skip: CADDY === null,
 });
 

@@ -22,6 +22,7 @@ proveEdge({
   start: (site) => startNginx(site, "nginx", ""),
   servedByOrigin: ["encoded", "named", "hashed", "roundabout"],
   refuses,
+  forwardsAcceptEncoding: true,
   isAltered,
   skip: NGINX === null,
 });
@@ -31,6 +32,7 @@ proveEdge({
   start: (site) => startNginx(site, "nginx-njs", `load_module ${NJS};`),
   servedByOrigin: [],
   refuses,
+  forwardsAcceptEncoding: true,
   skip: NGINX === null || NJS === null,
 });
 

@@ -26,6 +26,7 @@ proveEdge({
   name: "varnish",
   start: ({ place, origin, out }) => startVarnish(place, origin, out, "varnish"),
   servedByOrigin: ["hashed", "roundabout"],
+  forwardsAcceptEncoding: true,
   skip: VARNISH === null,
 });
 
