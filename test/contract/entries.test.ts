@@ -151,17 +151,17 @@ describe.each(ENGINES)("entries on %s", (site) => {
     [
       "/texts/search?q=otter&per_page=1&page=2",
       { id: libraryId(1), category: "Water", title: "otter" },
-      "in the type's order",
+      "default fields in the type's order",
     ],
     [
       "/search/search?q=lost",
       { id: libraryId(1), label: "Lost keys", category: ["Found"], slug: "lost" },
-      "the first text for a title",
+      "the first text field in place of a missing title",
     ],
     [
       "/authors/search?q=ann",
       { id: libraryId(1), name: "Ann", photo: "ann.png", photo_url: `${LIBRARY_MEDIA}ann.png` },
-      "summary_fields in the type's order, media with its address",
+      "summary_fields in the type's order, media with its URL",
     ],
   ])("%s shows %j: %s", async (target, item, _) => {
     const { json } = await ask(site, target);
@@ -194,18 +194,23 @@ describe.each(ENGINES)("entries on %s", (site) => {
   });
 
   test.each<[number, string, object, string]>([
-    [1, "author_id", { author_id: AUTHOR_1 }, "the entry as its own endpoint shows it, its relations left as ids"],
-    [6, "author_id", { author_id: AUTHOR_1 }, "an id that was written in upper case"],
-    [2, "author_id", { author_id: null }, "a draft"],
-    [3, "author_id", { author_id: null }, "an entry that is missing"],
-    [5, "author_id", { author_id: null }, "an entry of another type than the target"],
-    [4, "author_id", { author_id: null }, "no value"],
-    [1, "secret_id", { secret_id: null }, "an entry of an unpublished type"],
-    [2, "related", { related: [] }, "an empty array"],
-    [3, "related", { related: null }, "no array"],
-    [1, "nothing,title,cover,related_url,RELATED", {}, "unknown names and fields that are no relations"],
-    [1, "constructor,__proto__", {}, "names that every object has"],
-    [1, "%20author_id+,,secret_id", { author_id: AUTHOR_1, secret_id: null }, "several, with blanks"],
+    [1, "author_id", { author_id: AUTHOR_1 }, "the related entry as its own endpoint shows it, its relations as ids"],
+    [6, "author_id", { author_id: AUTHOR_1 }, "the relation is stored as an id in upper case"],
+    [2, "author_id", { author_id: null }, "the related entry is a draft"],
+    [3, "author_id", { author_id: null }, "the related entry does not exist"],
+    [5, "author_id", { author_id: null }, "the related entry has another type than the target"],
+    [4, "author_id", { author_id: null }, "the relation has no value"],
+    [1, "secret_id", { secret_id: null }, "the related entry has an unpublished type"],
+    [2, "related", { related: [] }, "the relation is an empty array"],
+    [3, "related", { related: null }, "the multiple relation has no value"],
+    [1, "nothing,title,cover,related_url,RELATED", {}, "unknown names and fields that are not relations are ignored"],
+    [1, "constructor,__proto__", {}, "names of built-in properties are ignored"],
+    [
+      1,
+      "%20author_id+,,secret_id",
+      { author_id: AUTHOR_1, secret_id: null },
+      "several names, with spaces and an empty name",
+    ],
   ])("work %i, populate=%s gives %j: %s", async (number, populate, changed, _) => {
     const plain = (await ask(site, `/works/${libraryId(number)}`)).json.data;
     const got = await ask(site, `/works/${libraryId(number)}?populate=${populate}`);

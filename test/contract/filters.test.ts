@@ -202,7 +202,7 @@ describe.each(ENGINES)("filters on %s", (site) => {
     "filter[day][gt]=12",
     "filter[starts_at][gte]=2026-01-20T15:60Z",
     "filter[published_at][gt]=yesterday",
-  ])("%s is refused, for its value cannot be compared", (query) => {
+  ])("%s is refused, because its value cannot be compared", (query) => {
     const parameter = query.slice(0, query.indexOf("="));
     return expectError(site, `/works?${query}`, 400, "INVALID_FILTER_VALUE", parameter);
   });

@@ -105,13 +105,13 @@ describe.each(SITES)("reading paths on %s", (site) => {
 
 describe.each(SITES)("app keys on %s", (site) => {
   test.each([
-    ["none", undefined, "MISSING_APP_KEY"],
-    ["an empty one", "", "MISSING_APP_KEY"],
-    ["an unknown one", "nobody", "INVALID_APP_KEY"],
-    ["another case", LIBRARY_KEY.toLowerCase(), "INVALID_APP_KEY"],
-    ["no key at all", "-Lib_1", "INVALID_APP_KEY"],
-    ["one of 129 letters", "a".repeat(129), "INVALID_APP_KEY"],
-    ["a name that every object has", "constructor", "INVALID_APP_KEY"],
+    ["no header", undefined, "MISSING_APP_KEY"],
+    ["an empty key", "", "MISSING_APP_KEY"],
+    ["an unknown key", "nobody", "INVALID_APP_KEY"],
+    ["a key in another case", LIBRARY_KEY.toLowerCase(), "INVALID_APP_KEY"],
+    ["a known key after a dash", "-Lib_1", "INVALID_APP_KEY"],
+    ["a key of 129 letters", "a".repeat(129), "INVALID_APP_KEY"],
+    ["the name of a built-in property", "constructor", "INVALID_APP_KEY"],
   ])("a key that is missing or unknown is refused: %s", async (_, appKey, code) => {
     for (const target of ["/_schemas", "/works", "/nope", `/works/${libraryId(1)}?populate=x`, "/works/search?q=x"]) {
       const got = await askRaw(site, `/api/v1${target}`, appKey === undefined ? {} : { appKey });

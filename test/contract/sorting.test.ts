@@ -41,7 +41,7 @@ describe.each(ENGINES)("sorting on %s", (site) => {
     ["/authors?per_page=100", "1 4 3 5 8"],
     ["/authors?per_page=100&sort=published_at", "1 3 4 5 8"],
     ["/authors?sort=published_at", "1 3"],
-  ])("a type with its own default sort and page size: %s", async (target, ids) => {
+  ])("a type has its own default sort and page size: %s", async (target, ids) => {
     const got = await ask(site, target);
     expect(idsOf(got)).toBe(ids);
     expect(got.json.meta.total).toBe(5);
