@@ -102,36 +102,45 @@ describe("what the server reports to operators", () => {
 
 describe("malformed or ambiguous HTTP", () => {
   test.each([
-    ["a method that is no token", `G(T) ${LIST} HTTP/1.1\r\n${HOST}\r\n`],
-    ["bytes of anything", "\x00\x01\x02\x03 hello\r\n\r\n"],
+    ["a method that is not a token", `G(T) ${LIST} HTTP/1.1\r\n${HOST}\r\n`],
+    ["arbitrary bytes", "\x00\x01\x02\x03 hello\r\n\r\n"],
     ["a TLS handshake", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".padEnd(100, "\x01")],
-    ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
-    ["HTTP/2.0 in the words of HTTP/1.1", `GET ${LIST} HTTP/2.0\r\n${HOST}\r\n`],
-    ["a version that is none", `GET ${LIST} HTTP/9.9\r\n${HOST}\r\n`],
-    ["HTTP/0.9", `GET ${LIST}\r\n\r\n`],
-    ["a target with a blank", `GET ${LIST}/a b HTTP/1.1\r\n${HOST}\r\n`],
+    ["an HTTP/2 connection preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
+    ["an HTTP/1.1 request with the version HTTP/2.0", `GET ${LIST} HTTP/2.0\r\n${HOST}\r\n`],
+    ["an unknown HTTP version", `GET ${LIST} HTTP/9.9\r\n${HOST}\r\n`],
+    ["an HTTP/0.9 request", `GET ${LIST}\r\n\r\n`],
+    ["a target with a space", `GET ${LIST}/a b HTTP/1.1\r\n${HOST}\r\n`],
     ["a target with raw bytes", `GET ${LIST}/\xff HTTP/1.1\r\n${HOST}\r\n`],
-    ["a target that is a word", `GET pages HTTP/1.1\r\n${HOST}\r\n`],
-    ["line feeds alone", `GET ${LIST} HTTP/1.1\nHost: x\n\n`],
-    ["no Host", `GET ${LIST} HTTP/1.1\r\nX-App-Key: ${KEY}\r\n\r\n`],
-    ["two Hosts", `${GET}Host: y\r\n\r\n`],
+    ["a target without a leading slash", `GET pages HTTP/1.1\r\n${HOST}\r\n`],
+    ["line feeds without carriage returns", `GET ${LIST} HTTP/1.1\nHost: x\n\n`],
+    ["no Host header", `GET ${LIST} HTTP/1.1\r\nX-App-Key: ${KEY}\r\n\r\n`],
+    ["two Host headers", `${GET}Host: y\r\n\r\n`],
     ["a folded header", `${GET}X-A: b\r\n c\r\n\r\n`],
     ["a header without a name", `${GET}: b\r\n\r\n`],
-    ["a blank before the colon", `${GET}Content-Length : 0\r\n\r\n`],
-    ["a return in a header", `${GET}X-A: b\rX-B: c\r\n\r\n`],
+    ["a space before the colon of a header", `${GET}Content-Length : 0\r\n\r\n`],
+    ["a carriage return in a header", `${GET}X-A: b\rX-B: c\r\n\r\n`],
     ["a zero byte in a header", `${GET}X-A: \x00\r\n\r\n`],
-    ["two lengths that differ", `${GET}Content-Length: 1\r\nContent-Length: 2\r\n\r\na`],
-    ["two lengths that are the same", `${GET}Content-Length: 1\r\nContent-Length: 1\r\n\r\na`],
-    ["a list of lengths", `${GET}Content-Length: 1, 1\r\n\r\na`],
-    ["a length below zero", `${GET}Content-Length: -1\r\n\r\n`],
-    ["a length that is no number", `${GET}Content-Length: 0x10\r\n\r\n`],
-    ["a length, then chunks", `${GET}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
-    ["chunks, then a length", `${GET}Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n`],
-    ["a transfer encoding of another name", `${GET}Transfer-Encoding: gzip\r\n\r\n`],
-    ["an encoding before the chunks", `${GET}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
-    ["an encoding behind the chunks", `${GET}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`],
-    ["two encodings", `${GET}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`],
-    ["chunks in HTTP/1.0", `GET ${LIST} HTTP/1.0\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ["two different Content-Length headers", `${GET}Content-Length: 1\r\nContent-Length: 2\r\n\r\na`],
+    ["two equal Content-Length headers", `${GET}Content-Length: 1\r\nContent-Length: 1\r\n\r\na`],
+    ["a list in Content-Length", `${GET}Content-Length: 1, 1\r\n\r\na`],
+    ["a negative Content-Length", `${GET}Content-Length: -1\r\n\r\n`],
+    ["a hexadecimal Content-Length", `${GET}Content-Length: 0x10\r\n\r\n`],
+    [
+      "Content-Length before Transfer-Encoding",
+      `${GET}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    [
+      "Transfer-Encoding before Content-Length",
+      `${GET}Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n`,
+    ],
+    ["a Transfer-Encoding other than chunked", `${GET}Transfer-Encoding: gzip\r\n\r\n`],
+    ["a Transfer-Encoding with gzip before chunked", `${GET}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+    ["a Transfer-Encoding with gzip after chunked", `${GET}Transfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n`],
+    [
+      "two Transfer-Encoding headers",
+      `${GET}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`,
+    ],
+    ["a Transfer-Encoding in HTTP/1.0", `GET ${LIST} HTTP/1.0\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
   ])("%s: one answer, 400 BAD_REQUEST, then the connection is closed", async (_, bytes) => {
     const inner = `GET /api/v1/_schemas HTTP/1.1\r\n${HOST}\r\n`;
     const answers = await refused(bytes + inner);
@@ -200,27 +209,27 @@ describe("unusual but valid HTTP", () => {
     ["an absolute target of another host", `GET https://example.com:1${LIST} HTTP/1.1\r\n${HOST}\r\n`, 200, true],
     ["the target *", `GET * HTTP/1.1\r\n${HOST}\r\n`, 404, true],
     ["OPTIONS *", `OPTIONS * HTTP/1.1\r\n${HOST}\r\n`, 204, true],
-    ["HTTP/1.0", `GET ${LIST} HTTP/1.0\r\nX-App-Key: ${KEY}\r\n\r\n`, 200, false],
+    ["an HTTP/1.0 request", `GET ${LIST} HTTP/1.0\r\nX-App-Key: ${KEY}\r\n\r\n`, 200, false],
     [
-      "HTTP/1.0 that keeps alive",
+      "an HTTP/1.0 request with keep-alive",
       `GET ${LIST} HTTP/1.0\r\nX-App-Key: ${KEY}\r\nConnection: keep-alive\r\n\r\n`,
       200,
       true,
     ],
-    ["an empty Host", `GET ${LIST} HTTP/1.1\r\nHost:\r\nX-App-Key: ${KEY}\r\n\r\n`, 200, true],
-    ["empty lines before it", `\r\n\r\n${GET}\r\n`, 200, true],
-    ["an upgrade to a web socket", `${GET}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`, 200, true],
+    ["an empty Host header", `GET ${LIST} HTTP/1.1\r\nHost:\r\nX-App-Key: ${KEY}\r\n\r\n`, 200, true],
+    ["a request after empty lines", `\r\n\r\n${GET}\r\n`, 200, true],
+    ["an upgrade to WebSocket", `${GET}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`, 200, true],
     [
       "an upgrade to HTTP/2",
       `${GET}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n\r\n`,
       200,
       true,
     ],
-    ["an expectation", `${GET}Expect: 100-continue\r\n\r\n`, 200, false],
-    ["an expectation that nobody knows", `${GET}Expect: the-unexpected\r\n\r\n`, 200, true],
-    ["a body of no length", `${GET}Content-Length: 0\r\n\r\n`, 200, true],
-    ["a method that is not for reading", `DELETE ${LIST} HTTP/1.1\r\n${HOST}\r\n`, 405, true],
-    ["a method of WebDAV", `PROPFIND ${LIST} HTTP/1.1\r\n${HOST}\r\n`, 405, true],
+    ["a request with Expect: 100-continue", `${GET}Expect: 100-continue\r\n\r\n`, 200, false],
+    ["a request with an unknown Expect header", `${GET}Expect: the-unexpected\r\n\r\n`, 200, true],
+    ["a request with Content-Length: 0", `${GET}Content-Length: 0\r\n\r\n`, 200, true],
+    ["a DELETE request", `DELETE ${LIST} HTTP/1.1\r\n${HOST}\r\n`, 405, true],
+    ["a PROPFIND request", `PROPFIND ${LIST} HTTP/1.1\r\n${HOST}\r\n`, 405, true],
   ])(
     "%s gets the expected status, and its connection stays open or closes as the answer says",
     async (_, bytes, status, open) => {
@@ -243,12 +252,12 @@ describe("request bodies", () => {
   test.each([
     ["a GET with a body", `${GET}Content-Length: 5\r\n\r\nhello`, 200],
     ["a GET with a request as its body", `${GET}Content-Length: ${inner.length}\r\n\r\n${inner}`, 200],
-    ["a GET with chunks", `${chunks}5\r\nhello\r\n0\r\n\r\n`, 200],
+    ["a GET with a chunked body", `${chunks}5\r\nhello\r\n0\r\n\r\n`, 200],
     ["a GET whose chunks have extensions and trailers", `${chunks}5;a=b\r\nhello\r\n0\r\nX-App-Key: no\r\n\r\n`, 200],
-    ["a GET with chunks that are none", `${chunks}ZZ\r\nhello\r\n`, 200],
+    ["a GET with malformed chunks", `${chunks}ZZ\r\nhello\r\n`, 200],
     ["a live GET with a body", `GET ${LIST}?per_page=1 HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, 200],
     ["a POST", `POST ${LIST} HTTP/1.1\r\n${HOST}Content-Length: 5\r\n\r\nhello`, 405],
-    ["a body that waits for leave", `${GET}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, 200],
+    ["a GET with Expect: 100-continue and a body", `${GET}Expect: 100-continue\r\nContent-Length: 5\r\n\r\n`, 200],
   ])("%s gets one answer with Connection: close; a request sent behind it gets none", async (_, bytes, status) => {
     const wire = await openWire(api.url);
     wire.send(bytes + inner);
@@ -327,9 +336,9 @@ describe("a client that pipelines requests", () => {
   });
 
   test.each([
-    ["what is no HTTP", "\u0001\r\n\r\n", 400],
-    ["a request for a proxy", "CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n", 405],
-    ["more headers than are read", `GET / HTTP/1.1\r\n${many(200, () => "A: b\r\n")}\r\n`, 431],
+    ["a message that is not HTTP", "\u0001\r\n\r\n", 400],
+    ["a CONNECT request", "CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n", 405],
+    ["a request with 200 headers", `GET / HTTP/1.1\r\n${many(200, () => "A: b\r\n")}\r\n`, 431],
   ])(
     "%s, sent in one write behind a request answered from memory, is refused after that answer",
     async (_, bytes, status) => {
@@ -385,8 +394,8 @@ describe("a client that pipelines requests", () => {
 
 describe("a server that is told to stop", () => {
   test.each([
-    ["a large answer that is on its way", 1],
-    ["all that was asked ahead", 3],
+    ["a large answer that is being sent", 1],
+    ["all answers to pipelined requests", 3],
   ])("finishes %s, and refuses new connections", async (_, count) => {
     const own = await openApiServer({ ...store, folder: join(store.folder, "stops") }, join(store.folder, "out"));
     const wire = await openWire(own.url);
