@@ -188,11 +188,11 @@ describe("kill -9", () => {
     ["an incremental build", { built: `${SHOP} ${GOING}`, changes: "", line: "build" }],
     ["a full build", { built: `${SHOP} ${GOING}`, changes: "", line: "build --full" }],
     [
-      "a build that finishes what another has left",
+      "a build that completes an unfinished build",
       { built: `${SHOP} ${GOING}`, changes: "", line: "build", leave: (folder) => leaveUnfinished(folder, 0.7) },
     ],
     [
-      "a build that finishes what another has left, behind more changes",
+      "a build that completes an unfinished build after more changes",
       {
         built: `${SHOP} ${GOING}`,
         changes: SECOND_BATCH,

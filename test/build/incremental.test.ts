@@ -138,13 +138,25 @@ describe("case by case", () => {
   }
 
   test.each([
-    ["an entry", newPost(7), `posts/entry/${idOf(7)}.json`],
+    ["a new entry", newPost(7), `posts/entry/${idOf(7)}.json`],
     ["an edit", `UPDATE precast.entries SET data = data || '{"title": "late"}' WHERE ${post(3)}`, "posts/page/2.json"],
     ["a deletion", `DELETE FROM precast.entries WHERE ${post(3)}`, `posts/entry/${idOf(3)}.json`],
-    ["an edit behind a savepoint", `SAVEPOINT a; ${newPost(8)} RELEASE SAVEPOINT a;`, `posts/entry/${idOf(8)}.json`],
-    ["another id", `UPDATE precast.entries SET id = '${idOf(9)}' WHERE ${post(3)}`, `posts/entry/${idOf(3)}.json`],
-    ["a type's page size", "UPDATE precast.content_types SET per_page = 3 WHERE slug = 'posts'", "posts/page/1.json"],
-    ["a type's end", "DELETE FROM precast.content_types WHERE slug = 'pages'", "_schemas/pages.json"],
+    [
+      "a transaction with a savepoint",
+      `SAVEPOINT a; ${newPost(8)} RELEASE SAVEPOINT a;`,
+      `posts/entry/${idOf(8)}.json`,
+    ],
+    [
+      "a change of an entry's id",
+      `UPDATE precast.entries SET id = '${idOf(9)}' WHERE ${post(3)}`,
+      `posts/entry/${idOf(3)}.json`,
+    ],
+    [
+      "a change of a type's page size",
+      "UPDATE precast.content_types SET per_page = 3 WHERE slug = 'posts'",
+      "posts/page/1.json",
+    ],
+    ["the deletion of a type", "DELETE FROM precast.content_types WHERE slug = 'pages'", "_schemas/pages.json"],
   ])("%s that commits after a build is in the next build", async (_, script, path) => {
     const commit = await openWriter(script);
     // A transaction that began later and commits earlier must not hide it.
@@ -331,18 +343,21 @@ SELECT precast.keep_anew();`);
 
   // Builds do not fsync the tree, so a power failure may leave files such as these.
   describe.each<[string, (bytes: Buffer) => Buffer | null]>([
-    ["gone", () => null],
+    ["missing", () => null],
     ["empty", () => Buffer.alloc(0)],
-    ["cut behind its last item", (bytes) => bytes.subarray(0, bytes.lastIndexOf("}]") + 1)],
-    ["made of zeros", (bytes) => Buffer.alloc(bytes.length)],
-    ["made of zeros in the middle", (bytes) => bytes.fill(0, 100, bytes.length - 100)],
-    ["of another entry", () => readFileSync(join(out, file(`posts/entry/${idOf(1)}.json`)))],
+    ["truncated after its last item", (bytes) => bytes.subarray(0, bytes.lastIndexOf("}]") + 1)],
+    ["filled with zeros", (bytes) => Buffer.alloc(bytes.length)],
+    ["filled with zeros in the middle", (bytes) => bytes.fill(0, 100, bytes.length - 100)],
+    ["a copy of another entry's file", () => readFileSync(join(out, file(`posts/entry/${idOf(1)}.json`)))],
   ])("a file that is %s", (_, damage) => {
     test.each([
       ["is edited", `UPDATE precast.entries SET data = data || '{"title": "new"}' WHERE ${post(3)}`],
-      ["moves to another value", `UPDATE precast.entries SET data = data || '{"category": "even"}' WHERE ${post(3)}`],
-      ["is a draft again", `UPDATE precast.entries SET status = 'draft' WHERE ${post(3)}`],
-      ["is new", newPost(7).replace('"category": "late"', '"category": "odd"')],
+      [
+        "moves to another filter value",
+        `UPDATE precast.entries SET data = data || '{"category": "even"}' WHERE ${post(3)}`,
+      ],
+      ["becomes a draft again", `UPDATE precast.entries SET status = 'draft' WHERE ${post(3)}`],
+      ["is created", newPost(7).replace('"category": "late"', '"category": "odd"')],
     ])("makes no other file wrong when an entry %s", async (_, change) => {
       await write(change);
       const expected = await buildAside();

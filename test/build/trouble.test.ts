@@ -239,9 +239,9 @@ describe.skipIf(NO_USER !== null)(
     });
 
     test.each([
-      ["all of it", ["."]],
-      ["the apps' folders", ["s-shop"]],
-      ["Precast's own folder", [".precast"]],
+      ["the whole folder is read-only", ["."]],
+      ["the folder of an app is read-only", ["s-shop"]],
+      ["the folder .precast is read-only", [".precast"]],
     ])("a failed build leaves the old tree as it is, and the next one makes it exact: %s", async (_, closed) => {
       await buildInto(out);
       await write(CHANGES);
@@ -366,8 +366,8 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "the folder of an app o
   }
 
   test.each([
-    ["to which its name is a link", () => "other-disk"],
-    ["that is mounted there", () => "out/s-shop"],
+    ["reached through a symbolic link", () => "other-disk"],
+    ["mounted in the tree", () => "out/s-shop"],
   ])("%s is built, and is exact after every change", async (_, diskFolder) => {
     openDisk(join(place.folder, diskFolder()));
     const app = join(out, "s-shop");

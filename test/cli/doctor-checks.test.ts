@@ -46,11 +46,11 @@ describe("a filter with nearly as many values as entries", () => {
     filtersCheck.judge([{ ...size(entries), exact, filters: [{ column: TITLE, values, entries }] }]);
 
   test.each([
-    ["few files", 900, 900, []],
-    ["values that entries share", 20_000, 15_000, []],
-    ["some files: a choice that has its price", 5_000, 4_900, ["information"]],
-    ["many files", 20_000, 19_000, ["advice"]],
-  ])("is no finding, information or advice, depending on its values: %s", (_, entries, values, kinds) => {
+    ["no finding for few files", 900, 900, []],
+    ["no finding when entries share values", 20_000, 15_000, []],
+    ["information for some files", 5_000, 4_900, ["information"]],
+    ["advice for many files", 20_000, 19_000, ["advice"]],
+  ])("is judged by its numbers of files and values: %s", (_, entries, values, kinds) => {
     expect(judge(entries, values).map(({ kind }) => kind)).toEqual(kinds);
   });
 
@@ -140,9 +140,13 @@ describe("a table", () => {
   });
 
   test.each([
-    ["never analysed", { hasStatistics: false }, /never analysed/],
-    ["much written since", { modified: 30_000 }, /^30,000 rows .* about 100,000 rows/],
-    ["grown, where writes are not counted", { pages: 5_000, visiblePages: 5_000 }, /grown from 4,000 pages to 5,000/],
+    ["it was never analysed", { hasStatistics: false }, /never analysed/],
+    ["many rows were changed since", { modified: 30_000 }, /^30,000 rows .* about 100,000 rows/],
+    [
+      "it has grown, although no writes were counted",
+      { pages: 5_000, visiblePages: 5_000 },
+      /grown from 4,000 pages to 5,000/,
+    ],
   ])("with old statistics gives the advice to run ANALYZE: %s", (_, sick, problem) => {
     const [found] = statisticsCheck.judge([{ ...table, ...sick }]);
     expect(found).toMatchObject({ kind: "advice", fix: ["ANALYZE precast.entries"] });
@@ -151,7 +155,7 @@ describe("a table", () => {
 
   test.each([
     ["dead rows", { dead: 50_000 }, /^50,000 of its 150,000 rows are dead \(33 %\)/],
-    ["pages that an index cannot answer for", { visiblePages: 1_000 }, /^3,000 of its 4,000 pages/],
+    ["pages that are not all-visible", { visiblePages: 1_000 }, /^3,000 of its 4,000 pages/],
   ])("with %s gives the advice to run VACUUM", (_, sick, problem) => {
     const [found] = deadRowsCheck.judge([{ ...table, ...sick }]);
     expect(found).toMatchObject({ kind: "advice", fix: ["VACUUM (TRUNCATE false) precast.entries"] });
@@ -172,12 +176,12 @@ describe("the server check", () => {
   const well = { buffers: 4_096 * MB, bytes: 10_000 * MB, autovacuum: true, free: 97, connections: 10 };
 
   test.each([
-    ["that is well", {}, []],
-    ["that nobody has set up, with a large database", { buffers: 128 * MB }, ["shared_buffers"]],
-    ["that nobody has set up, with a small one", { buffers: 128 * MB, bytes: 500 * MB }, []],
+    ["in good condition", {}, []],
+    ["with the default shared_buffers and a large database", { buffers: 128 * MB }, ["shared_buffers"]],
+    ["with the default shared_buffers and a small database", { buffers: 128 * MB, bytes: 500 * MB }, []],
     ["without autovacuum", { autovacuum: false }, ["autovacuum"]],
-    ["with too few connections", { free: 15 }, ["Connections"]],
-    ["with as many as are needed", { free: 16 }, []],
+    ["with too few free connections", { free: 15 }, ["Connections"]],
+    ["with just enough free connections", { free: 16 }, []],
   ])("a server %s gives the findings that apply to it", (_, sick, expected) => {
     expect(subjects(serverCheck.judge({ ...well, ...sick }))).toEqual(expected);
   });
@@ -216,11 +220,11 @@ describe("a trigram index", () => {
   };
 
   test.each([
-    ["that is there", { missing: [] }],
-    ["that the server does not bring along", { available: false }],
-    ["where types are small", { types: [size(500)] }],
+    ["that exists", { missing: [] }],
+    ["whose extension the server does not offer", { available: false }],
+    ["that is missing while all types are small", { types: [size(500)] }],
     [
-      "where nothing large is searched",
+      "that is missing while no large type is searchable",
       { types: [size(50_000, { ...TYPE, fields: [{ ...TITLE, searchable: false }] })] },
     ],
   ])("%s gives no finding", (_, well) => {

@@ -528,9 +528,9 @@ describe("doctor on the embedded database", () => {
 
 describe("the estimate of distinct values from a sample of entries", () => {
   test.each([
-    ["a value of its own for each", (n: number) => n],
-    ["a value for every two", (n: number) => Math.floor(n / 2)],
-    ["few values", (n: number) => n % 50],
+    ["each entry has a value of its own", (n: number) => n],
+    ["every two entries share a value", (n: number) => Math.floor(n / 2)],
+    ["all entries share 50 values", (n: number) => n % 50],
   ])("is within 15 % of the exact number: %s", (_, valueAt) => {
     const all = 40_000;
     const values = Array.from({ length: all }, (_, n) => valueAt(n));

@@ -172,14 +172,14 @@ describe("explain of a counted request", () => {
   });
 
   test.each([
-    ["per_page as it is anyway", "/posts?per_page=2", "/posts"],
-    ["per_page spelled with a zero", "/posts?per_page=02&page=2", "/posts?page=2"],
-    ["the first page of a filter", "/posts?filter[category]=News&page=1", "/posts?filter[category]=News"],
-    ["the first page of a sort", "/posts?sort=price&page=1", "/posts?sort=price"],
-    ["a page in the usual order", "/posts?sort=published_at&page=2", "/posts?page=2"],
-    ["a filter in the usual order", "/posts?filter[active]=1&sort=-published_at", "/posts?filter[active]=1"],
-    ["in with one value", "/posts?filter[category][in]=News", "/posts?filter[category]=News"],
-    ["in with one value of several", "/posts?filter[tags][in]=,%C3%A4,", "/posts?filter[tags]=%C3%A4"],
+    ["a per_page equal to the type's own", "/posts?per_page=2", "/posts"],
+    ["a per_page with a leading zero, equal to the type's own", "/posts?per_page=02&page=2", "/posts?page=2"],
+    ["page=1 with a filter", "/posts?filter[category]=News&page=1", "/posts?filter[category]=News"],
+    ["page=1 with a sort", "/posts?sort=price&page=1", "/posts?sort=price"],
+    ["a page with the default sort", "/posts?sort=published_at&page=2", "/posts?page=2"],
+    ["a filter with the default sort", "/posts?filter[active]=1&sort=-published_at", "/posts?filter[active]=1"],
+    ["an in filter with one value", "/posts?filter[category][in]=News", "/posts?filter[category]=News"],
+    ["an in filter with one value among empty ones", "/posts?filter[tags][in]=,%C3%A4,", "/posts?filter[tags]=%C3%A4"],
   ])("names a free request with the same answer when parameters are redundant: %s", async (_, counted, free) => {
     const { nearest_free } = await explain(counted);
     expect(nearest_free).toEqual({ target: `/api/v1${free}`, same: true });

@@ -41,7 +41,7 @@ function elsewhere(place: Place, line: string): Promise<CommandResult> {
   return place.spawn(program, [...words, process.execPath, ...NODE_ARGUMENTS, ...line.split(" ")]);
 }
 
-describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "stopped for long"), () => {
+describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "a process stopped until its lock expires"), () => {
   describe("a server on the embedded database", () => {
     let place: Place;
     let server: RunningServer;

@@ -158,7 +158,7 @@ describe.each(ENGINES)("on %s", (engine) => {
 
   test.each([
     ["", ""],
-    [", also where the database believes that it keeps none", "relpages = 20, reltuples = 0"],
+    [", also when the planner estimates that there are none", "relpages = 20, reltuples = 0"],
   ])("edits of a field that has as many values as entries read few counter rows%s", async (_, belief) => {
     const many = 2_000;
     await store.database.execute(`TRUNCATE precast.entries; ${TYPES}`);

@@ -65,11 +65,11 @@ describe("transient faults", () => {
     ["500", xml(500, "InternalError")],
     ["503 SlowDown", xml(503, "SlowDown")],
     ["429 without a body", { status: 429 }],
-    ["409 of two conditional writes at once", xml(409, "ConditionalRequestConflict")],
+    ["409 for two conditional writes at once", xml(409, "ConditionalRequestConflict")],
     ["400 RequestTimeout", xml(400, "RequestTimeout")],
     ["a connection that breaks", "cut"],
-    ["a connection that breaks when all is done", "cut when done"],
-    ["a 200 that is an error", xml(200, "InternalError")],
+    ["a connection that breaks after the store has done its work", "cut when done"],
+    ["a 200 whose body is an error", xml(200, "InternalError")],
     [
       "a 200 that is a web page",
       { status: 200, headers: { "Content-Type": "text/html" }, body: "<!doctype html><p>Hello" },
@@ -104,9 +104,13 @@ function failed({ code, stdout, stderr }: CommandResult): string {
 
 describe("lasting faults", () => {
   test.each<[string, Trouble, RegExp]>([
-    ["no bucket", xml(404, "NoSuchBucket"), /^There is no bucket content at 127\.0\.0\.1:\d+\. Make it, .*\.\n$/],
     [
-      "403",
+      "a missing bucket",
+      xml(404, "NoSuchBucket"),
+      /^There is no bucket content at 127\.0\.0\.1:\d+\. Make it, .*\.\n$/,
+    ],
+    [
+      "403 AccessDenied",
       xml(403, "AccessDenied"),
       /^127\.0\.0\.1:\d+ denies access to the bucket content \(403 AccessDenied\)\. Check AWS_ACCESS_KEY_ID.*\n$/,
     ],
@@ -125,10 +129,10 @@ describe("lasting faults", () => {
       xml(403, "RequestTimeTooSkewed"),
       /^The clock here differs too much from that of .*NTP.*\n$/,
     ],
-    ["500", xml(500, "InternalError"), /is busy or broken \(500 InternalError\)\. Try again later\.\n$/],
+    ["500 InternalError", xml(500, "InternalError"), /is busy or broken \(500 InternalError\)\. Try again later\.\n$/],
     ["503 without a body", { status: 503 }, /is busy or broken \(503\)/],
     [
-      "a web page",
+      "a 200 that is a web page",
       { status: 200, headers: { "Content-Type": "text/html" }, body: "<html><p>Hello" },
       /does not answer as S3 does \(200, text\/html\)\. Check --endpoint.*\n$/,
     ],
@@ -142,7 +146,7 @@ describe("lasting faults", () => {
       xml(400, "ExpiredToken"),
       /^The credentials for \S+ have expired\. Get new ones, .*\n$/,
     ],
-    ["400 of some kind", xml(400, "InvalidRequest"), /refused a request \(400 InvalidRequest: No\.\)\.\n$/],
+    ["another 400", xml(400, "InvalidRequest"), /refused a request \(400 InvalidRequest: No\.\)\.\n$/],
     ["a connection that always breaks", "cut", /can't be reached \(UND_ERR_SOCKET\)\. Check the address.*\n$/],
   ])("the error message describes the fault: %s", async (_, trouble, message) => {
     s3.trouble = () => trouble;
@@ -184,7 +188,7 @@ describe("lasting faults", () => {
   });
 
   test.each([
-    ["that nobody vouches for", OF_ANOTHER, false, "DEPTH_ZERO_SELF_SIGNED_CERT"],
+    ["that is self-signed", OF_ANOTHER, false, "DEPTH_ZERO_SELF_SIGNED_CERT"],
     ["for another host", OF_ANOTHER, true, "ERR_TLS_CERT_ALTNAME_INVALID"],
     ["that has expired", EXPIRED, true, "CERT_HAS_EXPIRED"],
   ])("a certificate %s is reported as not trusted, for the store and for the CDN", async (_, cert, isTrusted, code) => {
@@ -289,11 +293,7 @@ describe("an upload that the store refuses", () => {
 
   test.each<[string, Trouble, RegExp]>([
     ["501", xml(501, "NotImplemented"), /^127\.0\.0\.1:\d+ is busy or broken \(501 NotImplemented\)/],
-    [
-      "412 of something before it",
-      { status: 412, headers: html, body: "<html>No" },
-      /does not answer as S3 does \(412/,
-    ],
+    ["412 from a proxy", { status: 412, headers: html, body: "<html>No" }, /does not answer as S3 does \(412/],
     ["404", xml(404, "NoSuchKey"), /^127\.0\.0\.1:\d+ refused a request \(404 NoSuchKey: No\.\)/],
   ])(
     "fails the deploy before the manifest is written, and the next deploy succeeds: %s",

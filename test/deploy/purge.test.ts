@@ -143,9 +143,9 @@ describe("--purge", () => {
   });
 
   test.each([
-    ["when each is purged", 200],
-    ["when the CDN is busy", 429],
-  ])("stops on SIGTERM, %s, and the next deploy makes up for it", async (_, status) => {
+    ["while the CDN accepts purges", 200],
+    ["while the CDN answers 429", 429],
+  ])("stops on SIGTERM %s, and the next deploy sends the remaining purges", async (_, status) => {
     const line = `--purge ${cdn.url}{path} --concurrency 1`;
     const { pid, end } = place.start(`deploy ${TARGET} ${line}`, s3.env);
     cdn.answer = () => {
@@ -222,7 +222,7 @@ describe("--purge", () => {
 
     test.each([
       ["a deploy that has nothing to do", ["", "--dry-run"]],
-      ["deploys of every file, and what those change is not owed", ["--force", "--force", ""]],
+      ["forced deploys without --purge, which add nothing to the owed purge", ["--force", "--force", ""]],
     ])("after the CDN refused the purge, followed by %s", async (_, lines) => {
       cdn.answer = () => ({ status: 403 });
       expect((await run("--purge cloudflare", CLOUDFLARE)).code).toBe(1);

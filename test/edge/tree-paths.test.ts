@@ -63,18 +63,18 @@ describe("a path of the tree", () => {
     ["with the key of another app", "/posts/page/1.json", { appKey: "shop" }],
     ["without a key", "/posts/page/1.json", {}],
     ["when it is not canonical", "/posts/page/01.json", asked],
-    ["when it is no file of an answer", "/posts/nothing/1.json", asked],
+    ["when no answer has such a file", "/posts/nothing/1.json", asked],
     ["with an entry's id in upper case", `/posts/entry/${edgeId(1).toUpperCase()}.json`, asked],
-    ["with the name of another endpoint for an id", "/posts/entry/search.json", asked],
-    ["without a name", "/posts/sort/.json", asked],
-    ["when it is a hash and the query does not say of what", `/posts/filter/title/h-${"0".repeat(64)}.json`, asked],
+    ["with the name of another endpoint in place of an id", "/posts/entry/search.json", asked],
+    ["without the name of a sort", "/posts/sort/.json", asked],
+    ["when it is a hash and the query lacks the hashed value", `/posts/filter/title/h-${"0".repeat(64)}.json`, asked],
     [
-      "when it is a hash and the query says something else",
+      "when it is a hash and the query has another value",
       `/posts/filter/title/${segment(HASHED_VALUES[0] as string)}.json?filter[title]=news`,
       asked,
     ],
-    ["when it climbs", "/../v1/_schemas.json", asked],
-    ["with characters that no file has", "/po%73ts/page/1.json", asked],
+    ["when it has a parent segment (..)", "/../v1/_schemas.json", asked],
+    ["with a percent-encoded letter", "/po%73ts/page/1.json", asked],
   ])("is not found %s", async (_, path, sent) => {
     const got = await site.origin.get(FOLDER + path, sent);
     expect([got.status, got.json.error.code]).toEqual([404, "NOT_FOUND"]);

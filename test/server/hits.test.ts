@@ -182,9 +182,9 @@ describe("a tree that is changed other than by a build", () => {
 
   test.each<[string, (bytes: Buffer) => Buffer]>([
     ["empty", () => Buffer.alloc(0)],
-    ["cut", (bytes) => bytes.subarray(0, bytes.length - 5)],
-    ["made of zeros", (bytes) => Buffer.alloc(bytes.length)],
-    ["made of zeros at its end", (bytes) => bytes.fill(0, 100)],
+    ["truncated", (bytes) => bytes.subarray(0, bytes.length - 5)],
+    ["filled with zeros", (bytes) => Buffer.alloc(bytes.length)],
+    ["filled with zeros after its first 100 bytes", (bytes) => bytes.fill(0, 100)],
   ])(
     "answers live while a file is %s, as a power failure may leave it, and then from the file again",
     async (_, damage) => {

@@ -268,7 +268,7 @@ describe("on postgres, case by case", () => {
   test.each([
     ["edition", 2, /mark/],
     ["answer", 2, SEARCH],
-    ["first answer of all", 0, SEARCH],
+    ["very first answer", 0, SEARCH],
   ])("a request after a write does not get the %s that another one requested before it", async (_, times, pattern) => {
     const late = await openLate();
     const ask = async () => (await late.get(LIST)).json.data[0].title;
@@ -289,7 +289,7 @@ describe("on postgres, case by case", () => {
 
   test.each([
     ["once", "", 1],
-    ["once more for those who have come after a change", newPost(7), 2],
+    ["once more for requests sent after a change", newPost(7), 2],
   ])("concurrent first requests for the same list query the entries %s", async (_, change, looks) => {
     const late = await openLate();
     const [arrived, release] = late.hold(SEARCH);

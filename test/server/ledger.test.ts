@@ -159,9 +159,9 @@ describe("the ledger", () => {
   }
 
   test.each([
-    ["a stranger's, after a while without a sign of life", strangersName()],
-    ["of the first version", `4194305-${randomUUID()}.ndjson`],
-  ])("sends an abandoned journal while it runs: one that is %s", async (_, name) => {
+    ["of a server on another machine that sends no heartbeat", strangersName()],
+    ["with a name in the format of the first version", `4194305-${randomUUID()}.ndjson`],
+  ])("sends an abandoned journal while it runs: one %s", async (_, name) => {
     const ledger = await open(store, "orphan", { heartbeatInterval: 10 });
     await writeFile(join(store.folder, "orphan", name), line("a", { count: undefined, saving: undefined }));
     await until("the journal to be sent", async () => (await usage(store)).length === 1);
@@ -408,7 +408,7 @@ describe("the ledger", () => {
   );
 
   test.skipIf(NO_DISK !== null)(
-    unlessLacking(NO_DISK, "on a full disk counts nothing of what it refuses, and goes on when there is room"),
+    unlessLacking(NO_DISK, "counts no request that it refuses on a full disk, and counts again when there is room"),
     async () => {
       const disk = join(store.folder, "disk");
       await mkdir(disk);

@@ -107,7 +107,7 @@ describe("a replica that is recent enough", () => {
     expect((await server.answered()).primary).toBe(0);
   });
 
-  test("that cancels a query by itself has it answered by the primary", async () => {
+  test("cancels a query by itself, and the primary answers the request", async () => {
     const server = await serve(replicaSet, [replicaSet.urls.near]);
     await server.ready(true);
     await whileLocked(async (holder) => {
@@ -169,7 +169,7 @@ async function lockEverywhere(holder: Client): Promise<void> {
   await until("the lock to arrive", async () => (await rowsOf(replicaSet.urls.near, held)).length > 0);
 }
 
-test("a replica with another version of ICU is not used, for the order of its indexes is the primary's", async () => {
+test("a replica with another version of ICU is not used, because its indexes have the primary's order", async () => {
   const { primary, near } = replicaSet.urls;
   // Simulates another version of ICU: the URL below puts this function before the built-in one.
   await rowsOf(

@@ -63,7 +63,7 @@ describe("the file of a request", () => {
       { kind: "entry", slug: "posts", id: "bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557" },
       "posts/entry/bbed1cc7-bd9a-57a6-97b0-2ad6e12e0557.json",
     ],
-  ] as const)("$0.kind is $1", (address, file) => {
+  ] as const)("has the path $1", (address, file) => {
     expect(fileOf(address)).toBe(file);
   });
 

@@ -166,7 +166,7 @@ test.skipIf(NO_OTHERS !== null)(
 test.skipIf(NO_OTHERS !== null)(
   unlessLacking(
     NO_OTHERS,
-    "a lock of another machine counts as held where the folder is read-only, for nobody can tell its age",
+    "a lock of another machine counts as held in a read-only folder, because its age cannot be determined",
   ),
   () => {
     writeFileSync(lock, "1 elsewhere\n");
