@@ -292,7 +292,7 @@ describe.each(DOORS)("a server %s", (site) => {
   );
 
   test.each(["__proto__", "constructor", "toString", "hasOwnProperty", "prototype"])(
-    "the JavaScript name %s is no content type, entry, field, operator, sort or parameter",
+    "the JavaScript name %s is not a content type, entry, field, operator, sort or parameter",
     async (name) => {
       const cases: [string, string][] = [
         [`/api/v1/${name}`, "CONTENT_TYPE_NOT_FOUND"],

@@ -70,7 +70,7 @@ describe("while the database is down", () => {
     ["crashed", () => server.stop("immediate"), () => server.start()],
     ["killed", () => server.kill(), () => server.start()],
     ["frozen", async () => server.pause(), async () => server.resume()],
-    ["closed to everybody", () => allowConnections(false), () => allowConnections(true)],
+    ["closed to all connections", () => allowConnections(false), () => allowConnections(true)],
   ])("database %s: free answers are unchanged, counted requests get 503 until it is back", async (_, away, back) => {
     const before = await answersOf(api, FREE);
     const stranger = await api.get("/api/v1/goods", { appKey: "nobody" });

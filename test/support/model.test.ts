@@ -393,7 +393,7 @@ describe("sorts and pages", () => {
     expect(idsOf(get(own, "/posts?page=02&per_page=1&sort=published_at"))).toBe("A");
   });
 
-  test("a page behind the last, however large, has empty data and a true meta; last_page is at least 1", () => {
+  test("a page after the last, however large, has empty data and a correct meta; last_page is at least 1", () => {
     expect(get(posts, `/posts?page=1${"0".repeat(30)}`).body).toEqual({
       data: [],
       meta: { current_page: 1e30, per_page: 20, total: 4, last_page: 1 },
