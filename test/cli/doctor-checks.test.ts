@@ -186,6 +186,11 @@ describe("the server check", () => {
     expect(subjects(serverCheck.judge({ ...well, ...sick }))).toEqual(expected);
   });
 
+  test("a finding about memory gives sizes in the unit that fits", () => {
+    const [found] = serverCheck.judge({ ...well, buffers: 128 * MB });
+    expect(found?.problem).toMatch(/10\.5 GB.* 134\.2 MB/);
+  });
+
   test("the embedded database, which has no server, gives no finding", () => {
     expect(serverCheck.judge(null)).toEqual([]);
   });
