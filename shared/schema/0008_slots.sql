@@ -55,7 +55,7 @@ BEGIN
   IF current_setting('transaction_isolation') IN ('repeatable read', 'serializable') AND EXISTS (
     SELECT FROM precast.slots WHERE content_type_id = type_id AND made_in <> pg_current_xact_id())
   THEN
-    RAISE EXCEPTION 'content type "%": fields and lists of a type that is there can be changed at READ COMMITTED only, for at % nobody sees the entries that others have committed meanwhile',
+    RAISE EXCEPTION 'content type "%": fields and lists of an existing type can be changed only at READ COMMITTED, because % hides entries that other transactions have committed meanwhile',
       (SELECT slug FROM precast.content_types WHERE id = type_id), upper(current_setting('transaction_isolation'))
       USING ERRCODE = 'feature_not_supported', HINT = 'Begin the transaction with BEGIN ISOLATION LEVEL READ COMMITTED.';
   END IF;

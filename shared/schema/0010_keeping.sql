@@ -96,7 +96,7 @@ BEGIN
     PERFORM set_config('precast.apart', this, true);
   END IF;
   IF same_rich AND current_setting('precast.apart', true) = this AND OLD.changed_in <> pg_current_xact_id() THEN
-    RAISE EXCEPTION 'entry %: another transaction has inserted it at the same moment; begin again', NEW.id
+    RAISE EXCEPTION 'entry %: another transaction has inserted it at the same time; retry the transaction', NEW.id
       USING ERRCODE = 'serialization_failure';
   END IF;
 

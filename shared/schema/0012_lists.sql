@@ -16,7 +16,7 @@ BEGIN
       ('filterable_fields', kind.filterable_fields, ARRAY(SELECT filterable.name FROM filterable)),
       ('sortable_fields', kind.sortable_fields, ARRAY(SELECT sortable.name FROM sortable)),
       ('summary_fields', kind.summary_fields, ARRAY(SELECT own.name FROM own)))
-    SELECT format('%s must be a plain list, and holds lists', list) FROM lists WHERE array_ndims(names) > 1
+    SELECT format('%s must be a one-dimensional array, but contains arrays', list) FROM lists WHERE array_ndims(names) > 1
     UNION ALL
     SELECT format('%s cannot hold %s', list, coalesce('"' || name || '"', 'NULL'))
       FROM lists, unnest(names) AS name WHERE (name = ANY (allowed)) IS NOT TRUE
@@ -27,7 +27,7 @@ BEGIN
     SELECT format('default_sort cannot be "%s"', kind.default_sort)
       WHERE regexp_replace(kind.default_sort, '^-', '') NOT IN (SELECT sortable.name FROM sortable)
     UNION ALL
-    SELECT format('field "%s" has the name of the address of "%s"', own.name, media.name)
+    SELECT format('field "%s" has the name that is reserved for the address of media field "%s"', own.name, media.name)
       FROM own JOIN own AS media ON media.type = 'media' AND own.name = media.name || '_url'
   ) AS complaints(complaint)
   WHERE kind.id = type_id

@@ -60,7 +60,7 @@ describe("apps, types and fields", () => {
     [
       "a nested array in sortable_fields",
       setType("sortable_fields = '{{title},{title}}'"),
-      "sortable_fields must be a plain list",
+      "sortable_fields must be a one-dimensional array",
     ],
     ["a default sort by rich text", setType("default_sort = 'body'"), 'default_sort cannot be "body"'],
     ["a default sort with two minus signs", setType("default_sort = '--title'"), 'default_sort cannot be "--title"'],
@@ -70,7 +70,7 @@ describe("apps, types and fields", () => {
     [
       "a field named like the address of a media field",
       addField("cover_url", "text"),
-      'field "cover_url" has the name of the address of "cover"',
+      'field "cover_url" has the name that is reserved for the address of media field "cover"',
     ],
     ["an unknown field type", addField("x", "colour"), "fields_type_check"],
     ["a relation without a target", addField("x", "relation"), "fields_check"],

@@ -185,7 +185,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   test.each(["REPEATABLE READ", "SERIALIZABLE"])("keep_anew is refused at isolation level %s", async (level) => {
     await write(insert({ title: "Old" }));
     await expect(write(`BEGIN ISOLATION LEVEL ${level}; SELECT precast.keep_anew()`)).rejects.toThrow(
-      "can be changed at READ COMMITTED only",
+      "can be changed only at READ COMMITTED",
     );
     await write("ROLLBACK");
   });
@@ -198,7 +198,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       UPDATE precast.content_types SET filterable_fields = '{kind}' WHERE slug = '${slug}';
       COMMIT`;
     await expect(write(change("posts"))).rejects.toThrow(
-      `content type "posts": fields and lists of a type that is there can be changed at READ COMMITTED only, for at ${level} `,
+      `content type "posts": fields and lists of an existing type can be changed only at READ COMMITTED, because ${level} `,
     );
     await write("ROLLBACK");
     await write(change("fresh"));
