@@ -132,7 +132,7 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
 }
 
 function giveUpMessage(how: string): string {
-  return `No server process comes up: ${MAX_DEATHS} have ended at once, the last with ${how}. Try --workers 1 to see why.`;
+  return `No server process could be started: ${MAX_DEATHS} ended immediately, the last with ${how}. Use --workers 1 to see the cause.`;
 }
 
 /** Chooses a free port. All workers are given the same one, also those that start when all others have died. */

@@ -20,7 +20,7 @@ export async function openAdmin(sources: AdminSources, host: string, port: numbe
     pageOf(incoming, sources)
       .catch((error: unknown) => {
         sources.onError(error);
-        return refusal(500, "INTERNAL_ERROR", "It could not be read. The log says why.");
+        return refusal(500, "INTERNAL_ERROR", "The state of the server could not be read. See the log for the cause.");
       })
       .then((page) => send(outgoing, page))
       .catch(sources.onError);
@@ -38,8 +38,8 @@ export async function openAdmin(sources: AdminSources, host: string, port: numbe
 async function pageOf({ method, url = "/" }: IncomingMessage, sources: AdminSources): Promise<Page> {
   const path = url.split("?")[0];
   if (path !== "/healthz" && path !== "/readyz" && path !== "/metrics")
-    return refusal(404, "NOT_FOUND", "There are /healthz, /readyz and /metrics.");
-  if (method !== "GET" && method !== "HEAD") return refusal(405, "METHOD_NOT_ALLOWED", "Ask with GET or HEAD.");
+    return refusal(404, "NOT_FOUND", "There is no such path. The paths are /healthz, /readyz and /metrics.");
+  if (method !== "GET" && method !== "HEAD") return refusal(405, "METHOD_NOT_ALLOWED", "Use GET or HEAD.");
   if (path === "/metrics") return { status: 200, type: CONTENT_TYPE, body: await sources.metrics() };
   if (path === "/healthz") return json(200, { status: "ok" });
   const readiness = await sources.readiness();

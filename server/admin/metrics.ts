@@ -41,14 +41,14 @@ export type Gauges = { readonly [name in keyof typeof GAUGES]?: () => number | n
 
 /** Name, help text, and aggregation over several processes: amounts are summed, of ages the largest counts. */
 const GAUGES = {
-  liveWaiting: ["live_waiting", "Live requests that wait for the database", "sum"],
-  liveRunning: ["live_running", "Live requests that the database works on", "sum"],
+  liveWaiting: ["live_waiting", "Live requests that are waiting for the database", "sum"],
+  liveRunning: ["live_running", "Live requests that the database is processing", "sum"],
   databaseConnections: ["database_connections", "Open connections to the database", "sum"],
-  databaseConnectionsIdle: ["database_connections_idle", "Open connections that do nothing", "sum"],
-  ledgerPending: ["ledger_pending_requests", "Counted requests that the database does not know yet", "sum"],
-  ledgerLag: ["ledger_lag_seconds", "Age of the oldest count that the database does not know yet", "max"],
+  databaseConnectionsIdle: ["database_connections_idle", "Open connections to the database that are idle", "sum"],
+  ledgerPending: ["ledger_pending_requests", "Counted requests that are not in the database yet", "sum"],
+  ledgerLag: ["ledger_lag_seconds", "Age of the oldest count that is not in the database yet", "max"],
   treeAge: ["tree_age_seconds", "Time since the last build of the tree", "max"],
-  cacheBytes: ["cache_bytes", "Bytes of memory that answers of the tree are kept in", "sum"],
+  cacheBytes: ["cache_bytes", "Bytes of memory used by kept answers of the tree", "sum"],
   cacheEntries: ["cache_entries", "Answers of the tree that are kept in memory", "sum"],
 } as const;
 
@@ -65,7 +65,7 @@ export function openMetrics(droppedLines: () => number): Metrics {
   const requests = countRequests(registry);
   const durations = new Histogram({
     name: `${PREFIX}live_duration_seconds`,
-    help: "From a request's arrival to its answer, for answers from the database",
+    help: "Time from a request's arrival to its answer, for answers from the database",
     labelNames: ["shape"],
     buckets: BUCKETS,
     registers: [registry],
@@ -73,7 +73,7 @@ export function openMetrics(droppedLines: () => number): Metrics {
 
   new Counter({
     name: `${PREFIX}log_dropped_lines_total`,
-    help: "Lines of the log that nobody read in time, or that the disk had no room for",
+    help: "Lines of the log that were dropped because they were not read in time or the disk was full",
     registers: [registry],
     collect() {
       this.reset();
@@ -106,7 +106,7 @@ function countRequests(registry: Registry): CountRequest {
   const counts = new Map<Shape | null, Record<AnswerSource, Map<number, number>>>();
   new Counter({
     name: `${PREFIX}requests_total`,
-    help: "Requests by shape (none where the app is not known), status and who made the answer",
+    help: "Requests by shape (none where the app is not known), status and source of the answer",
     labelNames: ["shape", "status", "source"],
     registers: [registry],
     collect() {
@@ -160,7 +160,7 @@ function registerReplicas(registry: Registry, read: () => DatabaseReadings): voi
   });
   new Gauge({
     name: `${PREFIX}replica_ready`,
-    help: "Whether the read replica answers live queries (1) or is left alone (0)",
+    help: "Whether the read replica answers live queries (1) or is not used (0)",
     labelNames: ["replica"],
     aggregator: "min",
     registers,
@@ -170,7 +170,7 @@ function registerReplicas(registry: Registry, read: () => DatabaseReadings): voi
   });
   new Gauge({
     name: `${PREFIX}replica_lag_seconds`,
-    help: "For how long, at most, the read replica lacks what was written; none where that is not known",
+    help: "Maximum lag of the read replica; absent while it is not known",
     labelNames: ["replica"],
     aggregator: "max",
     registers,

@@ -25,7 +25,7 @@ export type Finding = Refusal | "body" | null;
 
 /** Runs for every request: one pass over the headers, and no objects are created. */
 export function inspect({ url = "", httpVersion, rawHeaders }: Head): Finding {
-  if (httpVersion !== "1.1" && httpVersion !== "1.0") return badRequest(`HTTP/${httpVersion} is not spoken here.`);
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") return badRequest(`HTTP/${httpVersion} is not supported.`);
   if (url.length > MAX_TARGET_SIZE) return targetTooLong();
   if (rawHeaders.length > 2 * MAX_HEADERS) return headersTooLarge();
   let size = 0;
@@ -44,7 +44,8 @@ export function inspect({ url = "", httpVersion, rawHeaders }: Head): Finding {
     }
   }
   if (size > MAX_HEADERS_SIZE) return headersTooLarge();
-  if (hosts > 1 || (hosts === 0 && httpVersion === "1.1")) return badRequest("A request has exactly one Host header.");
+  if (hosts > 1 || (hosts === 0 && httpVersion === "1.1"))
+    return badRequest("A request must have exactly one Host header.");
   return body ? "body" : null;
 }
 
@@ -53,7 +54,7 @@ const LENGTH = "content-length";
 const ENCODING = "transfer-encoding";
 /** Bytes of a header line besides name and value: the colon, the blank and the line end. */
 const LINE = 4;
-const UNKNOWN_ENCODING = "The only transfer encoding is 'chunked', and that in HTTP/1.1.";
+const UNKNOWN_ENCODING = "The only supported transfer encoding is 'chunked', and only in HTTP/1.1.";
 
 function isNamed(name: string, lower: string): boolean {
   return name === lower || name.toLowerCase() === lower;
@@ -81,7 +82,7 @@ export function faultOf(error: ParseError, seconds: number): Refusal | null {
   if (code === "HPE_INVALID_URL") return notEncoded();
   const method = code === "HPE_INVALID_METHOD" ? methodOf(error) : null;
   if (method !== null) return methodNotAllowed(method);
-  return badRequest(`This is no HTTP/1.1 (${reason ?? "it cannot be read"}).`);
+  return badRequest(`This is not valid HTTP/1.1 (${reason ?? "it cannot be parsed"}).`);
 }
 
 /**

@@ -34,8 +34,11 @@ export type Journal = {
 };
 
 export class JournalLost extends Error {
-  constructor(path: string, cause: unknown = new Error("another server has taken it for that of a dead one")) {
-    super(`${path} can no longer be counted on`, { cause });
+  constructor(
+    path: string,
+    cause: unknown = new Error("another server has taken it over because its owner seemed to be dead"),
+  ) {
+    super(`${path} can no longer be used as a journal`, { cause });
     this.name = "JournalLost";
   }
 }
@@ -63,7 +66,8 @@ export async function openJournal(path: string, durability: Durability): Promise
    */
   async function write(line: Buffer): Promise<void> {
     const written = durability === "power" ? (await handle.write(line)).bytesWritten : writeSync(handle.fd, line);
-    if (written < line.length) throw new Error(`${path} takes no more: is the disk full?`);
+    if (written < line.length)
+      throw new Error(`${path} could not be written completely. Check whether the disk is full.`);
   }
 
   /**

@@ -125,7 +125,10 @@ export async function openLedger(
 /** The system's error for a full disk says neither which folder is affected nor what it means for clients. */
 function describeRefusal(folder: string, error: unknown): Error {
   const reason = error instanceof Error ? error.message : String(error);
-  return new Error(`${folder} takes no counts, and counted requests are 503 until it does: ${reason}`, {
-    cause: error,
-  });
+  return new Error(
+    `${folder} cannot store counts, and counted requests are answered with 503 until it can: ${reason}`,
+    {
+      cause: error,
+    },
+  );
 }

@@ -72,7 +72,11 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
   async function disposeOf(path: string, broken: number): Promise<void> {
     if (broken === 0) return rm(path);
     await rename(path, `${path}.broken`);
-    onError(new Error(`${broken} lines of ${path}.broken cannot be read. The others are counted; look what happened.`));
+    onError(
+      new Error(
+        `${broken} lines of ${path}.broken cannot be read and are not counted. All other lines are counted. Inspect the file to find the cause.`,
+      ),
+    );
   }
 
   /** Skips the journal until `retry`, and reports it once. */
@@ -81,7 +85,11 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
     if (reported.has(file)) return;
     reported.add(file);
     const reason = error instanceof Error ? error.message : String(error);
-    onError(new Error(`The counts in ${join(folder, file)} stay there and are sent again later: ${reason}`));
+    onError(
+      new Error(
+        `The counts in ${join(folder, file)} cannot be sent to the database. They stay in the file and are sent again later: ${reason}`,
+      ),
+    );
   }
 
   async function take(file: string): Promise<void> {

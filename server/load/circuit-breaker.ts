@@ -123,5 +123,5 @@ export function openCircuitBreaker({ probe, onAway }: CircuitBreakerOptions): Ci
 }
 
 function unavailable(): DatabaseFault {
-  return new DatabaseFault("unavailable", "the database is away");
+  return new DatabaseFault("unavailable", "the database is unavailable");
 }

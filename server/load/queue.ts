@@ -39,7 +39,7 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   function enter(signal: AbortSignal, kind: Kind): Place | Promise<Place> {
     if (signal.aborted) throw notBegunFault();
     if (places.isFree(kind)) return places.take(kind);
-    if (!hasRoom(kind)) throw new DatabaseFault("overloaded", "too many live queries wait");
+    if (!hasRoom(kind)) throw new DatabaseFault("overloaded", "too many live queries are waiting");
     const since = performance.now();
     return new Promise((resolve, reject) => {
       const begin = () => {

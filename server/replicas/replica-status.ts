@@ -24,23 +24,23 @@ export function describeStatus(status: ReplicaStatus): string | null {
     case "used":
       return null;
     case "new":
-      return "it is not known yet how far it is behind";
+      return "its lag is not known yet";
     case "behind":
       return status.lag === null
-        ? "it is behind by more than --max-replica-lag allows"
-        : `it is ${Math.ceil(status.lag / 1_000)} s behind, which is more than --max-replica-lag allows`;
+        ? "its lag exceeds --max-replica-lag"
+        : `its lag of ${Math.ceil(status.lag / 1_000)} s exceeds --max-replica-lag`;
     case "away":
       return `it does not answer (${status.why})`;
     case "unmigrated":
       return "it lacks the current schema of Precast";
     case "detached":
-      return "it takes writes of its own and follows nobody";
+      return "it accepts writes and does not follow the primary";
     case "diverged":
-      return "it follows a server that was promoted, and not the primary";
+      return "it follows a promoted server instead of the primary";
     case "disordered":
-      return "it orders texts by another version of ICU than the primary, whose indexes it has";
+      return "it has a different ICU version than the primary, so its copies of the primary's indexes may be in the wrong order";
     case "foreign":
-      return "it is another database, and no copy of the one that --database-url names";
+      return "it is not a copy of the database at --database-url";
   }
 }
 

@@ -44,7 +44,7 @@ export async function openReplicas(primary: Database, options: ReplicasOptions):
     if (isUnused) unused.add(replica);
     else unused.delete(replica);
     const { name } = replica;
-    onChange(isUnused ? `${name} is left alone: ${describeStatus(status)}.` : `${name} answers live requests again.`);
+    onChange(isUnused ? `${name} is not used: ${describeStatus(status)}.` : `${name} answers live requests again.`);
   }
 
   async function watch(): Promise<void> {
@@ -79,7 +79,8 @@ export function needCopies(replicas: readonly Replica[]): void {
   const foreign = replicas.filter(({ status }) => status().kind === "foreign");
   if (foreign.length === 0) return;
   const refusals = foreign.map(
-    ({ name }) => `${name} is another database. --read-database-url takes streaming replicas of --database-url alone.`,
+    ({ name }) =>
+      `${name} is not a copy of the database at --database-url. --read-database-url accepts only streaming replicas of it.`,
   );
   throw new ReplicaError(refusals.join("\n"));
 }

@@ -298,7 +298,7 @@ describe("workers and signals", () => {
     writeFileSync(crash, "if (require('node:cluster').isWorker) process.exit(7);");
     const { code, stdout, stderr } = await place.run("serve --workers 2", { NODE_OPTIONS: `--require ${crash}` });
     expect([code, stdout]).toEqual([1, ""]);
-    expect(stderr.trimEnd().split("\n").at(-1)).toMatch(/^No server process comes up: .*exit code 7.*\.$/);
+    expect(stderr.trimEnd().split("\n").at(-1)).toMatch(/^No server process could be started: .*exit code 7.*\.$/);
     expect(existsSync(join(place.folder, ".precast", "database.lock"))).toBe(false);
   });
 

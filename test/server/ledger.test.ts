@@ -224,7 +224,7 @@ describe("the ledger", () => {
     const [file = ""] = await readdir(folder);
     await rename(join(folder, file), join(folder, strangersName()));
     expect(await ledger.count(count("b"))).toBe(true);
-    expect(errors.map(String)).toEqual([expect.stringMatching(/^JournalLost: .* can no longer be counted on/)]);
+    expect(errors.map(String)).toEqual([expect.stringMatching(/^JournalLost: .* can no longer be used as a journal/)]);
     await until("both to be sent", async () => (await usage(store)).length === 2);
     await ledger.close();
     expect(await readdir(folder)).toEqual([]);
@@ -286,7 +286,7 @@ describe("the ledger", () => {
     await store.database.execute("ALTER TABLE precast.usage DROP CONSTRAINT picky");
     await until("both to be sent", async () => (await usage(store)).length === 2);
     await ledger.close();
-    expect(errors.map(String)).toEqual([expect.stringMatching(/stay there and are sent again later: .*picky/)]);
+    expect(errors.map(String)).toEqual([expect.stringMatching(/cannot be sent .* are sent again later: .*picky/)]);
     expect(await readdir(folder)).toEqual([]);
   });
 
@@ -397,7 +397,7 @@ describe("the ledger", () => {
       await rename(folder, `${folder}-aside`);
       await writeFile(folder, "");
       expect([await ledger.count(count("a")), await ledger.count(count("a"))]).toEqual([false, false]);
-      const told = `Error: ${folder} takes no counts, and counted requests are 503 until it does: `;
+      const told = `Error: ${folder} cannot store counts, and counted requests are answered with 503 until it can: `;
       expect(errors.map(String)).toEqual([expect.stringContaining(told)]);
       await rm(folder);
       await rename(`${folder}-aside`, folder);
@@ -431,7 +431,7 @@ describe("the ledger", () => {
         const sums = (await usage(store)).map((row) => Number((row as string[])[4]));
         expect(sums.reduce((sum, one) => sum + one, 0)).toBe(counted + 1);
         expect(errors.map(String)).toEqual([
-          expect.stringMatching(/disk takes no counts, .*: .*(ENOSPC|takes no more)/),
+          expect.stringMatching(/disk cannot store counts, .*: .*(ENOSPC|could not be written completely)/),
         ]);
       } finally {
         unmountDisk(disk);

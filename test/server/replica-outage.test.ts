@@ -41,7 +41,7 @@ function startLoad(server: RunningServer): { readonly asked: () => number; reado
 
 /** The log tells that the replica went away and came back. On a busy machine it may seem to go away more than once. */
 function expectTurns(told: readonly string[]): void {
-  const turns = told.map((line) => (line.includes("is left alone") ? "gone" : "back"));
+  const turns = told.map((line) => (line.includes("is not used") ? "gone" : "back"));
   expect(turns.join(" ")).toMatch(/^gone back( gone back)*$/);
 }
 
@@ -63,7 +63,7 @@ describe("a replica", () => {
     const { "replica-1": before = 0 } = await server.answered();
     await until("its answers", async () => ((await server.answered())["replica-1"] ?? 0) > before + 50);
     expect([...(await load.stop())]).toEqual([200]);
-    expect(server.told()[0]).toMatch(/^Replica 1 \(127.0.0.1:\d+\) is left alone: it does not answer/);
+    expect(server.told()[0]).toMatch(/^Replica 1 \(127.0.0.1:\d+\) is not used: it does not answer/);
     expectTurns(server.told());
   });
 
@@ -215,7 +215,7 @@ test("a promoted replica is not used, and one that follows it is used only while
   await server.ready(false);
   await rename(replicaSet, "Afterwards");
   expect(await server.title()).toBe("Afterwards");
-  expect(server.told()).toEqual([expect.stringMatching(/^Replica 1 .* is left alone: it takes writes of its own/)]);
+  expect(server.told()).toEqual([expect.stringMatching(/^Replica 1 .* is not used: it accepts writes/)]);
 
   // A server that follows the promoted one belongs to the same system, and is ahead of the primary.
   await rowsOf(replicaSet.urls.other, "SELECT pg_switch_wal()");
@@ -225,8 +225,8 @@ test("a promoted replica is not used, and one that follows it is used only while
   await another.ready(false);
   await rename(replicaSet, "By the primary");
   expect(await another.title()).toBe("By the primary");
-  const why = "it follows a server that was promoted, and not the primary";
-  expect(another.told()).toEqual([expect.stringContaining(`is left alone: ${why}.`)]);
+  const why = "it follows a promoted server instead of the primary";
+  expect(another.told()).toEqual([expect.stringContaining(`is not used: ${why}.`)]);
   // While the primary is down, no other database can answer.
   await replicaSet.primary.stop();
   onTestFinished(replicaSet.primary.start);
