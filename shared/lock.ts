@@ -36,7 +36,7 @@ export class LockLostError extends Error {
   readonly path: string;
 
   constructor(path: string) {
-    super(`${path} was taken by another process, for this one was stopped for a while`);
+    super(`${path} was taken over by another process while this one was suspended`);
     this.name = "LockLostError";
     this.path = path;
   }
@@ -254,5 +254,5 @@ function readHolder(text: string): Holder | null {
 }
 
 function nameOf({ pid, machine }: Holder): string {
-  return machine === null ? `process ${pid}` : `process ${pid} of another machine or container`;
+  return machine === null ? `process ${pid}` : `process ${pid} on another machine or in another container`;
 }

@@ -48,15 +48,16 @@ function classifyList(parameters: RequestParameters, type: ContentType | undefin
   const counted = (rule: string) => ({ shape: "list" as const, rule });
   if (parameters.per_page !== undefined) return counted("A list with per_page is counted.");
   if (parameters.fields !== undefined) return counted("A list with fields is counted.");
-  if (filters.length + (sort === undefined ? 0 : 1) > 1) return counted("More than one filter or sort is counted.");
+  if (filters.length + (sort === undefined ? 0 : 1) > 1)
+    return counted("A list with more than one filter or sort is counted.");
   const filter = filters[0];
   if (filter === undefined && sort === undefined)
     return { shape: "page", rule: "A list without parameters, or with page alone, is free." };
-  if (page !== undefined) return counted("A filter or a sort with page is counted.");
+  if (page !== undefined) return counted("A list with page and a filter or a sort is counted.");
   if (filter !== undefined) {
     return isFreeFilter(filter, type)
       ? { shape: "filter", rule: "One equality filter on a filterable field, alone, is free." }
-      : counted("A filter that is no equality on a filterable field is counted.");
+      : counted("A filter other than equality on a filterable field is counted.");
   }
   return isFreeSort(sort as string, type)
     ? { shape: "sort", rule: "One sort on a sortable field or a timestamp, alone, is free." }

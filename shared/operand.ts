@@ -51,14 +51,14 @@ export function expectedOperand(column: Column): string {
   switch (column.type) {
     case "boolean":
     case "relation":
-      return `'${column.name}' is a ${column.type}: it has no order. Use eq, neq, in or nin.`;
+      return `'${column.name}' is a ${column.type} and has no order. Use eq, neq, in or nin.`;
     case "date":
-      return `'${column.name}' is compared with a date such as 2026-01-20.`;
+      return `'${column.name}' must be compared with a date such as 2026-01-20.`;
     case "datetime":
     case "timestamp":
-      return `'${column.name}' is compared with an instant such as 2026-01-20T15:30:00Z.`;
+      return `'${column.name}' must be compared with an instant such as 2026-01-20T15:30:00Z.`;
     default:
-      return `'${column.name}' is compared with a number such as 2020 or -1.5.`;
+      return `'${column.name}' must be compared with a number such as 2020 or -1.5.`;
   }
 }
 

@@ -73,33 +73,33 @@ function refuse(code: RefusalCode, message: string, parameter: string | null = n
 
 /** The client did not send HTTP that this server understands. `fault` says what is wrong, as a sentence. */
 export const badRequest = (fault: string) =>
-  refuse("BAD_REQUEST", `${fault} Send one HTTP/1.1 request after the other, as RFC 9112 has them.`);
+  refuse("BAD_REQUEST", `${fault} Send valid HTTP/1.1 requests (RFC 9112), one after another.`);
 
 export const notEncoded = () =>
   refuse(
     "BAD_REQUEST",
-    "Path or query hold what RFC 3986 lets no URL hold. Percent-encode it, as UTF-8: é is %C3%A9, a blank %20.",
+    "The path or the query contains characters that RFC 3986 does not allow in a URL. Percent-encode them as UTF-8: é is %C3%A9, a space is %20.",
   );
 
 export const targetTooLong = () =>
-  refuse("URI_TOO_LONG", `Path and query are too long: at most ${MAX_TARGET_SIZE} bytes are allowed.`);
+  refuse("URI_TOO_LONG", `The path and the query are too long: at most ${MAX_TARGET_SIZE} bytes are allowed.`);
 
 export const headersTooLarge = () =>
   refuse(
     "HEADERS_TOO_LARGE",
-    `Too many headers, or too large ones: at most ${MAX_HEADERS} of ${MAX_HEADERS_SIZE} bytes together are allowed.`,
+    `The headers are too many or too large: at most ${MAX_HEADERS} headers of ${MAX_HEADERS_SIZE} bytes in total are allowed.`,
   );
 
 export const requestTimeout = (seconds: number) =>
-  refuse("REQUEST_TIMEOUT", `The request was not complete after ${seconds} seconds. Send it in one go.`);
+  refuse("REQUEST_TIMEOUT", `The request was not complete after ${seconds} seconds. Send it without pauses.`);
 
 export const methodNotAllowed = (method: string) =>
-  refuse("METHOD_NOT_ALLOWED", `${method} is not allowed: this API is read with GET, HEAD and OPTIONS.`);
+  refuse("METHOD_NOT_ALLOWED", `${method} is not allowed. This API accepts only GET, HEAD and OPTIONS.`);
 
 export const routeNotFound = () =>
   refuse(
     "NOT_FOUND",
-    "No such endpoint: there are /api/v1/_schemas, /api/v1/_schemas/{contentType}, /api/v1/{contentType}, " +
+    "There is no such endpoint. The endpoints are /api/v1/_schemas, /api/v1/_schemas/{contentType}, /api/v1/{contentType}, " +
       "/api/v1/{contentType}/search and /api/v1/{contentType}/{uuid}.",
   );
 
@@ -110,17 +110,20 @@ export const unknownAppKey = (key: string) =>
     "INVALID_APP_KEY",
     APP_KEY.test(key)
       ? "No app has the key in X-App-Key. Keys are case-sensitive."
-      : "X-App-Key holds no app key: a key has 1 to 128 letters, digits, '_' and '-'.",
+      : "The value of X-App-Key is not an app key: a key has 1 to 128 letters, digits, '_' and '-', and begins with a letter or digit.",
   );
 
 export const typeNotFound = () =>
-  refuse("CONTENT_TYPE_NOT_FOUND", "This app has no published content type of that name: /api/v1/_schemas lists them.");
+  refuse(
+    "CONTENT_TYPE_NOT_FOUND",
+    "This app has no published content type with that name. /api/v1/_schemas lists the published ones.",
+  );
 
 export const entryNotFound = () =>
   refuse("ENTRY_NOT_FOUND", "This content type has no published entry with that id. Ids are UUIDs.");
 
 export const tooManyFilters = (count: number) =>
-  refuse("TOO_MANY_FILTERS", `${count} filter fields in one request: at most ${MAX_FILTERS} are allowed.`, "filter");
+  refuse("TOO_MANY_FILTERS", `The request has ${count} filter fields: at most ${MAX_FILTERS} are allowed.`, "filter");
 
 export const badFilter = (type: ContentType, parameter: string) =>
   refuse(
@@ -132,7 +135,7 @@ export const badFilter = (type: ContentType, parameter: string) =>
   );
 
 export const badOperator = (operators: readonly string[], parameter: string) =>
-  refuse("INVALID_OPERATOR", `Unknown filter operator. Operators: ${operators.join(", ")}.`, parameter);
+  refuse("INVALID_OPERATOR", `The filter operator is unknown. Operators: ${operators.join(", ")}.`, parameter);
 
 export const badFilterValue = (expected: string, parameter: string) =>
   refuse("INVALID_FILTER_VALUE", expected, parameter);
@@ -140,31 +143,35 @@ export const badFilterValue = (expected: string, parameter: string) =>
 export const badSort = (type: ContentType) =>
   refuse(
     "INVALID_SORT",
-    `sort is one field, with '-' for descending, of at most ${MAX_SORT_LENGTH} characters. Sortable in '${type.slug}': ` +
+    `sort must be one field, with a leading '-' for descending order, of at most ${MAX_SORT_LENGTH} characters. Sortable fields of '${type.slug}': ` +
       `${[...new Set([...type.sortable_fields, ...TIMESTAMPS])].join(", ")}.`,
     "sort",
   );
 
-export const badPage = () => refuse("INVALID_PAGE", "page is a whole number from 1 on.", "page");
+export const badPage = () => refuse("INVALID_PAGE", "page must be a whole number of at least 1.", "page");
 
 export const badPerPage = () =>
-  refuse("INVALID_PER_PAGE", `per_page is a whole number from 1 to ${MAX_PER_PAGE}.`, "per_page");
+  refuse("INVALID_PER_PAGE", `per_page must be a whole number from 1 to ${MAX_PER_PAGE}.`, "per_page");
 
-export const badFields = () => refuse("INVALID_FIELDS", `fields has at most ${MAX_NAMES_LENGTH} characters.`, "fields");
+export const badFields = () =>
+  refuse("INVALID_FIELDS", `fields must have at most ${MAX_NAMES_LENGTH} characters.`, "fields");
 
 export const badPopulate = () =>
-  refuse("INVALID_POPULATE", `populate has at most ${MAX_NAMES_LENGTH} characters.`, "populate");
+  refuse("INVALID_POPULATE", `populate must have at most ${MAX_NAMES_LENGTH} characters.`, "populate");
 
 export const badQuery = () =>
   refuse(
     "INVALID_QUERY",
-    `q is required and has ${MIN_QUERY_LENGTH} to ${MAX_QUERY_LENGTH} characters, blanks around it not counted.`,
+    `q is required and must have ${MIN_QUERY_LENGTH} to ${MAX_QUERY_LENGTH} characters, not counting whitespace at either end.`,
     "q",
   );
 
-export const INTERNAL_ERROR = refuse("INTERNAL_ERROR", "Something went wrong on our side. It has been logged.");
+export const INTERNAL_ERROR = refuse(
+  "INTERNAL_ERROR",
+  "The server failed to answer because of an internal error. The error has been logged.",
+);
 
-export const OVERLOADED = refuse("OVERLOADED", "Too many live requests at once. Try again shortly.");
+export const OVERLOADED = refuse("OVERLOADED", "Too many live requests are in progress. Try again shortly.");
 
 export const DATABASE_UNAVAILABLE = refuse(
   "DATABASE_UNAVAILABLE",

@@ -33,7 +33,7 @@ export class EmbeddedFault extends DatabaseFault {
 
 /** The fault of a query that was aborted before it began. */
 export function notBegunFault(): DatabaseFault {
-  return new DatabaseFault("overloaded", "the query was given up before its turn came");
+  return new DatabaseFault("overloaded", "the query was cancelled before it began");
 }
 
 const CANCELLED = "57014";
@@ -60,16 +60,15 @@ function faultOf(error: unknown, late: boolean): unknown {
   if (!(error instanceof Error) || error instanceof DatabaseFault) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (code === CANCELLED) {
-    return late ? new DatabaseFault("timeout", "the query was cancelled by its time limit", error) : unavailable(error);
+    return late
+      ? new DatabaseFault("timeout", "the query was cancelled because it exceeded its time limit", error)
+      : unavailable(error);
   }
   if (NOT_PREPARED.includes(code)) {
-    const remedy = "connect to the server itself, or have the pooler lend connections by session";
-    return new Error(
-      `a pooler lends connections by transaction, so statements that were prepared are not where they were: ${remedy}`,
-      {
-        cause: error,
-      },
-    );
+    const remedy = "connect to the server directly, or switch the pooler to session pooling";
+    return new Error(`a pooler with transaction pooling loses prepared statements: ${remedy}`, {
+      cause: error,
+    });
   }
   const fromServer = "severity" in error;
   return fromServer && !UNAVAILABLE.test(code) ? error : unavailable(error);

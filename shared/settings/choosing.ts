@@ -2,18 +2,18 @@
 import { appKey, appKeys, day, flag, orNull, setting, whole } from "./setting.ts";
 
 export const CHOOSING = {
-  apps: setting("--app <key...>", "PRECAST_APP", "only these apps", orNull(appKeys)),
-  app: setting("--app <key>", "PRECAST_APP", "the app that is asked", appKey),
-  oneApp: setting("--app <key>", "PRECAST_APP", "this app alone", orNull(appKey)),
-  prune: setting("--prune", "PRECAST_PRUNE", "delete what the bundle no longer has", flag),
-  dryRun: setting("--dry-run", "PRECAST_DRY_RUN", "say what would change, and change nothing", flag),
+  apps: setting("--app <key...>", "PRECAST_APP", "only for these apps", orNull(appKeys)),
+  app: setting("--app <key>", "PRECAST_APP", "the app that the request is for", appKey),
+  oneApp: setting("--app <key>", "PRECAST_APP", "only for this app", orNull(appKey)),
+  prune: setting("--prune", "PRECAST_PRUNE", "delete what the bundle no longer contains", flag),
+  dryRun: setting("--dry-run", "PRECAST_DRY_RUN", "report what would change without changing anything", flag),
   full: setting("--full", "PRECAST_FULL", "recompute every answer", flag),
-  fix: setting("--fix", "PRECAST_FIX", "do what is safe, without blocking writers", flag),
-  watch: setting("--watch", "PRECAST_WATCH", "build the tree, and again whenever content changes", flag),
+  fix: setting("--fix", "PRECAST_FIX", "apply the safe recommendations, without blocking writers", flag),
+  watch: setting("--watch", "PRECAST_WATCH", "build the tree, and rebuild it whenever content changes", flag),
   sample: setting(
     "--sample <number>",
     "PRECAST_SAMPLE",
-    "compute so many answers of each app, evenly spread, instead of all",
+    "compute this many answers of each app, evenly spread, instead of all",
     orNull(whole(1, 1_000_000_000)),
   ),
   since: setting("--since <date>", "PRECAST_SINCE", "first day, in UTC", orNull(day)),

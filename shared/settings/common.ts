@@ -5,7 +5,7 @@ export const COMMON = {
   databaseUrl: setting(
     "--database-url <url>",
     "DATABASE_URL",
-    "PostgreSQL; without it the embedded database",
+    "address of the PostgreSQL database; without it, the embedded database is used",
     orNull(postgresUrl),
   ),
   dataDir: setting(
@@ -28,5 +28,5 @@ export const COMMON = {
     flag,
   ),
   quiet: setting("--quiet", "PRECAST_QUIET", "print only results and errors", flag),
-  debug: setting("--debug", "PRECAST_DEBUG", "print the stack of an error", flag),
+  debug: setting("--debug", "PRECAST_DEBUG", "print the stack trace of an error", flag),
 } as const;

@@ -21,7 +21,7 @@ export const DEPLOYING = {
   concurrency: setting(
     "--concurrency <number>",
     "PRECAST_CONCURRENCY",
-    "requests to the store at once, 16 by default",
+    "number of concurrent requests to the store, 16 by default",
     orElse(whole(1, 256), "16"),
   ),
   maxDelete: setting(
@@ -51,7 +51,7 @@ export const DEPLOYING = {
   endpoint: setting(
     "--endpoint <url>",
     "AWS_ENDPOINT_URL",
-    "address of an S3-compatible store; without it Amazon's of the region",
+    "address of an S3-compatible store; without it, Amazon S3 in the region",
     optionalAddress,
   ),
   region: {
@@ -66,22 +66,22 @@ export const DEPLOYING = {
   pathStyle: setting(
     "--path-style",
     "PRECAST_PATH_STYLE",
-    "name the bucket in the path (https://host/bucket/key) and not in the host; so it is anyway where the host is an IP address",
+    "put the bucket name in the path (https://host/bucket/key) instead of the host name; always done if the host is an IP address",
     flag,
   ),
   accessKeyId: secret("AWS_ACCESS_KEY_ID", "ID of the access key for the store"),
-  secretAccessKey: secret("AWS_SECRET_ACCESS_KEY", "the secret of that access key"),
+  secretAccessKey: secret("AWS_SECRET_ACCESS_KEY", "secret of that access key"),
   sessionToken: secret("AWS_SESSION_TOKEN", "session token of temporary credentials"),
   purge: setting(
     "--purge <how>",
     "PRECAST_PURGE",
-    "have a CDN forget what has changed: cloudflare, fastly, cloudfront, or an address with {path}, {url} and {key} that is called for each request",
+    "purge what has changed from a CDN: cloudflare, fastly, cloudfront, or an address with {path}, {url} and {key} that is called for each changed request",
     orNull(
       v.pipe(
         v.string(),
         v.check(
           (how) => CDNS.includes(how) || v.is(webAddress, how),
-          "must be cloudflare, fastly, cloudfront or an address without a name or password in it",
+          "must be cloudflare, fastly, cloudfront or an address without a user name or password in it",
         ),
       ),
     ),
@@ -89,40 +89,40 @@ export const DEPLOYING = {
   purgeMethod: setting(
     "--purge-method <method>",
     "PRECAST_PURGE_METHOD",
-    "method with which the address of --purge is called, POST by default",
+    "HTTP method for calling the address of --purge, POST by default",
     orElse(method, "POST"),
   ),
-  purgeHeader: secret("PRECAST_PURGE_HEADER", "a header that the address of --purge wants, as `Name: value`"),
+  purgeHeader: secret("PRECAST_PURGE_HEADER", "header to send to the address of --purge, as `Name: value`"),
   purgeEndpoint: setting(
     "--purge-endpoint <url>",
     "PRECAST_PURGE_ENDPOINT",
-    "address of the CDN's API, where it is not the usual one",
+    "address of the CDN's API, if it is not the standard one",
     optionalBase,
   ),
   cloudflareZone: setting(
     "--cloudflare-zone <id>",
     "CLOUDFLARE_ZONE_ID",
-    "zone that --purge cloudflare is for",
+    "zone that --purge cloudflare purges",
     optionalName("023e105f4ecef8ad9ca31a8372d0c353"),
   ),
-  cloudflareToken: secret("CLOUDFLARE_API_TOKEN", "may purge the zone's cache"),
+  cloudflareToken: secret("CLOUDFLARE_API_TOKEN", "API token that may purge the zone's cache"),
   fastlyService: setting(
     "--fastly-service <id>",
     "FASTLY_SERVICE_ID",
-    "service that --purge fastly is for",
+    "service that --purge fastly purges",
     optionalName("SU1Z0isxPaozGVKXdv0eY"),
   ),
-  fastlyToken: secret("FASTLY_API_TOKEN", "may purge the service by keys"),
+  fastlyToken: secret("FASTLY_API_TOKEN", "API token that may purge the service by keys"),
   cloudfrontDistribution: setting(
     "--cloudfront-distribution <id>",
     "CLOUDFRONT_DISTRIBUTION_ID",
-    "distribution that --purge cloudfront is for",
+    "distribution that --purge cloudfront purges",
     optionalName("EDFDVBD6EXAMPLE"),
   ),
   waitVisible: setting(
     "--wait-visible <url>",
     "PRECAST_WAIT_VISIBLE",
-    "wait until this address shows what was deployed: the start of the API's addresses, or an address with {path} or {file}",
+    "wait until this address serves what was deployed: the base address of the API, or an address with {path} or {file}",
     optionalAddress,
   ),
   waitLimit: setting(
@@ -134,7 +134,7 @@ export const DEPLOYING = {
   state: setting(
     "--state <target>",
     "PRECAST_STATE",
-    "where the tree was deployed to, s3://bucket/prefix or file:///folder: without a tree here, that one is fetched first",
+    "where the tree was deployed to, s3://bucket/prefix or file:///folder; without a local tree, the deployed one is fetched first",
     optionalText,
   ),
 } as const;

@@ -13,13 +13,13 @@ export const EDGE = {
   origin: setting(
     "--origin <url>",
     "PRECAST_ORIGIN",
-    "address of the `precast serve` that answers requests without a file; on the same machine http://127.0.0.1:3000 by default",
+    "address of the `precast serve` that answers requests for which the tree has no file; http://127.0.0.1:3000 by default for an edge on the same machine",
     orNull(originAddress),
   ),
   treeUrl: setting(
     "--tree-url <url>",
     "PRECAST_TREE_URL",
-    "where a static host serves the files of the tree, for targets that have no files of their own",
+    "address at which a static host serves the files of the tree, for targets that do not store the files themselves",
     orNull(treeAddress),
   ),
   write: setting(

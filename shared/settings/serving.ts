@@ -16,13 +16,13 @@ export const SERVING = {
   readDatabaseUrl: setting(
     "--read-database-url <url...>",
     "PRECAST_READ_DATABASE_URL",
-    "streaming replicas of --database-url that take live queries; more than one by repeating the flag, or with blanks between them",
+    "streaming replicas of --database-url that answer live queries; for several, repeat the flag or separate the addresses with spaces",
     postgresUrls,
   ),
   maxReplicaLag: setting(
     "--max-replica-lag <seconds>",
     "PRECAST_MAX_REPLICA_LAG",
-    "seconds for which a replica may lack what was written, 5 by default; the database itself answers in place of one that is further behind",
+    "maximum lag of a replica in seconds, 5 by default; the primary answers in place of a replica that is further behind",
     orElse(whole(1, 3_600), "5"),
   ),
   host: setting(
@@ -40,7 +40,7 @@ export const SERVING = {
   adminPort: setting(
     "--admin-port <number>",
     "PRECAST_ADMIN_PORT",
-    "port for /healthz, /readyz and /metrics, 0 for any; without it there is none",
+    "port for /healthz, /readyz and /metrics, 0 for any; without it, no admin port is opened",
     orNull(whole(0, 65_535)),
   ),
   adminHost: setting(
@@ -52,13 +52,13 @@ export const SERVING = {
   logLevel: setting(
     "--log-level <level>",
     "PRECAST_LOG_LEVEL",
-    `what the log on standard error tells: ${LOG_LEVELS.join(", ")}; info by default, warn with --quiet; requests are told at info`,
+    `level of the log on standard error: ${LOG_LEVELS.join(", ")}; info by default, warn with --quiet; requests are logged at info`,
     orNull(v.picklist(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(", ")}`)),
   ),
   workers: setting(
     "--workers <number>",
     "PRECAST_WORKERS",
-    "processes that answer on the port, 1 by default",
+    "number of processes that answer on the port, 1 by default",
     orElse(whole(1, 256), "1"),
   ),
   drain: setting(
@@ -70,37 +70,37 @@ export const SERVING = {
   maxConnections: setting(
     "--max-connections <number>",
     "PRECAST_MAX_CONNECTIONS",
-    "clients that may be connected, of all workers together, 10000 by default",
+    "maximum number of client connections, for all workers together, 10000 by default",
     orElse(whole(1, 1_000_000), "10000"),
   ),
   connections: setting(
     "--connections <number>",
     "PRECAST_CONNECTIONS",
-    "live queries at once on PostgreSQL, and on each replica, of all workers together, 10 by default; each ledger has a connection of its own beside them",
+    "maximum number of concurrent live queries on PostgreSQL, and on each replica, for all workers together, 10 by default; each ledger uses one more connection",
     orElse(whole(1, 1_000), "10"),
   ),
   queue: setting(
     "--queue <number>",
     "PRECAST_QUEUE",
-    "live queries that may wait for others to end, of all workers together, 200 by default; more are refused at once",
+    "maximum number of live queries that wait for others to end, for all workers together, 200 by default; further ones are refused at once",
     orElse(whole(0, 100_000), "200"),
   ),
   memoryCache: setting(
     "--memory-cache <megabytes>",
     "PRECAST_MEMORY_CACHE",
-    "memory for answers that are asked for again, a quarter of it for those of the database, of all workers together, 64 MB by default, 0 for none",
+    "memory for repeated answers, a quarter of it for answers from the database, for all workers together, 64 MB by default, 0 for none",
     orElse(whole(0, 1_000_000), "64"),
   ),
   ledgerSync: setting(
     "--ledger-sync",
     "PRECAST_LEDGER_SYNC",
-    "write each count to the disk for good before its answer, so that it survives a power failure, too",
+    "sync each count to the disk before its answer is sent, so that it also survives a power failure",
     flag,
   ),
   treePaths: setting(
     "--tree-paths",
     "PRECAST_TREE_PATHS",
-    "answer the paths of the tree's files as well, for a CDN that asks this server for what its bucket lacks",
+    "also answer requests for the paths of the tree's files, for a CDN that asks this server for what its bucket lacks",
     flag,
   ),
   cacheControl: setting(

@@ -70,13 +70,19 @@ export const several = (between: RegExp, one: v.GenericSchema<string, string>) =
     v.array(one),
   );
 
-export const appKey = matching(APP_KEY, "must be an app key: letters, digits, '_' and '-', at most 128");
+export const appKey = matching(
+  APP_KEY,
+  "must be an app key: at most 128 letters, digits, '_' and '-', beginning with a letter or digit",
+);
 export const appKeys = v.pipe(several(/[\s,]+/, appKey), v.minLength(1, "must name at least one app"));
 export const day = v.pipe(v.string(), v.check(isDate, "must be a date such as 2026-01-20"));
 export const host = matching(/\S/, "must be an address such as 127.0.0.1, 0.0.0.0 or ::");
 export const webAddress = v.pipe(
   v.string(),
-  v.check(isWebAddress, "must be an address such as https://media.example.com:8443, without a name or password in it"),
+  v.check(
+    isWebAddress,
+    "must be an address such as https://media.example.com:8443, without a user name or password in it",
+  ),
 );
 /** Refuses a user name or password: messages print the address, and neither would be sent. `{…}` is a placeholder. */
 function isWebAddress(address: string): boolean {
@@ -101,15 +107,15 @@ export const optionalBase = orNull(
 /** A name or id that an outside service has given and that becomes part of URLs. */
 export const optionalName = (example: string) =>
   orNull(matching(/^[\w-]+$/, `must be a name such as ${example}, of letters, digits, '_' and '-'`));
-export const method = matching(/^[A-Z]+$/, "must be a method such as POST");
-export const header = matching(/^[\x20-\x7e]+$/, "must be the value of a header");
+export const method = matching(/^[A-Z]+$/, "must be an HTTP method in capital letters, such as POST");
+export const header = matching(/^[\x20-\x7e]+$/, "must be a header value of printable ASCII characters");
 
 /** An address without a host, as in `user@/name`, means a Unix socket; URL.canParse would refuse it. */
 export const postgresUrl = v.pipe(
   matching(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://"),
   v.check(
     (url) => URL.canParse(url.replace("@/", "@localhost/")),
-    "must be an address such as postgres://user:password@host:5432/name; in a password / is written %2F, # %23, ? %3F, " +
+    "must be an address such as postgres://user:password@host:5432/name; in a password, / is written %2F, # %23, ? %3F, " +
       "@ %40 and % %25",
   ),
 );

@@ -857,7 +857,7 @@ test.each(["WebAssembly.Memory(): could not allocate memory", "Array buffer allo
   "the error about too little memory names the limit to raise, and does not advise removing the database: %s",
   (said) => {
     const told = explainOpenFailure(join(nowhere.folder, "narrow"), said);
-    expect(told).toMatch(/ needs more memory than this process may have \(.*\)\. Raise the limit \(ulimit -v\), /);
+    expect(told).toMatch(/ needs more memory than this process may use \(.*\)\. Raise the limit \(ulimit -v\), /);
     expect(told).not.toContain("remove");
   },
 );

@@ -23,7 +23,7 @@ const LITTLE = 20;
 const SOME = 40;
 
 const WORDS =
-  /^The embedded database in .* cannot be written to, for its disk is full\. What was there before is intact; make room /;
+  /^The embedded database in .* cannot be written to because its disk is full\. The existing data is intact\. Free /;
 
 const write = sql("INSERT INTO notes VALUES ('a')");
 
@@ -95,7 +95,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
     disk.fill(LITTLE);
     expect(await ledger.count({ app: "a", shape: "list", status: 200, saving: "" })).toBe(true);
     await until("the ledger to be refused", () => errors.length > 0);
-    expect(String(errors[0])).toMatch(/cannot be written to, for its disk is full/);
+    expect(String(errors[0])).toMatch(/cannot be written to because its disk is full/);
     expect(ledger.backlog().requests).toBe(1);
     disk.empty();
     await until("the count to be sent", () => ledger.backlog().requests === 0);

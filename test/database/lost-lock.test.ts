@@ -83,7 +83,7 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "a process st
         expect(await elsewhere(place, "import bundle --quiet")).toMatchObject({ code: 0, stderr: "" });
         goOn(server.pid);
       });
-      await expect(writing).rejects.toThrow(/ was taken by another process, .* run the command again\.$/);
+      await expect(writing).rejects.toThrow(/ was taken over by another process .* Run the command again\.$/);
       await guest.close();
       expect((await list()).json.meta.total).toBe(2);
       expect((await server.stop()).code).toBe(0);
@@ -95,7 +95,9 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "a process st
       writeFileSync(lock, "1 elsewhere\n");
       goOn(server.pid);
       const guest = await openGuest();
-      await expect(guest.query(sql("SELECT 1::text"))).rejects.toThrow(/ was taken by process 1 of another machine /);
+      await expect(guest.query(sql("SELECT 1::text"))).rejects.toThrow(
+        / was taken over by process 1 on another machine /,
+      );
       expect(await list()).toMatchObject({ status: 503 });
       rmSync(lock);
       await until("it to answer", async () => (await list()).status === 200);

@@ -131,7 +131,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     const query = recurring("SELECT ($1::int * 7)::text", "1");
     for (let turn = 1; turn <= 4; turn++) await one(query);
     await database.execute("DEALLOCATE ALL");
-    await expect(one(query)).rejects.toThrow(/pooler lends connections by transaction.*by session$/);
+    await expect(one(query)).rejects.toThrow(/pooler with transaction pooling .*session pooling$/);
   });
 
   test("the error for a statement name that is already taken advises to pool connections by session", async () => {
@@ -141,6 +141,6 @@ describe.each(ENGINES)("on %s", (engine) => {
     await asked(11);
     const numbers = "SELECT max(replace(name, 'precast_', '')::int)::text FROM pg_prepared_statements";
     await database.execute(`PREPARE precast_${Number(await one(sql(numbers))) + 1} AS SELECT 'somebody else'`);
-    await expect(asked(13)).rejects.toThrow(/pooler lends connections by transaction.*by session$/);
+    await expect(asked(13)).rejects.toThrow(/pooler with transaction pooling .*session pooling$/);
   });
 });

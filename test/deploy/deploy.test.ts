@@ -418,7 +418,9 @@ describe("checks before a deploy", () => {
       ]) {
         const { code, stdout, stderr } = await place.run(`deploy ${TARGET} ${option} ${address}`, s3.env);
         expect([code, stdout, s3.requests]).toEqual([1, "", []]);
-        expect(stderr).toMatch(new RegExp(`^${option} must be .*an address .*without a name or password in it\n$`));
+        expect(stderr).toMatch(
+          new RegExp(`^${option} must be .*an address .*without a user name or password in it\n$`),
+        );
         expect(stderr).not.toContain("hunter2");
       }
     },

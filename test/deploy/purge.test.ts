@@ -269,7 +269,10 @@ describe("--purge", () => {
     ["fastly", /^--fastly-service is missing .*\nFASTLY_API_TOKEN is missing in the environment\n$/],
     ["cloudfront", /^--cloudfront-distribution is missing/],
     ["http://127.0.0.1/purge", /^--purge must have \{path\} or \{url\} in its address/],
-    ["akamai", /^--purge must be cloudflare, fastly, cloudfront or an address without a name or password in it\n$/],
+    [
+      "akamai",
+      /^--purge must be cloudflare, fastly, cloudfront or an address without a user name or password in it\n$/,
+    ],
   ])(
     "%s is refused before anything is deployed when it is invalid or its settings are missing",
     async (how, message) => {

@@ -631,7 +631,7 @@ describe.each(DOORS)("a server %s", (site) => {
   test("a query with raw bytes gets 400 with the advice to percent-encode it", async () => {
     const text = await exchange(site, `GET /api/v1/notes?filter[x]=\xc3\xa9 HTTP/1.1\r\n${HOST}\r\n`);
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
-    expect(text).toContain("Percent-encode it, as UTF-8");
+    expect(text).toContain("Percent-encode them as UTF-8");
   });
 
   test("a request inside a body is not answered as a second request", async () => {

@@ -37,7 +37,7 @@ const renewedAgo = () => Date.now() - statSync(lock).mtimeMs;
 test("a lock from elsewhere that was just renewed is held, also when a process here has the same pid", () => {
   for (const pid of [process.pid, 1]) {
     writeFileSync(lock, `${pid} elsewhere\n`);
-    const refused = `process ${pid} of another machine or container`;
+    const refused = `process ${pid} on another machine or in another container`;
     expect(() => takeLock(lock)).toThrow(LockedError);
     expect(() => takeLock(lock)).toThrow(refused);
     expect(holderOf(lock)).toBe(refused);
@@ -177,7 +177,7 @@ test.skipIf(NO_OTHERS !== null)(
       import { holderOf } from ${JSON.stringify(fileURLToPath(new URL("../../shared/lock.ts", import.meta.url)))};
       process.seteuid(65534);
       process.stdout.write(String(holderOf("some.lock")));`;
-    expect(runScript(script, folder).stdout).toBe("process 1 of another machine or container");
+    expect(runScript(script, folder).stdout).toBe("process 1 on another machine or in another container");
   },
 );
 

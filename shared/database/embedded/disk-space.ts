@@ -25,7 +25,7 @@ export function checkSpace(folder: string): void {
 
 export function diskFullFault(folder: string): EmbeddedFault {
   return new EmbeddedFault(
-    `The embedded database in ${folder} cannot be written to, for its disk is full. What was there before is intact; make room and run the command again.`,
+    `The embedded database in ${folder} cannot be written to because its disk is full. The existing data is intact. Free some disk space, then run the command again.`,
   );
 }
 

@@ -61,5 +61,5 @@ export function withFailover(guest: Guest, open: () => Promise<Database | Guest>
 }
 
 function throwUnavailable(cause: unknown): never {
-  throw new DatabaseFault("unavailable", "nobody shares the embedded database", cause);
+  throw new DatabaseFault("unavailable", "no process shares the embedded database", cause);
 }

@@ -68,7 +68,8 @@ async function runInTime(
   const timeLimit = openTimeLimit(milliseconds, signal);
   try {
     const rows = await Promise.race([running.run({ query }), timeLimit.passed]);
-    if (signal?.aborted) throw new DatabaseFault("timeout", "nobody waited for the query any more");
+    if (signal?.aborted)
+      throw new DatabaseFault("timeout", "the query was cancelled because its result is no longer needed");
     return rows;
   } catch (error) {
     if (error === timeLimit.fault) {

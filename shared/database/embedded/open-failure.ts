@@ -6,15 +6,15 @@ import { isDiskFull } from "./disk-space.ts";
 export function explainOpenFailure(folder: string, message: string): string {
   const subject = `The embedded database in ${folder}`;
   if (isForbidden(folder)) {
-    return `${subject} cannot be used by this user. Give the folder to this user, or name another (--data-dir).`;
+    return `${subject} cannot be used by this user. Give this user access to the folder, or choose another folder (--data-dir).`;
   }
   if (isDiskFull(folder)) {
-    return `${subject} cannot be opened, for its disk is full. What was there before is intact; make room and run the command again.`;
+    return `${subject} cannot be opened because its disk is full. The existing data is intact. Free some disk space, then run the command again.`;
   }
   if (/WebAssembly|out of memory|allocation failed/i.test(message)) {
-    return `${subject} needs more memory than this process may have (${message}). Raise the limit (ulimit -v), or use PostgreSQL (--database-url).`;
+    return `${subject} needs more memory than this process may use (${message}). Raise the limit (ulimit -v), or use PostgreSQL (--database-url).`;
   }
-  return `${subject} cannot be opened (${message}). Put a copy of that folder in its place, or remove it and import again.`;
+  return `${subject} cannot be opened (${message}). Replace the folder with a backup of it, or remove it and import again.`;
 }
 
 function isForbidden(folder: string): boolean {

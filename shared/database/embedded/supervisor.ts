@@ -103,7 +103,7 @@ export function openSupervisor(dataDir: string, taken: Lock, { onChange, onRepla
 function lockLost(folder: string, cause?: LockedError): EmbeddedFault {
   const taker = cause?.holder ?? "another process";
   return new EmbeddedFault(
-    `The embedded database in ${folder} was taken by ${taker}, for the one that had it was stopped for a while. What was not committed is lost; run the command again.`,
+    `The embedded database in ${folder} was taken over by ${taker} while the process that had it open was suspended. Uncommitted changes are lost. Run the command again.`,
     cause,
   );
 }

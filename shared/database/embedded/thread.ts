@@ -91,5 +91,5 @@ export function startThread(folder: string, onChange: () => void): Thread {
 }
 
 function endedFault(cause?: unknown): DatabaseFault {
-  return new DatabaseFault("unavailable", "the embedded database ended", cause);
+  return new DatabaseFault("unavailable", "the embedded database has stopped", cause);
 }

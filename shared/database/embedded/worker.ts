@@ -9,7 +9,7 @@ import { explainOpenFailure } from "./open-failure.ts";
 import type { ChangeReport, Job, OpenFailure, Reply, SqlError } from "./thread.ts";
 
 const port = parentPort;
-if (port === null) throw new Error("the worker of the embedded database runs as a worker thread");
+if (port === null) throw new Error("the worker of the embedded database must run in a worker thread");
 
 const folder = workerData as string;
 /** A file with the identity of the folder in which a database is being created; removed once that has opened. */

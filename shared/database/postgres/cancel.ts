@@ -54,7 +54,7 @@ export function cancelQuery(client: pg.ClientBase, milliseconds: number): Promis
   const send = () => connection.cancel(processID, secretKey);
   return new Promise<void>((resolve, reject) => {
     const limit = setTimeout(
-      () => connection.stream.destroy(new Error("the server did not take the cancellation")),
+      () => connection.stream.destroy(new Error("the server did not accept the cancel request")),
       milliseconds,
     );
     // With direct negotiation, `pg` starts TLS by itself.
