@@ -6,7 +6,7 @@ import { importBundle } from "../import/write.ts";
 
 export const importCommand = defineCommand({
   name: "import",
-  describes: "take a content bundle into the database, all of it or nothing",
+  describes: "import a content bundle into the database, all of it or nothing",
   argument: "<folder>",
   settings: ["prune", "dryRun"],
   examples: ["precast import export/blog", "precast import export/blog --prune --dry-run"],
@@ -18,7 +18,7 @@ export const importCommand = defineCommand({
     );
     const { app, types, fields, entries } = report;
     const changes = `entries ${changesText(entries)}; types ${changesText(types)}; fields ${changesText(fields)}`;
-    terminal.say(`${terminal.colors.bold(app)}: ${settings.dryRun ? "would have " : ""}${changes}`);
+    terminal.say(`${terminal.colors.bold(app)}: ${settings.dryRun ? "dry run, nothing imported: " : ""}${changes}`);
     if (settings.json) terminal.result("", { app, dry_run: settings.dryRun, types, fields, entries });
     return DONE;
   },

@@ -26,12 +26,12 @@ const ENTRIES = { folder: "entries", ending: ".ndjson" };
 const PARTS = [APP, TYPES.folder, ENTRIES.folder];
 
 const WRONG_FILE_TYPE: Readonly<Record<string, string>> = {
-  EISDIR: "is a folder, and must be a file",
-  ENOTDIR: "is a file, and must be a folder",
+  EISDIR: "is a folder, but must be a file",
+  ENOTDIR: "is a file, but must be a folder",
 };
 
 const PRUNE_WITHOUT_TYPES =
-  "is missing; with --prune that would delete all types and entries of the app: make an empty folder if that is meant";
+  "is missing; with --prune that would delete all types and entries of the app: if this is intended, create an empty folder";
 
 const BATCH_LINES = 1_000;
 const BATCH_LENGTH = 1_000_000;
@@ -42,7 +42,7 @@ const BATCH_LENGTH = 1_000_000;
  */
 export async function readBundle(folder: string, prune: boolean, problems: Problems): Promise<Bundle> {
   if (!(await isFolder(folder)))
-    throw new Error(`There is no folder ${folder}. Name the folder of a bundle, which holds ${APP}.`);
+    throw new Error(`There is no folder ${folder}. Specify the folder of a bundle, which contains ${APP}.`);
   refuseMisspelt((await listFolder(folder, ".", problems)) ?? [], problems);
   const app = await readDefinition(folder, APP, readApp, problems);
   const slugs = await namesIn(folder, TYPES, problems);
@@ -55,12 +55,7 @@ export async function readBundle(folder: string, prune: boolean, problems: Probl
   const slugsWithEntriesFile = new Set((await namesIn(folder, ENTRIES, problems)) ?? []);
   for (const slug of slugsWithEntriesFile) {
     if (slugs?.includes(slug) || !TYPE_SLUG.test(slug)) continue;
-    addProblem(
-      problems,
-      fileOf(ENTRIES, slug),
-      null,
-      `belongs to no content type: there must be a ${fileOf(TYPES, slug)}`,
-    );
+    addProblem(problems, fileOf(ENTRIES, slug), null, `belongs to no content type: ${fileOf(TYPES, slug)} is missing`);
   }
   return { folder, app, types, slugsWithEntriesFile };
 }
@@ -95,7 +90,7 @@ export async function* readEntries(
 
 function duplicateFaults({ id }: Entry, seen: ReadonlyMap<string, number>): string[] {
   const line = seen.get(id);
-  return line === undefined ? [] : [`"id" must be the entry's own: ${id} stands on line ${line} already`];
+  return line === undefined ? [] : [`"id" must be unique: ${id} is already on line ${line}`];
 }
 
 async function isFolder(path: string): Promise<boolean> {
@@ -136,7 +131,7 @@ function refuseMisspelt(names: readonly string[], problems: Problems): void {
   for (const name of names) {
     const meant = PARTS.find((part) => folded(part) === folded(name));
     if (meant === undefined || meant === name) continue;
-    addProblem(problems, name, null, `is no part of a bundle; did you mean ${meant}?`);
+    addProblem(problems, name, null, `is not part of a bundle; did you mean ${meant}?`);
   }
 }
 
@@ -190,7 +185,7 @@ async function readFailureOf(error: unknown, path: string): Promise<ReadFailure>
   const code = codeOf(error);
   if (code !== "ENOENT") return { isMissing: false, fault: WRONG_FILE_TYPE[code] ?? `cannot be read (${code})` };
   if ((await lstat(path).catch(() => null)) === null) return { isMissing: true, fault: "is missing" };
-  return { isMissing: false, fault: "is a link that leads to nothing: mount what it leads to, or remove it" };
+  return { isMissing: false, fault: "is a broken symbolic link: mount its target, or remove the link" };
 }
 
 function codeOf(error: unknown): string {

@@ -18,7 +18,7 @@ export type Definition<T> =
   | { readonly value: T }
   | { readonly faults: readonly string[]; readonly line: number | null };
 
-export const A_SLUG = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit";
+export const A_SLUG = "1 to 64 characters from a-z, 0-9, - and _, beginning with a letter or digit";
 
 // The message of each schema says what would be right: it continues the words "must be".
 const text = v.string("a string");
@@ -27,13 +27,13 @@ const names = v.array(v.string("the name of a field"), "an array of field names"
 const slug = matching(TYPE_SLUG, A_SLUG);
 
 const APP = {
-  key: matching(APP_KEY, "1 to 128 of A-Z, a-z, 0-9, - and _, beginning with a letter or digit"),
+  key: matching(APP_KEY, "1 to 128 characters from A-Z, a-z, 0-9, - and _, beginning with a letter or digit"),
   name: text,
   media_base_url: orNull(satisfying(v.string, isWebAddress, "an absolute http or https address without ? and #")),
 };
 
 const FIELD = {
-  name: matching(FIELD_NAME, "1 to 63 of a-z, 0-9 and _, beginning with a letter"),
+  name: matching(FIELD_NAME, "1 to 63 characters from a-z, 0-9 and _, beginning with a letter"),
   type: v.picklist(FIELD_TYPES, `one of ${FIELD_TYPES.join(", ")}`),
   label: text,
   required: flag,
@@ -47,7 +47,7 @@ const TYPE = {
   name: text,
   description: text,
   icon: text,
-  position: orNull(satisfying(v.number, isWithin(-(2 ** 31), 2 ** 31 - 1), "a whole number of 32 bits")),
+  position: orNull(satisfying(v.number, isWithin(-(2 ** 31), 2 ** 31 - 1), "a 32-bit integer")),
   published: v.optional(flag, true),
   default_sort: orNull(v.string("the name of a field, with or without a - before it")),
   per_page: orNull(satisfying(v.number, isWithin(1, MAX_PER_PAGE), `a whole number from 1 to ${MAX_PER_PAGE}`)),

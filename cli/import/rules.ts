@@ -30,8 +30,8 @@ type PartialField = Pick<Field, "searchable" | "multiple"> & {
 type Json = Readonly<Record<string, unknown>>;
 
 const ANY_FIELD = "the fields of this type";
-const FILTERABLE = `${ANY_FIELD} but rich_text and json, and ${TIMESTAMPS.join(", ")}`;
-const SORTABLE = `${ANY_FIELD} but rich_text, json, relation and multiple ones, and ${TIMESTAMPS.join(", ")}`;
+const FILTERABLE = `${ANY_FIELD} that are not rich_text or json, and ${TIMESTAMPS.join(", ")}`;
+const SORTABLE = `${ANY_FIELD} that are not rich_text, json, relation or multiple, and ${TIMESTAMPS.join(", ")}`;
 
 /** `name` is the file's name without its ending: `posts` for `content_types/posts.json`. */
 export function ruleFaults(value: unknown, name: string): string[] {
@@ -57,7 +57,7 @@ function partialFieldOf(value: unknown): PartialField {
 
 function slugFaults(slug: unknown, name: string): string[] {
   if (typeof slug !== "string" || !TYPE_SLUG.test(slug) || !TYPE_SLUG.test(name) || slug === name) return [];
-  return [`"slug" must be ${quote(name)} as the file is named, not ${quote(slug)}`];
+  return [`"slug" must be ${quote(name)} like the file name, not ${quote(slug)}`];
 }
 
 function fieldFaults(field: PartialField, index: number, fields: readonly PartialField[]): string[] {
@@ -70,8 +70,11 @@ function nameFaults({ name }: PartialField, index: number, fields: readonly Part
   const media = fields.find((other) => other.type === "media" && other.name !== null && name === `${other.name}_url`);
   return brokenRules([
     [RESERVED_NAMES.includes(name), `must have another name: ${RESERVED_NAMES.join(", ")} are reserved`],
-    [fields.findIndex((other) => other.name === name) < index, "is there twice"],
-    [media !== undefined, `must have another name: it is the address of the media field ${quote(media?.name)}`],
+    [fields.findIndex((other) => other.name === name) < index, "is defined twice"],
+    [
+      media !== undefined,
+      `must have another name: it is reserved for the address of the media field ${quote(media?.name)}`,
+    ],
   ]);
 }
 
@@ -117,8 +120,8 @@ function listFaults(type: Json, fields: readonly PartialField[]): string[] {
 function namesFaults(key: string, type: Json, allows: (name: string) => boolean, expected: string): string[] {
   const names = asArray(type[key]).filter((name) => typeof name === "string");
   return names.flatMap((name, index) => [
-    ...(names.indexOf(name) < index ? [`"${key}" holds ${quote(name)} twice`] : []),
-    ...(allows(name) ? [] : [`"${key}" must not hold ${quote(name)}: it can hold ${expected}`]),
+    ...(names.indexOf(name) < index ? [`"${key}" contains ${quote(name)} twice`] : []),
+    ...(allows(name) ? [] : [`"${key}" must not contain ${quote(name)}: it can contain ${expected}`]),
   ]);
 }
 

@@ -20,8 +20,8 @@ const OUTER_DEPTH = 2;
 /** Characters. A line of this length or less, without such an escape or exponent, cannot break any limit. */
 const MAX_HARMLESS = 2 * MAX_DEPTH;
 
-const BAD_TEXT = "must not hold U+0000 or half of a surrogate pair (\\ud800 to \\udfff on its own)";
-const BAD_NUMBER = `must not hold a number of more than ${MAX_WHOLE_DIGITS} digits or ${MAX_DECIMALS} decimals`;
+const BAD_TEXT = "must not contain U+0000 or half of a surrogate pair (\\ud800 to \\udfff on its own)";
+const BAD_NUMBER = `must not contain a number of more than ${MAX_WHOLE_DIGITS} digits or ${MAX_DECIMALS} decimals`;
 const BAD_DEPTH = `must not be nested more than ${MAX_DEPTH} levels deep`;
 
 /** `field` is the field of `data` whose value has the fault; null for a fault in another place. */

@@ -146,7 +146,7 @@ async function refuseClashes(session: Session, app: string, types: readonly Bund
       problems,
       `content_types/${slug}.json`,
       null,
-      `field ${quote(field)} is the address of the media field ${quote(media)}; the database still has ${quote(kept)}, ` +
+      `field ${quote(field)} has the name that is reserved for the address of the media field ${quote(media)}; the database still has ${quote(kept)}, ` +
         "which this bundle lacks: import with --prune to delete it",
     );
   }

@@ -110,24 +110,24 @@ const REFUSED: [string, () => Files, string][] = [
   refusedValue("author_id", "3f2c", 'must be a UUID such as 3f2c1a9e-7b4d-4c1e-9a55-0d6b8f7e2c10, not "3f2c"'),
   refusedValue("tags", "a", 'must be an array in which each element is a string, not "a"'),
   refusedValue("tags", ["a", null], "must be an array in which each element is a string, but element 2 is null"),
-  refusedValue("extra", { a: [{ b: "\0" }] }, "must not hold U+0000"),
-  refusedValue("extra", { "a\ud800": 1 }, "must not hold U+0000 or half of a surrogate pair"),
-  refusedValue("body", "\udc00\ud83d", "must not hold U+0000 or half of a surrogate pair"),
+  refusedValue("extra", { a: [{ b: "\0" }] }, "must not contain U+0000"),
+  refusedValue("extra", { "a\ud800": 1 }, "must not contain U+0000 or half of a surrogate pair"),
+  refusedValue("body", "\udc00\ud83d", "must not contain U+0000 or half of a surrogate pair"),
   refusedData("a number too large for a double", '{"title":"a","price":1e400}', 'field "price" must be a number'),
   refusedData(
     "a number with too many digits",
     '{"title":"a","extra":[1e200000]}',
-    'field "extra" must not hold a number of more',
+    'field "extra" must not contain a number of more',
   ),
   refusedData(
     "a number with too many decimals",
     '{"title":"a","price":1e-20000}',
-    'field "price" must not hold a number of more',
+    'field "price" must not contain a number of more',
   ),
   refusedData(
     "U+0000 in the first value of a repeated key",
     '{"title":"\\u0000","title":"a"}',
-    'field "title" must not hold',
+    'field "title" must not contain',
   ),
   refusedData(
     "data nested more than 1,000 levels deep",
@@ -148,7 +148,7 @@ const REFUSED: [string, () => Files, string][] = [
   refusedLine(
     "an id that another entry has in lower case",
     { id: OTHER.toUpperCase() },
-    `"id" must be the entry's own: ${OTHER} stands on line 1`,
+    `"id" must be unique: ${OTHER} is already on line 1`,
   ),
   refusedLine("an unknown status", { status: "live" }, '"status" must be "draft" or "published", not "live"'),
   refusedLine(
@@ -188,7 +188,7 @@ const REFUSED: [string, () => Files, string][] = [
   refusedFile(
     "an entries file whose content type is missing",
     { "entries/pots.ndjson": "" },
-    "entries/pots.ndjson: belongs to no content type: there must be a content_types/pots.json",
+    "entries/pots.ndjson: belongs to no content type: content_types/pots.json is missing",
   ),
   refusedFile(
     "an entries file with the wrong extension",
@@ -203,43 +203,43 @@ const REFUSED: [string, () => Files, string][] = [
   refusedFile(
     "a type file whose name has a capital letter, although its slug has none",
     { "content_types/Posts.json": typeFile(), "content_types/posts.json": null, "entries/posts.ndjson": null },
-    "content_types/Posts.json: must be named <slug of a content type>.json; a slug is 1 to 64 of a-z, 0-9, - and _",
+    "content_types/Posts.json: must be named <slug of a content type>.json; a slug is 1 to 64 characters from a-z, 0-9, - and _",
   ),
   refusedFile(
     "an entries file whose name has a capital letter",
     { "entries/Posts.ndjson": "", "entries/posts.ndjson": null },
-    "entries/Posts.ndjson: must be named <slug of a content type>.ndjson; a slug is 1 to 64 of a-z, 0-9, - and _",
+    "entries/Posts.ndjson: must be named <slug of a content type>.ndjson; a slug is 1 to 64 characters from a-z, 0-9, - and _",
   ),
   refusedFile(
     "an entries folder with the wrong name",
     { "entries/posts.ndjson": null, "entry/posts.ndjson": entry() },
-    "entry: is no part of a bundle; did you mean entries?",
+    "entry: is not part of a bundle; did you mean entries?",
   ),
   refusedFile(
     "an entries folder whose name has a capital letter",
     { "entries/posts.ndjson": null, "Entries/posts.ndjson": entry() },
-    "Entries: is no part of a bundle; did you mean entries?",
+    "Entries: is not part of a bundle; did you mean entries?",
   ),
   refusedFile(
     "a content_types folder whose name has a dash",
     { "content_types/posts.json": null, "entries/posts.ndjson": null, "content-types/posts.json": typeFile() },
-    "content-types: is no part of a bundle; did you mean content_types?",
+    "content-types: is not part of a bundle; did you mean content_types?",
   ),
   refusedFile(
     "a file whose name resembles app.json",
     { "Apps.json": "{}" },
-    "Apps.json: is no part of a bundle; did you mean app.json?",
+    "Apps.json: is not part of a bundle; did you mean app.json?",
   ),
   refusedFile("a folder without app.json", { "app.json": null }, "app.json: is missing"),
   refusedFile(
     "a folder in place of a file",
     { "content_types/posts.json": null, "content_types/posts.json/a": "", "entries/posts.ndjson": null },
-    "content_types/posts.json: is a folder, and must be a file",
+    "content_types/posts.json: is a folder, but must be a file",
   ),
   refusedFile(
     "a file in place of a folder",
     { "entries/posts.ndjson": null, entries: entry() },
-    "entries: is a file, and must be a folder",
+    "entries: is a file, but must be a folder",
   ),
   refusedFile(
     "an app.json that is not valid JSON",
@@ -263,9 +263,13 @@ const REFUSED: [string, () => Files, string][] = [
     ),
   ),
   refusedApp("an app.json that is not an object", "[]", "must be an object, not an array"),
-  refusedApp("an app key with a dot", { ...APP, key: "a.b" }, '"key" must be 1 to 128 of A-Z, a-z, 0-9, - and _'),
+  refusedApp(
+    "an app key with a dot",
+    { ...APP, key: "a.b" },
+    '"key" must be 1 to 128 characters from A-Z, a-z, 0-9, - and _',
+  ),
   refusedApp("an app without a name", { key: "a" }, '"name" is missing: it must be a string'),
-  refusedApp("an app name with U+0000", { ...APP, name: "\0" }, "must not hold U+0000"),
+  refusedApp("an app name with U+0000", { ...APP, name: "\0" }, "must not contain U+0000"),
   refusedApp(
     "an unknown key in app.json",
     { ...APP, media_url: "" },
@@ -285,12 +289,8 @@ const REFUSED: [string, () => Files, string][] = [
   ),
   refusedApp("a media address with the scheme ftp", { ...APP, media_base_url: "ftp://a" }, '"media_base_url" must be'),
   refusedApp("a media address without a host", { ...APP, media_base_url: "https:///a" }, '"media_base_url" must be'),
-  refusedType(
-    "a slug that differs from the file name",
-    { slug: "post" },
-    '"slug" must be "posts" as the file is named, not "post"',
-  ),
-  refusedType("a slug in upper case", { slug: "Posts" }, '"slug" must be 1 to 64 of a-z'),
+  refusedType("a slug that differs from the file name", { slug: "post" }, '"slug" must be "posts" like the file name, not "post"'),
+  refusedType("a slug in upper case", { slug: "Posts" }, '"slug" must be 1 to 64 characters from a-z'),
   refusedType(
     "an unknown key of a type",
     { searchable_fields: [] },
@@ -303,29 +303,29 @@ const REFUSED: [string, () => Files, string][] = [
   ),
   refusedType("a per_page above 100", { per_page: 101 }, '"per_page" must be a whole number from 1 to 100, not 101'),
   refusedType("a per_page that is not a whole number", { per_page: 1.5 }, '"per_page" must be a whole number'),
-  refusedType("a position that exceeds a 32-bit integer", { position: 2 ** 31 }, '"position" must be a whole number'),
-  refusedType("a filter on rich text", { filterable_fields: ["body"] }, '"filterable_fields" must not hold "body"'),
-  refusedType("a filter on id", { filterable_fields: ["id"] }, '"filterable_fields" must not hold "id"'),
+  refusedType("a position that exceeds a 32-bit integer", { position: 2 ** 31 }, '"position" must be a 32-bit integer'),
+  refusedType("a filter on rich text", { filterable_fields: ["body"] }, '"filterable_fields" must not contain "body"'),
+  refusedType("a filter on id", { filterable_fields: ["id"] }, '"filterable_fields" must not contain "id"'),
   refusedType(
     "a field named twice in filterable_fields",
     { filterable_fields: ["title", "title"] },
-    '"filterable_fields" holds "title" twice',
+    '"filterable_fields" contains "title" twice',
   ),
   refusedType(
     "a sort on a relation",
     { sortable_fields: ["author_id"] },
-    '"sortable_fields" must not hold "author_id"',
+    '"sortable_fields" must not contain "author_id"',
   ),
-  refusedType("a sort on a multiple field", { sortable_fields: ["tags"] }, '"sortable_fields" must not hold "tags"'),
+  refusedType("a sort on a multiple field", { sortable_fields: ["tags"] }, '"sortable_fields" must not contain "tags"'),
   refusedType(
     "a timestamp in summary_fields",
     { summary_fields: ["created_at"] },
-    '"summary_fields" must not hold "created_at"',
+    '"summary_fields" must not contain "created_at"',
   ),
   refusedType(
     "an unknown field in summary_fields",
     { summary_fields: ["tittle"] },
-    '"summary_fields" must not hold "tittle": it can hold the fields of this type',
+    '"summary_fields" must not contain "tittle": it can contain the fields of this type',
   ),
   refusedType("a default sort by an unknown field", { default_sort: "-nope" }, '"default_sort" must be one of'),
   refusedType("a default sort with two dashes", { default_sort: "--title" }, '"default_sort" must be one of'),
@@ -333,13 +333,13 @@ const REFUSED: [string, () => Files, string][] = [
   refusedField(
     "a field name with a capital letter",
     [field("Name", "text")],
-    '"fields[11].name" must be 1 to 63 of a-z',
+    '"fields[11].name" must be 1 to 63 characters from a-z',
   ),
-  refusedField("two fields with the same name", [field("title", "text")], 'field "title" is there twice'),
+  refusedField("two fields with the same name", [field("title", "text")], 'field "title" is defined twice'),
   refusedField(
     "a field named like the address of a media field",
     [field("photo_url", "text")],
-    'field "photo_url" must have another name: it is the address of the media field "photo"',
+    'field "photo_url" must have another name: it is reserved for the address of the media field "photo"',
   ),
   refusedField("an unknown field type", [field("a", "txet")], '"fields[11].type" must be one of text, rich_text'),
   refusedField(
@@ -553,7 +553,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     await run(bundle());
     const full = await snapshot();
     expect(await refusal({ "app.json": JSON.stringify(APP) }, { prune: true })).toEqual([
-      "content_types: is missing; with --prune that would delete all types and entries of the app: make an empty folder if that is meant",
+      "content_types: is missing; with --prune that would delete all types and entries of the app: if this is intended, create an empty folder",
     ]);
     expect(await snapshot()).toEqual(full);
     const { types, entries } = await run(WITHOUT_TYPES, { prune: true });
@@ -572,7 +572,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
         (thrown: unknown) => thrown,
       );
       expect((error as ImportProblems).problems.map(describeProblem)).toContain(
-        `${part}: is a link that leads to nothing: mount what it leads to, or remove it`,
+        `${part}: is a broken symbolic link: mount its target, or remove the link`,
       );
       expect(await snapshot()).toEqual(full);
     },
@@ -700,7 +700,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     await run(bundle({ type: { ...plain, fields: [field("photo_url", "text")] }, entries: [] }));
     const newer = bundle({ type: { ...plain, fields: [field("photo", "media")] }, entries: [] });
     expect(await refusal(newer)).toEqual([
-      'content_types/posts.json: field "photo_url" is the address of the media field "photo"; the database still has "photo_url", which this bundle lacks: import with --prune to delete it',
+      'content_types/posts.json: field "photo_url" has the name that is reserved for the address of the media field "photo"; the database still has "photo_url", which this bundle lacks: import with --prune to delete it',
     ]);
     expect((await run(newer, { prune: true })).fields).toEqual({ created: 1, updated: 0, unchanged: 0, deleted: 1 });
   });
@@ -768,8 +768,8 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
       'content_types/posts.json: field "sold" must not be multiple: only select, media, relation, text can be',
       'content_types/posts.json: field "photo" must have no "target": only a relation has one',
       'content_types/posts.json: field "author_id" must have a "target": the slug of the content type that it relates to',
-      expect.stringContaining('content_types/posts.json: "filterable_fields" must not hold "nope"'),
-      expect.stringContaining('content_types/posts.json: "sortable_fields" must not hold "body"'),
+      expect.stringContaining('content_types/posts.json: "filterable_fields" must not contain "nope"'),
+      expect.stringContaining('content_types/posts.json: "sortable_fields" must not contain "body"'),
     ]);
   });
 
@@ -789,10 +789,10 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
       default_sort: "-size",
     };
     expect(await refusal(bundle({ type, entries: [] }))).toEqual([
-      expect.stringContaining('"fields[0].name" must be 1 to 63 of a-z, 0-9 and _'),
+      expect.stringContaining('"fields[0].name" must be 1 to 63 characters from a-z, 0-9 and _'),
       expect.stringContaining('"fields[1].type" must be one of text, rich_text'),
       expect.stringContaining('"fields[2].multiple" must be true or false, not "yes"'),
-      expect.stringContaining('"fields[3].name" must be 1 to 63 of a-z, 0-9 and _'),
+      expect.stringContaining('"fields[3].name" must be 1 to 63 characters from a-z, 0-9 and _'),
     ]);
     expect(await refusal(bundle({ type: { ...type, fields: {} }, entries: [] }))).toEqual([
       'content_types/posts.json: "fields" must be an array of fields, not an object',
@@ -806,7 +806,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
       "entries/tags.ndjson": `\n${entry({ id: "1", data: { nope: 1 } })}`,
     };
     expect(await refusal({ ...files, ...tags, "app.json": "{}" })).toEqual([
-      'app.json: "key" is missing: it must be 1 to 128 of A-Z, a-z, 0-9, - and _, beginning with a letter or digit',
+      'app.json: "key" is missing: it must be 1 to 128 characters from A-Z, a-z, 0-9, - and _, beginning with a letter or digit',
       'app.json: "name" is missing: it must be a string',
       'content_types/posts.json: "icon" must be a string, not 7',
       'content_types/posts.json: "per_page" must be a whole number from 1 to 100, not 0',
