@@ -24,7 +24,7 @@ type DeploySettings = Settings<(typeof SETTINGS)[number] | CommonName>;
 
 export const deployCommand = defineCommand({
   name: "deploy",
-  describes: "upload what of the tree differs to a bucket or a folder, and delete there what is gone",
+  describes: "upload the files of the tree that differ to a bucket or a folder, and delete those there that are gone",
   argument: "<target>",
   settings: SETTINGS,
   examples: [
@@ -91,7 +91,7 @@ function deploy(
 
 function warnOfRefusal({ deleted }: Deployed, settings: DeploySettings, { warn }: Terminal): void {
   const refusal = deletionsRefusal(deleted, settings);
-  if (refusal !== null) warn(`The deploy itself would be refused: ${refusal.message}`);
+  if (refusal !== null) warn(`Without --dry-run, the deploy would be refused: ${refusal.message}`);
 }
 
 async function waitFor(
@@ -109,7 +109,7 @@ function printReport(terminal: Terminal, name: string, deployed: Deployed, dryRu
   if (conditional === false) terminal.warn(`${name} ${UNCONDITIONAL}`);
   const [upload, drop] = dryRun ? ["would upload", "would delete"] : ["uploaded", "deleted"];
   const done = `${upload} ${written} files, ${unchanged} unchanged, ${drop} ${deleted}, ${formatBytes(bytes)}`;
-  const purged = purges === null ? "" : `, purged by ${formatCounted(purges, "request")}`;
+  const purged = purges === null ? "" : `, purged with ${formatCounted(purges, "request")}`;
   terminal.result(`${name}: ${done} in ${formatSeconds(seconds)}${purged}`, {
     target: name,
     dry_run: dryRun,
@@ -119,7 +119,7 @@ function printReport(terminal: Terminal, name: string, deployed: Deployed, dryRu
 }
 
 const UNCONDITIONAL =
-  "does not honour conditional writes (If-Match, If-None-Match): two deploys that begin at the same moment are not kept apart. Run one at a time.";
+  "does not honour conditional writes (If-Match, If-None-Match): two deploys that start at the same time can interfere with each other. Run only one at a time.";
 
 function untilStopped(stopped: Promise<void>): () => void {
   let stop = false;
@@ -127,7 +127,7 @@ function untilStopped(stopped: Promise<void>): () => void {
     stop = true;
   });
   return () => {
-    if (stop) throw new Error("The deploy was told to stop.");
+    if (stop) throw new Error("The deploy was stopped by a signal.");
   };
 }
 

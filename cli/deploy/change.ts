@@ -108,7 +108,7 @@ export async function changeStore(
 
 function restOf({ checkpoints }: Work): string {
   const { files } = checkpoints.progress();
-  return files === 0 ? "it uploads them all" : `${files} of them it need not upload again`;
+  return files === 0 ? "it uploads all of them" : `it does not upload ${files} of them again`;
 }
 
 /**
@@ -211,7 +211,7 @@ function readPlanned(out: string, path: string, sha256: string): Uint8Array<Arra
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
-  throw new UnfinishedTreeError(`A build has changed ${out} meanwhile.`);
+  throw new UnfinishedTreeError(`A build changed ${out} during the deploy.`);
 }
 
 async function replaceManifest(work: Work): Promise<void> {
@@ -233,7 +233,7 @@ async function replacePrivateFile(work: Work, key: string, text: string, etag: s
   if (kind === "put") return;
   // An earlier try may have succeeded although its response was lost.
   if ((await store.get(key))?.bytes.equals(Buffer.from(text))) return;
-  throw new Error(`Another deploy has replaced ${key} in ${store.name} meanwhile.`);
+  throw new Error(`Another deploy replaced ${key} in ${store.name} during this one.`);
 }
 
 async function removeOld(work: Work): Promise<void> {

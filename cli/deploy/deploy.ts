@@ -91,7 +91,7 @@ async function deployLocked(store: Store, lock: StoreLock, tree: LocalTree, opti
     ? await changeStore(store, change, { ...options, throwIfStopped, conditional: lock.conditional })
     : 0;
   const purges = await purge(changed, options);
-  const explanation = "All files are deployed; only the note of what was to be done is left. Run the deploy again.";
+  const explanation = "All files are deployed; only the cleanup of the journal is left. Run the deploy again.";
   await explainFailure(explanation, () =>
     endJournal(store, change, Math.max(checkpointCount, before.checkpointCount), throwIfStopped),
   );
@@ -100,8 +100,8 @@ async function deployLocked(store: Store, lock: StoreLock, tree: LocalTree, opti
 
 export class TooManyDeletionsError extends Error {
   constructor(count: number, most: number) {
-    const what = `This would delete ${count} files, and --max-delete is ${most}: nothing was changed.`;
-    super(`${what} If that is right, say --max-delete ${count} or --force.`);
+    const what = `This would delete ${count} files, but --max-delete is ${most}. Nothing was changed.`;
+    super(`${what} If this is intended, use --max-delete ${count} or --force.`);
     this.name = "TooManyDeletionsError";
   }
 }
@@ -110,8 +110,8 @@ export class TooManyDeletionsError extends Error {
 function refuseAbsent({ writes }: Plan, { elsewhere }: LocalTree, { out }: DeployOptions, store: Store): void {
   const count = writes.flat().filter(({ path }) => elsewhere.has(path)).length;
   if (count === 0) return;
-  const what = `${count} files that ${store.name} needs are not in ${out}, but where its tree was fetched from`;
-  throw new UnfinishedTreeError(`${what}: nothing was changed. Run \`precast build --full\`, then deploy.`);
+  const what = `${count} files that ${store.name} needs are not in ${out}, but only at the target that its tree was fetched from`;
+  throw new UnfinishedTreeError(`${what}. Nothing was changed. Run \`precast build --full\`, then deploy.`);
 }
 
 /** The error that refuses so many deletions; null when they are allowed. */

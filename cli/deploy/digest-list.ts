@@ -15,7 +15,7 @@ export function readDigests(list: DigestList): Map<string, FileDigest> {
 
 function readDigest(path: string, [sha256, size]: readonly [string, number]): FileDigest {
   if (!isTreeFile(path) || !/^[0-9a-f]{64}$/.test(sha256) || !Number.isInteger(size)) {
-    throw new Error("no mark of a file");
+    throw new Error("not the digest of a tree file");
   }
   return { sha256, size };
 }

@@ -106,7 +106,7 @@ function openDeadline(seconds: number): Deadline {
 }
 
 function silentMessage(host: string, timeout: number): string {
-  return `${host} did not answer within ${timeout} seconds. Try again later, or give it longer with --timeout.`;
+  return `${host} did not answer within ${timeout} seconds. Try again later, or raise --timeout.`;
 }
 
 /** Codes of errors that a retry does not cure. */
@@ -124,14 +124,14 @@ function connectionFault(error: unknown, host: string): { fault: RemoteFault; is
 }
 
 function untrustedMessage(host: string, code: string): string {
-  const advice = "Check the address and how long the certificate lasts";
-  return `The certificate of ${host} is not trusted (${code}). ${advice}; NODE_EXTRA_CA_CERTS names the file of an authority of your own.`;
+  const advice = "Check the address and the expiry date of the certificate";
+  return `The certificate of ${host} is not trusted (${code}). ${advice}; for a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file.`;
 }
 
 /** `fetch` reports a proxy's 407 as an error without code and message. */
 function unreachableMessage(host: string, { code, message }: NodeJS.ErrnoException): string {
-  const why = code ?? (message || "perhaps a proxy that wants to know who asks");
-  return `${host} can't be reached (${why}). Check the address, and that it runs.`;
+  const why = code ?? (message || "perhaps a proxy requires authentication");
+  return `${host} cannot be reached (${why}). Check the address and that the server is running.`;
 }
 
 const LONGEST_WAIT = 60_000;

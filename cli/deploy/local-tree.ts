@@ -56,7 +56,7 @@ export function scanTree(out: string): LocalTree {
 function readWhole(out: string, path: string): Buffer {
   const bytes = readFileSync(join(out, path));
   if (isWholeBody(bytes)) return bytes;
-  const message = `${out} is not as it was built: ${path} is empty, cut or edited. Run \`precast build --full\`.`;
+  const message = `${out} differs from what was built: ${path} is empty, truncated or edited. Run \`precast build --full\`.`;
   throw new UnfinishedTreeError(message);
 }
 
@@ -75,7 +75,7 @@ function refuseUnderWay(out: string): void {
   const holder = holderOf(join(out, BUILD_LOCK));
   if (holder !== null) throw underWay(out, holder);
   if (exists(join(out, READY))) {
-    throw new UnfinishedTreeError(`A build of ${out} did not end. Run \`precast build\`: it finishes that.`);
+    throw new UnfinishedTreeError(`A build of ${out} was interrupted. Run \`precast build\` to complete it.`);
   }
 }
 
@@ -101,20 +101,20 @@ function readStates(out: string): TreeState[] {
 function empty(out: string): UnfinishedTreeError {
   const remedy = "if the last app was deleted, delete its files at the target yourself";
   return new UnfinishedTreeError(
-    `${out} has no finished build of any app. Run \`precast build\` first; an empty tree is never deployed: ${remedy}.`,
+    `${out} has no finished build of any app. Run \`precast build\` first. An empty tree is never deployed: ${remedy}.`,
   );
 }
 
 function notBuilt(out: string): UnfinishedTreeError {
-  return new UnfinishedTreeError(`${out} has no finished build of all that is in it. Run \`precast build\` first.`);
+  return new UnfinishedTreeError(`Not every app in ${out} has a finished build. Run \`precast build\` first.`);
 }
 
 function notKnown(folder: string): UnfinishedTreeError {
-  const message = `No finished build tells of ${folder}. Run \`precast build\``;
-  return new UnfinishedTreeError(`${message}, or delete that folder if the database has no such app.`);
+  const message = `${folder} does not belong to any finished build. Run \`precast build\``;
+  return new UnfinishedTreeError(`${message}, or delete the folder if the database has no such app.`);
 }
 
 function notAsBuilt(out: string, key: string, found: number, built: number): UnfinishedTreeError {
-  const message = `${out} is not as it was built: ${key} has ${found} files, and its build left ${built}.`;
+  const message = `${out} differs from what was built: ${key} has ${found} files, but its build left ${built}.`;
   return new UnfinishedTreeError(`${message} Run \`precast build --full\`.`);
 }

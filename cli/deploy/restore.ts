@@ -36,17 +36,17 @@ export type Restored =
  */
 export async function restoreTree(store: Store, options: RestoreOptions): Promise<Restored> {
   const { out } = options;
-  if (builtAppKeys(out).length > 0 && readElsewhere(out)?.size === 0) return nothing("the tree is here");
+  if (builtAppKeys(out).length > 0 && readElsewhere(out)?.size === 0) return nothing("the tree already exists locally");
   const stored = await store.get(MANIFEST);
   if (stored === null) return nothing("nothing is deployed there yet");
   const manifest = readManifest(stored.bytes.toString("utf8"));
-  if (manifest === null) return nothing("its manifest is broken or of another version of Precast");
+  if (manifest === null) return nothing("its manifest is corrupt or was written by another version of Precast");
   const lock = takeLock(join(out, BUILD_LOCK));
   try {
     return await restoreFiles(store, manifest.files, options);
   } catch (error) {
     if (!(error instanceof ForeignTreeError)) throw error;
-    return nothing(`${error.message}: a deploy goes on or has died`);
+    return nothing(`${error.message}: a deploy is running or was interrupted`);
   } finally {
     lock.release();
   }
@@ -64,7 +64,7 @@ async function restoreFiles(
   const states = await fetchStates(store, files);
   const usable = states.filter(({ state }) => problemOf(state) === null);
   if (usable.length === 0)
-    return nothing(states[0] === undefined ? "it has no app" : (problemOf(states[0].state) ?? ""));
+    return nothing(states[0] === undefined ? "it contains no app" : (problemOf(states[0].state) ?? ""));
   const appFolders = new Set(usable.map(({ state }) => segment(state.app.key)));
   const deployed = [...files].filter(([path]) => appFolders.has(path.slice(0, path.indexOf("/"))));
   discardStages(out);

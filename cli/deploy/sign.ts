@@ -16,7 +16,7 @@ type CredentialSettings = Settings<(typeof CREDENTIAL_SETTINGS)[number]>;
 /** Error messages for missing credentials; empty when none are missing. */
 export function missingCredentials({ accessKeyId, secretAccessKey }: CredentialSettings): string[] {
   return [
-    ...(accessKeyId === null ? ["AWS_ACCESS_KEY_ID is missing in the environment: the store needs credentials."] : []),
+    ...(accessKeyId === null ? ["AWS_ACCESS_KEY_ID is missing in the environment: credentials are required."] : []),
     ...(secretAccessKey === null ? ["AWS_SECRET_ACCESS_KEY is missing in the environment."] : []),
   ];
 }

@@ -33,8 +33,8 @@ export type UploadOptions = {
 /** The manifest or the journal in the store cannot be read. */
 export class UnreadableStoreError extends Error {
   constructor(store: Store, key: string) {
-    const advice = "--force uploads every file anew and writes it again.";
-    super(`${key} in ${store.name} is broken or of another version of Precast. ${advice}`);
+    const advice = "Deploy with --force to upload every file again and replace it.";
+    super(`${key} in ${store.name} is corrupt or was written by another version of Precast. ${advice}`);
     this.name = "UnreadableStoreError";
   }
 }

@@ -73,12 +73,12 @@ async function probe(
     const headers = { "x-app-key": file.app ?? "", accept: "application/json" };
     const response = await fetch(addressOf(address, file), { headers, signal });
     const bytes = Buffer.from(await response.arrayBuffer());
-    if (response.status !== 200) return `it answers ${response.status}`;
-    return digestOf(bytes).sha256 === sha256 ? SEEN : "it shows something else";
+    if (response.status !== 200) return `it answers with ${response.status}`;
+    return digestOf(bytes).sha256 === sha256 ? SEEN : "it returns different content";
   } catch (error) {
     if (signal.aborted) return "it does not answer in time";
     const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
-    return `it can't be reached (${cause.code ?? cause.message})`;
+    return `it cannot be reached (${cause.code ?? cause.message})`;
   }
 }
 
@@ -88,6 +88,6 @@ function addressOf(address: string, { path, request }: TreeFile): string {
 }
 
 function notSeen(url: string, seen: string, limit: number): RemoteFault {
-  const what = `${url} does not show what was deployed after ${limit} seconds: ${seen}.`;
-  return new RemoteFault("silent", `${what} All files are deployed; purge the CDN, or wait longer with --wait-limit.`);
+  const what = `After ${limit} seconds, ${url} still does not return what was deployed: ${seen}.`;
+  return new RemoteFault("silent", `${what} All files are deployed. Purge the CDN, or raise --wait-limit.`);
 }

@@ -295,7 +295,7 @@ describe("a deploy to a folder", () => {
   test("says why, what to do and that nothing was changed when it cannot write", async () => {
     const deploying = deployFolder(() => writeFileSync(join(place.folder, "web/.precast/part"), ""));
     await expect(deploying).rejects.toThrow(
-      /^\S+\/web\/\.precast\/part is a file and no folder\. Name another .*the target of a deploy\)\.\nNothing was changed\. Run .*$/,
+      /^\S+\/web\/\.precast\/part is a file, not a folder\. Specify another folder .*the target of a deploy\)\.\nNothing was changed\. Run .*$/,
     );
   });
 
@@ -311,7 +311,7 @@ describe("a deploy to a folder", () => {
   test("is refused when the folder is that of the tree, contains it or lies in it", async () => {
     for (const folder of ["out", "out/web", "."]) {
       const { code, stderr } = await place.run(`deploy ${pathToFileURL(join(place.folder, folder)).href}`);
-      expect([code, stderr]).toEqual([1, expect.stringMatching(/the tree itself lies there/)]);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/it overlaps with the tree in --out/)]);
     }
   });
 });
@@ -339,7 +339,8 @@ describe("checks before a deploy", () => {
     expect([code, stdout]).toEqual([1, ""]);
     const foretold = await place.run(`deploy ${TARGET} --max-delete 3 --dry-run`, s3.env);
     expect([foretold.code, foretold.stderr]).toEqual([0, expect.stringContaining(stderr.trim())]);
-    const [, count] = /^This would delete (\d+) files, and --max-delete is 3: nothing was changed\./.exec(stderr) ?? [];
+    const [, count] =
+      /^This would delete (\d+) files, but --max-delete is 3\. Nothing was changed\./.exec(stderr) ?? [];
     expect(Number(count)).toBeGreaterThan(3);
     expect(s3.objects).toEqual(before);
     expect(await deploy(`${TARGET} --max-delete 3 --force`)).toMatchObject({
@@ -356,7 +357,7 @@ describe("checks before a deploy", () => {
       return stderr;
     };
     expect(await refused(`${TARGET} --out nowhere`)).toMatch(
-      /^nowhere has no finished build .*`precast build` first; .* if the last app was deleted, delete its files .*\n$/,
+      /^nowhere has no finished build .*`precast build` first\. .* if the last app was deleted, delete its files .*\n$/,
     );
     const lock = join(out(), ".precast/build.lock");
     writeFileSync(lock, `${process.pid}\n`);
@@ -366,32 +367,38 @@ describe("checks before a deploy", () => {
     for (const cut of ["", '{"data":[']) {
       writeFileSync(page, cut);
       expect(await refused()).toMatch(
-        /^out is not as it was built: \S+\/posts\/page\/2\.json is empty, cut or edited\. .*--full.*\n$/,
+        /^out differs from what was built: \S+\/posts\/page\/2\.json is empty, truncated or edited\. .*--full.*\n$/,
       );
     }
     rmSync(page);
     expect(await refused()).toMatch(
-      /^out is not as it was built: Shop has 45 files, and its build left 46\..*--full.*\n$/,
+      /^out differs from what was built: Shop has 45 files, but its build left 46\..*--full.*\n$/,
     );
     rmSync(join(out(), ".precast/x-53686f70.json"));
-    expect(await refused()).toMatch(/no finished build/);
+    expect(await refused()).toMatch(/^Not every app in out has a finished build\./);
   });
 
   test("invalid targets, missing credentials and an empty --region are refused; no password is printed", async () => {
     for (const target of ["s3://me:hunter2@content/api", "file://me:hunter2@/srv"]) {
       const { code, stderr } = await place.run(`deploy ${target}`);
-      expect([code, stderr]).toEqual([1, expect.stringMatching(/^A target has no name or password in it: /)]);
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^A target must not contain a user name or password: /),
+      ]);
       expect(stderr).not.toContain("hunter2");
     }
     for (const target of ["content", "ftp://x/y", "https://content.s3.amazonaws.com"]) {
       const { code, stderr } = await place.run(`deploy ${target}`);
-      expect([code, stderr]).toEqual([1, `${target} is no target: give s3://bucket/prefix or file:///folder.\n`]);
+      expect([code, stderr]).toEqual([
+        1,
+        `${target} is not a valid target: specify s3://bucket/prefix or file:///folder.\n`,
+      ]);
     }
     for (const target of ["s3://content/a/../b", "s3://content/.", "s3://content/.."]) {
       const { code, stderr } = await place.run(`deploy ${target}`, s3.env);
       expect([code, stderr]).toEqual([
         1,
-        expect.stringMatching(/ has '\.' or '\.\.' in its prefix, .*: give a prefix without them\.\n$/),
+        expect.stringMatching(/ has '\.' or '\.\.' in its prefix, .*: specify a prefix without them\.\n$/),
       ]);
     }
     const { stderr } = await place.run("deploy s3://x/y");
@@ -399,7 +406,7 @@ describe("checks before a deploy", () => {
       /^AWS_ACCESS_KEY_ID is missing .*\nAWS_SECRET_ACCESS_KEY is missing .*\n--cloudfront-distribution is missing .*\n$/,
     );
     expect(stderr).toMatch(
-      /^s3:\/\/x\/y names no bucket.*\nAWS_ACCESS_KEY_ID is missing.*\nAWS_SECRET_ACCESS_KEY is missing.*\n$/,
+      /^s3:\/\/x\/y has no valid bucket name.*\nAWS_ACCESS_KEY_ID is missing.*\nAWS_SECRET_ACCESS_KEY is missing.*\n$/,
     );
     // As when a pipeline passes a variable that is not set.
     expect((await place.run("deploy s3://xyz/y --region=")).stderr).toMatch(
@@ -466,7 +473,7 @@ describe("checks before a deploy", () => {
       const { code, stderr } = await place.run(`deploy ${TARGET}`, s3.env);
       expect([code, stderr]).toEqual([
         1,
-        expect.stringMatching(/^\.precast\/manifest\.json in s3:\/\/content\/api is broken or .*--force.*\n$/),
+        expect.stringMatching(/^\.precast\/manifest\.json in s3:\/\/content\/api is corrupt or .*--force.*\n$/),
       ]);
       expect(await deploy(`${TARGET} --force`)).toMatchObject({ written: SHOP_FILES, deleted: 1 });
       expect(differencesOf(filesOf(s3), out())).toEqual([]);
@@ -504,7 +511,7 @@ test("a manifest or journal with a path that is no tree file is refused, and --f
       for (const other of others) s3.objects.set(other, note("{}"));
       s3.objects.set(`api/.precast/${key}.json`, note(text));
       await expect(deployInProcess(s3, out())).rejects.toThrow(
-        new RegExp(`^\\.precast/${key}\\.json in \\S+ is broken`),
+        new RegExp(`^\\.precast/${key}\\.json in \\S+ is corrupt`),
       );
       await deployInProcess(s3, out(), { force: true });
       expect(others.filter((other) => !s3.objects.has(other))).toEqual([]);

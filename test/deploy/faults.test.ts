@@ -107,7 +107,7 @@ describe("lasting faults", () => {
     [
       "a missing bucket",
       xml(404, "NoSuchBucket"),
-      /^There is no bucket content at 127\.0\.0\.1:\d+\. Make it, .*\.\n$/,
+      /^There is no bucket content at 127\.0\.0\.1:\d+\. Create it, .*\.\n$/,
     ],
     [
       "403 AccessDenied",
@@ -127,19 +127,19 @@ describe("lasting faults", () => {
     [
       "a clock that differs",
       xml(403, "RequestTimeTooSkewed"),
-      /^The clock here differs too much from that of .*NTP.*\n$/,
+      /^The clock of this machine differs too much from that of .*NTP.*\n$/,
     ],
-    ["500 InternalError", xml(500, "InternalError"), /is busy or broken \(500 InternalError\)\. Try again later\.\n$/],
-    ["503 without a body", { status: 503 }, /is busy or broken \(503\)/],
+    ["500 InternalError", xml(500, "InternalError"), /is overloaded or failing \(500 InternalError\)\. Try again later\.\n$/],
+    ["503 without a body", { status: 503 }, /is overloaded or failing \(503\)/],
     [
       "a 200 that is a web page",
       { status: 200, headers: { "Content-Type": "text/html" }, body: "<html><p>Hello" },
-      /does not answer as S3 does \(200, text\/html\)\. Check --endpoint.*\n$/,
+      /does not answer like S3 \(200, text\/html\)\. Check --endpoint.*\n$/,
     ],
     [
       "a 404 that is a web page",
       { status: 404, headers: { "Content-Type": "text/html" }, body: "<html><p>Where?" },
-      /does not answer as S3 does \(404, text\/html\)/,
+      /does not answer like S3 \(404, text\/html\)/,
     ],
     [
       "credentials that have expired",
@@ -147,7 +147,7 @@ describe("lasting faults", () => {
       /^The credentials for \S+ have expired\. Get new ones, .*\n$/,
     ],
     ["another 400", xml(400, "InvalidRequest"), /refused a request \(400 InvalidRequest: No\.\)\.\n$/],
-    ["a connection that always breaks", "cut", /can't be reached \(UND_ERR_SOCKET\)\. Check the address.*\n$/],
+    ["a connection that always breaks", "cut", /cannot be reached \(UND_ERR_SOCKET\)\. Check the address.*\n$/],
   ])("the error message describes the fault: %s", async (_, trouble, message) => {
     s3.trouble = () => trouble;
     expect(failed(await deploy())).toMatch(message);
@@ -160,7 +160,7 @@ describe("lasting faults", () => {
     ];
     const body = `<ListBucketResult><IsTruncated>true</IsTruncated>${contents}${token}</ListBucketResult>`;
     s3.trouble = ({ query }) => (query.has("list-type") ? { status: 200, body } : undefined);
-    expect(failed(await deploy())).toMatch(/does not answer as S3 does \(200/);
+    expect(failed(await deploy())).toMatch(/does not answer like S3 \(200/);
   });
 
   test("a store that does not respond is reported after --timeout", async () => {
@@ -183,7 +183,7 @@ describe("lasting faults", () => {
     const { port, release } = await holdPort();
     await release();
     expect(failed(await deploy("", { AWS_ENDPOINT_URL: `http://127.0.0.1:${port}` }))).toMatch(
-      /can't be reached \(ECONNREFUSED\)/,
+      /cannot be reached \(ECONNREFUSED\)/,
     );
   });
 
@@ -205,7 +205,7 @@ describe("lasting faults", () => {
 
   test("a proxy that demands authentication (407) is reported", async () => {
     s3.trouble = () => ({ status: 407 });
-    expect(failed(await deploy())).toMatch(/can't be reached \(perhaps a proxy that wants to know who asks\)\./);
+    expect(failed(await deploy())).toMatch(/cannot be reached \(perhaps a proxy requires authentication\)\./);
   });
 
   test("a wrong secret, access key, region or clock is reported as what it is", async () => {
@@ -215,7 +215,7 @@ describe("lasting faults", () => {
     expect(failed(await deploy("", { AWS_ACCESS_KEY_ID: "nobody" }))).toMatch(/denies access .*InvalidAccessKeyId/);
     expect(failed(await deploy("--region us-east-1"))).toMatch(/It is in eu-test-1: use --region eu-test-1\.\n$/);
     s3.ahead = 20 * 60_000;
-    expect(failed(await deploy())).toMatch(/^The clock here differs/);
+    expect(failed(await deploy())).toMatch(/^The clock of this machine differs/);
   });
 });
 
@@ -227,12 +227,12 @@ describe("a deploy that fails midway", () => {
     [
       "at a file",
       ({ key, method }) => key.endsWith("/page/1.json") && method === "PUT",
-      /\n\d+ of \d+ files were uploaded, and nothing was deleted\. Run the deploy again: it uploads them all\.\n$/,
+      /\n\d+ of \d+ files were uploaded, and nothing was deleted\. Run the deploy again: it uploads all of them\.\n$/,
     ],
     [
       "at the manifest",
       isNote("manifest.json"),
-      /\nAll \d+ files were uploaded; the manifest was not replaced, and nothing was deleted\. Run the deploy again: it uploads them all\.\n$/,
+      /\nAll \d+ files were uploaded; the manifest was not replaced, and nothing was deleted\. Run the deploy again: it uploads all of them\.\n$/,
     ],
     [
       "at a deletion",
@@ -242,7 +242,7 @@ describe("a deploy that fails midway", () => {
     [
       "at the end of the journal",
       ({ key, method }) => key.endsWith("/journal.json") && method === "DELETE",
-      /\nAll files are deployed; only the note of what was to be done is left\. Run the deploy again\.\n$/,
+      /\nAll files are deployed; only the cleanup of the journal is left\. Run the deploy again\.\n$/,
     ],
   ])("says how far it got when it is refused %s, and a forced deploy then completes it", async (_, meant, message) => {
     await deployInProcess(s3, out());
@@ -267,7 +267,7 @@ describe("a deploy that fails midway", () => {
     "announces that the next deploy uploads all files again, and it does, when the store refuses %s",
     async (_, meant) => {
       s3.trouble = (request) => (meant(request) ? forbidden : undefined);
-      const [, files] = /(\d+) files were uploaded.* it uploads them all\.\n$/.exec(failed(await deploy())) ?? [];
+      const [, files] = /(\d+) files were uploaded.* it uploads all of them\.\n$/.exec(failed(await deploy())) ?? [];
       s3.trouble = () => undefined;
       const { written } = await place.json<{ written: number }>(`deploy ${TARGET}`, s3.env);
       expect(written).toBe(Number(files));
@@ -279,7 +279,7 @@ describe("a deploy that fails midway", () => {
       if (key.includes("/_schemas/")) rmSync(join(out(), "s-shop/v1/_schemas.json"), { force: true });
       return undefined;
     };
-    expect(failed(await deploy())).toMatch(/^A build has changed out meanwhile\.\n\d+ of \d+ files were uploaded/);
+    expect(failed(await deploy())).toMatch(/^A build changed out during the deploy\.\n\d+ of \d+ files were uploaded/);
     s3.trouble = () => undefined;
     await place.json("build --full");
     await deployInProcess(s3, out());
@@ -292,8 +292,8 @@ describe("an upload that the store refuses", () => {
   const isPage = ({ key, method }: S3Request) => key.endsWith("/authors/page/1.json") && method === "PUT";
 
   test.each<[string, Trouble, RegExp]>([
-    ["501", xml(501, "NotImplemented"), /^127\.0\.0\.1:\d+ is busy or broken \(501 NotImplemented\)/],
-    ["412 from a proxy", { status: 412, headers: html, body: "<html>No" }, /does not answer as S3 does \(412/],
+    ["501", xml(501, "NotImplemented"), /^127\.0\.0\.1:\d+ is overloaded or failing \(501 NotImplemented\)/],
+    ["412 from a proxy", { status: 412, headers: html, body: "<html>No" }, /does not answer like S3 \(412/],
     ["404", xml(404, "NoSuchKey"), /^127\.0\.0\.1:\d+ refused a request \(404 NoSuchKey: No\.\)/],
   ])(
     "fails the deploy before the manifest is written, and the next deploy succeeds: %s",
@@ -317,7 +317,7 @@ test("a 404 web page from a proxy does not count as a deletion", async () => {
       ? { status: 404, headers: { "Content-Type": "text/html" }, body: "<html><p>Where?" }
       : undefined;
   expect(failed(await deploy("--force"))).toMatch(
-    /does not answer as S3 does \(404, text\/html\).*\n.* 0 of 1 were deleted/,
+    /does not answer like S3 \(404, text\/html\).*\n.* 0 of 1 were deleted/,
   );
   s3.trouble = () => undefined;
   expect(await deployInProcess(s3, out())).toMatchObject({ deleted: 1 });
@@ -341,7 +341,7 @@ describe("two deploys to one store", () => {
       return { after: second };
     };
     await deployInProcess(s3, out());
-    const other = `^Another deploy \\(.+, process ${process.pid}\\) has s3://content/api\\. Wait .* its lock ends in \\d+ seconds\\.\\n$`;
+    const other = `^Another deploy \\(.+, process ${process.pid}\\) holds the lock of s3://content/api\\. Wait .* its lock expires in \\d+ seconds\\.\\n$`;
     expect(failed(await (second as never as Promise<CommandResult>))).toMatch(new RegExp(other));
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
   });
@@ -360,7 +360,7 @@ describe("two deploys to one store", () => {
   test("a lock is respected until it expires, and then taken over", async () => {
     leave(110, {});
     await expect(deployInProcess(s3, out())).rejects.toThrow(
-      /^Another deploy \(elsewhere, process 7\) has s3:\/\/content\/api\. .* its lock ends in (9|10) seconds\.$/,
+      /^Another deploy \(elsewhere, process 7\) holds the lock of s3:\/\/content\/api\. .* its lock expires in (9|10) seconds\.$/,
     );
     leave(121, {});
     expect(await deployInProcess(s3, out())).toMatchObject({ generation: 1 });
@@ -375,7 +375,7 @@ describe("two deploys to one store", () => {
     };
     const deploying = deployInProcess(s3, out(), { concurrency: 1 }, () => new Date(Date.now() + asleep));
     await expect(deploying).rejects.toThrow(
-      /^The lock of s3:\/\/content\/api was not renewed for 100 seconds: .* asleep\. Another deploy may have taken over\.\n1 of \d+ files were uploaded, and nothing was deleted\. Run/,
+      /^The lock of s3:\/\/content\/api was not renewed for 100 seconds: .* suspended\. Another deploy may have taken over\.\n1 of \d+ files were uploaded, and nothing was deleted\. Run/,
     );
     expect(filesOf(s3).size).toBe(1);
     expect(isFile(s3.requests.at(-1) as S3Request)).toBe(true);
@@ -441,7 +441,7 @@ describe("two deploys to one store", () => {
 
   test("an unreadable lock is respected until it expires, and then taken over", async () => {
     s3.objects.set(lock, { bytes: Buffer.from("{"), etag: '"left"', modified: new Date(), headers: {} });
-    await expect(deployInProcess(s3, out())).rejects.toThrow(/^Another deploy has/);
+    await expect(deployInProcess(s3, out())).rejects.toThrow(/^Another deploy holds/);
     s3.objects.set(lock, { bytes: Buffer.from("{"), etag: '"left"', modified: new Date(0), headers: {} });
     expect(await deployInProcess(s3, out())).toMatchObject({ generation: 1 });
   });
@@ -456,7 +456,7 @@ describe("two deploys to one store", () => {
       return undefined;
     };
     expect(failed(await deploy("--force"))).toMatch(
-      /^Another deploy has replaced \.precast\/manifest\.json in s3:\/\/content\/api meanwhile\.\nAll \d+ files were uploaded/,
+      /^Another deploy replaced \.precast\/manifest\.json in s3:\/\/content\/api during this one\.\nAll \d+ files were uploaded/,
     );
   });
 
@@ -466,7 +466,7 @@ describe("two deploys to one store", () => {
       const plain = await startS3({ conditions });
       const { code, stdout, stderr } = await place.run(`deploy ${TARGET}`, plain.env);
       expect([code, stdout]).toEqual([0, expect.stringContaining("uploaded")]);
-      expect(stderr).toMatch(/^s3:\/\/content\/api does not honour conditional writes .* Run one at a time\.\n$/);
+      expect(stderr).toMatch(/^s3:\/\/content\/api does not honour conditional writes .* Run only one at a time\.\n$/);
       expect(differencesOf(filesOf(plain), out())).toEqual([]);
       expect(await place.json(`deploy ${TARGET}`, plain.env)).toMatchObject({ written: 0, conditional: false });
       await plain.close();

@@ -129,7 +129,7 @@ describe("a deploy to a bucket", () => {
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(
-        /^The deploy was told to stop\.\n\d+ of \d+ files were uploaded, and nothing was deleted\. .*\n$/,
+        /^The deploy was stopped by a signal\.\n\d+ of \d+ files were uploaded, and nothing was deleted\. .*\n$/,
       ),
     ]);
     expect(internalFilesOf(s3).filter((key) => /journal|lock/.test(key))).toEqual(["api/.precast/journal.json"]);

@@ -117,7 +117,7 @@ describe("--purge", () => {
   });
 
   test("adds the number of purge requests to the summary", async () => {
-    expect((await run("--purge cloudflare", CLOUDFLARE)).stdout).toMatch(/ s, purged by 1 request\n$/);
+    expect((await run("--purge cloudflare", CLOUDFLARE)).stdout).toMatch(/ s, purged with 1 request\n$/);
   });
 
   test("sends nothing when the deploy changes nothing", async () => {
@@ -155,7 +155,7 @@ describe("--purge", () => {
     const { code, stderr } = await end();
     expect([code, stderr]).toEqual([
       1,
-      "The deploy was told to stop.\nAll files are deployed. Run the deploy again: it purges what was not purged.\n",
+      "The deploy was stopped by a signal.\nAll files are deployed. Run the deploy again: it purges what was not purged.\n",
     ]);
     expect(cdn.requests.length).toBeLessThan(10);
     cdn.answer = () => ({ status: 200 });
@@ -258,17 +258,17 @@ describe("--purge", () => {
       return (await run("--purge fastly --force", FASTLY)).stderr;
     };
     expect(await told({ status: 404, body: '{"msg":"Record not found"}' })).toMatch(
-      /^Fastly knows nothing of that \(404: Record not found\)\. Check --fastly-service\.\n/,
+      /^Fastly cannot find the resource to purge \(404: Record not found\)\. Check --fastly-service\.\n/,
     );
     expect(await told({ status: 200, body: "<html>" })).toMatch(/^Fastly refused the purge \(200\)\.\n/);
-    expect(await told({ status: 500 })).toMatch(/^Fastly is busy or broken \(500\)\./);
+    expect(await told({ status: 500 })).toMatch(/^Fastly is overloaded or failing \(500\)\./);
   });
 
   test.each([
     ["cloudflare", /^--cloudflare-zone is missing .*\nCLOUDFLARE_API_TOKEN is missing in the environment\n$/],
     ["fastly", /^--fastly-service is missing .*\nFASTLY_API_TOKEN is missing in the environment\n$/],
     ["cloudfront", /^--cloudfront-distribution is missing/],
-    ["http://127.0.0.1/purge", /^--purge must have \{path\} or \{url\} in its address/],
+    ["http://127.0.0.1/purge", /^The URL of --purge must contain \{path\} or \{url\}/],
     [
       "akamai",
       /^--purge must be cloudflare, fastly, cloudfront or an address without a user name or password in it\n$/,
@@ -341,7 +341,7 @@ describe("--wait-visible", () => {
       return { status: 404 };
     };
     const { code, stderr } = await end();
-    expect([code, stderr]).toEqual([1, "The deploy was told to stop.\n"]);
+    expect([code, stderr]).toEqual([1, "The deploy was stopped by a signal.\n"]);
   });
 
   test("fails after --wait-limit, and says what is shown instead", async () => {
@@ -349,10 +349,10 @@ describe("--wait-visible", () => {
     const { code, stderr } = await run(`--wait-visible ${cdn.url}/{file} --wait-limit 1`);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^http:\/\/127\.0\.0\.1:\d+\/x-53686f70\/v1\/\S+\.json does not show what was deployed after 1 seconds: it shows something else\. All files are deployed; .*--wait-limit\.\n$/,
+      /^After 1 seconds, http:\/\/127\.0\.0\.1:\d+\/x-53686f70\/v1\/\S+\.json still does not return what was deployed: it returns different content\. All files are deployed\. .*--wait-limit\.\n$/,
     );
     cdn.answer = () => ({ status: 503 });
-    expect((await run(`--wait-visible ${cdn.url} --wait-limit 1`)).stderr).toMatch(/it answers 503/);
+    expect((await run(`--wait-visible ${cdn.url} --wait-limit 1`)).stderr).toMatch(/it answers with 503/);
   });
 });
 

@@ -84,7 +84,7 @@ test("files in a checkpoint are not uploaded again after a failure, and no check
   s3.trouble = (request) => (isUpload(request) && ++seen > 1_100 ? { status: 403 } : undefined);
   const { code, stderr } = await place.run(`deploy ${TARGET} --out many --concurrency 1`, s3.env);
   const told =
-    /\n1100 of (\d+) files were uploaded, and nothing was deleted\. Run the deploy again: 1000 of them it need not upload again\.\n$/;
+    /\n1100 of (\d+) files were uploaded, and nothing was deleted\. Run the deploy again: it does not upload 1000 of them again\.\n$/;
   expect([code, stderr]).toEqual([1, expect.stringMatching(told)]);
   const all = Number(told.exec(stderr)?.[1]);
   s3.trouble = () => undefined;
@@ -98,7 +98,7 @@ describe("a deploy after one that failed when everything was uploaded", () => {
   const [usual, other] = HEADERS as [Headers, Headers];
   beforeEach(async () => {
     await expect(attempt("a", usual, { filesPerCheckpoint: 1, trouble: refusesManifest })).rejects.toThrow(
-      /All (\d+) files were uploaded; the manifest was not replaced.* \1 of them it need not upload again\./,
+      /All (\d+) files were uploaded; the manifest was not replaced.* it does not upload \1 of them again\./,
     );
   });
 

@@ -42,10 +42,11 @@ function refusalOf(received: Received, { name, deniedHint, missingHint }: Api): 
   });
   if (status === 401 || status === 403)
     return fault("denied", `${name} denies access (${description}). Check ${deniedHint}.`);
-  if (status === 404) return fault("missing", `${name} knows nothing of that (${description}). Check ${missingHint}.`);
+  if (status === 404)
+    return fault("missing", `${name} cannot find the resource to purge (${description}). Check ${missingHint}.`);
   if (isRetryableStatus(status) || received.body.includes("TooManyInvalidationsInProgress")) {
     return {
-      fault: new RemoteFault("busy", `${name} is busy or broken (${description}). Try again later.`),
+      fault: new RemoteFault("busy", `${name} is overloaded or failing (${description}). Try again later.`),
       isRetryable: true,
     };
   }

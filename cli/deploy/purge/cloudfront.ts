@@ -28,7 +28,7 @@ export async function purgeCloudfront(
   const body = batchXml(invalidationPaths(changed), `precast-${retryPolicy.now().toISOString()}-${process.pid}`);
   const request = { method: "POST", url, headers: { "content-type": "application/xml" }, body };
   const missingHint = "--cloudfront-distribution";
-  const api = { name: "CloudFront", deniedHint: "AWS_ACCESS_KEY_ID and what it may do", missingHint, retryPolicy };
+  const api = { name: "CloudFront", deniedHint: "AWS_ACCESS_KEY_ID and its permissions", missingHint, retryPolicy };
   await callApi(
     api,
     () => sign(request, retryPolicy.now()),

@@ -80,7 +80,7 @@ function openTemplate(template: string, settings: PurgeSettings, retryPolicy: Re
     throw new ConfigError(["PRECAST_PURGE_HEADER must be a header such as `AccessKey: …`."]);
   }
   if (!/\{(path|url)\}/.test(template)) {
-    throw new ConfigError(["--purge must have {path} or {url} in its address: it is called for each request."]);
+    throw new ConfigError(["The URL of --purge must contain {path} or {url}: it is called for each changed request."]);
   }
   const header = name === undefined || value === undefined ? null : ([name, value] as const);
   return (changed) => purgeByTemplate(changed, { template, method, header, concurrency }, retryPolicy);

@@ -86,7 +86,7 @@ async function acquire(store: Store, owner: Owner): Promise<string> {
     if (outcome.kind === "put") return outcome.etag;
     if (outcome.kind === "unsupported") return acquireUnconditionally(store, owner);
   }
-  throw new DeployLockedError(`Other deploys take the lock of ${store.name} again and again. Try again later.`);
+  throw new DeployLockedError(`Other deploys keep taking the lock of ${store.name}. Try again later.`);
 }
 
 async function acquireUnconditionally(store: Store, owner: Owner): Promise<string> {
@@ -129,7 +129,7 @@ function isDead(stored: Stored): boolean {
 
 function notRenewed(store: Store, seconds: number): DeployLockedError {
   const what = `The lock of ${store.name} was not renewed for ${Math.floor(seconds)} seconds`;
-  const why = "the store did not answer, or this machine was asleep";
+  const why = "the store did not answer, or this machine was suspended";
   return new DeployLockedError(`${what}: ${why}. Another deploy may have taken over.`);
 }
 
@@ -137,6 +137,6 @@ function heldBy(store: Store, stored: Stored | null): DeployLockedError {
   const owner = stored === null ? null : readOwner(stored);
   const who = owner === null ? "Another deploy" : `Another deploy (${owner.host}, process ${owner.pid})`;
   const left = Math.max(1, Math.ceil((owner?.expires_after ?? EXPIRY) - (stored?.age ?? 0)));
-  const message = `${who} has ${store.name}. Wait for it to end, then deploy again.`;
-  return new DeployLockedError(`${message} If it died, its lock ends in ${left} seconds.`);
+  const message = `${who} holds the lock of ${store.name}. Wait for it to end, then deploy again.`;
+  return new DeployLockedError(`${message} If it has died, its lock expires in ${left} seconds.`);
 }

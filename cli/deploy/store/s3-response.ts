@@ -16,7 +16,7 @@ export function faultOf(received: Received, where: Bucket): S3Fault {
   const known = knownFault(received, code, region, where);
   if (known !== null) return { fault: known, isRetryable: false };
   if (received.status >= 500 || isRetryableStatus(received.status) || RETRYABLE_CODES.has(code ?? "")) {
-    const message = `${where.host} is busy or broken (${describeStatus(received.status, code)}). Try again later.`;
+    const message = `${where.host} is overloaded or failing (${describeStatus(received.status, code)}). Try again later.`;
     return {
       fault: new RemoteFault("busy", message),
       isRetryable: isRetryableStatus(received.status) || RETRYABLE_CODES.has(code ?? ""),
@@ -45,11 +45,14 @@ function knownFault(
   if (code === "NoSuchBucket") {
     return new RemoteFault(
       "missing",
-      `There is no bucket ${bucket} at ${host}. Make it, or check name and --endpoint.`,
+      `There is no bucket ${bucket} at ${host}. Create it, or check its name and --endpoint.`,
     );
   }
   if (code === "RequestTimeTooSkewed") {
-    return new RemoteFault("clock", `The clock here differs too much from that of ${host}. Set it right (NTP).`);
+    return new RemoteFault(
+      "clock",
+      `The clock of this machine differs too much from that of ${host}. Synchronise it (NTP).`,
+    );
   }
   if (code === "ExpiredToken") {
     const message = `The credentials for ${host} have expired. Get new ones, and deploy again.`;
@@ -61,7 +64,7 @@ function knownFault(
     return new RemoteFault("elsewhere", `The bucket ${bucket} is not at ${host} in ${asked}. ${advice}`);
   }
   if (status === 401 || (status === 403 && code !== "SlowDown")) {
-    const message = `${host} denies access to the bucket ${bucket} (${describeStatus(status, code)}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do: read, write, list and delete.`;
+    const message = `${host} denies access to the bucket ${bucket} (${describeStatus(status, code)}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their permissions: read, write, list and delete.`;
     return new RemoteFault("denied", message);
   }
   return null;
@@ -74,7 +77,7 @@ function describeStatus(status: number, code: string | null): string {
 /** The fault for a response that is truncated, or comes from a captive portal, a proxy or a web server. */
 export function garbled({ status, headers }: Received, { host }: Pick<Bucket, "host">): S3Fault {
   const type = headers.get("content-type")?.split(";")[0] ?? "no content type";
-  const message = `${host} does not answer as S3 does (${status}, ${type}). Check --endpoint, and what stands between.`;
+  const message = `${host} does not answer like S3 (${status}, ${type}). Check --endpoint and any proxy in between.`;
   return { fault: new RemoteFault("garbled", message), isRetryable: true };
 }
 

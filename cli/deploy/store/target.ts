@@ -33,11 +33,13 @@ export type Target = {
 /** Throws ConfigError for an invalid target or missing credentials. */
 export function openTarget(text: string, settings: StoreSettings, retryPolicy: RetryPolicy): Target {
   if (/^\w+:\/\/[^/]*@/.test(text)) {
-    throw new ConfigError(["A target has no name or password in it: give s3://bucket/prefix or file:///folder."]);
+    throw new ConfigError([
+      "A target must not contain a user name or password: specify s3://bucket/prefix or file:///folder.",
+    ]);
   }
   if (text.startsWith("s3://")) return openBucket(text, settings, retryPolicy);
   if (text.startsWith("file:")) return openFolder(folderIn(text, settings.out), retryPolicy.now);
-  throw new ConfigError([`${text} is no target: give s3://bucket/prefix or file:///folder.`]);
+  throw new ConfigError([`${text} is not a valid target: specify s3://bucket/prefix or file:///folder.`]);
 }
 
 function openBucket(text: string, settings: StoreSettings, retryPolicy: RetryPolicy): Target {
@@ -47,10 +49,10 @@ function openBucket(text: string, settings: StoreSettings, retryPolicy: RetryPol
     ...(/^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(bucket)
       ? []
       : [
-          `${text} names no bucket: give s3://bucket/prefix, with a bucket of 3 to 63 letters, digits, '.', '-' and '_' that begins and ends with a letter or digit.`,
+          `${text} has no valid bucket name: specify s3://bucket/prefix, with a bucket name of 3 to 63 letters, digits, '.', '-' and '_' that begins and ends with a letter or digit.`,
         ]),
     ...(prefix.split("/").some((part) => part === "." || part === "..")
-      ? [`${text} has '.' or '..' in its prefix, which addresses leave out: give a prefix without them.`]
+      ? [`${text} has '.' or '..' in its prefix, which URLs drop: specify a prefix without them.`]
       : []),
     ...missingCredentials(settings),
   ];
@@ -68,16 +70,16 @@ function openBucket(text: string, settings: StoreSettings, retryPolicy: RetryPol
 }
 
 function folderIn(text: string, out: string): string {
-  const problem = (why: string) => new ConfigError([`${text} is no target: ${why}`]);
+  const problem = (why: string) => new ConfigError([`${text} is not a valid target: ${why}`]);
   let folder: string;
   try {
     folder = fileURLToPath(text);
   } catch {
-    throw problem("give file:///folder, with three slashes.");
+    throw problem("specify file:///folder, with three slashes.");
   }
   const [here, there] = [`${realOf(out)}${sep}`, `${realOf(folder)}${sep}`];
   if (here.startsWith(there) || there.startsWith(here))
-    throw problem("the tree itself lies there. Give another folder.");
+    throw problem("it overlaps with the tree in --out. Specify another folder.");
   return folder;
 }
 
@@ -107,7 +109,7 @@ function takeFolderLock(folder: string, name: string): Lock {
     return takeLock(join(folder, LEASE));
   } catch (error) {
     if (!(error instanceof LockedError)) throw error;
-    const message = `Another deploy (${error.holder}) has ${name}. Wait for it to end, then deploy again.`;
+    const message = `Another deploy (${error.holder}) holds the lock of ${name}. Wait for it to end, then deploy again.`;
     throw new DeployLockedError(message);
   }
 }
