@@ -76,7 +76,7 @@ function stageOrRestage(
   damage: string | null,
   check: () => void,
 ): Promise<AppReport[]> {
-  const fullReason = damage ?? (options.full ? "--full asks for it" : null);
+  const fullReason = damage ?? (options.full ? "requested by --full" : null);
   return stageTree(database, options, fullReason, check).catch((error: unknown) => {
     if (!(error instanceof ForeignTreeError)) throw error;
     return stageTree(database, options, error.message, check);

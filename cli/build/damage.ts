@@ -15,8 +15,10 @@ import { CARRIED, READY, STAGED_STATES } from "./stage/publish.ts";
 /** Why the tree cannot be trusted; null when it can. */
 export function damageOf(out: string): string | null {
   const list = join(out, READY, CHANGES_FILE);
-  if (exists(list) && !isWholeList(list)) return "the list of changes of a build that did not end cannot be read";
-  return readElsewhere(out) === null ? "the list of its files that are where it was deployed cannot be read" : null;
+  if (exists(list) && !isWholeList(list)) return "the list of changes of an interrupted build cannot be read";
+  return readElsewhere(out) === null
+    ? "the list of its files that exist only at the deploy target cannot be read"
+    : null;
 }
 
 /** Empties the states before it removes the lists: if the process dies here, the tree is still not trusted. */

@@ -74,7 +74,7 @@ export async function removeApp({ tally, stageState, remove }: StagedApp, out: s
     await yieldToEventLoop();
   }
   stageState(null);
-  const reason = "the database has no such app any more";
+  const reason = "the app is no longer in the database";
   const nothing = { added: 0, changed: 0, written: 0, unchanged: 0, bytes: 0, seconds: 0 };
   return () => ({ key, mode: "removal", reason, ...nothing, deleted: tally.gone });
 }

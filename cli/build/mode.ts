@@ -29,7 +29,7 @@ export function chooseMode(
   const incompatibility = incompatibilityOf(state, source);
   if (incompatibility !== null) return full(incompatibility);
   if (state.app.media_base_url !== app.media_base_url) return full("the address of its media has changed");
-  if (!isReachable && hasBelow(folderOf(app.key))) return full("most of its tree is where it was deployed");
+  if (!isReachable && hasBelow(folderOf(app.key))) return full("some of its files exist only at the deploy target");
   if (!hasFiles(out, state.app)) return full("files of its tree are missing");
   return { mode: "incremental", reason: `since ${state.built_at}`, state };
 }
@@ -39,7 +39,7 @@ export function incompatibilityOf(state: TreeState, source: Pick<Source, "source
   if (state.version !== VERSION) return `it was built by Precast ${state.version}`;
   if (isSourceOf(source, state)) return null;
   return state.source === source.source
-    ? "the database has lost what came last, or forgotten the tree"
+    ? "the database has lost recent changes, or no longer has the record of this build"
     : "it was built from another database";
 }
 

@@ -92,8 +92,8 @@ function namesIn(folder: string): string[] {
 export class EmptyDatabaseError extends Error {
   constructor(out: string, keys: readonly string[]) {
     super(
-      `The database has no app, and the tree in ${out} is of ${keys.join(", ")}, from another database: nothing was changed. ` +
-        "Check --database-url (DATABASE_URL) and --data-dir. If the tree is to go, delete its folder.",
+      `The database has no app, but the tree in ${out} contains ${keys.join(", ")} from another database. Nothing was changed. ` +
+        "Check --database-url (DATABASE_URL) and --data-dir. To remove the tree, delete its folder.",
     );
     this.name = "EmptyDatabaseError";
   }

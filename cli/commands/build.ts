@@ -16,7 +16,7 @@ import type { Terminal } from "../terminal/terminal.ts";
 
 export const buildCommand = defineCommand({
   name: "build",
-  describes: "write every free answer as a file of the tree; after the first time, what has changed",
+  describes: "write every free answer to the tree as a file; after the first build, only what has changed",
   argument: null,
   settings: ["apps", "full", "dryRun", "state", ...STORE_SETTINGS],
   examples: [
@@ -62,13 +62,13 @@ type StateSettings = StoreSettings & Settings<"state" | "full" | "dryRun">;
 function targetOf(settings: StateSettings, now: () => Date): Store | null {
   if (settings.state === null) return null;
   if (settings.dryRun)
-    throw new ConfigError(["--dry-run changes nothing, and --state fetches a tree: give one of them."]);
+    throw new ConfigError(["--dry-run changes nothing, but --state fetches a tree: specify only one of them."]);
   const { timeout, retries } = settings;
   return openTarget(settings.state, settings, { timeout, retries, now }).store;
 }
 
 async function restore(database: Database, store: Store, { out, concurrency, full }: StateSettings): Promise<Restored> {
-  if (full) return { kind: "nothing", reason: "--full asks for everything anew" };
+  if (full) return { kind: "nothing", reason: "--full builds everything" };
   const source = await database.transaction("read", readSource);
   return restoreTree(store, { out, concurrency, problemOf: (state) => incompatibilityOf(state, source) });
 }
@@ -76,7 +76,7 @@ async function restore(database: Database, store: Store, { out, concurrency, ful
 function restoredText(restored: Restored): string {
   if (restored.kind === "nothing") return `not used: ${restored.reason}`;
   const { files, bytes } = restored.elsewhere.fetched();
-  return `went on from what was deployed: fetched ${files} of its ${restored.files} files, ${formatBytes(bytes)}`;
+  return `continued from the deployed tree: fetched ${files} of its ${restored.files} files, ${formatBytes(bytes)}`;
 }
 
 function restoredJson(restored: Restored) {

@@ -86,7 +86,7 @@ function leaveLock(): void {
 }
 
 describe("the list of changes of a build that died while it put files in place", () => {
-  const WHY = "full: the list of changes of a build that did not end cannot be read";
+  const WHY = "full: the list of changes of an interrupted build cannot be read";
 
   test.each(Object.keys(CUTS))("%s: the next build builds all apps in full", async (how) => {
     await leaveUnfinished(0.4);
@@ -106,7 +106,7 @@ describe("the list of changes of a build that died while it put files in place",
     const target = pathToFileURL(join(place.folder, "web")).href;
     expect(await place.run(`deploy ${target}`)).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^out has no finished build of all that is in it\. Run `precast build` first\.\n$/),
+      stderr: expect.stringMatching(/^Not every app in out has a finished build\. Run `precast build` first\.\n$/),
     });
     expect(await build()).toMatch(/^shop: .*full: the state of its last build cannot be read\)$/m);
     expect(await problems()).toEqual([]);
@@ -119,7 +119,7 @@ describe("the list of changes of a build that died while it put files in place",
     const { code, stderr } = await place.run("build");
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^The database has no app, and the tree in out is of .*shop/),
+      expect.stringMatching(/^The database has no app, but the tree in out contains .*shop/),
     ]);
     expect(existsSync(join(out, "s-shop"))).toBe(true);
   });
@@ -148,7 +148,7 @@ test("the next build reports what can be read of a truncated changes.json that w
 });
 
 describe("the list of files that exist only where the tree was deployed", () => {
-  const WHY = "full: the list of its files that are where it was deployed cannot be read";
+  const WHY = "full: the list of its files that exist only at the deploy target cannot be read";
   const target = () => pathToFileURL(join(place.folder, "deployed")).href;
 
   /** Begins a tree from the deployed one. */
@@ -180,7 +180,7 @@ describe("the list of files that exist only where the tree was deployed", () => 
 
   test("is empty: a build with --state begins the tree from the deployed one again", async () => {
     writeFileSync(own("elsewhere.json"), "");
-    expect(await build(`--state ${target()}`)).toMatch(/went on from what was deployed/);
+    expect(await build(`--state ${target()}`)).toMatch(/continued from the deployed tree/);
     expect((await place.run("verify")).code).toBe(0);
     await build("--full");
     expect(await problems()).toEqual([]);

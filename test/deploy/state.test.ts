@@ -137,7 +137,11 @@ describe("a partial tree, with the rest only in the store", () => {
 
   test("is built in full without --state, and is complete then", async () => {
     const { apps } = await place.json<Built>("build --out fresh");
-    expect(apps[0]).toMatchObject({ key: "Shop", mode: "full", reason: "most of its tree is where it was deployed" });
+    expect(apps[0]).toMatchObject({
+      key: "Shop",
+      mode: "full",
+      reason: "some of its files exist only at the deploy target",
+    });
     expect(elsewhere()).toEqual([]);
     expect(differencesOf(readTree(inPlace("fresh")), inPlace("whole"))).toEqual([]);
   });
@@ -152,7 +156,7 @@ describe("a partial tree, with the rest only in the store", () => {
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(
-        /^\d+ files that s3:\/\/content\/other needs are not in fresh, .*: nothing was changed\. Run `precast build --full`, then deploy\.\n$/,
+        /^\d+ files that s3:\/\/content\/other needs are not in fresh, .*\. Nothing was changed\. Run `precast build --full`, then deploy\.\n$/,
       ),
     ]);
     expect([...s3.objects.keys()].filter((key) => key.startsWith("other/"))).toEqual([]);
@@ -178,11 +182,11 @@ describe("build --state says", () => {
 
   test("how much it fetched, and that it fetched nothing when there was a local tree", async () => {
     expect(await said()).toMatch(
-      /^s3:\/\/content\/api: went on from what was deployed: fetched \d+ of its 56 files, [\d.]+ kB$/,
+      /^s3:\/\/content\/api: continued from the deployed tree: fetched \d+ of its 56 files, [\d.]+ kB$/,
     );
     await place.build("fresh");
     s3.requests.length = 0;
-    expect(await said()).toBe("s3://content/api: not used: the tree is here");
+    expect(await said()).toBe("s3://content/api: not used: the tree already exists locally");
     expect(s3.requests).toEqual([]);
   });
 
@@ -193,13 +197,13 @@ describe("build --state says", () => {
     };
     const manifest = first.get("api/.precast/manifest.json") as S3Object;
     s3.objects.set("api/.precast/manifest.json", { ...manifest, bytes: Buffer.from("{") });
-    await nothing("its manifest is broken or of another version of Precast");
+    await nothing("its manifest is corrupt or was written by another version of Precast");
     s3.objects.clear();
     await nothing("nothing is deployed there yet");
   });
 
   test("that it fetched nothing because of --full", async () => {
-    expect(await said("--full")).toMatch(/not used: --full asks for everything anew$/);
+    expect(await said("--full")).toMatch(/not used: --full builds everything$/);
   });
 });
 
@@ -212,7 +216,7 @@ test.each(["changed", "missing"])("an app is built in full when a file of the de
     expect(apps[0]).toMatchObject({
       key: "Shop",
       mode: "full",
-      reason: expect.stringMatching(/is not as it was built$|where it was deployed$/),
+      reason: expect.stringMatching(/was changed or removed after it was built$|exist only at the deploy target$/),
     });
     expect(differencesOf(readTree(inPlace("fresh")), inPlace("whole"))).toEqual([]);
     rmSync(inPlace("fresh"), { recursive: true });
@@ -286,5 +290,8 @@ test("after a build was killed while moving files, the next continues from what 
 
 test("--dry-run together with --state is refused", async () => {
   const { code, stderr } = await place.run(`build --dry-run --state ${TARGET}`, s3.env);
-  expect([code, stderr]).toEqual([1, "--dry-run changes nothing, and --state fetches a tree: give one of them.\n"]);
+  expect([code, stderr]).toEqual([
+    1,
+    "--dry-run changes nothing, but --state fetches a tree: specify only one of them.\n",
+  ]);
 });

@@ -8,7 +8,7 @@ export type WriterReply = { readonly bytes: Uint8Array<ArrayBuffer> } & (
 );
 
 const port = parentPort;
-if (port === null) throw new Error("writer-thread runs as a worker thread");
+if (port === null) throw new Error("writer-thread must run as a worker thread");
 
 const existingFolders = new Set<string>();
 

@@ -73,7 +73,7 @@ function startThread(): Thread {
     for (const { reject } of waiting.splice(0)) reject(error);
   };
   worker.on("error", failAll);
-  worker.on("exit", (code) => failAll(new Error(`a writing thread ended with code ${code}`)));
+  worker.on("exit", (code) => failAll(new Error(`a writer thread exited with code ${code}`)));
   const run = (batch: Batch) =>
     new Promise<WriterReply>((resolve, reject) => {
       // If the thread has ended while it was idle, no reply would ever come.

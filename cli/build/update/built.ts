@@ -16,7 +16,7 @@ export type BuiltTree = {
 /** Thrown when files of the tree are not as a build left them: somebody else changed them, and a full build is due. */
 export class ForeignTreeError extends Error {
   constructor(file: string) {
-    super(`${file} is not as it was built`);
+    super(`${file} was changed or removed after it was built`);
     this.name = "ForeignTreeError";
   }
 }
