@@ -52,7 +52,7 @@ export function databaseName({ databaseUrl, dataDir }: Settings<CommonName>): st
 export function noAppText(settings: Settings<CommonName>): string {
   const remedy =
     settings.databaseUrl === null
-      ? "import a bundle (precast import <folder>), or name a database with --database-url"
+      ? "import a bundle (precast import <folder>), or specify a database with --database-url"
       : "import a bundle first (precast import <folder>)";
   return `No app in ${databaseName(settings)}: ${remedy}.`;
 }
@@ -71,10 +71,10 @@ export async function ensureSchema(database: Database): Promise<void> {
 export async function requireKnownSchema(database: Database): Promise<SchemaState> {
   const state = await schemaState(database);
   if (state.unknown.length > 0) {
-    const anew = database.kind === "embedded" ? "remove the folder database in --data-dir" : "take a new database";
+    const anew = database.kind === "embedded" ? "remove the folder `database` in --data-dir" : "use a new database";
     throw new SchemaError(
-      "The database was migrated by a newer Precast, or by one from before the first release. " +
-        `Upgrade this one (npm install precast@latest), or ${anew}, and import again.`,
+      "The database was migrated by a newer version of Precast, or by one from before the first release. " +
+        `Upgrade Precast (npm install precast@latest), or ${anew} and import again.`,
     );
   }
   return state;
@@ -86,7 +86,7 @@ export async function requireUtf8(database: Database): Promise<void> {
   const encoding = row?.[0];
   if (encoding === "UTF8") return;
   throw new SchemaError(
-    `The encoding of the database is ${encoding}, which cannot keep every script. ` +
-      "Make one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.",
+    `The encoding of the database is ${encoding}, which cannot store every character. ` +
+      "Create one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.",
   );
 }

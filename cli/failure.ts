@@ -12,11 +12,11 @@ export function describeFailure(error: unknown): string {
   if (error instanceof EmbeddedFault) return error.message;
   if (error instanceof DatabaseFault) {
     if (isConflict(error)) {
-      return `Another writer was in the way (${error.message}). Nothing was changed: run the command again.`;
+      return `A concurrent transaction conflicted with this one (${error.message}). Nothing was changed. Run the command again.`;
     }
     if (error.code === DISK_FULL) return describeFullDisk(error);
     if (isCertificateError(error.code ?? "")) return describeCertificate(error);
-    return `The database did not answer (${error.message}). Check that it runs and that --database-url (DATABASE_URL) is right.`;
+    return `The database did not answer (${error.message}). Check that it is running and that --database-url (DATABASE_URL) is correct.`;
   }
   if (!(error instanceof Error)) return String(error);
   return KNOWN_ERRORS[codeOf(error)]?.(error) ?? error.message;
@@ -29,7 +29,7 @@ function codeOf({ code, message }: NodeJS.ErrnoException): string {
 
 function describeLock({ path, message, holder }: LockedError): string {
   if (path.endsWith("database.lock"))
-    return `The embedded database is in use by ${holder}. Wait for that to end, or stop it; or use PostgreSQL (--database-url).`;
+    return `The embedded database is in use by ${holder}. Wait for that process to end, stop it, or use PostgreSQL (--database-url).`;
   if (path.endsWith(BUILD_LOCK))
     return `Another build (${holder}) is writing this tree. Wait for it to end, then build again.`;
   return `${message}. Wait for it to end, then run the command again.`;
@@ -37,12 +37,12 @@ function describeLock({ path, message, holder }: LockedError): string {
 
 function describeLostLock({ path, message }: LockLostError): string {
   if (path.endsWith(BUILD_LOCK))
-    return "Another build has taken this tree, for this one was stopped for a while. Build again: that finishes what is left.";
+    return "Another build has taken over this tree because this one was suspended for too long. Build again to complete what is left.";
   return `${message}. Run the command again.`;
 }
 
 const HOST_ENDED =
-  "The process that shared the embedded database has ended. Run the command again: it opens that itself.";
+  "The process that shared the embedded database has ended. Run the command again: it then opens the database itself.";
 
 /** Whether an error code of Node.js means that it rejected a TLS certificate. */
 export function isCertificateError(code: string): boolean {
@@ -50,7 +50,8 @@ export function isCertificateError(code: string): boolean {
 }
 
 function describeCertificate({ message }: DatabaseFault): string {
-  const remedies = "name the file of its authority (sslrootcert=…, or NODE_EXTRA_CA_CERTS), or say sslmode=no-verify";
+  const remedies =
+    "specify the certificate file of its authority (sslrootcert=…, or NODE_EXTRA_CA_CERTS), or set sslmode=no-verify";
   return `The certificate of the database is not trusted (${message}). Check the host in --database-url (DATABASE_URL), ${remedies}.`;
 }
 
@@ -58,7 +59,7 @@ function describeCertificate({ message }: DatabaseFault): string {
 const DISK_FULL = "53100";
 
 function describeFullDisk({ message }: Error): string {
-  return `The disk of the database is full (${message}). What was there before is intact; make room there and run the command again.`;
+  return `The disk of the database is full (${message}). Existing data is intact. Free some space there and run the command again.`;
 }
 
 const FOLDERS = "--out, --data-dir, --write, or the target of a deploy";
@@ -67,30 +68,35 @@ const FOLDERS = "--out, --data-dir, --write, or the target of a deploy";
 const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => string) | undefined>> = {
   // read_only_sql_transaction
   "25006": ({ message }) =>
-    `The database may only be read (${message}). Use its primary (--database-url, or DATABASE_URL).`,
+    `The database is read-only (${message}). Use its primary server (--database-url, or DATABASE_URL).`,
   // insufficient_privilege
   "42501": ({ message }) =>
-    `The role of --database-url (DATABASE_URL) lacks a right: ${message}. Use the role that ran \`precast migrate\`, or grant it that right.`,
+    `The role of --database-url (DATABASE_URL) lacks a privilege: ${message}. Use the role that ran \`precast migrate\`, or grant this role the privilege.`,
   [DISK_FULL]: describeFullDisk,
   EADDRINUSE: (error) => {
     const { port } = error as { readonly port?: number };
-    return `The port${port === undefined ? "" : ` ${port}`} is in use. Choose another with --port, or stop what listens there.`;
+    return `The port${port === undefined ? "" : ` ${port}`} is in use. Choose another with --port, or stop the process that listens on it.`;
   },
-  ENOTFOUND: ({ message }) => `No address has that name (${message}). Give one of this machine's with --host.`,
-  EADDRNOTAVAIL: ({ message }) => `This machine has no such address (${message}). Give one of its own with --host.`,
+  ENOTFOUND: ({ message }) =>
+    `The host name cannot be resolved (${message}). Specify an address of this machine with --host.`,
+  EADDRNOTAVAIL: ({ message }) =>
+    `This machine does not have that address (${message}). Specify one of its own with --host.`,
   EACCES: ({ path }) =>
     path === undefined
-      ? "No permission for the port. Choose another with --port."
-      : `No permission for ${path}. Give it to this user, or name another folder (${FOLDERS}).`,
+      ? "Permission denied for the port. Choose another with --port."
+      : `Permission denied for ${path}. Grant this user access to it, or specify another folder (${FOLDERS}).`,
   EPERM: ({ path, message }) =>
-    path === undefined ? message : `The system refuses to change ${path}. Name another folder (${FOLDERS}).`,
-  EROFS: ({ path }) => `${path} is on a read-only disk. Name another folder (${FOLDERS}).`,
-  ENOSPC: () => "The disk is full. What was there before is intact; make room and run the command again.",
-  EMFILE: () => "This process may not open more files. Raise the limit (ulimit -n) and run the command again.",
-  EEXIST: ({ path }) => `${path} is a file and no folder. Name another (${FOLDERS}).`,
+    path === undefined
+      ? message
+      : `The operating system refuses to change ${path}. Specify another folder (${FOLDERS}).`,
+  EROFS: ({ path }) => `${path} is on a read-only file system. Specify another folder (${FOLDERS}).`,
+  ENOSPC: () => "The disk is full. Existing data is intact. Free some space and run the command again.",
+  EMFILE: () =>
+    "This process has reached its limit of open files. Raise the limit (ulimit -n) and run the command again.",
+  EEXIST: ({ path }) => `${path} is a file, not a folder. Specify another folder (${FOLDERS}).`,
   ENOENT: ({ path, syscall, message }) =>
     path === undefined || syscall !== "mkdir"
       ? message
-      : `${path} cannot be made, for a link on the way there leads to nothing. Mount what it leads to, or name another folder (${FOLDERS}).`,
-  ENOTDIR: ({ path }) => `${path} leads through a file. Name another folder (${FOLDERS}).`,
+      : `${path} cannot be created, because its path contains a broken symbolic link. Mount the target of the link, or specify another folder (${FOLDERS}).`,
+  ENOTDIR: ({ path }) => `Part of the path ${path} is a file, not a folder. Specify another folder (${FOLDERS}).`,
 };

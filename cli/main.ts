@@ -126,7 +126,7 @@ if (runsUntilStopped) {
     if (outputError === null) return;
     process.exitCode ||= FAILED;
     // Not describeFailure: for a full disk it would say that nothing was changed, but the command has done its work.
-    const rest = "All else was done, unless an error above says otherwise";
+    const rest = "Everything else was done, unless an error above says otherwise";
     process.stderr.write(`The output could not be written (${outputError.message}). ${rest}.\n`);
   });
 }

@@ -9,7 +9,7 @@ import { reportText } from "../doctor/report.ts";
 export const doctorCommand = defineCommand({
   name: "doctor",
   describes:
-    "recommend changes to the database, content and requests, and say what each gains; exit 2 when there is advice",
+    "recommend changes to the database, content and requests, and say what each gains; exit code 2 when there is advice",
   argument: null,
   settings: ["fix", "connections"],
   examples: ["precast doctor", "precast doctor --fix"],

@@ -6,7 +6,7 @@ import { databaseOptions, requireKnownSchema, requireUtf8 } from "../database.ts
 
 export const migrateCommand = defineCommand({
   name: "migrate",
-  describes: "make or upgrade the tables of Precast in the database",
+  describes: "create or upgrade the tables of Precast in the database",
   argument: null,
   settings: [],
   examples: ["precast migrate --database-url postgres://cms@db.internal/cms"],

@@ -59,7 +59,7 @@ function treeText(tree: TreeStatus | null): string {
  * was built from another database.
  */
 function goneText(key: string): string {
-  return `${key}: built, but no app of the database has this key`;
+  return `${key}: built, but no app in the database has this key`;
 }
 
 function behindText({ current, changed, removed, redefined }: TreeStatus): string {

@@ -10,15 +10,15 @@ import { readUsage } from "../usage/rows.ts";
 
 export const usageCommand = defineCommand({
   name: "usage",
-  describes: "show the counted requests, and what could have been free",
+  describes: "show the counted requests, and which of them could have been free",
   argument: null,
   settings: ["oneApp", "since", "until", "csv"],
   examples: ["precast usage", "precast usage --app atlas --since 2026-01-01 --until 2026-01-31 --csv"],
   run: async ({ terminal }, { oneApp, since, until, csv, ...settings }) => {
-    if (csv && settings.json) throw new ConfigError(["--csv and --json cannot be combined: give one of them."]);
+    if (csv && settings.json) throw new ConfigError(["--csv and --json cannot be combined: specify only one of them."]);
     if (since !== null && until !== null && since > until)
       throw new ConfigError([
-        `--since ${since} is later than --until ${until}: give an earlier --since or a later --until.`,
+        `--since ${since} is later than --until ${until}: specify an earlier --since or a later --until.`,
       ]);
     const range = { app: oneApp, since, until };
     const rows = await withDatabase(settings, async (database) => {

@@ -13,7 +13,7 @@ const MAX_LISTED = 100;
 
 export const verifyCommand = defineCommand({
   name: "verify",
-  describes: "compute the tree's answers live and compare them byte for byte; exit 2 when something differs",
+  describes: "compute the tree's answers live and compare them byte for byte; exit code 2 when something differs",
   argument: null,
   settings: ["apps", "sample"],
   examples: ["precast verify", "precast verify --app atlas --sample 500"],

@@ -225,7 +225,7 @@ describe.skipIf(NO_USER !== null)(
       const { code, stdout, stderr } = await place.spawn(AS_USER[0] as string, [...AS_USER.slice(1), ...serve]);
       chmodSync(out, 0o755);
       expect([code, stdout]).toEqual([1, ""]);
-      expect(stderr).toContain(`No permission for ${join(out, ".precast")}.`);
+      expect(stderr).toContain(`Permission denied for ${join(out, ".precast")}.`);
     });
 
     test("a first build fails with one sentence and writes nothing", async () => {

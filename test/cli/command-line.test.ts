@@ -177,7 +177,7 @@ test("a command whose output pipe is closed prints no error and exits with 0", a
 test("a command that cannot write its output says why and exits with 1", async () => {
   const { code, stderr } = await nowhere.spawn("sh", ["-c", `${process.execPath} ${MAIN} --help >/dev/full`]);
   const why = "The output could not be written (ENOSPC: no space left on device, write).";
-  expect([code, stderr]).toEqual([1, `${why} All else was done, unless an error above says otherwise.\n`]);
+  expect([code, stderr]).toEqual([1, `${why} Everything else was done, unless an error above says otherwise.\n`]);
 });
 
 describe("an invalid command line", () => {
@@ -662,8 +662,8 @@ describe("on PostgreSQL", () => {
       const { code, stdout, stderr } = await place.run("migrate", { DATABASE_URL: url });
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toBe(
-        `The encoding of the database is ${encoding}, which cannot keep every script. ` +
-          "Make one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.\n",
+        `The encoding of the database is ${encoding}, which cannot store every character. ` +
+          "Create one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.\n",
       );
       await dropDatabase(url);
     },
@@ -785,7 +785,7 @@ describe("on the embedded database", () => {
     const { code, stdout, stderr } = await place.spawn("sh", ["-c", `ulimit -n 80; ${build}`]);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toBe(
-      "This process may not open more files. Raise the limit (ulimit -n) and run the command again.\n",
+      "This process has reached its limit of open files. Raise the limit (ulimit -n) and run the command again.\n",
     );
   });
 
@@ -794,7 +794,7 @@ describe("on the embedded database", () => {
     for (const folder of ["file", "file/x"]) {
       const { code, stdout, stderr } = await place.run(`status --data-dir ${folder}`);
       expect([folder, code, stdout]).toEqual([folder, 1, ""]);
-      expect([folder, stderr]).toEqual([folder, expect.stringMatching(/^.*\bfile\b.*\. Name another.*\n$/)]);
+      expect([folder, stderr]).toEqual([folder, expect.stringMatching(/^.*\bfile\b.*\. Specify another.*\n$/)]);
     }
   });
 
@@ -805,7 +805,7 @@ describe("on the embedded database", () => {
       expect([folder, code, stdout]).toEqual([folder, 1, ""]);
       expect([folder, stderr]).toEqual([
         folder,
-        expect.stringMatching(/^.*\blink\b.* leads to nothing\. .* name another/),
+        expect.stringMatching(/^.* contains a broken symbolic link\. .* specify another/),
       ]);
     }
   });

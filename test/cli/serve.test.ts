@@ -566,7 +566,7 @@ describe("precast status", () => {
     await place.build();
     await client.query("DELETE FROM precast.apps WHERE key = 'Brief'");
     expect(await place.json("status")).toMatchObject({ trees_without_app: ["Brief"] });
-    expect((await place.run("status")).stdout).toMatch(/^Brief: built, but no app of the database has this key$/m);
+    expect((await place.run("status")).stdout).toMatch(/^Brief: built, but no app in the database has this key$/m);
     await place.build();
     expect(await place.json("status")).toMatchObject({ trees_without_app: [] });
   });

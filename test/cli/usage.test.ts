@@ -186,7 +186,7 @@ describe("usage for programs", () => {
       const line = `usage --csv${"PRECAST_JSON" in env ? "" : " --json"}`;
       const { code, stdout, stderr } = await place.run(line, env);
       expect([code, stdout]).toEqual([1, ""]);
-      expect(stderr).toBe("--csv and --json cannot be combined: give one of them.\n");
+      expect(stderr).toBe("--csv and --json cannot be combined: specify only one of them.\n");
     }
   });
 });

@@ -156,7 +156,7 @@ test("verify finds a tree without app and state, deploy refuses it, and the next
   const deployed = await place.run(`deploy file://${join(place.folder, "deployed")}`);
   expect([deployed.code, deployed.stderr]).toEqual([
     1,
-    expect.stringContaining("No finished build tells of out/s-stranger."),
+    expect.stringContaining("out/s-stranger does not belong to any finished build."),
   ]);
   await place.build();
   expect(existsSync(join(place.folder, "out", "s-stranger"))).toBe(false);

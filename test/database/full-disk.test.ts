@@ -160,7 +160,7 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "on a full disk"), () =
       const { code, stdout, stderr } = await place.run(`import ${bundle}`);
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toMatch(
-        /^The disk of the database is full \(.*\)\. What was there before is intact; make room there /,
+        /^The disk of the database is full \(.*\)\. Existing data is intact\. Free some space there /,
       );
     } finally {
       await place.close();

@@ -136,7 +136,7 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "a process st
       goOn(first.pid);
       expect(await first.end()).toMatchObject({
         code: 1,
-        stderr: expect.stringMatching(/^Another build has taken this tree, .*Build again.*\n$/),
+        stderr: expect.stringMatching(/^Another build has taken over this tree .*Build again.*\n$/),
       });
       expect(treeProblems(built, readFiles(out), out)).toEqual([]);
       expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });

@@ -196,7 +196,7 @@ test("serve --watch on a standby says that it cannot build, and builds once the 
   onTestFinished(standby.remove);
   const url = standby.url(new URL(replicaSet.urls.primary).pathname.slice(1));
   const server = await replicaSet.place.serve("--watch", { DATABASE_URL: url });
-  await server.printed(/The tree is not rebuilt until its database is a primary\. The database may only be read/);
+  await server.printed(/The tree is not rebuilt until its database is a primary\. The database is read-only/);
   expect((await server.get(TITLES, asShop)).status).toBe(200);
   await rowsOf(url, "SELECT pg_promote()");
   await rowsOf(url, renaming("Promoted"));

@@ -41,7 +41,7 @@ test.each([
   });
   expect([code, stderr]).toEqual([
     1,
-    `The database may only be read (${why}). Use its primary (--database-url, or DATABASE_URL).\n`,
+    `The database is read-only (${why}). Use its primary server (--database-url, or DATABASE_URL).\n`,
   ]);
 });
 
@@ -58,7 +58,7 @@ test("doctor --fix on a replica stops at the first refusal and tells the user to
   expect([code, stdout.match(/unfinished index/g)]).toEqual([2, ["unfinished index", "unfinished index"]]);
   expect(await replicaSet.place.run("doctor --fix", onReplica)).toMatchObject({
     code: 1,
-    stderr: expect.stringMatching(/^The database may only be read \(.+\)\. Use its primary .+\n$/),
+    stderr: expect.stringMatching(/^The database is read-only \(.+\)\. Use its primary server .+\n$/),
   });
   await rowsOf(primary, "DROP TABLE precast.notes");
 });
