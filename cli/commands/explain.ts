@@ -170,7 +170,7 @@ function fileNote({ exists, has_tree }: ExplainedFile): string {
 
 function queryLines({ text, values, plan, service }: ExplainedQuery, colors: Context["terminal"]["colors"]): string[] {
   const mark = service.by_index ? colors.green : colors.yellow;
-  const late = `not completed: the query takes longer than ${QUERY_TIMEOUT / 1_000} seconds, so the live answer answers with 504 QUERY_TIMEOUT`;
+  const late = `not completed: the query takes longer than ${QUERY_TIMEOUT / 1_000} seconds, so the live answer is 504 QUERY_TIMEOUT`;
   return [
     colors.bold("SQL"),
     text,

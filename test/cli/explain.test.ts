@@ -378,7 +378,7 @@ describe.each(ENGINES)("the plan of a counted request: %s", (engine) => {
     await change((database) => database.execute(SLOW));
     const { stdout } = await place.run(`explain /posts?filter[price][gte]=0&per_page=1 --app ${SHOP}`);
     expect(stdout).toMatch(
-      /^Plan +not completed: the query takes longer than 5 seconds, so the live answer answers with 504 QUERY_TIMEOUT$/m,
+      /^Plan +not completed: the query takes longer than 5 seconds, so the live answer is 504 QUERY_TIMEOUT$/m,
     );
     expect(stdout).toMatch(/ of kept_entries.*: \d+ rows? expected$/m);
   });

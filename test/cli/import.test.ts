@@ -289,7 +289,11 @@ const REFUSED: [string, () => Files, string][] = [
   ),
   refusedApp("a media address with the scheme ftp", { ...APP, media_base_url: "ftp://a" }, '"media_base_url" must be'),
   refusedApp("a media address without a host", { ...APP, media_base_url: "https:///a" }, '"media_base_url" must be'),
-  refusedType("a slug that differs from the file name", { slug: "post" }, '"slug" must be "posts" like the file name, not "post"'),
+  refusedType(
+    "a slug that differs from the file name",
+    { slug: "post" },
+    '"slug" must be "posts" like the file name, not "post"',
+  ),
   refusedType("a slug in upper case", { slug: "Posts" }, '"slug" must be 1 to 64 characters from a-z'),
   refusedType(
     "an unknown key of a type",

@@ -129,7 +129,11 @@ describe("lasting faults", () => {
       xml(403, "RequestTimeTooSkewed"),
       /^The clock of this machine differs too much from that of .*NTP.*\n$/,
     ],
-    ["500 InternalError", xml(500, "InternalError"), /is overloaded or failing \(500 InternalError\)\. Try again later\.\n$/],
+    [
+      "500 InternalError",
+      xml(500, "InternalError"),
+      /is overloaded or failing \(500 InternalError\)\. Try again later\.\n$/,
+    ],
     ["503 without a body", { status: 503 }, /is overloaded or failing \(503\)/],
     [
       "a 200 that is a web page",

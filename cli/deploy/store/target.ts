@@ -52,7 +52,9 @@ function openBucket(text: string, settings: StoreSettings, retryPolicy: RetryPol
           `${text} has no valid bucket name: specify s3://bucket/prefix, with a bucket name of 3 to 63 letters, digits, '.', '-' and '_' that begins and ends with a letter or digit.`,
         ]),
     ...(prefix.split("/").some((part) => part === "." || part === "..")
-      ? [`${text} has '.' or '..' in its prefix, which URLs drop: specify a prefix without them.`]
+      ? [
+          `${text} has '.' or '..' in its prefix, which the normalisation of URLs removes: specify a prefix without them.`,
+        ]
       : []),
     ...missingCredentials(settings),
   ];
