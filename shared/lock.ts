@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import {
   closeSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -70,8 +71,8 @@ export function takeLock(path: string, onDead: () => void = () => {}): Lock {
   for (;;) {
     if (createFile(path, ownText)) return hold(path, ownText);
     const text = readLock(path);
-    // Its holder has released it since.
-    if (text === null) continue;
+    // Its holder has released it since. A symbolic link to nothing stays, and nobody holds it.
+    if (text === null && !isLink(path)) continue;
     const holder = liveHolder(path, text);
     if (holder !== null) throw new LockedError(path, holder);
     removeAbandoned(path, text);
@@ -125,11 +126,11 @@ function createInPlace(path: string, ownText: string): boolean {
 
 /** Describes the live process that holds the lock; null when none does. */
 export function holderOf(path: string): string | null {
-  const text = readLock(path);
-  return text === null ? null : liveHolder(path, text);
+  return liveHolder(path, readLock(path));
 }
 
-function liveHolder(path: string, text: string): string | null {
+/** `text` is the content of the lock file; null when there is none. */
+function liveHolder(path: string, text: string | null): string | null {
   // Without hard links, a lock file is empty for a moment.
   if (text === "") return isRenewed(path) ? "a process that has just taken it" : null;
   const holder = readHolder(text);
@@ -217,7 +218,7 @@ function temporaryPath(path: string): string {
 }
 
 /** Removes a dead holder's lock file. Puts it back when another process has taken the lock since `text` was read. */
-function removeAbandoned(path: string, text: string): void {
+function removeAbandoned(path: string, text: string | null): void {
   const movedPath = temporaryPath(path);
   try {
     renameSync(path, movedPath);
@@ -227,6 +228,10 @@ function removeAbandoned(path: string, text: string): void {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
   rmSync(movedPath, { force: true });
+}
+
+function isLink(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
 }
 
 /** Null when there is no lock file. Throws when it cannot be read, as that of another user: it may be held. */
@@ -247,8 +252,8 @@ function readText(path: string): string | null {
   }
 }
 
-function readHolder(text: string): Holder | null {
-  const [, pid, machine = ""] = /^(\d+) ?(.*)/.exec(text) ?? [];
+function readHolder(text: string | null): Holder | null {
+  const [, pid, machine = ""] = /^(\d+) ?(.*)/.exec(text ?? "") ?? [];
   if (pid === undefined) return null;
   return { pid: Number(pid), machine: machine === "" || machine === machineId() ? null : machine };
 }

@@ -8,6 +8,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -123,6 +124,13 @@ test("a lock is lost when its file is gone, but not when its file cannot be read
   mkdirSync(lock);
   expect(isHeld()).toBe(true);
   release();
+});
+
+test("a lock file that is a symbolic link to nothing is taken over", () => {
+  symlinkSync(join(folder, "nowhere"), lock);
+  expect(holderOf(lock)).toBe(null);
+  takeLock(lock).release();
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test("a lock file that is still empty is held for ten seconds: its holder may be about to write to it", () => {
