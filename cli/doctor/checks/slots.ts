@@ -1,5 +1,6 @@
 /** Finds filterable and sortable fields of large types that have no slot: lists that use them may read every entry. */
 import type { ContentType, Field } from "../../../shared/catalog.ts";
+import { defaultSort } from "../../../shared/sort.ts";
 import type { Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";
@@ -12,11 +13,15 @@ export const slotsCheck = defineCheck({
   judge: (types) => types.flatMap(findingsOf),
 });
 
+/** Settings of a content type by which a field is sorted or filtered, those that sort first. */
+const NAMING = ["sortable_fields", "default_sort", "filterable_fields"] as const;
+type Naming = (typeof NAMING)[number];
+
 type Slotless = {
   readonly name: string;
   readonly type: Field["type"];
-  /** Which of these settings of the type name the field. */
-  readonly namedIn: readonly ("sortable_fields" | "default_sort" | "filterable_fields")[];
+  /** The settings of the type that name the field. */
+  readonly namedIn: readonly Naming[];
   /** Whether the field lost its slot because an entry had a text too long for an index. */
   readonly isLong: boolean;
 };
@@ -41,18 +46,16 @@ function slotlessOf({ type }: TypeSize, { slotOf, map }: Slots): Slotless[] {
     .filter(({ namedIn }) => namedIn.length > 0);
 }
 
-function settingsWith(type: ContentType, name: string): Slotless["namedIn"] {
-  return [
-    ...(type.sortable_fields.includes(name) ? (["sortable_fields"] as const) : []),
-    ...(type.default_sort?.replace(/^-/, "") === name ? (["default_sort"] as const) : []),
-    ...(type.filterable_fields.includes(name) ? (["filterable_fields"] as const) : []),
-  ];
+function settingsWith(type: ContentType, name: string): readonly Naming[] {
+  const { sortable_fields, filterable_fields } = type;
+  const named = { sortable_fields, default_sort: [defaultSort(type).column.name], filterable_fields };
+  return NAMING.filter((setting) => named[setting].includes(name));
 }
 
 function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Finding[] {
   return slotless.map(({ name, type: kind, namedIn, isLong }) => {
     // An equality filter needs no slot, so a field that is only filterable is no reason for advice.
-    const sorts = namedIn.includes("sortable_fields") || namedIn.includes("default_sort");
+    const sorts = namedIn.some((setting) => setting !== "filterable_fields");
     return {
       kind: sorts ? "advice" : "information",
       subject: `${app.key}/${type.slug}: ${name}`,
