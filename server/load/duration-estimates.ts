@@ -1,6 +1,8 @@
 /** Estimates how long queries of each kind take, in milliseconds, from those that have ended. */
 
 export type DurationEstimates = {
+  /** Whether a query of this kind has ended yet, or was given up. */
+  readonly isKnown: (kind: string) => boolean;
   /** Expected duration in milliseconds; 0 for an unknown kind. */
   readonly expected: (kind: string) => number;
   readonly ended: (kind: string, took: number) => void;
@@ -25,6 +27,7 @@ export function openDurationEstimates(): DurationEstimates {
   }
 
   return {
+    isKnown: (kind) => known.has(kind),
     expected,
     ended: (kind, took) => {
       const before = known.has(kind) ? expected(kind) : took;

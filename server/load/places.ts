@@ -46,6 +46,12 @@ export function openPlaces(atOnce: number, limit: number): Places {
   }
 
   const isSlow = (kind: Kind) => expected(kind) >= slow;
+  const isUnknown = (kind: Kind) => kind !== null && !estimates.isKnown(kind);
+  /**
+   * If an unknown kind turns out to be slow, more of it than this would make all of it too late. Two at least, so that
+   * a single one that hangs does not hold up the others.
+   */
+  const mostUnknown = () => Math.max(2, slowPlaces.places());
   const isKnownToBeSlow = (kind: Kind) => kind !== null && estimates.expected(kind) >= slow;
   /** Milliseconds after which the work could no longer complete within the limit. */
   const slack = (kind: Kind) => Math.max(0, limit - expected(kind));
@@ -61,7 +67,8 @@ export function openPlaces(atOnce: number, limit: number): Places {
   return {
     isFree: (kind) => {
       if (running.size >= atOnce) return false;
-      return !isSlow(kind) || count(running, isSlow) < slowPlaces.places();
+      if (isSlow(kind)) return count(running, isSlow) < slowPlaces.places();
+      return !isUnknown(kind) || count(running, (other) => other === kind) < mostUnknown();
     },
     take: (kind) => {
       const place = { kind, since: performance.now(), peers: 0 };

@@ -1,7 +1,7 @@
 /** How long live work waits in the queue before it runs or is refused. The timers are fake. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openQueue, type Queue } from "../../server/load/queue.ts";
-import type { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault } from "../../shared/database/fault.ts";
 
 const LIMIT = 5_000;
 
@@ -11,22 +11,28 @@ afterEach(() => void vi.useRealTimers());
 /** Slow work may use half of the `atOnce` places. */
 const open = (atOnce: number, waiting = 20): Queue => openQueue({ atOnce, waiting, limit: LIMIT });
 
-const alone = (takes: number) => new Promise<void>((resolve) => void setTimeout(resolve, takes));
+/** Takes so many milliseconds. Rejects as a query does when the signal aborts. */
+type Run = (takes: number, signal: AbortSignal) => Promise<void>;
+
+const alone: Run = (takes) => new Promise<void>((resolve) => void setTimeout(resolve, takes));
 
 /** Resolves to the outcome, and to the milliseconds after which it was known. */
 async function ask(queue: Queue, kind: string, takes: number, run = alone): Promise<string> {
   const since = performance.now();
-  const work = () => run(takes);
+  const limit = new AbortController();
+  const timer = setTimeout(() => limit.abort(), LIMIT);
   try {
-    await queue.run(AbortSignal.timeout(LIMIT), kind, work);
+    await queue.run(limit.signal, kind, () => run(takes, limit.signal));
     return `done ${performance.now() - since}`;
   } catch (error) {
     return `${(error as DatabaseFault).reason} ${performance.now() - since}`;
+  } finally {
+    clearTimeout(timer);
   }
 }
 
-/** Work on a machine whose processors all running work shares equally. `cost` is in milliseconds of one processor. */
-function machine(processors: number): (cost: number) => Promise<void> {
+/** Work on a machine whose processors all running work shares equally. `takes` is in milliseconds of one processor. */
+function machine(processors: number): Run {
   const running = new Map<() => void, number>();
   let since = performance.now();
   let timer: NodeJS.Timeout | undefined;
@@ -44,11 +50,18 @@ function machine(processors: number): (cost: number) => Promise<void> {
     timer = setTimeout(goOn, Math.ceil(next));
   }
 
-  return (cost) => {
-    return new Promise((resolve) => {
+  return (cost, signal) => {
+    return new Promise((resolve, reject) => {
       goOn();
       running.set(resolve, cost);
       goOn();
+      const giveUp = () => {
+        goOn();
+        running.delete(resolve);
+        reject(new DatabaseFault("timeout", "the query took too long"));
+        goOn();
+      };
+      signal.addEventListener("abort", giveUp, { once: true });
     });
   };
 }
@@ -80,7 +93,7 @@ describe("queued work", () => {
     await vi.advanceTimersByTimeAsync(50);
     const asked = Array.from({ length: 5 }, () => ask(queue, "search", 100));
     expect(await outcomes([long, short])).toEqual(["done 4000", "done 100"]);
-    expect(await Promise.all(asked)).toEqual(["done 100", "done 100", "done 150", "done 200", "done 200"]);
+    expect(await Promise.all(asked)).toEqual(["done 150", "done 150", "done 150", "done 250", "done 250"]);
   });
 
   test("is not refused when the durations of its kind vary and all of it finishes in time", async () => {
@@ -94,6 +107,15 @@ describe("queued work", () => {
     await vi.advanceTimersByTimeAsync(40_000);
     const all = (await Promise.all(clients)).flat();
     expect(all.filter((outcome) => !outcome.startsWith("done"))).toEqual([]);
+  });
+
+  test("of a kind with unknown duration does not run so much at once that all of it is too late", async () => {
+    const queue = open(10);
+    const run = machine(2);
+    const asked = Array.from({ length: 20 }, () => ask(queue, "search", 1_100, run));
+    const ended = await outcomes(asked);
+    expect(ended.filter((outcome) => outcome.startsWith("done"))).toHaveLength(5);
+    expect(ended.filter((outcome) => outcome.startsWith("timeout"))).toEqual([]);
   });
 
   test("is not refused when its kind suddenly takes longer than ever and all of it finishes in time", async () => {
