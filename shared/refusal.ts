@@ -130,7 +130,7 @@ export const badFilter = (type: ContentType, parameter: string) =>
     "INVALID_FILTER",
     type.filterable_fields.length === 0
       ? `'${type.slug}' has no filterable fields.`
-      : `A filter is filter[field]=value or filter[field][operator]=value. Filterable fields of '${type.slug}': ${type.filterable_fields.join(", ")}.`,
+      : `The filter names no filterable field. A filter is filter[field]=value or filter[field][operator]=value. Filterable fields of '${type.slug}': ${type.filterable_fields.join(", ")}.`,
     parameter,
   );
 
