@@ -94,7 +94,12 @@ function duplicateFaults({ id }: Entry, seen: ReadonlyMap<string, number>): stri
 }
 
 async function isFolder(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null))?.isDirectory() === true;
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
 }
 
 async function readDefinition<T>(

@@ -803,6 +803,16 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     ]);
   });
 
+  test("says that there is no folder only of one that is missing, not of one that cannot be reached", async () => {
+    const options = { prune: false, dryRun: false };
+    await expect(importBundle(database, join(work, "nowhere"), options)).rejects.toThrow(
+      /^There is no folder .*nowhere/,
+    );
+    const loop = join(work, `loop-${kind}`);
+    symlinkSync(loop, loop);
+    await expect(importBundle(database, loop, options)).rejects.toMatchObject({ code: "ELOOP" });
+  });
+
   test("reports the problems of all files of a bundle at once", async () => {
     const files = bundle({ type: { per_page: 0, icon: 7 }, entries: ["{"] });
     const tags = {
