@@ -1,4 +1,4 @@
-/** Defines a command: plain data that main.ts passes to commander, and the function that runs the command. */
+/** Defines a command: plain data that program.ts passes to commander, and the function that runs the command. */
 import type { CommonName, SettingName, Settings } from "../shared/config.ts";
 import type { Terminal } from "./terminal/terminal.ts";
 

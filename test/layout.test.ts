@@ -32,6 +32,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^cli\/(doctor|serve)\//],
   [/^cli\/deploy\//],
   [/^cli\/commands\//],
+  [/^cli\/(program|stop-signals)\.ts$/],
   [/^cli\/main\.ts$/],
 ];
 
@@ -110,7 +111,7 @@ describe("the layout", () => {
     ],
     ["@electric-sql/pglite", ["shared/database/embedded/connection.ts", "shared/database/embedded/worker.ts"]],
     ["aws4fetch", ["cli/deploy/sign.ts"]],
-    ["commander", ["cli/main.ts"]],
+    ["commander", ["cli/program.ts"]],
     ["cli-progress", ["cli/terminal/progress.ts"]],
     [
       "node:http",

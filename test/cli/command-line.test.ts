@@ -699,6 +699,22 @@ function callOf(command: string, folder: string): string {
   return `${command} ${rest[command] ?? ""}`;
 }
 
+test("a Node.js that is too old is refused in one sentence, and the oldest that package.json names is not", async () => {
+  const { engines } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  const [, major, minor] = /^>=(\d+)\.(\d+)$/.exec(engines.node) ?? [];
+  const runAs = (version: string) => {
+    const pretend = `Object.defineProperties(process, ${JSON.stringify({ version: { value: `v${version}` } })});
+      Object.defineProperty(process.versions, "node", { value: "${version}" });`;
+    return nowhere.spawn(process.execPath, ["--import", `data:text/javascript,${pretend}`, MAIN, "--version"]);
+  };
+  for (const old of ["18.20.8", `${major}.${Number(minor) - 1}.0`]) {
+    const stderr = `Precast needs Node.js ${major}.${minor} or newer, and this is v${old}.\n`;
+    expect(await runAs(old)).toEqual({ code: 1, stdout: "", stderr });
+  }
+  for (const version of [`${major}.${minor}.0`, "22.0.0"])
+    expect(await runAs(version)).toMatchObject({ code: 0, stderr: "" });
+});
+
 describe("when the database does not answer", () => {
   let refused: string;
 

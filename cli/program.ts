@@ -1,0 +1,136 @@
+/** The program: defines the command line for commander, runs one command, and sets the exit code of the process. */
+import { CommanderError, Option, Command as Program } from "commander";
+import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
+import type { Setting } from "../shared/settings/setting.ts";
+import { VERSION } from "../shared/version.ts";
+import { type Command, type Context, FAILED } from "./command.ts";
+import { describeFailure } from "./failure.ts";
+import { stopped } from "./stop-signals.ts";
+import { openTerminal } from "./terminal/terminal.ts";
+
+/** A command is loaded only when it is needed, because each imports libraries of its own. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
+  import: async () => (await import("./commands/import.ts")).importCommand,
+  build: async () => (await import("./commands/build.ts")).buildCommand,
+  watch: async () => (await import("./commands/watch.ts")).watchCommand,
+  serve: async () => (await import("./commands/serve.ts")).serveCommand,
+  deploy: async () => (await import("./commands/deploy.ts")).deployCommand,
+  explain: async () => (await import("./commands/explain.ts")).explainCommand,
+  verify: async () => (await import("./commands/verify.ts")).verifyCommand,
+  status: async () => (await import("./commands/status.ts")).statusCommand,
+  doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
+  edge: async () => (await import("./commands/edge.ts")).edgeCommand,
+  usage: async () => (await import("./commands/usage.ts")).usageCommand,
+};
+
+export type Surroundings = {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly now: () => Date;
+};
+
+/** Runs the command that the arguments of the process name. */
+export async function runProgram(surroundings: Surroundings): Promise<void> {
+  const [, , asked] = process.argv;
+  const outputError = watchOutput();
+  const program = programOf(await loadCommands(asked), surroundings);
+  try {
+    await program.parseAsync();
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    process.exitCode = error.exitCode;
+  }
+  if (asked === "serve" || asked === "watch") {
+    // These run until they are stopped: output that nobody reads must not keep them from ending then.
+    setTimeout(() => process.exit(), 2_000).unref();
+    return;
+  }
+  process.once("beforeExit", () => {
+    const error = outputError();
+    if (error === null) return;
+    process.exitCode ||= FAILED;
+    // Not describeFailure: for a full disk it would say that nothing was changed, but the command has done its work.
+    const rest = "Everything else was done, unless an error above says otherwise";
+    process.stderr.write(`The output could not be written (${error.message}). ${rest}.\n`);
+  });
+}
+
+/** Loads one command, or all of them for help and for the message about an unknown one. */
+function loadCommands(asked: string | undefined): Promise<Command[]> {
+  const requested = Object.entries(COMMANDS).filter(([name]) => name === asked);
+  return Promise.all((requested.length > 0 ? requested : Object.entries(COMMANDS)).map(([, load]) => load()));
+}
+
+function programOf(commands: readonly Command[], surroundings: Surroundings): Program {
+  const program = new Program("precast")
+    .description("A content delivery API whose answers are built before they are asked for.")
+    .version(VERSION)
+    .showHelpAfterError("(see precast --help)")
+    .addHelpText("after", examplesText(commands.flatMap((command) => command.examples.slice(0, 1))))
+    .exitOverride();
+  for (const command of commands) {
+    const sub = program.command(command.name).description(command.describes).exitOverride();
+    sub.showHelpAfterError(`(see precast ${command.name} --help)`);
+    if (command.argument !== null) sub.argument(command.argument);
+    const names = [...command.settings, ...COMMON_NAMES];
+    for (const name of names) addOption(sub, name);
+    sub.addHelpText("after", `${secretsText(names)}${examplesText(command.examples)}`);
+    sub.action(async (...given: unknown[]) => {
+      const argument = command.argument === null ? "" : String(given[0] ?? "");
+      process.exitCode = await runCommand(command, names, sub.opts(), argument, surroundings);
+    });
+  }
+  return program;
+}
+
+function examplesText(examples: readonly string[]): string {
+  return `\nExamples:\n${examples.map((example) => `  $ ${example}`).join("\n")}`;
+}
+
+/** Help text for the settings that can be set only in the environment. */
+function secretsText(names: readonly SettingName[]): string {
+  const secrets = names.map((name) => SETTINGS[name]).filter(({ flags }) => flags === null);
+  if (secrets.length === 0) return "";
+  const width = Math.max(...secrets.map(({ env }) => env.length));
+  return `\nEnvironment:\n${secrets.map(({ env, describes }) => `  ${env.padEnd(width)}  ${describes}`).join("\n")}\n`;
+}
+
+function addOption(sub: Program, name: SettingName): void {
+  const { flags, env, fallbackEnv, describes } = SETTINGS[name] as Setting<unknown>;
+  const variables = fallbackEnv === undefined ? env : `${env} or ${fallbackEnv}`;
+  if (flags !== null) sub.addOption(new Option(flags, `${describes} (${variables})`));
+}
+
+async function runCommand(
+  command: Command,
+  names: readonly SettingName[],
+  flags: Record<string, unknown>,
+  argument: string,
+  { env, now }: Surroundings,
+): Promise<number> {
+  let debug = flags.debug === true;
+  try {
+    const settings = readSettings(names as (SettingName | CommonName)[], flags, env);
+    debug = settings.debug;
+    const plain = Boolean(env.CI || env.NO_COLOR);
+    const terminal = await openTerminal({ stdout: process.stdout, stderr: process.stderr, ...settings, plain });
+    const context: Context = { terminal, now, stopped };
+    return await command.run(context, settings as never, argument);
+  } catch (error) {
+    process.stderr.write(`${debug && error instanceof Error ? error.stack : describeFailure(error)}\n`);
+    return FAILED;
+  }
+}
+
+/** Returns a function that gives the first error of a write to standard output or error, as on a full disk, or null. */
+function watchOutput(): () => Error | null {
+  let first: Error | null = null;
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      // EPIPE: the reader has closed the pipe (`precast usage | head`). That is no error, and the command finishes its
+      // work.
+      if (error.code !== "EPIPE") first ??= error;
+    });
+  }
+  return () => first;
+}
