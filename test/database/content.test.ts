@@ -1,6 +1,7 @@
 /** Constraints and triggers of the tables refuse invalid content, and the error says why. */
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ask, openApiServer, openStore, type Store } from "../support/site.ts";
+import { ask, ENGINES, openApiServer, openStore, type Store } from "../support/site.ts";
 
 const ID = "0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01";
 
@@ -133,4 +134,15 @@ test("the earliest and the latest instants that can be stored are answered to th
   const { json } = await ask(api.url, `/api/v1/posts/${ID}`, { appKey: "a" });
   await api.close();
   expect(json.data).toMatchObject({ published_at: first, updated_at: last, seen: last });
+});
+
+test.each(ENGINES)("the SQL of the README makes an app, a type and an entry that is served (%s)", async (engine) => {
+  const readme = readFileSync(new URL("../../shared/schema/README.md", import.meta.url), "utf8");
+  const fresh = await openStore(engine);
+  for (const [, statements = ""] of readme.matchAll(/^```sql\n(.*?)^```/gms)) await fresh.database.execute(statements);
+  const server = await openApiServer(fresh);
+  const { json } = await ask(server.url, "/api/v1/posts?filter[category]=news", { appKey: "blog" });
+  expect(json).toMatchObject({ data: [{ title: "Hello", category: "news" }], meta: { total: 1 } });
+  await server.close();
+  await fresh.close();
 });
