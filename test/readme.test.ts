@@ -63,6 +63,18 @@ test("the map of the code lists every folder, and every file directly in `shared
   expect(sources.filter((path) => !map.split(/\s+/).includes(last(path)))).toEqual([]);
 });
 
+test("the code of every refusal is listed with its status", () => {
+  const source = readFileSync(join(ROOT, "shared/refusal.ts"), "utf8");
+  const codes = [...source.matchAll(/^ {2}([A-Z_]+): (\d{3}),$/gm)];
+  expect(codes.length).toBeGreaterThan(20);
+  const rows = textOf("README.md").split("\n");
+  const isListed = (code: string, status: string) =>
+    rows.some((row) => row.startsWith("|") && row.split("|")[1]?.includes(status) && row.includes(`\`${code}\``)) ||
+    textOf("server/README.md").includes(`\`${status} ${code}\``);
+  const missing = codes.filter(([, code = "", status = ""]) => !isListed(code, status));
+  expect(missing.map(([, code]) => code)).toEqual([]);
+});
+
 describe("commands, options and variables in READMEs", () => {
   const helps = new Map<string, string>();
   let nowhere: Place;
