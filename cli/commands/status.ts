@@ -4,7 +4,7 @@ import { type Session, sql } from "../../shared/database/database.ts";
 import { appsOfTree, removedApps } from "../build/selection.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
-import { formatBytes, formatCounted } from "../terminal/format.ts";
+import { formatBytes, formatCounted, formatFiles } from "../terminal/format.ts";
 import { readTreeStatus, type TreeStatus } from "../verify/tree-status.ts";
 
 type TypeStatus = {
@@ -51,7 +51,7 @@ export const statusCommand = defineCommand({
 
 function treeText(tree: TreeStatus | null): string {
   if (tree === null) return "not built";
-  return `built ${tree.built_at}, ${tree.files} files, ${formatBytes(tree.bytes)}, ${behindText(tree)}`;
+  return `built ${tree.built_at}, ${formatFiles(tree.files)}, ${formatBytes(tree.bytes)}, ${behindText(tree)}`;
 }
 
 /**

@@ -6,6 +6,7 @@ import { changedCollations } from "../../shared/schema/collations.ts";
 import { appsOfTree, chooseApps, removedApps } from "../build/selection.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
+import { formatFiles } from "../terminal/format.ts";
 import { readTreeStatus } from "../verify/tree-status.ts";
 import { type Verified, type VerifyOptions, verifyApp, verifyRemovedApp } from "../verify/verify.ts";
 
@@ -76,7 +77,7 @@ function textOf(checked: readonly Checked[]): string {
 function summaryOf({ verified, cause }: Checked): string {
   const { key, files, computed, differences } = verified;
   const count = `${differences.length} ${differences.length === 1 ? "difference" : "differences"}`;
-  const what = `${key}: ${files} files, ${computed} computed live, ${count}`;
+  const what = `${key}: ${formatFiles(files)}, ${computed} computed live, ${count}`;
   return cause === "not built" ? `${what}: its tree is not built` : what;
 }
 

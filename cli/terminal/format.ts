@@ -15,6 +15,11 @@ export function formatCount(count: number): string {
   return count.toLocaleString("en-US");
 }
 
+/** `1 file`, `2319 files`. */
+export function formatFiles(count: number): string {
+  return `${count} ${count === 1 ? "file" : "files"}`;
+}
+
 /** Formats a count with its noun: `1 entry`, `2,000 entries`. */
 export function formatCounted(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`;

@@ -53,6 +53,13 @@ test("verify finds no difference right after a build", async () => {
   });
 });
 
+test("verify and status say `1 file` of an app that has no type yet", async () => {
+  await store.database.execute("INSERT INTO precast.apps (key) VALUES ('new')");
+  await place.build();
+  expect((await place.run("verify --app new")).stdout).toBe("new: 1 file, 1 computed live, 0 differences\n");
+  expect((await place.run("status")).stdout).toMatch(/^new: built .*, 1 file, /m);
+});
+
 test("verify finds a file that was changed", async () => {
   const file = inOut("posts/sort/price.json");
   writeFileSync(file, readFileSync(file, "utf8").replace("Two", "Twö"));
