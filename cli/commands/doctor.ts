@@ -11,7 +11,7 @@ export const doctorCommand = defineCommand({
   describes:
     "recommend changes to the database, content and requests, and say what each gains; exit code 2 when there is advice",
   argument: null,
-  settings: ["fix", "connections"],
+  settings: ["fix", "connections", "workers"],
   examples: ["precast doctor", "precast doctor --fix"],
   run: async ({ terminal, now }, settings) => {
     const { fixed, left } = await withDatabase(settings, async (database) => {

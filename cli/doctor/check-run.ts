@@ -44,12 +44,12 @@ const CHECKS: readonly Check[] = [
 
 export type CheckFinding = Finding & { readonly check: string };
 
-type DoctorSettings = Settings<CommonName | "connections">;
+type DoctorSettings = Settings<CommonName | "connections" | "workers">;
 
 export async function runChecks(database: Database, settings: DoctorSettings, now: Date): Promise<CheckFinding[]> {
-  const { dataDir, connections } = settings;
+  const { dataDir, connections, workers } = settings;
   const types = await readTypes(database, settings);
-  const context: CheckContext = { database, types, dataDir, connections, now };
+  const context: CheckContext = { database, types, dataDir, connections, workers, now };
   const found: CheckFinding[] = [];
   for (const { name, findings } of CHECKS) {
     found.push(...(await findings(context)).map((finding) => ({ check: name, ...finding })));

@@ -10,6 +10,8 @@ export type CheckContext = {
   readonly dataDir: string;
   /** Number of concurrent live queries that a server may run (`--connections`). */
   readonly connections: number;
+  /** Number of processes of a server (`--workers`). */
+  readonly workers: number;
   readonly now: Date;
 };
 

@@ -102,7 +102,7 @@ const OWN: Record<string, string[]> = {
   explain: ["--app"],
   verify: ["--app", "--sample"],
   status: [],
-  doctor: ["--fix", "--connections"],
+  doctor: ["--fix", "--connections", "--workers"],
   edge: ["--app", "--origin", "--tree-url", "--cache-control", "--cdn-cache-control", "--cache-tags", "--write"],
   usage: ["--app", "--since", "--until", "--csv"],
 };

@@ -173,7 +173,7 @@ describe("a table", () => {
 
 describe("the server check", () => {
   const MB = 1024 * 1024;
-  const well = { buffers: 4_096 * MB, bytes: 10_000 * MB, autovacuum: true, free: 97, connections: 10 };
+  const well = { buffers: 4_096 * MB, bytes: 10_000 * MB, autovacuum: true, free: 97, connections: 10, workers: 1 };
 
   test.each([
     ["in good condition", {}, []],
@@ -182,6 +182,10 @@ describe("the server check", () => {
     ["without autovacuum", { autovacuum: false }, ["autovacuum"]],
     ["with too few free connections", { free: 15 }, ["Connections"]],
     ["with just enough free connections", { free: 16 }, []],
+    ["with too few connections for a ledger of each worker", { free: 18, workers: 4 }, ["Connections"]],
+    ["with just enough connections for four workers", { free: 19, workers: 4 }, []],
+    ["with too few connections for more workers than live queries", { free: 44, workers: 20 }, ["Connections"]],
+    ["with just enough connections for more workers than live queries", { free: 45, workers: 20 }, []],
   ])("a server %s gives the findings that apply to it", (_, sick, expected) => {
     expect(subjects(serverCheck.judge({ ...well, ...sick }))).toEqual(expected);
   });

@@ -315,6 +315,12 @@ describe("doctor on PostgreSQL", () => {
       expect(found?.problem).toMatch(/--connections 1000, .* need 1006 connections; PostgreSQL has \d+ /);
     });
 
+    test("counts a connection for the ledger of each worker", async () => {
+      const { findings } = await examine(place, "--connections 1000 --workers 4");
+      const found = findings.find(({ check }) => check === "server");
+      expect(found?.problem).toMatch(/--connections 1000 and --workers 4, .* need 1009 connections; /);
+    });
+
     test("needs no rights but to read, and names the owner in remedies that a reader may not run", async () => {
       const role = `reader_${Math.random().toString(36).slice(2)}`;
       await store.database.execute(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA precast TO ${role};

@@ -13,8 +13,9 @@ type Facts = {
    * its reserved connections and those that other clients have open.
    */
   readonly free: number;
-  /** Number of concurrent live queries that a server may run. */
+  /** Number of concurrent live queries that a server may run, and of its processes. */
   readonly connections: number;
+  readonly workers: number;
 };
 
 export const serverCheck = defineCheck({
@@ -30,7 +31,7 @@ export const serverCheck = defineCheck({
  * Null for the embedded database, which has one connection and fixed settings. A role without `pg_read_all_stats` does
  * not see the `backend_type` of other roles' connections; those that have a role and a database count as clients then.
  */
-async function readServer({ database, connections }: CheckContext): Promise<Facts | null> {
+async function readServer({ database, connections, workers }: CheckContext): Promise<Facts | null> {
   if (database.kind === "embedded") return null;
   const [row] = await database.query(
     sql(`SELECT (SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = 'shared_buffers')::text,
@@ -52,6 +53,7 @@ async function readServer({ database, connections }: CheckContext): Promise<Fact
     autovacuum: autovacuum === "true",
     free: Number(free),
     connections,
+    workers,
   };
 }
 
@@ -84,18 +86,20 @@ function vacuumFinding({ autovacuum }: Facts): Finding | null {
   };
 }
 
-/** Connections besides those of live queries: one for the ledger of a server, five for a build and a watch. */
-const OTHER_CONNECTIONS = 6;
+/** Connections of a build and a watch. */
+const BUILD_CONNECTIONS = 5;
 
-function connectionsFinding({ free, connections }: Facts): Finding | null {
-  const needed = connections + OTHER_CONNECTIONS;
+function connectionsFinding({ free, connections, workers }: Facts): Finding | null {
+  // Each worker may run at least one live query, and has one more connection for its ledger.
+  const needed = Math.max(connections, workers) + workers + BUILD_CONNECTIONS;
   if (free >= needed) return null;
+  const options = `--connections ${connections}${workers === 1 ? "" : ` and --workers ${workers}`}`;
   return {
     kind: "advice",
     subject: "Connections",
-    problem: `A server with --connections ${connections}, a build and a watch need ${needed} connections; PostgreSQL has ${Math.max(free, 0)} available.`,
+    problem: `A server with ${options}, a build and a watch need ${needed} connections; PostgreSQL has ${Math.max(free, 0)} available.`,
     gain: "No request gets 503 because PostgreSQL refuses further connections.",
-    remedy: "Raise max_connections (or the limit of the role or database), or lower --connections.",
+    remedy: `Raise max_connections (or the limit of the role or database), or lower --connections${workers === 1 ? "" : " or --workers"}.`,
     fix: null,
   };
 }
