@@ -417,6 +417,31 @@ describe("doctor on PostgreSQL", () => {
     return holder;
   };
 
+  test("says of the old index of an interrupted rebuild that another has replaced it, and --fix drops it", async () => {
+    const [reader, rebuilder] = [await connect(), await connect()];
+    await reader.query("CREATE TABLE precast.notes (body text); CREATE INDEX notes_key ON precast.notes (body)");
+    await reader.query("BEGIN; LOCK TABLE precast.notes IN ACCESS SHARE MODE");
+    const rebuild = "REINDEX INDEX CONCURRENTLY precast.notes_key";
+    const rebuilt = expect(rebuilder.query(rebuild)).rejects.toThrow("canceling statement");
+    // A transaction that only reads holds up nothing before the old index is dropped.
+    await until("the rebuild to wait before it drops the old index, and be cancelled", async () => {
+      const cancelled = `SELECT count(pg_cancel_backend(pid))::text FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND query = '${rebuild}'`;
+      return (await number(cancelled)) === 1;
+    });
+    await rebuilt;
+    await reader.query("ROLLBACK");
+    const { fixed } = await examine(place, "--fix");
+    expect(fixed.filter(({ check }) => check === "indexes")).toMatchObject([
+      {
+        subject: "precast.notes_key_ccold: unfinished index",
+        problem: expect.stringMatching(/ because a rebuild has replaced it, /),
+        fix: ["DROP INDEX CONCURRENTLY precast.notes_key_ccold"],
+      },
+    ]);
+    await reader.query("DROP TABLE precast.notes");
+  });
+
   test("--fix reports a statement that exceeds the lock timeout, and makes the other changes", async () => {
     const holder = await holdUnfinished("free");
     const url = new URL(store.url ?? "");

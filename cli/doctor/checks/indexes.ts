@@ -1,4 +1,4 @@
-/** Finds indexes whose build failed: every write maintains them, but no query uses them. */
+/** Finds indexes whose build failed, or that a rebuild has replaced: writes may maintain them, but no query uses them. */
 import { sql } from "../../../shared/database/database.ts";
 import { formatBytes } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
@@ -43,18 +43,23 @@ ORDER BY class.relname`),
   }));
 }
 
-/** Ending of the name of an index that a failed REINDEX CONCURRENTLY left beside the original. */
-const LEFTOVER = /_cc(new|old)\d*"?$/;
+/**
+ * Endings of the names of indexes that an interrupted REINDEX CONCURRENTLY leaves, and why no query can use them: the new
+ * one that was not finished, or the old one after the new one has taken its place and its name.
+ */
+const LEFTOVERS = [
+  { ending: /_ccnew\d*"?$/, why: "a failed rebuild left it behind" },
+  { ending: /_ccold\d*"?$/, why: "a rebuild has replaced it, but was interrupted before it dropped it" },
+];
 
 function findingOf({ name, table, definition, bytes, hasOwnerRights }: Index): Finding {
-  const isLeftover = LEFTOVER.test(name);
-  const statement = `${isLeftover ? "DROP" : "REINDEX"} INDEX CONCURRENTLY ${name}`;
-  const why = isLeftover ? "a failed rebuild left it behind" : "its creation failed";
+  const leftover = LEFTOVERS.find(({ ending }) => ending.test(name));
+  const statement = `${leftover === undefined ? "REINDEX" : "DROP"} INDEX CONCURRENTLY ${name}`;
   return {
     kind: "advice",
     subject: `${name}: unfinished index`,
-    problem: `No query can use it, because ${why}; writes to ${table} may still update it (${formatBytes(bytes)}). Definition: ${definition}`,
-    gain: isLeftover ? "Writes are cheaper, and disk space is freed." : "Queries can use it.",
+    problem: `No query can use it, because ${leftover?.why ?? "its creation failed"}; writes to ${table} may still update it (${formatBytes(bytes)}). Definition: ${definition}`,
+    gain: leftover === undefined ? "Queries can use it." : "Writes are cheaper, and disk space is freed.",
     remedy: `${hasOwnerRights ? "Run" : "Have its owner run"} ${statement}. It waits for open transactions, and does not block writers.`,
     fix: hasOwnerRights ? [statement] : null,
   };
