@@ -240,6 +240,16 @@ describe("a trigram index", () => {
     expect(trigramsCheck.judge({ ...missing, ...well })).toEqual([]);
   });
 
+  test.each([
+    [["pg_trgm", "entry_words_by_part", "entries_by_texts"], "a search and for a contains filter"],
+    [["entry_words_by_part"], "a search"],
+    [["entries_by_texts"], "a contains filter"],
+  ])("that is missing is reported with the requests that are slow without it: %j", (names, slow) => {
+    expect(trigramsCheck.judge({ ...missing, missing: names })[0]?.problem).toBe(
+      `The database reads every entry of a type for ${slow}, and the largest type has 50,000 entries.`,
+    );
+  });
+
   test("that is missing gets a fix if the role may create it, else a remedy for an administrator", () => {
     expect(trigramsCheck.judge(missing)).toMatchObject([
       {

@@ -5,10 +5,21 @@ import { type CheckContext, defineCheck, LARGE_TYPE, type TypeSize } from "../ch
 import type { Finding } from "../finding.ts";
 
 const EXTENSION = "pg_trgm";
-/** The definition of each index after ON. `operators` is the operator class of the extension. */
-const INDEXES: Readonly<Record<string, (operators: string) => string>> = {
-  entry_words_by_part: (operators) => `precast.entry_words USING gin (words ${operators})`,
-  entries_by_texts: (operators) => `precast.entries USING gin (texts ${operators}) WHERE status = 'published'`,
+type Index = {
+  /** The requests that read every entry without the index. */
+  readonly serves: string;
+  /** What follows ON in its definition. `operators` is the operator class of the extension. */
+  readonly on: (operators: string) => string;
+};
+const INDEXES: Readonly<Record<string, Index>> = {
+  entry_words_by_part: {
+    serves: "a search",
+    on: (operators) => `precast.entry_words USING gin (words ${operators})`,
+  },
+  entries_by_texts: {
+    serves: "a contains filter",
+    on: (operators) => `precast.entries USING gin (texts ${operators}) WHERE status = 'published'`,
+  },
 };
 
 type Facts = {
@@ -59,13 +70,14 @@ function findingsOf({ missing, available, mayCreate, operators, types }: Facts):
   );
   if (missing.length === 0 || !available || searched.length === 0) return [];
   const most = Math.max(...searched.map(({ entries }) => entries));
+  const slow = missing.flatMap((name) => INDEXES[name]?.serves ?? []).join(" and for ");
   const statements = missing.map((name) => statementOf(name, operators));
   return [
     {
       kind: "advice",
       subject: `${missing.join(", ")}: missing`,
-      problem: `Searches and contains filters read every entry of a type, and the largest type has ${formatCount(most)} entries.`,
-      gain: "An index finds parts of words that have three or more letters.",
+      problem: `The database reads every entry of a type for ${slow}, and the largest type has ${formatCount(most)} entries.`,
+      gain: "An index finds parts of three or more letters.",
       remedy: `${mayCreate ? "Run" : "Have an administrator run"} ${statements.join("; ")}. This does not block writers.`,
       fix: mayCreate ? statements : null,
     },
@@ -73,8 +85,8 @@ function findingsOf({ missing, available, mayCreate, operators, types }: Facts):
 }
 
 function statementOf(name: string, operators: string): string {
-  const indexed = INDEXES[name];
-  return indexed === undefined
+  const index = INDEXES[name];
+  return index === undefined
     ? `CREATE EXTENSION IF NOT EXISTS ${name}`
-    : `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ON ${indexed(operators)}`;
+    : `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ON ${index.on(operators)}`;
 }
