@@ -22,7 +22,7 @@ type Slotless = {
   readonly type: Field["type"];
   /** The settings of the type that name the field. */
   readonly namedIn: readonly Naming[];
-  /** Whether the field lost its slot because an entry had a text too long for an index. */
+  /** Whether the field lost its slot because an entry had texts too long for an index, alone or together. */
   readonly isLong: boolean;
 };
 type TypeSlots = TypeSize & { readonly typeId: string; readonly slotless: readonly Slotless[] };
@@ -52,6 +52,9 @@ function settingsWith(type: ContentType, name: string): readonly Naming[] {
   return NAMING.filter((setting) => named[setting].includes(name));
 }
 
+const TOO_LONG =
+  "an entry was too long for an index, either by its text in this field (more than 2,000 bytes) or by all its texts in slots together (more than 2,400 bytes)";
+
 function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Finding[] {
   return slotless.map(({ name, type: kind, namedIn, isLong }) => {
     // An equality filter needs no slot, so a field that is only filterable is no reason for advice.
@@ -59,10 +62,10 @@ function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Findin
     return {
       kind: sorts ? "advice" : "information",
       subject: `${app.key}/${type.slug}: ${name}`,
-      problem: `The field has no slot, because ${isLong ? "an entry had a text too long for an index" : "all slots are taken"}: ${sorts ? "a sort by it" : readBy(kind)} reads ${formatCount(entries)} entries.`,
+      problem: `The field has no slot, because ${isLong ? TOO_LONG : "all slots are taken"}: ${sorts ? "a sort by it" : readBy(kind)} reads ${formatCount(entries)} entries.`,
       gain: "Pages and their totals are read from an index.",
       remedy: isLong
-        ? `Remove it from ${namedIn.join(" and ")}, or name a field with shorter texts there. Or shorten the text, then run UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}, remove the field from ${namedIn.join(" and ")} and add it again.`
+        ? `Remove it from ${namedIn.join(" and ")}, or name a field with shorter texts there. Or shorten the texts, then run UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}, remove the field from ${namedIn.join(" and ")} and add it again.`
         : `Remove ${peersOf(kind)} field that no client uses from filterable_fields and sortable_fields. Its slot goes to the next field without one, sortable fields first.`,
       fix: null,
     };
