@@ -3,7 +3,7 @@
  * moves them into the tree when all are there.
  */
 import { join } from "node:path";
-import { segment } from "../../shared/address.ts";
+import { folderOf, segment } from "../../shared/address.ts";
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
@@ -36,6 +36,8 @@ export type BuildOptions = AppDefaults & {
   /** Called for each file that is processed. Leave it out when progress is not shown: this saves counting first. */
   readonly onProgress?: (progress: FileProgress) => void;
   readonly onChange?: (change: Change) => void;
+  /** Called when the build begins anew, for the reason given: `onChange` is then called for all changes again. */
+  readonly onRestart?: (reason: string) => void;
   /** The files that exist only where the tree was deployed. Left out when there is no place to fetch them from. */
   readonly elsewhere?: Elsewhere | undefined;
 };
@@ -79,6 +81,7 @@ function stageOrRestage(
   const fullReason = damage ?? (options.full ? "requested by --full" : null);
   return stageTree(database, options, fullReason, check).catch((error: unknown) => {
     if (!(error instanceof ForeignTreeError)) throw error;
+    options.onRestart?.(error.message);
     return stageTree(database, options, error.message, check);
   });
 }
@@ -159,7 +162,7 @@ async function buildApps(
   const planned: { app: App; choice: BuildMode; plan: AppPlan; start: Date; planning: number }[] = [];
   for (const { app, choice } of chosen) {
     const start = now();
-    const plan = await planApp(session, app, choice, counts, { out, count, elsewhere });
+    const plan = await namingFile(app, () => planApp(session, app, choice, counts, { out, count, elsewhere }));
     planned.push({ app, choice, plan, start, planning: since(start) });
   }
   meter.expect(planned.reduce((sum, { plan }) => sum + plan.files, 0));
@@ -167,7 +170,7 @@ async function buildApps(
   for (const { app, choice, plan, start, planning } of planned) {
     const staged = stage.openApp(app.key);
     const running = now();
-    const counts = await plan.run(staged);
+    const counts = await namingFile(app, () => plan.run(staged));
     const seconds = (planning + since(running)) / 1_000;
     const facts = { ...source, ...buildIds, builtAt: start.toISOString(), seconds };
     endings.push(() => endApp(app, choice, plan, staged, counts, facts));
@@ -179,4 +182,15 @@ async function buildApps(
   for (const folder of unknownFolders) elsewhere.addReplaced(folder);
   for (const { key } of removed) endings.push(await removeApp(stage.openApp(key), out, key));
   return endings;
+}
+
+/** Completes the path in a ForeignTreeError, which may be relative to the folder of the app: messages need the whole. */
+async function namingFile<T>(app: App, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const folder = `${folderOf(app.key)}/`;
+    if (!(error instanceof ForeignTreeError) || error.file.startsWith(folder)) throw error;
+    throw new ForeignTreeError(`${folder}${error.file}`);
+  }
 }

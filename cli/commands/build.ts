@@ -1,10 +1,9 @@
 /** `precast build`: writes the tree. */
 import { ConfigError, type Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { buildTree } from "../build/build.ts";
+import { type BuildOptions, buildTree } from "../build/build.ts";
 import { incompatibilityOf } from "../build/mode.ts";
 import { readSource } from "../build/source.ts";
-import type { Change } from "../build/stage/changes.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 import { type Restored, restoreTree } from "../deploy/restore.ts";
@@ -35,7 +34,7 @@ export const buildCommand = defineCommand({
         ...settings,
         now,
         ...(progress === null ? {} : { onProgress: progress.update }),
-        ...(settings.dryRun ? { onChange: (change: Change) => sayChange(terminal, change) } : {}),
+        ...(settings.dryRun ? sayingChanges(terminal) : {}),
         ...(restored?.kind === "restored" ? { elsewhere: restored.elsewhere } : {}),
       }).finally(() => progress?.stop());
       return { apps, restored };
@@ -51,9 +50,14 @@ export const buildCommand = defineCommand({
   },
 });
 
-function sayChange({ say, colors }: Terminal, { change, app, file }: Change): void {
-  const verb = change === "gone" ? colors.red("delete") : colors.green("write");
-  say(`${verb} ${app} ${file.replace(/^[^/]+\/v1\//, "")}`);
+function sayingChanges({ say, colors }: Terminal): Required<Pick<BuildOptions, "onChange" | "onRestart">> {
+  return {
+    onChange: ({ change, app, file }) => {
+      const verb = change === "gone" ? colors.red("delete") : colors.green("write");
+      say(`${verb} ${app} ${file.replace(/^[^/]+\/v1\//, "")}`);
+    },
+    onRestart: (reason) => say(`${reason}: everything is built, and the list begins anew.`),
+  };
 }
 
 type StateSettings = StoreSettings & Settings<"state" | "full" | "dryRun">;

@@ -270,6 +270,24 @@ describe("a build of a small shop", () => {
     expect(counts).toMatchObject([{ key: SHOP, deleted: 9 }]);
   });
 
+  test("with --dry-run, says where the list begins anew because of a file that was changed after it was built", async () => {
+    const page = `${SHOP_FOLDER}/authors/page/1.json`;
+    await place.run("build");
+    const { types, app, entries } = shopWithout(1);
+    const authors = entries.authors?.map((author) => ({ ...author, data: { name: "Grace" } })) ?? [];
+    await place.import({ types, app, entries: { ...entries, authors } });
+    writeFileSync(join(out(), page), "{}");
+    const { stdout } = await place.run("build --dry-run");
+    const reason = `${page} was changed or removed after it was built`;
+    const [before = "", after = "", ...others] = stdout.split(
+      `${reason}: everything is built, and the list begins anew.\n`,
+    );
+    expect(others).toEqual([]);
+    const gone = `delete ${SHOP} posts/entry/${idOf(1)}.json\n`;
+    expect([before.split(gone).length, after.split(gone).length]).toEqual([2, 2]);
+    expect(after).toContain(`(full: ${reason})`);
+  });
+
   test("with --dry-run, does not create the output folder", async () => {
     expect((await place.run("build --dry-run")).code).toBe(0);
     expect(readdirSync(place.folder)).not.toContain("out");

@@ -15,9 +15,13 @@ export type BuiltTree = {
 
 /** Thrown when files of the tree are not as a build left them: somebody else changed them, and a full build is due. */
 export class ForeignTreeError extends Error {
+  readonly file: string;
+
+  /** `file` is relative to the folder of the app, or to the tree. */
   constructor(file: string) {
     super(`${file} was changed or removed after it was built`);
     this.name = "ForeignTreeError";
+    this.file = file;
   }
 }
 
