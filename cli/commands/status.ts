@@ -63,7 +63,8 @@ function goneText(key: string): string {
 }
 
 function behindText({ current, changed, removed, redefined }: TreeStatus): string {
-  if (changed === null || removed === null) return "built from another database";
+  if (changed === null || removed === null)
+    return "built from another database, or from this one before it was restored from a backup";
   if (current) return "up to date";
   const behind = [
     ...(changed > 0 ? [`${formatCounted(changed, "entry", "entries")} changed`] : []),

@@ -7,7 +7,7 @@ import { isSourceOf, readSource } from "../build/source.ts";
 import { unseenSql } from "../build/update/delta.ts";
 
 export type TreeStatus = Pick<TreeState, "built_at" | "files" | "bytes"> & {
-  /** Number of entries written since the build, drafts included; null when the tree was built from another database. */
+  /** Number of entries written since the build, drafts included; null when this database lacks the record of the build. */
   readonly changed: number | null;
   /** Number of entries deleted, moved to another type or given another id since the build; null as above. */
   readonly removed: number | null;

@@ -553,6 +553,17 @@ describe("precast status", () => {
     expect((await place.run("status")).stdout).toMatch(/^Shop: .*, up to date$/m);
   });
 
+  test("of a tree whose build the database has no record of, names both another database and a backup as causes", async () => {
+    await place.build();
+    await client.query("TRUNCATE precast.trees");
+    expect(shopOf(await status())?.tree).toMatchObject({ changed: null, removed: null, current: false });
+    expect((await place.run("status")).stdout).toMatch(
+      /^Shop: .*, built from another database, or from this one before it was restored from a backup$/m,
+    );
+    await place.build();
+    expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, removed: 0, current: true });
+  });
+
   test("without --json, prints a line for each type and one for the tree", async () => {
     await place.build();
     const { stdout } = await place.run("status");
