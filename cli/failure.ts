@@ -1,6 +1,6 @@
 /** Says what went wrong and what to do, in one sentence for a person. */
 import { ConfigError } from "../shared/config.ts";
-import { DatabaseFault, EmbeddedFault, HostEndedFault, isConflict } from "../shared/database/fault.ts";
+import { DatabaseFault, EmbeddedFault, HostEndedFault, isConflict, isLoginRefused } from "../shared/database/fault.ts";
 import { LockedError, LockLostError } from "../shared/lock.ts";
 import { BUILD_LOCK } from "../shared/state.ts";
 
@@ -16,6 +16,9 @@ export function describeFailure(error: unknown): string {
     }
     if (error.code === DISK_FULL) return describeFullDisk(error);
     if (isCertificateError(error.code ?? "")) return describeCertificate(error);
+    if (isLoginRefused(error)) {
+      return `The database refused the login (${error.message}). Check the user, the password and the name of the database in --database-url (DATABASE_URL).`;
+    }
     return `The database did not answer (${error.message}). Check that it is running and that --database-url (DATABASE_URL) is correct.`;
   }
   if (!(error instanceof Error)) return String(error);

@@ -8,7 +8,7 @@ import { openTree } from "../../server/tree/tree.ts";
 import { openWorkers } from "../../server/workers.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault } from "../../shared/database/fault.ts";
+import { DatabaseFault, isLoginRefused } from "../../shared/database/fault.ts";
 import { builtAppKeys } from "../build/selection.ts";
 import { DONE } from "../command.ts";
 import { databaseName, ensureSchema } from "../database.ts";
@@ -43,7 +43,7 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   await needUsable(database).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault)) throw error;
     const others = replicas.all.some(({ status }) => status().kind === "used") ? BY_REPLICAS : REFUSED;
-    const away = `The database does not answer (${error.message})`;
+    const away = `The database ${isLoginRefused(error) ? "refuses the login" : "does not answer"} (${error.message})`;
     log.warn(`${away}. Free requests are served from the tree, ${others} until it is available again.`);
   });
   needCopies(replicas.all);

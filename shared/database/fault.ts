@@ -122,6 +122,15 @@ export function isConflict({ code }: DatabaseFault): boolean {
   return CONFLICTS.includes(code ?? "");
 }
 
+/** invalid_authorization_specification, invalid_password, invalid_catalog_name (of the database), insufficient_privilege */
+const LOGIN_REFUSED = ["28000", "28P01", "3D000", "42501"];
+
+/** Whether the server answered, but refused the login: the user, the password or the database is wrong. */
+export function isLoginRefused({ code, message }: DatabaseFault): boolean {
+  // The client itself gives up, without a code, when the server asks for a password and the address has none.
+  return LOGIN_REFUSED.includes(code ?? "") || message.startsWith("SASL: ");
+}
+
 /** Whether the query was cancelled, by its time limit or by an administrator, while the database is available. */
 export function isCancelled({ code }: DatabaseFault): boolean {
   return code === CANCELLED;

@@ -632,6 +632,38 @@ describe("on PostgreSQL", () => {
     });
   });
 
+  describe("a login that the database refuses is told in its words", () => {
+    const as = (change: (url: URL) => void) => {
+      const url = new URL(inject("postgresUrl"));
+      change(url);
+      return { DATABASE_URL: url.href };
+    };
+
+    test.each<[string, string, (url: URL) => void]>([
+      ["role", 'role "nobody_here" does not exist', (url) => Object.assign(url, { username: "nobody_here" })],
+      [
+        "database",
+        'database "nothing_here" does not exist',
+        (url) => Object.assign(url, { pathname: "/nothing_here" }),
+      ],
+    ])("an unknown %s", async (_, words, change) => {
+      const { code, stdout, stderr } = await nowhere.run("status", as(change));
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toBe(
+        `The database refused the login (${words}). Check the user, the password and the name of the database in --database-url (DATABASE_URL).\n`,
+      );
+    });
+
+    test("serve warns of it, and serves the tree", async () => {
+      const server = await nowhere.serve(
+        "",
+        as((url) => Object.assign(url, { username: "nobody_here" })),
+      );
+      const { code, stderr } = await server.stop();
+      expect([code, stderr]).toEqual([0, expect.stringContaining("The database refuses the login (role ")]);
+    });
+  });
+
   test("migrate says that the schema is up to date when it runs again", async () => {
     const url = await createDatabase(inject("postgresUrl"), "migrate");
     const env = { DATABASE_URL: url };
