@@ -1,6 +1,6 @@
 /** Builds whenever content has changed: a burst of changes causes one build, and a failed build is retried. */
 import type { Database } from "../../shared/database/database.ts";
-import { pause } from "./pause.ts";
+import { pause } from "../../shared/pause.ts";
 import { openWakeup, type Wakeup } from "./wakeup.ts";
 
 export type RebuildOptions = {

@@ -3,10 +3,10 @@ import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { isReadOnly } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { pause } from "../../shared/pause.ts";
 import type { Context } from "../command.ts";
 import { databaseOptions } from "../database.ts";
 import { describeFailure } from "../failure.ts";
-import { pause } from "./pause.ts";
 import { type WatchOptions, watchTree } from "./watch.ts";
 
 /** Milliseconds between two checks whether a standby was promoted. */

@@ -1,5 +1,5 @@
 /** Keeps listening for notifications: reconnects after a loss, and reports that some may have been missed. */
-import { setTimeout as sleep } from "node:timers/promises";
+import { pause } from "../pause.ts";
 import { DatabaseFault } from "./fault.ts";
 
 /** A connection that listens. */
@@ -49,7 +49,7 @@ export async function keepListening(connect: Connect, onChange: () => void): Pro
 /** Retries with backoff until the database is back. Null when `signal` aborts before that. */
 async function reconnect(connect: Connect, signal: AbortSignal): Promise<Listening | null> {
   for (let wait = FIRST_WAIT; !signal.aborted; wait = Math.min(2 * wait, LONGEST_WAIT)) {
-    await sleep(wait, null, { signal }).catch(() => {});
+    await pause(wait, signal);
     if (signal.aborted) return null;
     const listening = await connect().catch(() => null);
     if (listening !== null) return listening;

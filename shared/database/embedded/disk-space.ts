@@ -24,9 +24,12 @@ export function checkSpace(folder: string): void {
 }
 
 export function diskFullFault(folder: string): EmbeddedFault {
-  return new EmbeddedFault(
-    `The embedded database in ${folder} cannot be written to because its disk is full. The existing data is intact. Free some disk space, then run the command again.`,
-  );
+  return new EmbeddedFault(describeFullDisk(folder, "written to"));
+}
+
+/** `deed` is what the full disk prevents. */
+export function describeFullDisk(folder: string, deed: "opened" | "written to"): string {
+  return `The embedded database in ${folder} cannot be ${deed} because its disk is full. The existing data is intact. Free some disk space, then run the command again.`;
 }
 
 /** Bytes that this user may still write; infinite for a file system that reports no blocks and for a missing folder. */

@@ -1,6 +1,6 @@
 /** Explains why the embedded database cannot be opened and what to do, so that nobody removes one that is intact. */
 import { accessSync, constants } from "node:fs";
-import { isDiskFull } from "./disk-space.ts";
+import { describeFullDisk, isDiskFull } from "./disk-space.ts";
 
 /** Returns one or two sentences for users. `message` is the message of PGlite, which is the same for several causes. */
 export function explainOpenFailure(folder: string, message: string): string {
@@ -8,9 +8,7 @@ export function explainOpenFailure(folder: string, message: string): string {
   if (isForbidden(folder)) {
     return `${subject} cannot be used by this user. Give this user access to the folder, or choose another folder (--data-dir).`;
   }
-  if (isDiskFull(folder)) {
-    return `${subject} cannot be opened because its disk is full. The existing data is intact. Free some disk space, then run the command again.`;
-  }
+  if (isDiskFull(folder)) return describeFullDisk(folder, "opened");
   if (/WebAssembly|out of memory|allocation failed/i.test(message)) {
     return `${subject} needs more memory than this process may use (${message}). Raise the limit (ulimit -v), or use PostgreSQL (--database-url).`;
   }
