@@ -161,13 +161,15 @@ function isStillHeld(path: string, ownText: string): boolean {
   }
 }
 
-/** Writes the same text again, which sets the modification time by the clock of the file system. */
+/**
+ * Writes the same text again, which sets the modification time by the clock of the file system. Reads and writes through
+ * one open file: if another process takes the lock in between, its file is another one and stays as it is.
+ */
 function renew(path: string, ownText: string): void {
-  if (readText(path) !== ownText) return;
   try {
     const file = openSync(path, "r+");
     try {
-      writeSync(file, ownText);
+      if (readFileSync(file, "utf8") === ownText) writeSync(file, ownText, 0);
     } finally {
       closeSync(file);
     }
