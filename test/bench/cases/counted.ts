@@ -27,7 +27,7 @@ type Side = { readonly served: Served; readonly counts: boolean; readonly rounds
 
 export async function countedCase(work: Work<ServeOptions>): Promise<Found> {
   const site = await openSite(work, "counted", { entries: ENTRIES, apps: 1 });
-  await keepWords(site);
+  await rewriteEntries(site);
   const loads = loadsOf();
   const sides: Side[] = [];
   try {
@@ -42,7 +42,7 @@ export async function countedCase(work: Work<ServeOptions>): Promise<Found> {
 }
 
 /** Rewrites all entries and vacuums their table before anything is measured. */
-async function keepWords({ url }: Site): Promise<void> {
+async function rewriteEntries({ url }: Site): Promise<void> {
   await withClient(url, async (client) => {
     await client.query("UPDATE precast.entries SET data = data");
     await client.query("VACUUM ANALYZE precast.entries");
