@@ -238,7 +238,7 @@ const FLAGS: [command: string, variables: string[]][] = [
 ];
 
 /** Groups options by command. A second bad value of an option gets its own group: a run sets each option once. */
-function turnsOf(all: readonly Bad[]): [command: string, options: Bad[]][] {
+function turnsOf(all: readonly Bad[]): [command: string, flags: string, options: Bad[]][] {
   const turns: [command: string, options: Bad[]][] = [];
   for (const option of all) {
     const lacks = (others: readonly Bad[]) => others.every(([, flag]) => flag !== option[1]);
@@ -246,7 +246,7 @@ function turnsOf(all: readonly Bad[]): [command: string, options: Bad[]][] {
     if (turn === undefined) turns.push([option[0], [option]]);
     else turn[1].push(option);
   }
-  return turns;
+  return turns.map(([command, options]) => [command, options.map(([, flag]) => flag).join(" "), options]);
 }
 
 describe("the configuration", () => {
@@ -277,9 +277,9 @@ describe("the configuration", () => {
 
   // One run reports the problems of all options of a command.
   test.each(turnsOf(CHECKED))(
-    "%s: a bad value is reported with its flag or variable, and a flag overrides the variable",
+    "%s %s: a bad value is reported with its flag or variable, and a flag overrides the variable",
     async (...given) => {
-      const [command, options] = given;
+      const [command, , options] = given;
       const flags = (value: (option: Bad) => string) => options.flatMap((option) => [option[1], value(option)]);
       const env = (value: (option: Bad) => string) =>
         Object.fromEntries(options.map((option) => [option[2], value(option)]));
