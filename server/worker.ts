@@ -18,10 +18,12 @@ export function sendToPrimary(message: WorkerMessage): Promise<void> {
 
 /**
  * Resolves on SIGTERM, which the primary sends to stop a worker. A terminal or a service manager signals all processes
- * at once, so a second SIGTERM is ignored here, and SIGINT is left to the primary.
+ * at once, so a second SIGTERM is ignored here, and SIGINT and SIGHUP are left to the primary.
  */
 export function waitForStop(): Promise<void> {
-  process.on("SIGINT", () => {});
+  for (const signal of ["SIGINT", "SIGHUP"]) process.on(signal, () => {});
+  // A message to a primary that has died fails with this event, before its loss ends this process.
+  cluster.worker?.on("error", () => {});
   return new Promise((resolve) => {
     process.on("SIGTERM", () => resolve());
   });

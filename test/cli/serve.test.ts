@@ -185,7 +185,7 @@ async function forget(): Promise<void> {
 }
 
 describe("serve at its shutdown", () => {
-  test.each(["SIGTERM", "SIGINT"] as const)("%s ends the server with exit code 0", async (signal) => {
+  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s ends the server with exit code 0", async (signal) => {
     const server = await place.serve();
     await server.get(FREE, asShop);
     await server.get(COUNTED, asShop);
@@ -256,6 +256,20 @@ describe("serve at its shutdown", () => {
       expect(await slow).toBe("");
     },
   );
+
+  test("of a terminal that is closed, which may send SIGHUP twice, answers an open request first", async () => {
+    const server = await place.serve();
+    const connection = await openConnection(server);
+    await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+    const slow = connection.ask(COUNTED);
+    await queryThatWaits();
+    void server.stop("SIGHUP");
+    await server.printed(/Stopping/);
+    const stopped = server.stop("SIGHUP");
+    await client.query("COMMIT");
+    expect(await slow).toMatch(/^HTTP\/1.1 200 /);
+    expect((await stopped).code).toBe(0);
+  });
 
   test("closes an idle keep-alive connection", async () => {
     const server = await place.serve();

@@ -166,7 +166,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect((await plain.stop()).stderr).toBe("");
   });
 
-  test.each(["SIGTERM", "SIGINT"] as const)("%s ends watch with exit code 0", async (signal) => {
+  test.each(["SIGTERM", "SIGINT", "SIGHUP"] as const)("%s ends watch with exit code 0", async (signal) => {
     const watch = await startWatch();
     expect((await watch.stop(signal)).code).toBe(0);
   });

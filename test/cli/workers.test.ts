@@ -3,13 +3,15 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, existsSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { Socket } from "node:net";
+import { constants as system } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text as readText } from "node:stream/consumers";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import {
   holdPort,
   MAIN,
+  NODE_ARGUMENTS,
   openEmbeddedPlace,
   openPlace,
   type Place,
@@ -17,8 +19,10 @@ import {
   SHOP,
   shop,
   shopWithout,
+  UNREACHABLE_URL,
 } from "../support/cli.ts";
 import { readExposition } from "../support/exposition.ts";
+import { NAMESPACE, NO_NAMESPACE, unlessLacking } from "../support/root.ts";
 import { ask, ENGINES, type Engine, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 import { openWire } from "../support/wire.ts";
@@ -43,6 +47,14 @@ function isThere(pid: number): boolean {
   } catch {
     return false;
   }
+}
+
+function printedBy(output: Readable): () => string {
+  let printed = "";
+  output.setEncoding("utf8").on("data", (text: string) => {
+    printed += text;
+  });
+  return () => printed;
 }
 
 /** A named pipe: the "pipes" of node:child_process are pairs of sockets. */
@@ -276,11 +288,50 @@ describe("workers and signals", () => {
     await until("their end", () => !workers.some(isThere));
   });
 
+  // The system spares the first process of a PID namespace what signals do by default.
+  test.skipIf(NO_NAMESPACE !== null)(
+    unlessLacking(NO_NAMESPACE, "a second signal ends the server also where it is the first process of a container"),
+    async () => {
+      const [program, ...words] = [...NAMESPACE, "--kill-child"];
+      const serve = ["serve", "--database-url", UNREACHABLE_URL, "--workers", "2", "--drain", "3600", "--port", "0"];
+      const namespace = spawn(program, [...words, process.execPath, ...NODE_ARGUMENTS, ...serve], {
+        cwd: place.folder,
+        stdio: ["ignore", "pipe", "ignore"],
+      });
+      onTestFinished(() => void namespace.kill("SIGKILL"));
+      const ended = once(namespace, "exit");
+      const printed = printedBy(namespace.stdout);
+      await until("its URL", () => printed().includes("Precast serves"));
+      const [server = 0] = childrenOf({ pid: namespace.pid as number });
+      for (const pid of childrenOf({ pid: server })) process.kill(pid, "SIGSTOP");
+      process.kill(server, "SIGTERM");
+      await until("it to stop", () => printed().includes("Stopping"));
+      process.kill(server, "SIGTERM");
+      expect(await ended).toEqual([128 + system.signals.SIGTERM, null]);
+    },
+  );
+
   test("workers end when their server is killed", async () => {
     const server = await place.serve("--workers 2");
     const workers = childrenOf(server);
     expect(workers.length).toBe(2);
     await server.stop("SIGKILL");
+    await until("their end", () => !workers.some(isThere));
+  });
+
+  test("workers end without an error when their server is killed before they have stopped", async () => {
+    const hold = join(place.folder, "until-orphaned.cjs");
+    writeFileSync(
+      hold,
+      `const { ppid } = process;
+      if (require('node:cluster').isWorker) process.on('SIGTERM', () => {
+        while (process.ppid === ppid) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+      });`,
+    );
+    const server = await place.serve("--workers 2", { NODE_OPTIONS: `--require ${hold}` });
+    const workers = childrenOf(server);
+    for (const pid of workers) process.kill(pid, "SIGTERM");
+    expect((await server.stop("SIGKILL")).stderr).toBe("");
     await until("their end", () => !workers.some(isThere));
   });
 
