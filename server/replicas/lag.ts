@@ -17,3 +17,12 @@ export function lagOf(marks: readonly Mark[], position: bigint, now: number): nu
   const mark = marks.findLast((one) => one.position <= position);
   return mark === undefined ? null : now - mark.time;
 }
+
+/**
+ * Whether the primary, after `time`, had not yet written the log up to this position: a server that had replayed it by
+ * then does not follow this primary.
+ */
+export function isBeyond(marks: readonly Mark[], position: bigint, time: number): boolean {
+  const last = marks.at(-1);
+  return last !== undefined && last.time > time && last.position < position;
+}

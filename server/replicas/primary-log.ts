@@ -2,7 +2,7 @@
 import type { Database } from "../../shared/database/database.ts";
 import { withDeadline } from "./deadline.ts";
 import { type Instance, readInstance } from "./instance.ts";
-import { addMark, lagOf, type Mark } from "./lag.ts";
+import { addMark, isBeyond, lagOf, type Mark } from "./lag.ts";
 
 export type PrimaryLog = {
   readonly check: () => Promise<void>;
@@ -13,6 +13,8 @@ export type PrimaryLog = {
    * written that a replica could lack.
    */
   readonly lagOf: (position: bigint) => number | null;
+  /** Whether a server that had this position at `time`, a performance.now(), has log that the primary lacks. */
+  readonly isBeyond: (position: bigint, time: number) => boolean;
   /** Whether the primary did not answer the last check. */
   readonly isAway: () => boolean;
   /** Milliseconds for which the log has been followed. */
@@ -46,6 +48,7 @@ export function followLog(database: Database, memory: number): PrimaryLog {
     check,
     primary: () => primary,
     lagOf: (position) => lagOf(marks, position, now()),
+    isBeyond: (position, time) => isBeyond(marks, position, time),
     isAway: () => away,
     age: () => now() - since,
   };

@@ -14,6 +14,8 @@ export type ReplicaStatus =
   | { readonly kind: "detached" }
   /** It follows a server that was promoted while the primary still answers, so their data may differ. */
   | { readonly kind: "diverged" }
+  /** It has log that the primary lacks, as after a failover to another replica that had received less. */
+  | { readonly kind: "ahead" }
   /** Its version of ICU orders texts differently from the primary's, whose indexes it has. */
   | { readonly kind: "disordered" }
   | { readonly kind: "foreign" };
@@ -37,6 +39,8 @@ export function describeStatus(status: ReplicaStatus): string | null {
       return "it accepts writes and does not follow the primary";
     case "diverged":
       return "it follows a promoted server instead of the primary";
+    case "ahead":
+      return "it has changes that the primary lacks, so it does not follow the primary";
     case "disordered":
       return "it has a different ICU version than the primary, so its copies of the primary's indexes may be in the wrong order";
     case "foreign":

@@ -43,16 +43,30 @@ export async function watchReplica(
   /** Start time of the server that was last found to have the current schema: it is checked once for each start. */
   let migrated = "";
 
+  /** The last reading, and a performance.now() at which it was complete. */
+  let last: { readonly found: Instance; readonly time: number } | null = null;
+  /** The starts of the replica and of the primary between which it was ahead: it cannot fall in line without another. */
+  let aheadSince = "";
+
   async function judge(): Promise<ReplicaStatus> {
     const found = await withDeadline(database, readInstance);
     const kind = mismatchWithPrimary(found, log);
     if (kind !== null) return { kind };
+    if (isAhead(found)) return { kind: "ahead" };
     if (migrated !== found.started) {
       const { missing } = await withDeadline(database, schemaState);
       if (missing.length > 0) return { kind: "unmigrated" };
       migrated = found.started;
     }
     return lagStatus(found, log, maxLag);
+  }
+
+  /** While the primary is away, a replica that is ahead may follow its successor. */
+  function isAhead(found: Instance): boolean {
+    const starts = `${found.started} ${log.primary()?.started}`;
+    if (last?.found.started === found.started && log.isBeyond(last.found.position, last.time)) aheadSince = starts;
+    last = { found, time: performance.now() };
+    return aheadSince === starts && !log.isAway();
   }
 
   async function check(): Promise<void> {

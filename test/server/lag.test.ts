@@ -1,6 +1,6 @@
 /** The lag of a replica, computed from recorded positions of the primary's log. */
 import { expect, test } from "vitest";
-import { addMark, lagOf, type Mark } from "../../server/replicas/lag.ts";
+import { addMark, isBeyond, lagOf, type Mark } from "../../server/replicas/lag.ts";
 
 const WINDOW = 10_000;
 
@@ -35,4 +35,13 @@ test("a log position that goes back belongs to another server: higher recorded p
   const marks = marksOf([1_000, 10n], [2_000, 40n], [3_000, 30n]);
   expect(lagOf(marks, 30n, 3_000)).toBe(0);
   expect(lagOf(marks, 29n, 3_000)).toBe(2_000);
+});
+
+test("a server is ahead when the primary had not reached its log position at a later time, and only then", () => {
+  const marks = marksOf([1_000, 10n], [2_000, 20n]);
+  expect(isBeyond(marks, 21n, 1_500)).toBe(true);
+  expect(isBeyond(marks, 20n, 1_500)).toBe(false);
+  // What the primary has written since it was last checked is not known.
+  expect(isBeyond(marks, 21n, 2_000)).toBe(false);
+  expect(isBeyond([], 21n, 2_000)).toBe(false);
 });

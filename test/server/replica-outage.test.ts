@@ -207,6 +207,29 @@ test("serve --watch on a standby says that it cannot build, and builds once the 
   expect(told).toHaveLength(2);
 });
 
+test("a replica that has more than the replica to which the primary failed over is not used", async () => {
+  const successor = await replicaSet.primary.replicate();
+  onTestFinished(successor.remove);
+  await successor.stop();
+  await rename(replicaSet, "Lost in the failover");
+  // More than the successor writes during the test.
+  await rowsOf(replicaSet.urls.primary, "SELECT pg_logical_emit_message(true, '', repeat(' ', 1000000))");
+  await caughtUp(replicaSet, replicaSet.urls.near);
+  await replicaSet.primary.stop();
+  onTestFinished(replicaSet.primary.start);
+  await successor.start();
+  const url = successor.url(new URL(replicaSet.urls.primary).pathname.slice(1));
+  await rowsOf(url, "SELECT pg_promote()");
+  await rowsOf(url, renaming("By the successor"));
+  const server = await serve(replicaSet, [replicaSet.urls.near], "", { DATABASE_URL: url });
+  await server.ready(false);
+  expect(await server.title()).toBe("By the successor");
+  // Not even when the successor has written more than that.
+  await rowsOf(url, "SELECT pg_logical_emit_message(true, '', repeat(' ', 2000000))");
+  expect(await server.title()).toBe("By the successor");
+  expect(server.told()).toEqual([expect.stringContaining("is not used: it has changes that the primary lacks")]);
+});
+
 // The promoted replica no longer follows the primary, so this test has to be the last.
 test("a promoted replica is not used, and one that follows it is used only while the primary is down", async () => {
   const server = await serve(replicaSet, [replicaSet.urls.other]);
