@@ -79,15 +79,19 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
     );
   }
 
+  function waitingError(error: unknown): Error {
+    const message = `The counts in ${folder} cannot be sent to the database. They stay there and are sent again later: ${messageOf(error)}`;
+    return new Error(message, { cause: error });
+  }
+
   /** Skips the journal until `retry`, and reports it once. */
   function refuse(file: string, error: unknown): void {
     refused.add(file);
     if (reported.has(file)) return;
     reported.add(file);
-    const reason = error instanceof Error ? error.message : String(error);
     onError(
       new Error(
-        `The counts in ${join(folder, file)} cannot be sent to the database. They stay in the file and are sent again later: ${reason}`,
+        `The counts in ${join(folder, file)} cannot be sent to the database. They stay in the file and are sent again later: ${messageOf(error)}`,
       ),
     );
   }
@@ -116,7 +120,7 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
         } catch (error) {
           if (!isOutage(error)) refuse(file, error);
           else {
-            if (!away) onError(error);
+            if (!away) onError(waitingError(error));
             away = true;
             return false;
           }
@@ -146,6 +150,10 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
     },
     waiting: () => [...waiting.values()],
   };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function isOthers(file: string, { ledger }: Owner): boolean {

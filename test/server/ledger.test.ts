@@ -129,6 +129,9 @@ describe("the ledger", () => {
         await until("the database to refuse twice more", () => ended >= before + 2);
       }
       expect(ledger.backlog()).toMatchObject({ requests: 3 });
+      expect(errors.map(String)).toEqual([
+        expect.stringMatching(/The counts in .* stay there and are sent again later/),
+      ]);
       expect(errors.map(String)).toEqual([expect.stringMatching(why)]);
       // One journal was refused; the other has what was counted since.
       expect(await readdir(join(store.folder, folder))).toHaveLength(2);
