@@ -4,6 +4,8 @@
 const SHOWN_LENGTH = 4;
 /** A shorter key may be an ordinary word: it is hidden only where it is a whole word. */
 const DISTINCTIVE_LENGTH = 8;
+/** Words of a key header that are sought inside other words too, each in a pass of its own. */
+const MAX_SOUGHT = 10;
 const MAX_TARGET = 1_024;
 const WORD = /[A-Za-z0-9_-]+/g;
 const ENCODED = /%[0-9a-f]{2}/gi;
@@ -43,13 +45,13 @@ function hideKey(text: string, key: string): string {
   return hideWords(named, key);
 }
 
-/** Replaces all short words in one pass over the text, because a client may send thousands of them. */
+/** Of more words than MAX_SOUGHT, hides whole words only, in one pass: a client may send thousands of them. */
 function hideWords(text: string, key: string): string {
   const words = [...new Set(wordsOf(key))];
-  const short = new Set(words.filter((word) => word.length < DISTINCTIVE_LENGTH));
-  const alone = short.size === 0 ? text : text.replace(WORD, (word) => (short.has(word) ? redactKey(word) : word));
-  const long = words.filter((word) => !short.has(word));
-  return long.reduce((hidden, word) => hidden.replaceAll(word, redactKey(word)), alone);
+  const whole = new Set(words.filter((word) => word.length < DISTINCTIVE_LENGTH || words.length > MAX_SOUGHT));
+  const alone = whole.size === 0 ? text : text.replace(WORD, (word) => (whole.has(word) ? redactKey(word) : word));
+  const sought = words.filter((word) => !whole.has(word));
+  return sought.reduce((hidden, word) => hidden.replaceAll(word, redactKey(word)), alone);
 }
 
 function wordsOf(text: string): string[] {
