@@ -10,7 +10,7 @@ import { PRIVATE_HEADERS } from "../../cli/deploy/store/store.ts";
 function openStore() {
   const folder = mkdtempSync(join(tmpdir(), "precast-test-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
-  const store = openFolderStore(folder, () => new Date());
+  const store = openFolderStore(folder);
   const put = (key: string) =>
     store.put(key, Buffer.from(key), { headers: PRIVATE_HEADERS, sha256: hash("sha256", key, "hex") });
   return { folder, store, put };

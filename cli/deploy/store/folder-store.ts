@@ -1,6 +1,6 @@
 /** Stores a tree in a folder, such as that of a web server. Files appear complete; unchanged ones keep their mtime. */
 import { hash } from "node:crypto";
-import { mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { yieldToEventLoop } from "../../build/stage/event-loop.ts";
 import { filesIn, makeNewer, moveInto, readOrNull, removeFrom, sizeOf } from "../../build/stage/folder.ts";
@@ -9,15 +9,13 @@ import { type Condition, STORE_FOLDER, type Store } from "./store.ts";
 /** Folder of files that are being written: inside the target, so that a rename stays on one file system. */
 const PARTS = `${STORE_FOLDER}/part`;
 
-export function openFolderStore(folder: string, now: () => Date): Store {
+export function openFolderStore(folder: string): Store {
   const existingFolders = new Set<string>();
   let parts = 0;
 
   const get: Store["get"] = async (key) => {
     const bytes = readOrNull(join(folder, key));
-    if (bytes === null) return null;
-    const age = (now().getTime() - statSync(join(folder, key)).mtimeMs) / 1_000;
-    return { bytes, etag: etagOf(bytes), age };
+    return bytes === null ? null : { bytes, etag: etagOf(bytes), age: null };
   };
   return {
     name: `file://${folder}`,

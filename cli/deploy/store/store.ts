@@ -4,7 +4,7 @@ import { STATE_FOLDER } from "../../../shared/state.ts";
 export type Stored = {
   readonly bytes: Buffer;
   readonly etag: string;
-  /** Seconds since the last write, by the clock of a bucket, or of this machine for a folder; null if unknown. */
+  /** Seconds since the last write, by the clock of the bucket; null for a folder, and if the bucket does not say. */
   readonly age: number | null;
 };
 

@@ -38,7 +38,7 @@ export function openTarget(text: string, settings: StoreSettings, retryPolicy: R
     ]);
   }
   if (text.startsWith("s3://")) return openBucket(text, settings, retryPolicy);
-  if (text.startsWith("file:")) return openFolder(folderIn(text, settings.out), retryPolicy.now);
+  if (text.startsWith("file:")) return openFolder(folderIn(text, settings.out));
   throw new ConfigError([`${text} is not a valid target: specify s3://bucket/prefix or file:///folder.`]);
 }
 
@@ -93,8 +93,8 @@ function realOf(path: string): string {
     : join(realOf(dirname(whole)), whole.slice(dirname(whole).length));
 }
 
-function openFolder(folder: string, now: () => Date): Target {
-  const store = openFolderStore(folder, now);
+function openFolder(folder: string): Target {
+  const store = openFolderStore(folder);
   const take = async (): Promise<StoreLock> => {
     const lock = takeFolderLock(folder, store.name);
     clearParts(folder);
