@@ -77,8 +77,7 @@ async function attempt<T>(
     return { ...judge(received), after: received.headers.get("retry-after") };
   } catch (error) {
     if (error instanceof RemoteFault) throw error;
-    if (deadline.signal.aborted)
-      return { fault: new RemoteFault("silent", silentMessage(host, timeout)), isRetryable: true };
+    if (deadline.signal.aborted) return { fault: new RemoteFault(silentMessage(host, timeout)), isRetryable: true };
     return connectionFault(error, host);
   } finally {
     deadline.clear();
@@ -116,10 +115,7 @@ function connectionFault(error: unknown, host: string): { fault: RemoteFault; is
   const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
   const code = cause.code ?? "";
   const isCertificate = isCertificateError(code);
-  const fault = new RemoteFault(
-    "unreachable",
-    isCertificate ? untrustedMessage(host, code) : unreachableMessage(host, cause),
-  );
+  const fault = new RemoteFault(isCertificate ? untrustedMessage(host, code) : unreachableMessage(host, cause));
   return { fault, isRetryable: !isCertificate && !PERMANENT_CODES.test(code) };
 }
 

@@ -89,5 +89,5 @@ function addressOf(address: string, { path, request }: TreeFile): string {
 
 function notSeen(url: string, seen: string, limit: number): RemoteFault {
   const what = `After ${limit} seconds, ${url} still does not return what was deployed: ${seen}.`;
-  return new RemoteFault("silent", `${what} All files are deployed. Purge the CDN, or raise --wait-limit.`);
+  return new RemoteFault(`${what} All files are deployed. Purge the CDN, or raise --wait-limit.`);
 }

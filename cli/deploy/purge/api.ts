@@ -36,21 +36,16 @@ export async function callApi(
 function refusalOf(received: Received, { name, deniedHint, missingHint }: Api): Verdict<null> {
   const { status } = received;
   const description = `${status}${errorMessageIn(received.body.toString("utf8", 0, 2_048))}`;
-  const fault = (kind: RemoteFault["kind"], message: string) => ({
-    fault: new RemoteFault(kind, message),
-    isRetryable: false,
-  });
-  if (status === 401 || status === 403)
-    return fault("denied", `${name} denies access (${description}). Check ${deniedHint}.`);
-  if (status === 404)
-    return fault("missing", `${name} cannot find the resource to purge (${description}). Check ${missingHint}.`);
+  const fault = (message: string) => ({ fault: new RemoteFault(message), isRetryable: false });
+  if (status === 401 || status === 403) return fault(`${name} denies access (${description}). Check ${deniedHint}.`);
+  if (status === 404) return fault(`${name} cannot find the resource to purge (${description}). Check ${missingHint}.`);
   if (isRetryableStatus(status) || received.body.includes("TooManyInvalidationsInProgress")) {
     return {
-      fault: new RemoteFault("busy", `${name} is overloaded or failing (${description}). Try again later.`),
+      fault: new RemoteFault(`${name} is overloaded or failing (${description}). Try again later.`),
       isRetryable: true,
     };
   }
-  return fault("refused", `${name} refused the purge (${description}).`);
+  return fault(`${name} refused the purge (${description}).`);
 }
 
 /** The error message in a JSON or XML response, after a colon; empty if there is none. */

@@ -18,14 +18,14 @@ export function faultOf(received: Received, where: Bucket): S3Fault {
   if (received.status >= 500 || isRetryableStatus(received.status) || RETRYABLE_CODES.has(code ?? "")) {
     const message = `${where.host} is overloaded or failing (${describeStatus(received.status, code)}). Try again later.`;
     return {
-      fault: new RemoteFault("busy", message),
+      fault: new RemoteFault(message),
       isRetryable: isRetryableStatus(received.status) || RETRYABLE_CODES.has(code ?? ""),
     };
   }
   if (code === null) return garbled(received, where);
   const why = textIn(text, "Message") ?? "";
   const message = `${where.host} refused a request (${describeStatus(received.status, code)}${why === "" ? "" : `: ${why}`}).`;
-  return { fault: new RemoteFault("refused", message), isRetryable: false };
+  return { fault: new RemoteFault(message), isRetryable: false };
 }
 
 const RETRYABLE_CODES = new Set([
@@ -43,29 +43,23 @@ function knownFault(
   { bucket, host, region: asked }: Bucket,
 ): RemoteFault | null {
   if (code === "NoSuchBucket") {
-    return new RemoteFault(
-      "missing",
-      `There is no bucket ${bucket} at ${host}. Create it, or check its name and --endpoint.`,
-    );
+    return new RemoteFault(`There is no bucket ${bucket} at ${host}. Create it, or check its name and --endpoint.`);
   }
   if (code === "RequestTimeTooSkewed") {
-    return new RemoteFault(
-      "clock",
-      `The clock of this machine differs too much from that of ${host}. Synchronise it (NTP).`,
-    );
+    return new RemoteFault(`The clock of this machine differs too much from that of ${host}. Synchronise it (NTP).`);
   }
   if (code === "ExpiredToken") {
     const message = `The credentials for ${host} have expired. Get new ones, and deploy again.`;
-    return new RemoteFault("denied", message);
+    return new RemoteFault(message);
   }
   if ([301, 302, 307, 308].includes(status) || code === "AuthorizationHeaderMalformed") {
     const there = region !== null && region !== asked;
     const advice = there ? `It is in ${region}: use --region ${region}.` : "Check --endpoint and --region.";
-    return new RemoteFault("elsewhere", `The bucket ${bucket} is not at ${host} in ${asked}. ${advice}`);
+    return new RemoteFault(`The bucket ${bucket} is not at ${host} in ${asked}. ${advice}`);
   }
   if (status === 401 || (status === 403 && code !== "SlowDown")) {
     const message = `${host} denies access to the bucket ${bucket} (${describeStatus(status, code)}). Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their permissions: read, write, list and delete.`;
-    return new RemoteFault("denied", message);
+    return new RemoteFault(message);
   }
   return null;
 }
@@ -78,7 +72,7 @@ function describeStatus(status: number, code: string | null): string {
 export function garbled({ status, headers }: Received, { host }: Pick<Bucket, "host">): S3Fault {
   const type = headers.get("content-type")?.split(";")[0] ?? "no content type";
   const message = `${host} does not answer like S3 (${status}, ${type}). Check --endpoint and any proxy in between.`;
-  return { fault: new RemoteFault("garbled", message), isRetryable: true };
+  return { fault: new RemoteFault(message), isRetryable: true };
 }
 
 /** Whether a body is an error document or a web page, whatever the status. */
