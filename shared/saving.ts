@@ -11,18 +11,7 @@ import { type Shown, shownOfList, shownOfNames } from "./shown.ts";
 import { defaultSort, readSort } from "./sort.ts";
 import { lengthOf, readNames, readWhole } from "./value.ts";
 
-export type SavingKind =
-  | "per_page_default"
-  | "page_one"
-  | "default_sort"
-  | "all_fields"
-  | "one_value"
-  | "closed_range"
-  | "same_filter"
-  | "no_relation";
-
 export type Saving = {
-  readonly kinds: readonly SavingKind[];
   /** What makes the request counted, in query syntax: `per_page=20&page=1`. Contains no free text of clients. */
   readonly text: string;
   /** The free request that has the same answer. */
@@ -31,7 +20,6 @@ export type Saving = {
 
 /** One change of the parameters that does not change the answer. `apply` does it. */
 type Step = {
-  readonly kind: SavingKind;
   readonly text: string;
   readonly apply: (parameters: RequestParameters) => RequestParameters;
 };
@@ -46,7 +34,6 @@ export function savingOf(request: ApiRequest, type: ContentType | undefined): Sa
     return isFree(request, others, type) ? others : some;
   }, steps);
   return {
-    kinds: needed.map(({ kind }) => kind),
     text: needed.map(({ text }) => text).join("&"),
     request: applySteps(request, needed),
   };
@@ -61,25 +48,19 @@ function isFree(request: ApiRequest, steps: readonly Step[], type: ContentType):
 }
 
 function stepsOf({ route, parameters }: ApiRequest, type: ContentType): readonly Step[] {
-  if (route.kind === "entry") return namesNoRelation(parameters, type) ? [without("populate", "no_relation")] : [];
+  if (route.kind === "entry") return namesNoRelation(parameters, type) ? [without("populate")] : [];
   if (route.kind !== "list") return [];
   return [
-    ...(asksDefaultSize(parameters, type)
-      ? [without("per_page", "per_page_default", `per_page=${defaultPerPage(type)}`)]
-      : []),
-    ...(parameters.fields !== undefined && showsAll(parameters.fields, type) ? [without("fields", "all_fields")] : []),
-    ...(isDefaultSort(parameters, type) ? [without("sort", "default_sort", `sort=${parameters.sort}`)] : []),
+    ...(asksDefaultSize(parameters, type) ? [without("per_page", `per_page=${defaultPerPage(type)}`)] : []),
+    ...(parameters.fields !== undefined && showsAll(parameters.fields, type) ? [without("fields")] : []),
+    ...(isDefaultSort(parameters, type) ? [without("sort", `sort=${parameters.sort}`)] : []),
     ...filterSteps(parameters.filters, type),
-    ...(readWhole(parameters.page ?? "") === 1n ? [without("page", "page_one", "page=1")] : []),
+    ...(readWhole(parameters.page ?? "") === 1n ? [without("page", "page=1")] : []),
   ];
 }
 
-function without(name: keyof RequestParameters, kind: SavingKind, text: string = name): Step {
-  return {
-    kind,
-    text,
-    apply: ({ [name]: _, ...rest }) => ({ filters: [], ...rest }),
-  };
+function without(name: keyof RequestParameters, text: string = name): Step {
+  return { text, apply: ({ [name]: _, ...rest }) => ({ filters: [], ...rest }) };
 }
 
 function asksDefaultSize({ per_page }: RequestParameters, type: ContentType): boolean {
@@ -112,18 +93,18 @@ function filterSteps(filters: readonly Filter[], type: ContentType): Step[] {
   const [first, second, ...more] = filters;
   const column = first?.field == null ? undefined : findColumn(type, first.field);
   if (first === undefined || column === undefined || more.length > 0) return [];
-  const replaceWith = (kind: SavingKind, text: string, value: string): Step[] => [
-    { kind, text, apply: (parameters) => ({ ...parameters, filters: [equality(column, value)] }) },
+  const replaceWith = (text: string, value: string): Step[] => [
+    { text, apply: (parameters) => ({ ...parameters, filters: [equality(column, value)] }) },
   ];
   if (second === undefined) {
     const value = first.operator === "in" ? oneValue(column, first.value) : null;
-    return value === null ? [] : replaceWith("one_value", "filter[][in]", value);
+    return value === null ? [] : replaceWith("filter[][in]", value);
   }
   if (second.field !== first.field) return [];
-  if (isClosedRange(column, first, second)) return replaceWith("closed_range", "filter[][gte..lte]", first.value);
+  if (isClosedRange(column, first, second)) return replaceWith("filter[][gte..lte]", first.value);
   const [one, other] = [first, second].map((filter) => equalTo(column, filter));
   return one != null && other != null && equalOperand(column, one) === equalOperand(column, other)
-    ? replaceWith("same_filter", "filter[][in]", one)
+    ? replaceWith("filter[][in]", one)
     : [];
 }
 
