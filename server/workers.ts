@@ -76,8 +76,11 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
       const startedAt = performance.now();
       let failure: string | null = null;
       living.add(worker);
-      // A message to a dying worker fails with this event. The handler of `exit` does the rest.
-      worker.on("error", () => {});
+      worker.on("error", ({ message }: Error) => {
+        // The system has refused to start a process, and there is no `exit` then. A message to a dying worker fails
+        // with this event too: the handler of `exit` does the rest.
+        if (worker.process.pid === undefined) onEnd(message);
+      });
       worker.on("message", (message: WorkerMessage) => {
         if (message.kind === "failed") failure = message.why;
         // All other messages belong to the metrics.
@@ -87,20 +90,27 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
           if (listening.size >= count) resolve(listeningUrl);
         }
       });
-      worker.once("exit", (code, signal) => {
+      worker.once("exit", (code, signal) => onEnd(signal ?? `exit code ${code}`));
+
+      function onEnd(cause: string): void {
         living.delete(worker);
         listening.delete(worker);
         if (stopping) return;
         deaths = performance.now() - startedAt < LONG_LIFE ? deaths + 1 : 0;
-        const how = failure ?? signal ?? `exit code ${code}`;
+        const how = failure ?? cause;
         if (listeningUrl === "" && (failure !== null || deaths >= MAX_DEATHS)) {
           reject(new WorkersError(failure ?? giveUpMessage(how)));
           return;
         }
         // At least one worker has listened, so the server runs, and this worker is still replaced.
         if (deaths >= MAX_DEATHS) resolve(listeningUrl);
-        replace(`Server process ${worker.process.pid} ended (${how}) and is replaced.`);
-      });
+        const { pid } = worker.process;
+        replace(
+          pid === undefined
+            ? `A server process could not be started (${how}). The start is tried again.`
+            : `Server process ${pid} ended (${how}) and is replaced.`,
+        );
+      }
     }
 
     function replace(news: string): void {

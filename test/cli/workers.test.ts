@@ -1,13 +1,13 @@
 /** `precast serve --workers`: several processes on one port, and what clients notice when some of them die. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, constants, existsSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, constants, existsSync, openSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { constants as system } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text as readText } from "node:stream/consumers";
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import {
   holdPort,
   MAIN,
@@ -351,6 +351,36 @@ describe("workers and signals", () => {
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr.trimEnd().split("\n").at(-1)).toMatch(/^No server process could be started: .*exit code 7.*\.$/);
     expect(existsSync(join(place.folder, ".precast", "database.lock"))).toBe(false);
+  });
+
+  describe("while the system starts no further process", () => {
+    const node = () => join(place.folder, "node");
+    beforeEach(() => symlinkSync(process.execPath, node()));
+    afterEach(() => rmSync(node(), { force: true }));
+
+    /** A server of which one worker has been killed, and the first try to replace it has failed. */
+    async function serveWithout(): Promise<RunningServer> {
+      const preload = join(place.folder, "preload.cjs");
+      writeFileSync(preload, `process.execPath = ${JSON.stringify(node())};`);
+      const server = await place.serve("--workers 2", { NODE_OPTIONS: `--require ${preload}` });
+      rmSync(node());
+      process.kill(childrenOf(server)[0] ?? 0, "SIGKILL");
+      await server.printed(/A server process could not be started \(spawn \S+ ENOENT\)/);
+      return server;
+    }
+
+    test("a killed worker is replaced as soon as the system does again", async () => {
+      const server = await serveWithout();
+      symlinkSync(process.execPath, node());
+      await until("its replacement", () => childrenOf(server).length === 2);
+      expect((await server.stop()).code).toBe(0);
+    });
+
+    test("a server that has lost a worker stops as usual", async () => {
+      const server = await serveWithout();
+      expect((await server.get(COUNTED, asShop)).status).toBe(200);
+      expect((await server.stop()).code).toBe(0);
+    });
   });
 
   test("--workers 0 is refused", async () => {
