@@ -1,22 +1,17 @@
 /** The options of the `build` benchmark: their help, and how they are read. */
-import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { OptionError } from "./bench.ts";
-import { readCases, readOptions, readWhole } from "./options.ts";
+import { COMMON_OPTIONS, type CommonOptions, readCommon, readNames, readOptions, readWhole } from "./options.ts";
 
 export const CASES = ["full", "nothing", "edit", "publish", "apps", "embedded"] as const;
 export type Case = (typeof CASES)[number];
 
-export type BuildOptions = {
+export type BuildOptions = CommonOptions & {
   readonly entries: number;
   readonly cases: readonly Case[];
   /** A bundle to import and build on the embedded database; null for none. */
   readonly bundle: string | null;
   readonly check: boolean;
-  readonly json: boolean;
-  readonly keep: boolean;
-  readonly dir: string;
-  readonly databaseUrl: string | null;
   /** How often a case runs: `large` for those that take long, `small` for the others. */
   readonly runs: { readonly large: number; readonly small: number };
 };
@@ -53,10 +48,7 @@ const OPTIONS = {
   bundle: { type: "string" },
   runs: { type: "string" },
   "no-check": { type: "boolean", default: false },
-  json: { type: "boolean", default: false },
-  dir: { type: "string", default: tmpdir() },
-  keep: { type: "boolean", default: false },
-  "database-url": { type: "string" },
+  ...COMMON_OPTIONS,
 } as const;
 
 export function readBuildOptions(args: readonly string[]): BuildOptions {
@@ -64,13 +56,10 @@ export function readBuildOptions(args: readonly string[]): BuildOptions {
   const runs = values.runs === undefined ? null : readWhole("--runs", values.runs, 1, 100);
   const options = {
     entries: readWhole("--entries", values.entries, 1_000, 1_000_000),
-    cases: readCases(values.cases, CASES),
+    cases: readNames("--cases", "case", values.cases, CASES),
     bundle: values.bundle === undefined ? null : resolve(values.bundle),
     check: !values["no-check"],
-    json: values.json,
-    keep: values.keep,
-    dir: resolve(values.dir),
-    databaseUrl: values["database-url"] ?? null,
+    ...readCommon(values),
     runs: { large: runs ?? 1, small: runs ?? 5 },
   };
   if (options.runs.small > options.entries / 100)

@@ -1,14 +1,11 @@
 /** The options of the `live` benchmark: their help, and how they are read. */
-import { tmpdir } from "node:os";
-import { resolve } from "node:path";
-import { OptionError } from "./bench.ts";
 import { ROWS, type RowName } from "./live/asked.ts";
-import { readCases, readOptions, readWhole } from "./options.ts";
+import { COMMON_OPTIONS, type CommonOptions, readCommon, readNames, readOptions, readWhole } from "./options.ts";
 
 export const LIVE_CASES = ["reads", "writes", "tenants"] as const;
 export type LiveCase = (typeof LIVE_CASES)[number];
 
-export type LiveOptions = {
+export type LiveOptions = CommonOptions & {
   readonly cases: readonly LiveCase[];
   /** For `reads`: the numbers of articles, in ascending order. */
   readonly sizes: readonly number[];
@@ -23,10 +20,6 @@ export type LiveOptions = {
   /** For `writes`: how many entries are imported. */
   readonly entries: number;
   readonly tenants: number;
-  readonly json: boolean;
-  readonly keep: boolean;
-  readonly dir: string;
-  readonly databaseUrl: string | null;
   readonly settings: Readonly<Record<string, string>>;
 };
 
@@ -71,21 +64,18 @@ const OPTIONS = {
   build: { type: "boolean", default: false },
   entries: { type: "string", default: "100000" },
   tenants: { type: "string", default: "2000" },
-  json: { type: "boolean", default: false },
-  dir: { type: "string", default: tmpdir() },
-  keep: { type: "boolean", default: false },
-  "database-url": { type: "string" },
+  ...COMMON_OPTIONS,
 } as const;
 
 export function readLiveOptions(args: readonly string[]): LiveOptions {
   const values = readOptions(args, OPTIONS);
   return {
-    cases: readCases(values.cases, LIVE_CASES),
+    cases: readNames("--cases", "case", values.cases, LIVE_CASES),
     sizes: values.sizes
       .split(",")
       .map((size) => readWhole("--sizes", size, 1_000, 2_000_000))
       .sort((a, b) => a - b),
-    rows: readRows(values.rows),
+    rows: readNames("--rows", "row", values.rows, ROWS),
     requests: readWhole("--requests", values.requests, 1, 10_000),
     rounds: readWhole("--rounds", values.rounds, 1, 100),
     seconds: readWhole("--seconds", values.seconds, 1, 600),
@@ -93,20 +83,9 @@ export function readLiveOptions(args: readonly string[]): LiveOptions {
     build: values.build,
     entries: readWhole("--entries", values.entries, 1_000, 1_000_000),
     tenants: readWhole("--tenants", values.tenants, 1, 10_000),
-    json: values.json,
-    keep: values.keep,
-    dir: resolve(values.dir),
-    databaseUrl: values["database-url"] ?? null,
+    ...readCommon(values),
     settings: SETTINGS,
   };
-}
-
-function readRows(text: string): RowName[] {
-  const names = text.split(",");
-  const unknown = names.filter((name) => !(ROWS as readonly string[]).includes(name));
-  if (unknown.length > 0)
-    throw new OptionError(`--rows: no row is called ${unknown.join(", ")}; ${ROWS.join(", ")} are.`);
-  return ROWS.filter((name) => names.includes(name));
 }
 
 function wrapped(names: readonly string[]): string {

@@ -1,7 +1,7 @@
 /** The results of the `live` benchmark, and how they are printed as tables. */
-import Table from "cli-table3";
 import type { Measure } from "./live/compare.ts";
 import { type Spread, spreadOf } from "./spread.ts";
+import { drawTable } from "./table.ts";
 
 /** The medians of all rounds. */
 export type Figures = {
@@ -72,13 +72,11 @@ const READ_HEAD = [
 ];
 
 export function drawReads(reads: readonly Read[]): string {
-  const table = newTable(READ_HEAD, 1, 11);
-  const rows = [...new Set(reads.map(({ row }) => row))];
-  for (const row of rows) {
+  const rows = [...new Set(reads.map(({ row }) => row))].flatMap((row) => {
     const same = reads.filter((read) => read.row === row);
-    table.push(...same.map((read) => readCells(read, same)));
-  }
-  return table.toString();
+    return same.map((read) => readCells(read, same));
+  });
+  return drawTable(READ_HEAD, (column) => column >= 1 && column <= 11, rows);
 }
 
 function readCells(read: Read, same: readonly Read[]): string[] {
@@ -136,17 +134,6 @@ function growthText(same: readonly Read[]): string {
 }
 
 export function drawNotes(notes: readonly Noted[]): string {
-  const table = newTable(["case", "what", "Precast", "against", "aim"], 5, 4);
-  table.push(...notes.map((note) => [note.case, note.what, note.precast, note.against, note.aim]));
-  return table.toString();
-}
-
-/** The columns from `first` to `last` are numbers. */
-function newTable(head: readonly string[], first: number, last: number) {
-  return new Table({
-    head: [...head],
-    style: { head: [], border: [] },
-    colAligns: head.map((_, index) => (index >= first && index <= last ? "right" : "left")),
-    chars: { mid: "", "left-mid": "", "mid-mid": "", "right-mid": "" },
-  });
+  const rows = notes.map((note) => [note.case, note.what, note.precast, note.against, note.aim]);
+  return drawTable(["case", "what", "Precast", "against", "aim"], () => false, rows);
 }

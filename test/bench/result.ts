@@ -1,8 +1,8 @@
 /** One result of the `build` benchmark, and how results are printed as a table. */
-import Table from "cli-table3";
 import { formatBytes } from "../../cli/terminal/format.ts";
 import type { Built } from "./precast.ts";
 import { type Spread, spreadOf } from "./spread.ts";
+import { drawTable } from "./table.ts";
 import type { Size } from "./tree.ts";
 
 export type Result = Size & {
@@ -91,14 +91,7 @@ const HEAD = [
 const RIGHT = new Set([3, 4, 5, 6, 8, 9]);
 
 export function drawResults(results: readonly Result[]): string {
-  const table = new Table({
-    head: HEAD,
-    style: { head: [], border: [] },
-    colAligns: HEAD.map((_, index) => (RIGHT.has(index) ? "right" : "left")),
-    chars: { mid: "", "left-mid": "", "mid-mid": "", "right-mid": "" },
-  });
-  table.push(...results.map(cellsOf));
-  return table.toString();
+  return drawTable(HEAD, (column) => RIGHT.has(column), results.map(cellsOf));
 }
 
 function cellsOf(result: Result): string[] {

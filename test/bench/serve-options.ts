@@ -1,12 +1,11 @@
 /** The options of the `serve` benchmark: their help, and how they are read. */
-import { tmpdir } from "node:os";
 import { resolve } from "node:path";
-import { readCases, readOptions, readWhole } from "./options.ts";
+import { COMMON_OPTIONS, type CommonOptions, readCommon, readNames, readOptions, readWhole } from "./options.ts";
 
 export const SERVE_CASES = ["cached", "counted", "overload"] as const;
 export type ServeCase = (typeof SERVE_CASES)[number];
 
-export type ServeOptions = {
+export type ServeOptions = CommonOptions & {
   readonly entries: number;
   readonly apps: number;
   readonly cases: readonly ServeCase[];
@@ -16,10 +15,6 @@ export type ServeOptions = {
   readonly connections: number;
   /** Where CPU profiles are written; null for none. */
   readonly profile: string | null;
-  readonly json: boolean;
-  readonly keep: boolean;
-  readonly dir: string;
-  readonly databaseUrl: string | null;
 };
 
 export const SERVE_HELP = `Cases:
@@ -54,10 +49,7 @@ const OPTIONS = {
   seconds: { type: "string", default: "3" },
   connections: { type: "string", default: "50" },
   profile: { type: "string" },
-  json: { type: "boolean", default: false },
-  dir: { type: "string", default: tmpdir() },
-  keep: { type: "boolean", default: false },
-  "database-url": { type: "string" },
+  ...COMMON_OPTIONS,
 } as const;
 
 export function readServeOptions(args: readonly string[]): ServeOptions {
@@ -65,14 +57,11 @@ export function readServeOptions(args: readonly string[]): ServeOptions {
   return {
     entries: readWhole("--entries", values.entries, 1_000, 1_000_000),
     apps: readWhole("--apps", values.apps, 1, 1_000),
-    cases: readCases(values.cases, SERVE_CASES),
+    cases: readNames("--cases", "case", values.cases, SERVE_CASES),
     rounds: readWhole("--rounds", values.rounds, 1, 100),
     seconds: readWhole("--seconds", values.seconds, 1, 600),
     connections: readWhole("--connections", values.connections, 1, 10_000),
     profile: values.profile === undefined ? null : resolve(values.profile),
-    json: values.json,
-    keep: values.keep,
-    dir: resolve(values.dir),
-    databaseUrl: values["database-url"] ?? null,
+    ...readCommon(values),
   };
 }

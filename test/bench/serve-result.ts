@@ -1,7 +1,7 @@
 /** The results of the `serve` benchmark for one server under one load, and how they are printed as a table. */
-import Table from "cli-table3";
 import { formatBytes } from "../../cli/terminal/format.ts";
 import { type Spread, spreadOf } from "./spread.ts";
+import { drawTable } from "./table.ts";
 import { percentile, type Seen, tookOf } from "./traffic.ts";
 
 export type Row = {
@@ -89,17 +89,9 @@ const HEAD = [
   "ratio (median, least to most)",
   "aim",
 ];
-const RIGHT = new Set([2, 3, 4, 5, 6, 7]);
 
 export function drawRows(rows: readonly Row[]): string {
-  const table = new Table({
-    head: HEAD,
-    style: { head: [], border: [] },
-    colAligns: HEAD.map((_, index) => (RIGHT.has(index) ? "right" : "left")),
-    chars: { mid: "", "left-mid": "", "mid-mid": "", "right-mid": "" },
-  });
-  table.push(...rows.map(cellsOf));
-  return table.toString();
+  return drawTable(HEAD, (column) => column >= 2 && column <= 7, rows.map(cellsOf));
 }
 
 function cellsOf(row: Row): string[] {
