@@ -72,6 +72,18 @@ async function outcomes(asked: readonly Promise<string>[]): Promise<string[]> {
 }
 
 describe("queued work", () => {
+  test("waits up to the limit of waiting queries, and beyond it is refused at once", async () => {
+    const queue = open(1, 2);
+    const asked: Promise<string>[] = [];
+    const fullAfter: boolean[] = [];
+    for (let count = 0; count < 4; count++) {
+      asked.push(ask(queue, "search", 100));
+      fullAfter.push(queue.isFull("search"));
+    }
+    expect(fullAfter).toEqual([false, false, true, true]);
+    expect(await outcomes(asked)).toEqual(["done 100", "done 200", "done 300", "overloaded 0"]);
+  });
+
   test("of a kind known to be slow runs one at a time, and is refused at once if it would be too late", async () => {
     const queue = open(2);
     await outcomes([ask(queue, "search", 1_200)]);
