@@ -23,8 +23,8 @@ const LONGEST_WAIT = 5_000;
 /** Resolves when it is stopped. Throws when the database refuses LISTEN, as a standby does. */
 export async function rebuildOnChange({ listen, build, onFailure, stop }: RebuildOptions): Promise<void> {
   const wakeup = openWakeup();
-  stop.addEventListener("abort", wakeup.signal);
   const stopListening = await listen(wakeup.signal);
+  stop.addEventListener("abort", wakeup.signal);
   try {
     // The first build covers all changes from before the listening began.
     wakeup.signal();
@@ -39,6 +39,7 @@ export async function rebuildOnChange({ listen, build, onFailure, stop }: Rebuil
       }
     }
   } finally {
+    stop.removeEventListener("abort", wakeup.signal);
     await stopListening();
   }
 }

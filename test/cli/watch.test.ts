@@ -1,8 +1,10 @@
 /** `precast watch` and `serve --watch` as processes: published content becomes files, whatever happens meanwhile. */
+import { getEventListeners } from "node:events";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { rebuildOnChange } from "../../cli/watch/rebuild.ts";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { socketOf } from "../../shared/database/embedded/wire.ts";
 import { openDatabase } from "../../shared/database/open.ts";
@@ -487,4 +489,14 @@ describe("on an embedded database that watch shares with other processes", () =>
     expect((await watch.stop()).code).toBe(0);
     expect(await withCms((cms) => cms.query(sql("SELECT count(*)::text FROM precast.apps")))).toEqual([["1"]]);
   });
+});
+
+test("each try to listen on a standby, which refuses, leaves nothing behind", async () => {
+  const { signal } = new AbortController();
+  const listen = () => Promise.reject(new Error("cannot execute LISTEN during recovery"));
+  for (let tries = 0; tries < 3; tries++) {
+    const watching = rebuildOnChange({ listen, build: async () => {}, onFailure: () => {}, stop: signal });
+    await expect(watching).rejects.toThrow("during recovery");
+  }
+  expect(getEventListeners(signal, "abort")).toEqual([]);
 });
