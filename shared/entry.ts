@@ -28,7 +28,7 @@ export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = N
 /** URLs of a media value as JSON text: `{media_base_url}/<APP_KEY>/cms/media/<file name>`, an array or `null`. */
 function mediaUrl(app: App, value: string): string {
   const names = JSON.parse(value) as string | string[] | null;
-  const base = `${app.media_base_url.replace(/\/+$/, "")}/${app.key}/cms/media/`;
+  const base = `${app.media_base_url.replace(/(?<!\/)\/+$/, "")}/${app.key}/cms/media/`;
   const address = (name: string) => base + encodeURIComponent(name);
   if (names === null) return "null";
   return JSON.stringify(Array.isArray(names) ? names.map(address) : address(names));
