@@ -58,8 +58,9 @@ export async function openWorkers(options: WorkersOptions): Promise<Listening | 
     clearTimeout(late);
   }
 
-  function end(worker: Worker): Promise<unknown> {
-    const ended = once(worker, "exit");
+  function end(worker: Worker): Promise<void> {
+    // Not events.once, which would reject when a message to the dying worker fails.
+    const ended = new Promise<void>((resolve) => void worker.once("exit", () => resolve()));
     // A worker that has not come up yet has no handler for SIGTERM, so the signal ends it.
     worker.process.kill("SIGTERM");
     return ended;
