@@ -1,4 +1,6 @@
 /** Says what went wrong and what to do, in one sentence for a person. */
+import { accessSync, constants, existsSync, lstatSync } from "node:fs";
+import { dirname } from "node:path";
 import { ConfigError } from "../shared/config.ts";
 import { DatabaseFault, EmbeddedFault, HostEndedFault, isConflict, isLoginRefused } from "../shared/database/fault.ts";
 import { LockedError, LockLostError } from "../shared/lock.ts";
@@ -67,6 +69,36 @@ function describeFullDisk({ message }: Error): string {
 
 const FOLDERS = "--out, --data-dir, --write, or the target of a deploy";
 
+function describeReadOnly(path: string | undefined): string {
+  return `${path} is on a read-only file system. Specify another folder (${FOLDERS}).`;
+}
+
+/**
+ * When a folder and its parents cannot be created, Node.js gives the same error for a symbolic link to nothing and for
+ * a read-only file system.
+ */
+function describeUncreatable({ path = "", message }: NodeJS.ErrnoException): string {
+  const folder = deepestName(path);
+  if (!existsSync(folder))
+    return `${path} cannot be created, because its path contains a broken symbolic link. Mount the target of the link, or specify another folder (${FOLDERS}).`;
+  return isReadOnly(folder) ? describeReadOnly(path) : message;
+}
+
+/** The longest beginning of a path that names something, if only a symbolic link to nothing. */
+function deepestName(path: string): string {
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined || dirname(path) === path) return path;
+  return deepestName(dirname(path));
+}
+
+function isReadOnly(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return false;
+  } catch (error) {
+    return codeOf(error as Error) === "EROFS";
+  }
+}
+
 /** Keyed by error code of the operating system, or SQLSTATE of PostgreSQL. */
 const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => string) | undefined>> = {
   // read_only_sql_transaction
@@ -92,14 +124,11 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
     path === undefined
       ? message
       : `The operating system refuses to change ${path}. Specify another folder (${FOLDERS}).`,
-  EROFS: ({ path }) => `${path} is on a read-only file system. Specify another folder (${FOLDERS}).`,
+  EROFS: ({ path }) => describeReadOnly(path),
   ENOSPC: () => "The disk is full. Existing data is intact. Free some space and run the command again.",
   EMFILE: () =>
     "This process has reached its limit of open files. Raise the limit (ulimit -n) and run the command again.",
   EEXIST: ({ path }) => `${path} is a file, not a folder. Specify another folder (${FOLDERS}).`,
-  ENOENT: ({ path, syscall, message }) =>
-    path === undefined || syscall !== "mkdir"
-      ? message
-      : `${path} cannot be created, because its path contains a broken symbolic link. Mount the target of the link, or specify another folder (${FOLDERS}).`,
+  ENOENT: (error) => (error.syscall === "mkdir" ? describeUncreatable(error) : error.message),
   ENOTDIR: ({ path }) => `Part of the path ${path} is a file, not a folder. Specify another folder (${FOLDERS}).`,
 };

@@ -21,6 +21,7 @@ import {
 } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
+import { mountDisk, NO_DISK, unlessLacking, unmountDisk } from "../support/root.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
@@ -857,6 +858,31 @@ describe("on the embedded database", () => {
       ]);
     }
   });
+
+  test.skipIf(NO_DISK)(
+    unlessLacking(NO_DISK, "a command fails when its folder is to be created on a read-only disk"),
+    async () => {
+      const disk = join(place.folder, "disk");
+      mkdirSync(disk);
+      mountDisk(disk, "size=64k,ro");
+      try {
+        for (const command of [
+          "status --data-dir disk/data",
+          "build --out disk/a/b",
+          "edge caddy --app a --write disk/x",
+        ]) {
+          const { code, stdout, stderr } = await place.run(command);
+          expect([command, code, stdout]).toEqual([command, 1, ""]);
+          expect([command, stderr]).toEqual([
+            command,
+            expect.stringMatching(/^disk\/.* is on a read-only file system\. Specify another folder \(.*\)\.\n$/),
+          ]);
+        }
+      } finally {
+        unmountDisk(disk);
+      }
+    },
+  );
 
   test("a database whose creation was killed is created again", async () => {
     const folder = join(place.folder, "killed");
