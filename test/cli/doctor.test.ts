@@ -423,10 +423,11 @@ describe("doctor on PostgreSQL", () => {
     await reader.query("BEGIN; LOCK TABLE precast.notes IN ACCESS SHARE MODE");
     const rebuild = "REINDEX INDEX CONCURRENTLY precast.notes_key";
     const rebuilt = expect(rebuilder.query(rebuild)).rejects.toThrow("canceling statement");
-    // A transaction that only reads holds up nothing before the old index is dropped.
+    // The reader holds up nothing before the old index is dropped, but other transactions may: the name tells.
     await until("the rebuild to wait before it drops the old index, and be cancelled", async () => {
       const cancelled = `SELECT count(pg_cancel_backend(pid))::text FROM pg_stat_activity
-        WHERE wait_event_type = 'Lock' AND query = '${rebuild}'`;
+        WHERE wait_event_type = 'Lock' AND query = '${rebuild}'
+          AND to_regclass('precast.notes_key_ccold') IS NOT NULL`;
       return (await number(cancelled)) === 1;
     });
     await rebuilt;
