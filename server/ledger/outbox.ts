@@ -79,9 +79,11 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
     );
   }
 
-  function waitingError(error: unknown): Error {
-    const message = `The counts in ${folder} cannot be sent to the database. They stay there and are sent again later: ${messageOf(error)}`;
-    return new Error(message, { cause: error });
+  /** `place` is a journal, or the folder of all. */
+  function reportUnsent(place: string, error: unknown): void {
+    const reason = error instanceof Error ? error.message : String(error);
+    const message = `The counts in ${place} cannot be sent to the database. They stay there and are sent again later: ${reason}`;
+    onError(new Error(message, { cause: error }));
   }
 
   /** Skips the journal until `retry`, and reports it once. */
@@ -89,11 +91,7 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
     refused.add(file);
     if (reported.has(file)) return;
     reported.add(file);
-    onError(
-      new Error(
-        `The counts in ${join(folder, file)} cannot be sent to the database. They stay in the file and are sent again later: ${messageOf(error)}`,
-      ),
-    );
+    reportUnsent(join(folder, file), error);
   }
 
   async function take(file: string): Promise<void> {
@@ -120,7 +118,7 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
         } catch (error) {
           if (!isOutage(error)) refuse(file, error);
           else {
-            if (!away) onError(waitingError(error));
+            if (!away) reportUnsent(folder, error);
             away = true;
             return false;
           }
@@ -150,10 +148,6 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
     },
     waiting: () => [...waiting.values()],
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function isOthers(file: string, { ledger }: Owner): boolean {
