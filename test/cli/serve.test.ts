@@ -200,10 +200,7 @@ describe("serve at its shutdown", () => {
 
   test("answers an open request first, and no further one on its connection", async () => {
     const server = await place.serve();
-    const connection = await openConnection(server);
-    await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
-    const slow = connection.ask(COUNTED);
-    await queryThatWaits();
+    const { connection, slow } = await holdRequest(server);
     const stopped = server.stop();
     await server.printed(/Stopping/);
     await client.query("COMMIT");
@@ -232,10 +229,7 @@ describe("serve at its shutdown", () => {
 
   test("cuts off open requests when the time of --drain is over, and still exits with 0", async () => {
     const server = await place.serve("--drain 0");
-    const connection = await openConnection(server);
-    await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
-    const slow = connection.ask(COUNTED);
-    await queryThatWaits();
+    const { slow } = await holdRequest(server);
     const stopped = server.stop();
     expect(await slow).toBe("");
     await client.query("COMMIT");
@@ -246,10 +240,7 @@ describe("serve at its shutdown", () => {
     "a second signal, %s, ends the server at once and cuts off open requests",
     async (signal) => {
       const server = await place.serve();
-      const connection = await openConnection(server);
-      await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
-      const slow = connection.ask(COUNTED);
-      await queryThatWaits();
+      const { slow } = await holdRequest(server);
       void server.stop("SIGTERM");
       await server.printed(/Stopping/);
       expect((await server.stop(signal)).code).toBe(null);
@@ -259,10 +250,7 @@ describe("serve at its shutdown", () => {
 
   test("of a terminal that is closed, which may send SIGHUP twice, answers an open request first", async () => {
     const server = await place.serve();
-    const connection = await openConnection(server);
-    await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
-    const slow = connection.ask(COUNTED);
-    await queryThatWaits();
+    const { slow } = await holdRequest(server);
     void server.stop("SIGHUP");
     await server.printed(/Stopping/);
     const stopped = server.stop("SIGHUP");
@@ -291,6 +279,15 @@ describe("serve at its shutdown", () => {
     await server.printed(/Stopping/);
     expect(await connection.ask(FREE)).toBe("");
     expect((await stopped).code).toBe(0);
+  }
+
+  /** Sends a request whose query waits until the transaction of `client` ends. */
+  async function holdRequest(server: RunningServer): Promise<{ connection: Connection; slow: Promise<string> }> {
+    const connection = await openConnection(server);
+    await client.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+    const slow = connection.ask(COUNTED);
+    await queryThatWaits();
+    return { connection, slow };
   }
 
   /** Resolves when a query of the server waits for a lock. */
