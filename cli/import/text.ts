@@ -7,7 +7,8 @@
 const UNSTORABLE = /[\0\p{Surrogate}]/u;
 /** JSON text that was valid UTF-8 can contain such characters only as escapes. */
 const SUSPECT_ESCAPE = /\\u(?:0000|d[89a-f])/i;
-const SUSPECT_EXPONENT = /e[+-]?\d{4}/i;
+/** Nearly every UUID would match without what stands before a number in JSON text. */
+const SUSPECT_EXPONENT = /(?:^|[[:,\s])-?[\d.]+e[+-]?\d{4}/i;
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i;
 
 /** The limits of PostgreSQL's `numeric`. */

@@ -120,6 +120,11 @@ const REFUSED: [string, () => Files, string][] = [
     'field "extra" must not contain a number of more',
   ),
   refusedData(
+    "a number with too many digits, a sign and a capital E",
+    '{"title":"a","extra":[1, -2.5E+200000]}',
+    'field "extra" must not contain a number of more',
+  ),
+  refusedData(
     "a number with too many decimals",
     '{"title":"a","price":1e-20000}',
     'field "price" must not contain a number of more',
