@@ -3,10 +3,11 @@
  * been migrated.
  */
 import type { CommonName, Settings } from "../shared/config.ts";
-import { type Database, type DatabaseOptions, sql } from "../shared/database/database.ts";
+import type { Database, DatabaseOptions } from "../shared/database/database.ts";
 import { HostEndedFault } from "../shared/database/fault.ts";
 import { openDatabase } from "../shared/database/open.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
+import { missingRequirement, readTraits } from "../shared/schema/requirements.ts";
 
 export class SchemaError extends Error {
   constructor(message: string) {
@@ -80,13 +81,8 @@ export async function requireKnownSchema(database: Database): Promise<SchemaStat
   return state;
 }
 
-/** Throws SchemaError when the encoding of the database is not UTF8, because no other can store every character. */
-export async function requireUtf8(database: Database): Promise<void> {
-  const [row] = await database.query(sql("SELECT current_setting('server_encoding')"));
-  const encoding = row?.[0];
-  if (encoding === "UTF8") return;
-  throw new SchemaError(
-    `The encoding of the database is ${encoding}, which cannot store every character. ` +
-      "Create one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0.",
-  );
+/** Throws SchemaError when the schema cannot be created in the database. */
+export async function requireSuitable(database: Database): Promise<void> {
+  const missing = missingRequirement(await readTraits(database));
+  if (missing !== null) throw new SchemaError(missing);
 }

@@ -2,7 +2,7 @@
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import { DONE, defineCommand } from "../command.ts";
-import { databaseOptions, requireKnownSchema, requireUtf8 } from "../database.ts";
+import { databaseOptions, requireKnownSchema, requireSuitable } from "../database.ts";
 
 export const migrateCommand = defineCommand({
   name: "migrate",
@@ -13,7 +13,7 @@ export const migrateCommand = defineCommand({
   run: async ({ terminal }, settings) => {
     const database = await openDatabase(databaseOptions(settings));
     try {
-      await requireUtf8(database);
+      await requireSuitable(database);
       await requireKnownSchema(database);
       const applied = await migrate(database);
       terminal.say(applied.length === 0 ? "The schema is up to date." : `Applied ${applied.join(", ")}.`);

@@ -1,4 +1,7 @@
-/** Migrations work for an owner with few rights, and the locale of the database does not change what is read. */
+/**
+ * Migrations say what a database must have and work for an owner with few rights, and the locale of the database does
+ * not change what is read.
+ */
 import { randomBytes } from "node:crypto";
 import { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
@@ -6,8 +9,9 @@ import { readApp } from "../../shared/apps.ts";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
+import { type DatabaseTraits, missingRequirement, readTraits } from "../../shared/schema/requirements.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
-import { MEDIA } from "../support/site.ts";
+import { ENGINES, MEDIA, openStore } from "../support/site.ts";
 
 const OPTIONS = { dataDir: "", queryTimeout: null, connections: 1 };
 
@@ -71,4 +75,26 @@ test("fields with the same position are ordered by the bytes of their names, in 
   expect(app?.types[0]?.fields.map(({ name }) => name)).toEqual([...names].sort());
   await database.close();
   await dropDatabase(url);
+});
+
+describe("what a database must have", () => {
+  test.each(ENGINES)("%s has it", async (engine) => {
+    const store = await openStore(engine);
+    expect(missingRequirement(await readTraits(store.database))).toBeNull();
+    await store.close();
+  });
+
+  const suitable: DatabaseTraits = { version: "13.0", versionNumber: 130_000, encoding: "UTF8", hasIcu: true };
+  test.each<[string, Partial<DatabaseTraits>, string]>([
+    [
+      "a version before 13",
+      { version: "12.22 (Ubuntu 12.22-1)", versionNumber: 120_022 },
+      "Precast needs PostgreSQL 13 or newer, but the server is PostgreSQL 12.22 (Ubuntu 12.22-1).",
+    ],
+    ["an encoding other than UTF8", { encoding: "LATIN1" }, "The encoding of the database is LATIN1"],
+    ["a server without ICU", { hasIcu: false }, "The PostgreSQL server was built without ICU"],
+  ])("%s is refused with a sentence that says so", (_, traits, message) => {
+    expect(missingRequirement(suitable)).toBeNull();
+    expect(missingRequirement({ ...suitable, ...traits })).toContain(message);
+  });
 });
