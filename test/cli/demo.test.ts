@@ -1,6 +1,9 @@
-/** What `npm start` does, on the embedded database: import, build and serve the demo, with requests to try. */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+/**
+ * What `npm start` does, on the embedded database: import, build and serve the demo, with requests to try. And the same
+ * from the package as it is published.
+ */
+import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CommandResult, openPlace, type Place, type RunningServer } from "../support/cli.ts";
@@ -8,6 +11,7 @@ import type { ReceivedAnswer } from "../support/site.ts";
 
 const DEMO = fileURLToPath(new URL("../../cli/demo", import.meta.url));
 const PACKAGE = fileURLToPath(new URL("../../package.json", import.meta.url));
+const ROOT = dirname(PACKAGE);
 
 type Entry = { readonly id: string; readonly status: string };
 
@@ -118,5 +122,63 @@ describe("verify", () => {
     expect((await server.stop()).code).toBe(0);
     const { apps } = await place.json<Report>("verify");
     expect(apps).toMatchObject([{ key: "atlas", computed: apps[0]?.files, differences: [] }]);
+  });
+});
+
+describe("the published package", () => {
+  let packed: Place;
+  beforeAll(async () => {
+    packed = openPlace();
+    // The scripts would compile while other tests run what is compiled.
+    const pack = await packed.spawn("npm", ["pack", ROOT, "--ignore-scripts", "--silent"]);
+    expect([pack.code, pack.stderr]).toEqual([0, ""]);
+    expect((await packed.spawn("tar", ["-xf", pack.stdout.trim()])).code).toBe(0);
+    const { dependencies } = JSON.parse(readFileSync(PACKAGE, "utf8")) as { dependencies: Record<string, string> };
+    for (const name of Object.keys(dependencies)) {
+      const link = join(packed.folder, "package", "node_modules", name);
+      mkdirSync(dirname(link), { recursive: true });
+      symlinkSync(join(ROOT, "node_modules", name), link);
+    }
+  });
+  afterAll(() => packed.close());
+
+  const URLS = ["--origin", "http://api.example.org", "--tree-url", "http://tree.example.org"];
+  const run = (...args: string[]) => packed.spawn(process.execPath, ["package/dist/cli/main.js", ...args]);
+
+  test("imports and builds its demo with the dependencies that it names", async () => {
+    for (const args of [["import", "package/cli/demo"], ["build"]]) {
+      const { code, stderr } = await run(...args);
+      expect([args, code, stderr]).toEqual([args, 0, ""]);
+    }
+  });
+
+  test("prints every configuration for edges, with the scripts that they contain", async () => {
+    const { stdout } = await run("edge", "--json");
+    const targets = (JSON.parse(stdout) as { targets: { name: string }[] }).targets.map(({ name }) => name);
+    expect(targets.length).toBeGreaterThan(5);
+    for (const target of targets) {
+      const { code, stderr } = await run("edge", target, ...URLS);
+      expect([target, code, stderr]).toEqual([target, 0, ""]);
+    }
+  });
+
+  test("contains no tests and no sources", () => {
+    expect(readdirSync(join(packed.folder, "package")).sort()).toEqual([
+      "CHANGELOG.md",
+      "LICENSE",
+      "README.md",
+      "cli",
+      "dist",
+      "node_modules",
+      "package.json",
+      "server",
+      "shared",
+      "test",
+    ]);
+    const files = readdirSync(join(packed.folder, "package"), { recursive: true, encoding: "utf8" });
+    const sources = files.filter(
+      (file) => !file.startsWith("node_modules") && /\.ts$/.test(file) && !/\.d\.ts$/.test(file),
+    );
+    expect(sources).toEqual([]);
   });
 });
