@@ -21,7 +21,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^server\/live\//],
   [/^server\/(tree|log|admin|memory)\//],
   [/^server\/app\.ts$/],
-  [/^server\/(site|worker|workers)\.ts$/],
+  [/^server\/site\.ts$/, /^server\/workers\//],
   [/^cli\/build\/stage\//, /^cli\/import\//],
   [/^cli\/build\/answers\//],
   [/^cli\/build\/update\//],

@@ -1,6 +1,6 @@
 /** `precast serve`: answers from the tree and the database, in one process or in several. */
 import { openLog } from "../../server/log/log.ts";
-import { isWorker } from "../../server/worker.ts";
+import { isWorker } from "../../server/workers/worker.ts";
 import { defineCommand } from "../command.ts";
 import { disableParallelScavenge } from "../serve/garbage-collection.ts";
 import { serveAsPrimary } from "../serve/primary.ts";

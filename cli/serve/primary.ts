@@ -5,7 +5,7 @@ import type { Listening } from "../../server/http/listen.ts";
 import { healthOf } from "../../server/replicas/replica-status.ts";
 import { needCopies } from "../../server/replicas/replicas.ts";
 import { openTree } from "../../server/tree/tree.ts";
-import { openWorkers } from "../../server/workers.ts";
+import { openWorkers } from "../../server/workers/workers.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isLoginRefused } from "../../shared/database/fault.ts";

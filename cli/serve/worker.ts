@@ -1,7 +1,7 @@
 /** One of several processes of a server: answers requests, and reports only to the first process. */
 import type { Metrics } from "../../server/admin/metrics.ts";
 import { shareOf } from "../../server/http/limits.ts";
-import { leavePrimary, sendToPrimary, waitForStop } from "../../server/worker.ts";
+import { leavePrimary, sendToPrimary, waitForStop } from "../../server/workers/worker.ts";
 import { DONE, FAILED } from "../command.ts";
 import { describeFailure } from "../failure.ts";
 import { openMetricsOf, openOwnSite, type Process, type ServeSettings, withDatabases } from "./process.ts";
