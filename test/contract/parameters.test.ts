@@ -75,6 +75,11 @@ describe.each(SITES)("reading parameters on %s", (site) => {
     ["leading zeros of a page size are ignored", "/works?per_page=02", "/works?per_page=2"],
     ["extra ampersands are ignored", "/works?&&page=2&", "/works?page=2"],
     ["a question mark in a value belongs to the value", "/works?filter[title]=a?b", "/works?filter[title]=a%3Fb"],
+    [
+      "an address in a value belongs to the value",
+      "/works?filter[title]=applehttp://x.example",
+      "/works?filter[title]=apple%68ttp://x.example",
+    ],
   ];
 
   test.each(EQUAL)("%s: %s is answered like %s", async (_, target, same) => {
@@ -113,6 +118,7 @@ describe.each(SITES)("reading parameters on %s", (site) => {
 
   test.each([
     ["filter[title][zz]=x", "filter[title][zz]"],
+    ["filter[title][z%0Az]=x", "filter[title][z\nz]"],
     ["filter[title][EQ]=x", "filter[title][EQ]"],
     ["filter[title][LIKE]=x", "filter[title][LIKE]"],
     ["filter[title][]=x", "filter[title][]"],

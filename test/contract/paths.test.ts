@@ -23,6 +23,7 @@ describe.each(SITES)("reading paths on %s", (site) => {
     ["/api/v1/works/%73earch?q=orchard", "/api/v1/works/search?q=orchard"],
     [`/api/v1/works/${id.replace("-", "%2d")}`, `/api/v1/works/${id}`],
     ["http://other.example/api/v1/works?page=1", "/api/v1/works"],
+    ["HTTPS://other.example:8443/api/v1/works", "/api/v1/works"],
   ])("%s is answered like %s", async (target, same) => {
     const [got, expected] = await Promise.all([target, same].map((one) => askRaw(site, one, { appKey: LIBRARY_KEY })));
     expect(got?.status).toBe(200);
