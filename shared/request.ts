@@ -20,8 +20,7 @@ export type Filter = {
   readonly value: string;
 };
 
-const SCALARS = ["sort", "page", "per_page", "fields", "populate", "q"] as const;
-type Scalar = (typeof SCALARS)[number];
+type Scalar = "sort" | "page" | "per_page" | "fields" | "populate" | "q";
 
 /** The parameters that the endpoint defines and that were sent with a value. Of a repeated one, the last value. */
 export type RequestParameters = { readonly filters: readonly Filter[] } & { readonly [name in Scalar]?: string };
@@ -113,9 +112,9 @@ function readQuery(
 function readFilter(name: string, value: string): Filter {
   const match = /^filter\[([^\]]+)\](?:\[(.*))?$/s.exec(name);
   if (match === null) return { parameter: name, field: null, operator: "eq", value };
-  const [, field = "", written] = match;
-  const operator = written === undefined || written === "eq]" ? "eq" : written.replace(/\]$/, "");
-  const closed = written === undefined || written.endsWith("]");
+  const [, field = "", written = "eq]"] = match;
+  const operator = written.replace(/\]$/, "");
+  const closed = written.endsWith("]");
   if (operator === "eq" && closed) return { parameter: `filter[${field}]`, field, operator, value };
   return { parameter: name, field, operator: closed ? operator : `${operator}[`, value };
 }
