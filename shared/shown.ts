@@ -1,5 +1,5 @@
 /** Determines which properties of an entry an answer shows. `id` is always shown. Source: contract.md section 2. */
-import { type ContentType, type Field, isTimestamp, summaryFields, TIMESTAMPS, type Timestamp } from "./catalog.ts";
+import { type ContentType, type Field, summaryFields, TIMESTAMPS, type Timestamp } from "./catalog.ts";
 
 export type Shown = { readonly fields: readonly Field[]; readonly timestamps: readonly Timestamp[] };
 
@@ -28,7 +28,7 @@ export function shownOfSearch(type: ContentType): Shown {
 export function shownOfNames(type: ContentType, names: readonly string[]): Shown {
   return {
     fields: type.fields.filter((field) => names.includes(field.name)),
-    timestamps: names.some(isTimestamp) ? TIMESTAMPS.filter((name) => names.includes(name)) : [],
+    timestamps: TIMESTAMPS.filter((name) => names.includes(name)),
   };
 }
 
