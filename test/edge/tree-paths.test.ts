@@ -59,6 +59,10 @@ test("the path that an edge makes of a request gets the answer to the request", 
 });
 
 describe("a path of the tree", () => {
+  const [value = ""] = HASHED_VALUES;
+  const HASHED = segment(value);
+  const QUERY = `?filter[title]=${value}`;
+
   test.each([
     ["with the key of another app", "/posts/page/1.json", { appKey: "shop" }],
     ["without a key", "/posts/page/1.json", {}],
@@ -70,14 +74,21 @@ describe("a path of the tree", () => {
     ["when it is a hash and the query lacks the hashed value", `/posts/filter/title/h-${"0".repeat(64)}.json`, asked],
     [
       "when it is a hash and the query has another value",
-      `/posts/filter/title/${segment(HASHED_VALUES[0] as string)}.json?filter[title]=news`,
+      `/posts/filter/title/${HASHED}.json?filter[title]=news`,
       asked,
     ],
     ["when it has a parent segment (..)", "/../v1/_schemas.json", asked],
     ["with a percent-encoded letter", "/po%73ts/page/1.json", asked],
+    ["with more behind it", "/posts/page/1.json/x", asked],
+    ["when it is a hash and there is more before the type", `/x/posts/filter/title/${HASHED}.json${QUERY}`, asked],
   ])("is not found %s", async (_, path, sent) => {
     const got = await site.origin.get(FOLDER + path, sent);
     expect([got.status, got.json.error.code]).toEqual([404, "NOT_FOUND"]);
+  });
+
+  test("is not found below another folder", async () => {
+    const { status, json } = await site.origin.get(`/out${FOLDER}/posts/page/1.json`, asked);
+    expect([status, json.error.code]).toEqual([404, "NOT_FOUND"]);
   });
 
   test("is not found by a server without --tree-paths", async () => {
