@@ -67,7 +67,8 @@ function readMidnight(text: string): number | null {
   const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])];
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
-  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? date.getTime() : null;
+  // A day that its month does not have is read as one of another month.
+  return date.getUTCMonth() === month - 1 ? date.getTime() : null;
 }
 
 /** `2026-01-20T15:30:00.000+00:00`. These texts sort like the instants, whatever the year. */
