@@ -3,11 +3,11 @@
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, test } from "vitest";
-import { ALL, ENGINES, expectError, expectIds, NOTHING, openSites } from "../support/sites.ts";
+import { ALL, CROWDED, ENGINES, expectError, expectIds, NOTHING, openSites } from "../support/sites.ts";
 
-openSites(ENGINES);
+openSites([...ENGINES, CROWDED]);
 
-describe.each(ENGINES)("filters on %s", (site) => {
+describe.each([...ENGINES, CROWDED])("filters on %s", (site) => {
   test.each([
     // Text: exact and case-sensitive.
     ["filter[title]=Apple", "2"],

@@ -4,11 +4,11 @@
  */
 import { describe, expect, test } from "vitest";
 import { openApiServer, openStore, ENGINES as STORES } from "../support/site.ts";
-import { ask, ENGINES, encoded, expectIds, idsOf, NOTHING, openSites } from "../support/sites.ts";
+import { ask, CROWDED, ENGINES, encoded, expectIds, idsOf, NOTHING, openSites } from "../support/sites.ts";
 
-openSites(ENGINES);
+openSites([...ENGINES, CROWDED]);
 
-describe.each(ENGINES)("search on %s", (site) => {
+describe.each([...ENGINES, CROWDED])("search on %s", (site) => {
   test.each([
     ["entries with the full word come before those with a part of it, newest first", "otter", "2 1 3"],
     ["the case of words does not matter", "OTTER", "2 1 3"],

@@ -3,11 +3,11 @@
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, expect, test } from "vitest";
-import { ALL, ask, ENGINES, expectIds, idsOf, openSites } from "../support/sites.ts";
+import { ALL, ask, CROWDED, ENGINES, expectIds, idsOf, openSites } from "../support/sites.ts";
 
-openSites(ENGINES);
+openSites([...ENGINES, CROWDED]);
 
-describe.each(ENGINES)("sorting on %s", (site) => {
+describe.each([...ENGINES, CROWDED])("sorting on %s", (site) => {
   test.each([
     ["", ALL],
     ["?sort=title", "3 1 2 4 5 6"],

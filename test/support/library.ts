@@ -21,10 +21,15 @@ export function libraryId(number: number): string {
   return `abcdef00-0000-4000-8000-${String(number).padStart(12, "0")}`;
 }
 
-/** Imports the library, with the digits of EXACT_NUMBER that `JSON.stringify` cannot write. */
-export async function loadLibrary(store: Store): Promise<void> {
+/**
+ * Imports the library, with the digits of EXACT_NUMBER that `JSON.stringify` cannot write. In a crowded one, other fields
+ * fill all slots of works and texts (shared/schema/README.md), so that their own fields have none.
+ */
+export async function loadLibrary(store: Store, isCrowded = false): Promise<void> {
   const folder = await mkdtemp(join(store.folder, "library-"));
-  await writeBundle(folder, libraryBundle());
+  const bundle = libraryBundle();
+  const crowdedTypes = bundle.types.map((type) => (type === WORKS || type === TEXTS ? crowded(type) : type));
+  await writeBundle(folder, isCrowded ? { ...bundle, types: crowdedTypes } : bundle);
   const file = join(folder, "entries", "works.ndjson");
   const lines = await readFile(file, "utf8");
   await writeFile(file, lines.replace(String(ROUNDED_NUMBER), EXACT_NUMBER));
@@ -47,6 +52,21 @@ function libraryBundle(): Bundle {
       ],
       hidden: [entry(1, "2026-01-01T00:00:00Z", { title: "Nobody sees this" })],
     },
+  };
+}
+
+/** Slots are given to sortable fields first, and among them in the order of the fields. */
+function crowded(type: BundleType): BundleType {
+  const crowd = (count: number, fieldType: FieldType, more: Partial<BundleField> = {}) =>
+    Array.from({ length: count }, (_, index) => field(`${fieldType}_${index}`, fieldType, more));
+  const sortable = [...crowd(8, "text"), ...crowd(6, "number")];
+  const others = [...sortable, ...crowd(4, "select", { multiple: true })];
+  const namesOf = (fields: readonly BundleField[]) => fields.map(({ name }) => name);
+  return {
+    ...type,
+    fields: [...others, ...type.fields],
+    filterable_fields: [...namesOf(others), ...type.filterable_fields],
+    sortable_fields: [...namesOf(sortable), ...type.sortable_fields],
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Servers for the library of library.ts (with a tree, without one, on the embedded database), and the helpers with
- * which the tests of the contract send requests to them.
+ * Servers for the library of library.ts (with a tree, without one, on the embedded database, without slots), and the
+ * helpers with which the tests of the contract send requests to them.
  */
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
@@ -18,6 +18,8 @@ import {
 export const TREE = "PostgreSQL with a tree";
 export const LIVE = "PostgreSQL without a tree";
 export const EMBEDDED = "the embedded database";
+/** The fields of works and texts have no slots: all are taken by other fields. */
+export const CROWDED = "PostgreSQL without slots";
 export const ENGINES = [TREE, LIVE, EMBEDDED];
 export const SITES = [TREE, LIVE];
 
@@ -27,14 +29,18 @@ export const apis = new Map<string, ApiServer>();
 /** Opens these sites for the tests of a file, and closes them afterwards. */
 export function openSites(sites: readonly string[]): void {
   beforeAll(async () => {
-    const engines = sites.includes(EMBEDDED) ? (["postgres", "embedded"] as const) : (["postgres"] as const);
-    const [postgres, embedded] = await Promise.all(engines.map((engine) => openStore(engine)));
-    for (const store of [postgres, embedded]) if (store !== undefined) stores.push(store);
-    await Promise.all(stores.map(loadLibrary));
-    await buildSite(postgres as Store);
-    apis.set(TREE, await openApiServer(postgres as Store));
-    apis.set(LIVE, await openApiServer(postgres as Store, join((postgres as Store).folder, "nowhere")));
+    const [postgres, embedded, crowded] = await Promise.all([
+      openStore("postgres"),
+      sites.includes(EMBEDDED) ? openStore("embedded") : undefined,
+      sites.includes(CROWDED) ? openStore("postgres") : undefined,
+    ]);
+    for (const store of [postgres, embedded, crowded]) if (store !== undefined) stores.push(store);
+    await Promise.all(stores.map((store) => loadLibrary(store, store === crowded)));
+    await buildSite(postgres);
+    apis.set(TREE, await openApiServer(postgres));
+    apis.set(LIVE, await openApiServer(postgres, join(postgres.folder, "nowhere")));
     if (embedded !== undefined) apis.set(EMBEDDED, await openApiServer(embedded));
+    if (crowded !== undefined) apis.set(CROWDED, await openApiServer(crowded));
   });
 
   afterAll(async () => {
