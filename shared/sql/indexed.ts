@@ -3,7 +3,7 @@ import type { Column } from "../catalog.ts";
 import { type Condition, isNegated } from "../condition.ts";
 import { isTextual, sqlType } from "./column.ts";
 import type { Slots } from "./slots.ts";
-import { type Bind, conditionSql, MAX_PLACEHOLDERS, matchTest, SIGNS, timestampOperand } from "./where.ts";
+import { type Bind, conditionSql, MAX_PLACEHOLDERS, matchTest, SIGNS } from "./where.ts";
 
 /**
  * A test on an entry `e`, and the kind of index that finds the entries that pass it. `ordered`: the B-tree index of a
@@ -153,4 +153,13 @@ export function storedOperand(column: Column, value: string): string {
   if (column.type === "timestamp") return timestampOperand(value);
   if (column.type === "boolean") return value === "true" ? "1" : "0";
   return value;
+}
+
+/**
+ * Converts a canonical instant into text that PostgreSQL can read. PostgreSQL has no year 0000, and `-` and `~`, which
+ * stand for instants before and after the years of four digits, are not its syntax: all of them become infinities.
+ */
+function timestampOperand(text: string): string {
+  if (text === "~") return "infinity";
+  return text === "-" || text.startsWith("0000") ? "-infinity" : text;
 }

@@ -1,4 +1,7 @@
-/** Turns filter conditions into SQL: the tests that an entry `e` must pass. */
+/**
+ * Turns filter conditions into SQL: the tests that an entry `e` must pass, where none of indexed.ts serves. It always
+ * does for a timestamp column, except for `contains` and `starts_with`.
+ */
 import type { Condition } from "../condition.ts";
 import type { Value } from "../database/database.ts";
 import { elementsSql, holdsElementsSql, isContainable, isTextual, sqlType, textSql, valueSql } from "./column.ts";
@@ -57,8 +60,7 @@ function testSql(condition: Condition, value: string, text: string, bind: Bind):
 }
 
 function equalsTest({ column, values: wanted }: Equals, value: string, bind: Bind): string {
-  const operands = column.type === "timestamp" ? wanted.map(timestampOperand) : wanted;
-  return `${value} = ANY (${bind(operands)}::${sqlType(column)}[])`;
+  return `${value} = ANY (${bind(wanted)}::${sqlType(column)}[])`;
 }
 
 /** The test of a `contains` or `starts_with` condition. `text` is SQL of the text to search. */
@@ -76,16 +78,6 @@ function orderTest(condition: Condition & { kind: "order" }, value: string, bind
   const { column, operator } = condition;
   const sign = SIGNS[operator];
   if (isTextual(column)) return `precast.double(${value}) ${sign} ${bind(condition.value)}::float8`;
-  if (column.type === "timestamp") return `${value} ${sign} ${bind(timestampOperand(condition.value))}::timestamptz`;
   const collation = sqlType(column) === "text" ? ' COLLATE "C"' : "";
   return `${value}${collation} ${sign} ${bind(condition.value)}::${sqlType(column)}`;
-}
-
-/**
- * Converts a canonical instant into text that PostgreSQL can read. PostgreSQL has no year 0000, and `-` and `~`, which
- * stand for instants before and after the years of four digits, are not its syntax: all of them become infinities.
- */
-export function timestampOperand(text: string): string {
-  if (text === "~") return "infinity";
-  return text === "-" || text.startsWith("0000") ? "-infinity" : text;
 }
