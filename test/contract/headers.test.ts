@@ -166,6 +166,27 @@ describe.each(SITES)("headers on %s", (site) => {
   });
 
   test.each([
+    ["a name of 63 letters", "a".repeat(63), "a".repeat(63)],
+    ["a longer name", "a".repeat(64), `${"a".repeat(63)}...`],
+    ["a name with other characters", "a b", "a%20b"],
+    ["a name whose encoding is cut before a %", `aaa${"é".repeat(30)}`, `aaa${"%C3%A9".repeat(10)}...`],
+    ["a name whose encoding is cut behind a %", `aa${"é".repeat(30)}`, `aa${"%C3%A9".repeat(10)}...`],
+    ["a name whose encoding is cut within a byte", `a${"é".repeat(30)}`, `a${"%C3%A9".repeat(10)}...`],
+  ])("X-Request-Warning shows %s in ASCII, without half a byte", async (_, field, shown) => {
+    const warning = (await ask(site, `/works?filter[${encodeURIComponent(field)}][like]=x`)).headers[
+      "x-request-warning"
+    ];
+    expect(warning).toBe(`filter[${shown}][like] was ignored, use filter[${shown}][contains]`);
+  });
+
+  test("X-Request-Warning names the first ten fields", async () => {
+    const names = [..."abcdefghijk"];
+    const query = names.map((name) => `filter[${name}][like]=x`).join("&");
+    const warning = (await ask(site, `/works?${query}`)).headers["x-request-warning"] ?? "";
+    expect(names.filter((name) => warning.includes(`filter[${name}][contains]`)).join("")).toBe("abcdefghij");
+  });
+
+  test.each([
     "/works",
     "/works?filter[title]=like",
     "/works?filter[title][like]=",
