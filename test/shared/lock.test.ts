@@ -140,6 +140,29 @@ test("a lock file that is still empty is held for ten seconds: its holder may be
   expect(readFileSync(lock, "utf8")).toBe("");
 });
 
+test("on a file system without hard links, only one takes a lock, and a dead holder's can be taken over", () => {
+  writeFileSync(lock, "1 elsewhere\n");
+  age(11);
+  const script = `
+    import fs from "node:fs";
+    import { syncBuiltinESMExports } from "node:module";
+    fs.linkSync = () => {
+      throw Object.assign(new Error("operation not supported"), { code: "ENOTSUP" });
+    };
+    syncBuiltinESMExports();
+    const { takeLock } = await import(${JSON.stringify(new URL("../../shared/lock.ts", import.meta.url))});
+    const { isHeld, release } = takeLock("some.lock");
+    try {
+      takeLock("some.lock");
+    } catch ({ message }) {
+      process.stdout.write(message.replace(process.pid, "N"));
+    }
+    process.stdout.write(" " + isHeld());
+    release();`;
+  expect(runScript(script, folder).stdout).toBe("some.lock is held by process N true");
+  expect(readdirSync(folder)).toEqual([]);
+});
+
 /** Root can read every file, so the script becomes another user, which only root can do. */
 const NO_OTHERS = process.getuid?.() === 0 ? null : "only root can be another user";
 
