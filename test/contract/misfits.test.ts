@@ -129,7 +129,8 @@ describe.each(ENGINES)("on %s", (engine) => {
         const found = await list(`filter[x]=${value}`);
         for (const { x } of found) expect(x).not.toBe(null);
         const among = idsOf(found);
-        expect(idsOf(await list(`filter[x][in]=${value},nothing`))).toEqual(among);
+        // The empty parts of a list are dropped, and do not find the empty text.
+        expect(idsOf(await list(`filter[x][in]=,${value},,nothing`))).toEqual(among);
         const others = idsOf(shown.filter(({ id }) => !among.includes(id)));
         expect(idsOf(await list(`filter[x][neq]=${value}`))).toEqual(others);
         if (type === "text" || type === "relation") {
