@@ -118,6 +118,10 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await titles("filter[title][contains]=LAMP")).toEqual(["sofa\n1la", "lamp"]);
     for (const part of ["a\n1L", "0%_\\", "%_", "\\", "_"])
       expect(await titles(`filter[title][contains]=${encodeURIComponent(part)}`)).toEqual(["sofa\n1la"]);
+    // A carriage return is not a line feed, although the shared index does not tell them apart.
+    expect(await titles(`filter[title][starts_with]=${encodeURIComponent("SOFA\n1")}`)).toEqual(["sofa\n1la"]);
+    expect(await titles(`filter[title][starts_with]=${encodeURIComponent("SOFA\r1")}`)).toEqual([]);
+    expect(await titles(`filter[title][contains]=${encodeURIComponent("a\r1L")}`)).toEqual([]);
     await run("DELETE FROM precast.entries WHERE data ->> 'title' LIKE 'sofa%'");
   });
 
