@@ -61,7 +61,7 @@ function matchSql(condition: Match, slot: string, bind: Bind, isGeneric: boolean
   const wanted = (value: string) => loweredSql(bind(value), isGeneric);
   const like = wanted(stored.replace(/[\\%_]/g, "\\$&"));
   const found = `e.texts LIKE '%${operator === "contains" ? "" : line}' || ${like} || '%'`;
-  if (/^$|[\r\n]/.test(text)) return `${found} AND ${matchTest(condition, `e.${slot}`, bind)}`;
+  if (/[\r\n]/.test(text)) return `${found} AND ${matchTest(condition, `e.${slot}`, bind)}`;
   if (operator === "starts_with") return `${found} AND strpos(e.texts, E'\\n${line}' || ${wanted(stored)}) > 0`;
   const own = `split_part(split_part(e.texts, E'\\n${line}', 2), E'\\n', 1)`;
   return `${found} AND strpos(${own}, ${wanted(stored)}) > 0`;
