@@ -134,6 +134,12 @@ LANGUAGE sql STABLE AS $$
   ORDER BY sorts DESC NULLS LAST, field.position, field.name
 $$;
 
+-- Whether the trigger that calls this function has been fired by the UPDATE that fills the slots of a type, and not by
+-- what a trigger of the CMS writes meanwhile: that fires triggers at a greater depth.
+CREATE FUNCTION precast.is_filling() RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT coalesce(current_setting('precast.filling', true) = pg_trigger_depth()::text, false)
+$$;
+
 -- Assigns slots to the fields of a type, fills them in all entries, and recounts their values. A field that has a slot
 -- keeps it.
 CREATE FUNCTION precast.assign_slots(type_id integer) RETURNS void LANGUAGE plpgsql
@@ -168,11 +174,10 @@ BEGIN
   END IF;
   PERFORM precast.refuse_old_snapshot(type_id);
   UPDATE precast.slots SET map = after, paired = precast.paired_slots(after) WHERE content_type_id = type_id;
-  -- The UPDATE makes the trigger zz_keep_slots fill all slots. The flag leaves `changed_in` as it is: no answer
-  -- changes, so builds need not look at these entries.
-  PERFORM precast.raise_flag('filling');
+  -- The UPDATE makes the trigger zz_keep_slots fill all slots.
+  PERFORM set_config('precast.filling', (pg_trigger_depth() + 1)::text, true);
   UPDATE precast.entries SET t1 = NULL WHERE content_type_id = type_id;
-  PERFORM precast.lower_flag('filling');
+  PERFORM set_config('precast.filling', '', true);
   -- The UPDATE has waited for all transactions that were writing these entries, so the recount sees what they wrote.
   PERFORM precast.recount_in_time(type_id);
 END

@@ -140,6 +140,11 @@ BEGIN
   NEW.n4 := precast.number_slot(written, shape.map -> 'n4');
   NEW.n5 := precast.number_slot(written, shape.map -> 'n5');
   NEW.n6 := precast.number_slot(written, shape.map -> 'n6');
+  -- Filled slots change no answer, so builds need not look at the entry, unless a trigger of the CMS has changed more.
+  IF NOT whole AND precast.is_filling() AND (NEW.data, NEW.status, NEW.published_at, NEW.created_at, NEW.updated_at)
+    IS NOT DISTINCT FROM (OLD.data, OLD.status, OLD.published_at, OLD.created_at, OLD.updated_at) THEN
+    NEW.changed_in := OLD.changed_in;
+  END IF;
   RETURN NEW;
 END
 $$;
@@ -151,12 +156,9 @@ CREATE TRIGGER zz_keep_entry BEFORE INSERT OR UPDATE OF content_type_id, data, r
 CREATE TRIGGER zz_keep_slots BEFORE UPDATE OF texts, t1, t2, t3, t4, t5, t6, t7, t8, n1, n2, n3, n4, n5, n6 ON precast.entries
   FOR EACH ROW EXECUTE FUNCTION precast.keep_entry('slots');
 
--- Leaves `changed_in` as it is while slots are being filled, because that changes no answer.
 CREATE FUNCTION precast.stamp_entry() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF TG_OP = 'INSERT' OR NOT precast.is_raised('filling') THEN
-    NEW.changed_in := pg_current_xact_id();
-  END IF;
+  NEW.changed_in := pg_current_xact_id();
   RETURN NEW;
 END
 $$;

@@ -199,7 +199,7 @@ CREATE FUNCTION precast.count_changed_values() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET jit = off AS $$
 BEGIN
   -- `assign_slots` recounts the values after it has filled the slots.
-  IF precast.is_raised('filling') THEN
+  IF precast.is_filling() THEN
     PERFORM precast.statement_ends();
     RETURN NULL;
   END IF;

@@ -303,6 +303,29 @@ SELECT precast.keep_anew();`);
     expect([mode, after.has(file(`posts/entry/${idOf(3)}.json`))]).toEqual(["incremental", false]);
   });
 
+  test.each([
+    ["dates each entry that is written", "BEFORE UPDATE", "NEW.updated_at := '2026-05-01T00:00Z'", "posts"],
+    [
+      "dates the pages when a post is written",
+      "AFTER UPDATE",
+      "UPDATE precast.entries SET updated_at = '2026-05-01T00:00Z' WHERE content_type_id <> NEW.content_type_id",
+      "pages",
+    ],
+  ])(
+    "what a custom trigger that %s does while slots are filled is in the next build",
+    async (_, event, change, slug) => {
+      const filter = (name: string) =>
+        `UPDATE precast.content_types SET filterable_fields = '{${name}}' WHERE slug = 'posts';`;
+      await write(`CREATE FUNCTION public.touch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${change}; RETURN NEW; END $$;
+CREATE TRIGGER touch ${event} ON precast.entries FOR EACH ROW WHEN (NEW.data ->> 'title' LIKE 'posts%')
+  EXECUTE FUNCTION public.touch();
+${filter("title")}
+${filter("category")}
+DROP FUNCTION public.touch CASCADE;`);
+      expect((await buildExactly()).paths).toContain(file(`${slug}/entry/${idOf(2)}.json`));
+    },
+  );
+
   test("builds of another folder hide no change from the next build of this one", async () => {
     const here = out;
     out = join(mkdtempSync(join(store.folder, "case-")), "out");

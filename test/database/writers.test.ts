@@ -137,6 +137,22 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await totalOf("/posts?filter[kind][neq]=a")).toBe(1);
   });
 
+  test("totals are right for entries of another type that a custom trigger edits while slots are filled", async () => {
+    await write(`INSERT INTO precast.content_types (app_id, slug) SELECT id, 'notes' FROM precast.apps;
+      INSERT INTO precast.fields (content_type_id, name, position, type)
+        SELECT id, 'kind', 1, 'select' FROM precast.content_types WHERE slug = 'notes';
+      UPDATE precast.content_types SET filterable_fields = '{kind}' WHERE slug = 'notes';
+      ${insert({ title: "Old" })};
+      ${insert({ kind: "idle" }, randomUUID()).replace(TYPE, TYPE.replace("posts", "notes"))};
+      CREATE FUNCTION pg_temp.note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        UPDATE precast.entries SET data = '{"kind":"busy"}' WHERE data ? 'kind'; RETURN NULL; END $$;
+      CREATE TRIGGER note AFTER UPDATE ON precast.entries FOR EACH ROW WHEN (NEW.data ? 'title') EXECUTE FUNCTION pg_temp.note();
+      UPDATE precast.content_types SET filterable_fields = '{}' WHERE slug = 'posts';
+      DROP TRIGGER note ON precast.entries`);
+    expect(await totalOf("/notes?filter[kind]=busy&per_page=1")).toBe(1);
+    expect(await totalOf("/notes?filter[kind]=idle&per_page=1")).toBe(0);
+  });
+
   test("totals of two filters are right after an entry gets a value that is too long for an index", async () => {
     const names = ["s1", "s2", "s3", "s4", "s5", "s6"];
     await write(`INSERT INTO precast.fields (content_type_id, name, position, type)
