@@ -79,8 +79,10 @@ describe.each(ENGINES)("on %s", (engine) => {
   test("a filter finds the value that an entry has, whichever columns a statement writes", async () => {
     await run(`UPDATE precast.entries SET data = '{}', rich = data || '{"price": 9}' WHERE data ->> 'title' = 'chair'`);
     expect(await titles("filter[price]=9")).toEqual(["chair"]);
-    await run("UPDATE precast.entries SET n1 = 5, t1 = 'desk' WHERE data ->> 'title' = 'chair'");
-    expect(await titles("filter[price]=9")).toEqual(["chair"]);
+    for (const written of ["n1 = 5", "t1 = 'desk'", "texts = 'desk'"]) {
+      await run(`UPDATE precast.entries SET ${written} WHERE data ->> 'title' = 'chair'`);
+      expect(await titles("filter[price]=9&filter[title][contains]=chair")).toEqual(["chair"]);
+    }
     await run("UPDATE precast.entries SET data = data - 'price' WHERE data ->> 'title' = 'chair'");
     expect(await titles("filter[price]=9")).toEqual([]);
   });
@@ -132,6 +134,19 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await titles("filter[title]=lamp")).toEqual(["lamp"]);
     expect(await titles(`filter[title]=lamp${LONG}`)).toEqual(["lampxxxx"]);
     expect(await titles("filter[title][starts_with]=LAMP")).toEqual(["lampxxxx", "lamp"]);
+  });
+
+  test("a field with a text too long for an index is filtered right from the moment at which it becomes filterable", async () => {
+    const [[lists = "{}"] = []] = await run("SELECT filterable_fields::text FROM precast.content_types");
+    await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
+      SELECT id, 'story', 9, 'text' FROM precast.content_types`);
+    await add(19, { title: "stool", story: LONG });
+    await run("UPDATE precast.content_types SET filterable_fields = filterable_fields || '{story}'");
+    expect(await titles(`filter[story]=${LONG}`)).toEqual(["stool"]);
+    await run(
+      `UPDATE precast.content_types SET filterable_fields = '${lists}'; DELETE FROM precast.fields WHERE name = 'story'`,
+    );
+    await run("DELETE FROM precast.entries WHERE data ->> 'title' = 'stool'");
   });
 
   test("a number gets a slot also under the name of a former field whose texts were too long for one", async () => {

@@ -178,6 +178,21 @@ describe.each(ENGINES)("on %s", (engine) => {
     );
   });
 
+  test("an entry that moves to another type is stored and checked by the fields of that type", async () => {
+    await write(`INSERT INTO precast.content_types (app_id, slug) SELECT id, 'notes' FROM precast.apps;
+      INSERT INTO precast.fields (content_type_id, name, position, type)
+        SELECT id, field.name, 1, type FROM precast.content_types,
+          (VALUES ('title', 'rich_text'), ('body', 'text'), ('note', 'number')) AS field (name, type) WHERE slug = 'notes'`);
+    const move =
+      "UPDATE precast.entries SET content_type_id = (SELECT id FROM precast.content_types WHERE slug = 'notes')";
+    await write(insert({ title: "<b>Old</b>", body: "heron", note: "wren" }));
+    await expect(write(move)).rejects.toThrow('field "note" must hold a number value');
+    await write(`UPDATE precast.entries SET data = data - 'note'; ${move}`);
+    expect((await read("/notes")).data).toMatchObject([{ body: "heron" }]);
+    expect((await read("/notes")).data[0]).not.toHaveProperty("title");
+    expect((await read(`/notes/${ID}`)).data).toMatchObject({ title: "<b>Old</b>", body: "heron" });
+  });
+
   test("keep_anew makes totals and search right after writes without triggers", async () => {
     const other = randomUUID();
     await write(`${insert({ title: "Old", body: "<p>heron</p>" })}; ${insert({ title: "Gone", body: "<p>wren</p>" }, other)};
@@ -216,6 +231,9 @@ describe.each(ENGINES)("on %s", (engine) => {
     await expect(write(change("posts"))).rejects.toThrow(
       `content type "posts": fields and lists of an existing type can be changed only at READ COMMITTED, because ${level} `,
     );
+    await write("ROLLBACK");
+    const lists = "UPDATE precast.content_types SET filterable_fields = '{}'";
+    await expect(write(`BEGIN ISOLATION LEVEL ${level}; ${lists}; COMMIT`)).rejects.toThrow("only at READ COMMITTED");
     await write("ROLLBACK");
     await write(change("fresh"));
     expect(await totalOf("/fresh?filter[kind]=a&per_page=1")).toBe(0);
@@ -262,6 +280,23 @@ describe("concurrent writers on PostgreSQL", () => {
     await second.query(upsert("kestrel"));
     const { rows } = await second.query("SELECT data, rich FROM precast.entries");
     expect(rows).toEqual([{ data: { title: "kestrel" }, rich: { body: "kestrel" } }]);
+  });
+
+  test("an upsert of an entry that another transaction is deleting inserts it whole", async () => {
+    await first.query(insert({ title: "Old", body: "heron" }));
+    const upsert = `${insert({ title: "New", body: "kestrel" })} ON CONFLICT (content_type_id, id) DO UPDATE SET data = excluded.data`;
+    expect(await oneAfterTheOther("DELETE FROM precast.entries", upsert)).toBe(null);
+    const { rows } = await first.query("SELECT data, rich, t1 FROM precast.entries");
+    expect(rows).toEqual([{ data: { title: "New" }, rich: { body: "kestrel" }, t1: "New" }]);
+  });
+
+  test("an entry that ON CONFLICT DO NOTHING leaves to another transaction can then be edited", async () => {
+    await second.query("BEGIN");
+    const given = `${insert({ title: "Late", body: "kestrel" })} ON CONFLICT DO NOTHING`;
+    expect(await oneAfterTheOther(insert({ title: "Early", body: "heron" }), given)).toBe(null);
+    await second.query(`UPDATE precast.entries SET data = '{"title":"Edited"}'; COMMIT`);
+    const { rows } = await first.query("SELECT data, rich FROM precast.entries");
+    expect(rows).toEqual([{ data: { title: "Edited" }, rich: { body: "heron" } }]);
   });
 
   test.each([
@@ -320,6 +355,30 @@ describe("concurrent writers on PostgreSQL", () => {
     const found = await ask(api.url, "/api/v1/posts?filter[slug][starts_with]=zz", { appKey: "a" });
     expect(found.json.meta.total).toBe(1);
     await api.close();
+  });
+
+  test("entries with the first texts too long for a slot wait for an insert, and not for each other", async () => {
+    await first.query(`BEGIN; ${insert({ title: "Short" })}`);
+    const long = () => insert({ title: "x".repeat(2_500) }, randomUUID());
+    const inserted = Promise.all([second.query(long()), store.database.execute(long())]);
+    await expect.poll(async () => (await first.query(waits)).rows[0].count).toBe("2");
+    await first.query("COMMIT");
+    await inserted;
+    expect((await first.query("SELECT count(*) FROM precast.entries")).rows).toEqual([{ count: "3" }]);
+  });
+
+  test("the deletion of a type waits for a statement that adds entries to it and to another type", async () => {
+    await first.query(`INSERT INTO precast.content_types (app_id, slug) SELECT id, 'notes' FROM precast.apps`);
+    const notes = "(SELECT id FROM precast.content_types WHERE slug = 'notes')";
+    const taken = randomUUID();
+    await first.query(`BEGIN; ${insert({}, taken).replace(TYPE, notes)}`);
+    const added = second.query(`${insert({})}, (${notes}, '${taken}', 'published', '2026-01-20', '{}')`);
+    await expect.poll(async () => (await first.query(waits)).rows[0].count).toBe("1");
+    const deleted = store.database.execute("DELETE FROM precast.content_types WHERE slug = 'posts'");
+    await expect.poll(async () => (await first.query(waits)).rows[0].count).toBe("2");
+    await first.query("ROLLBACK");
+    await Promise.all([added, deleted]);
+    expect((await first.query("SELECT id FROM precast.entries")).rows).toEqual([{ id: taken }]);
   });
 
   test("an insert into a type that is being deleted waits, then fails with a foreign key violation", async () => {
