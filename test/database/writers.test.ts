@@ -213,6 +213,21 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect((await read("/_schemas")).data[0].entry_count).toBe(2);
   });
 
+  test("keep_anew makes totals and search right for a type that was written without triggers", async () => {
+    const id = 1_000_000;
+    await write(`BEGIN; SET LOCAL session_replication_role = replica;
+      INSERT INTO precast.content_types (id, app_id, slug, filterable_fields)
+        OVERRIDING SYSTEM VALUE SELECT ${id}, id, 'notes', '{kind}' FROM precast.apps;
+      INSERT INTO precast.fields (content_type_id, name, position, type, searchable) VALUES (${id}, 'kind', 1, 'select', true);
+      ${insert({ kind: "heron" }).replace(TYPE, String(id))};
+      COMMIT;
+      SELECT precast.keep_anew()`);
+    expect(await totalOf("/notes?filter[kind]=heron&per_page=1")).toBe(1);
+    expect(await totalOf("/notes/search?q=heron")).toBe(1);
+    await write(insert({ kind: "heron" }, randomUUID()).replace(TYPE, String(id)));
+    expect(await totalOf("/notes?filter[kind]=heron&per_page=1")).toBe(2);
+  });
+
   test.each(["REPEATABLE READ", "SERIALIZABLE"])("keep_anew is refused at isolation level %s", async (level) => {
     await write(insert({ title: "Old" }));
     await expect(write(`BEGIN ISOLATION LEVEL ${level}; SELECT precast.keep_anew()`)).rejects.toThrow(
@@ -365,6 +380,26 @@ describe("concurrent writers on PostgreSQL", () => {
     await first.query("COMMIT");
     await inserted;
     expect((await first.query("SELECT count(*) FROM precast.entries")).rows).toEqual([{ count: "3" }]);
+  });
+
+  test("keep_anew keeps the total of a type that is added while keep_anew waits", async () => {
+    await first.query(`${insert({})}; BEGIN; UPDATE precast.entries SET updated_at = now()`);
+    const renewed = second.query("SELECT precast.keep_anew()");
+    await expect.poll(async () => (await first.query(waits)).rows[0].count).toBe("1");
+    let isAdded = false;
+    const added = store.database
+      .execute(
+        `INSERT INTO precast.content_types (app_id, slug) SELECT id, 'notes' FROM precast.apps;
+         ${insert({}, randomUUID()).replace(TYPE, TYPE.replace("posts", "notes"))}`,
+      )
+      .then(() => {
+        isAdded = true;
+      });
+    await expect.poll(async () => isAdded || (await first.query(waits)).rows[0].count === "2").toBe(true);
+    await first.query("COMMIT");
+    await Promise.all([renewed, added]);
+    const { rows } = await first.query("SELECT sum(change)::text FROM precast.entry_counts GROUP BY content_type_id");
+    expect(rows).toEqual([{ sum: "1" }, { sum: "1" }]);
   });
 
   test("the deletion of a type waits for a statement that adds entries to it and to another type", async () => {
