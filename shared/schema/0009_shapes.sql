@@ -44,11 +44,11 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_s
   -- waited.
   SELECT FROM precast.slots WHERE content_type_id = ANY (type_ids) ORDER BY content_type_id FOR UPDATE;
   UPDATE precast.slots SET (plain, numbers, rich, searched) = (
-    SELECT coalesce(string_agg(precast.plain_path(name, type, multiple), ' && ' ORDER BY position, name), 'true')::jsonpath,
-      coalesce(array_agg(name ORDER BY position, name) FILTER (WHERE type = 'number'), '{}'),
-      coalesce(array_agg(name ORDER BY position, name) FILTER (WHERE type = 'rich_text'), '{}'),
+    SELECT coalesce(string_agg(precast.plain_path(name, type, multiple), ' && ' ORDER BY name), 'true')::jsonpath,
+      coalesce(array_agg(name ORDER BY name) FILTER (WHERE type = 'number'), '{}'),
+      coalesce(array_agg(name ORDER BY name) FILTER (WHERE type = 'rich_text'), '{}'),
       coalesce(jsonb_agg(jsonb_build_array(name, CASE WHEN multiple THEN 'many' WHEN type = 'rich_text' THEN type ELSE 'text' END)
-        ORDER BY position, name) FILTER (WHERE searchable), '[]')
+        ORDER BY name) FILTER (WHERE searchable), '[]')
     FROM precast.fields WHERE content_type_id = slots.content_type_id)
   WHERE content_type_id = ANY (type_ids)
 $$;

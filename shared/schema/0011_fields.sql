@@ -1,5 +1,5 @@
 -- Applies added, changed and removed fields to the shape of their type, its entries and its slots. A change that
--- affects none of these, such as a new label, waits for no other transaction.
+-- affects none of these, such as a new label or position, waits for no other transaction.
 
 -- Updates the shapes of some types and rewrites their entries through the triggers: all entries if `names` is null,
 -- else those that hold one of the fields `names` in `data`, or one of `in_rich` (the fields that were rich text) in
@@ -28,8 +28,6 @@ BEGIN
 END
 $$;
 
--- A new position matters only for searchable fields: their words stand in precast.entry_words in the order of the
--- fields.
 CREATE FUNCTION precast.field_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM precast.refresh_entries(
@@ -37,8 +35,8 @@ BEGIN
     coalesce(array_agg(DISTINCT coalesce(new_fields.name, old_fields.name)), '{}'),
     coalesce(array_agg(DISTINCT old_fields.name) FILTER (WHERE old_fields.type = 'rich_text'), '{}'))
   FROM old_fields FULL JOIN new_fields USING (content_type_id, name)
-  WHERE (old_fields.type, old_fields.multiple, old_fields.searchable, CASE WHEN old_fields.searchable THEN old_fields.position END)
-    IS DISTINCT FROM (new_fields.type, new_fields.multiple, new_fields.searchable, CASE WHEN new_fields.searchable THEN new_fields.position END);
+  WHERE (old_fields.type, old_fields.multiple, old_fields.searchable)
+    IS DISTINCT FROM (new_fields.type, new_fields.multiple, new_fields.searchable);
   RETURN NULL;
 END
 $$;

@@ -288,7 +288,7 @@ describe("an entry that is not committed when its type changes", () => {
     await written;
     // Changes that do not affect how entries are stored do not wait.
     await run("UPDATE precast.content_types SET name = 'Others'");
-    await run("UPDATE precast.fields SET label = 'Other'");
+    await run("UPDATE precast.fields SET label = 'Other', position = position + 1");
     let changed = false;
     const changing = run(change).finally(() => {
       changed = true;
