@@ -95,7 +95,6 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_s
 BEGIN
   -- TRUNCATE and not DELETE, because the snapshot of this transaction may lack some rows.
   TRUNCATE precast.entry_counts, precast.value_counts;
-  INSERT INTO precast.entry_counts (content_type_id, change) SELECT id, 0 FROM precast.content_types;
   RETURN NULL;
 END
 $$;
