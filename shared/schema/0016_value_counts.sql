@@ -171,25 +171,23 @@ DECLARE
   sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
   INSERT INTO precast.value_counts (content_type_id, slot, value, change)
-  -- The join leaves out types that are being deleted, because their counts are deleted with them.
-  SELECT type.id, counted.slot, counted.value, sign * count(*)
+  -- Types that are being deleted have no slots any more: they are left out, as their counts are deleted with them.
+  SELECT slots.content_type_id, counted.slot, counted.value, sign * count(*)
   FROM written AS e
-  JOIN precast.content_types AS type ON type.id = e.content_type_id
-  JOIN precast.slots ON slots.content_type_id = type.id
+  JOIN precast.slots ON slots.content_type_id = e.content_type_id
   CROSS JOIN LATERAL precast.counted_values(e, slots.map) AS counted
   WHERE e.status = 'published'
-  GROUP BY type.id, counted.slot, counted.value
+  GROUP BY slots.content_type_id, counted.slot, counted.value
   UNION ALL
-  SELECT alike.id, counted.slot, counted.value, sign * sum(alike.entries)
+  SELECT alike.content_type_id, counted.slot, counted.value, sign * sum(alike.entries)
   FROM (
-    SELECT type.id, slots.paired, precast.paired_values(e, slots.paired) AS held, count(*) AS entries
+    SELECT slots.content_type_id, slots.paired, precast.paired_values(e, slots.paired) AS held, count(*) AS entries
     FROM written AS e
-    JOIN precast.content_types AS type ON type.id = e.content_type_id
-    JOIN precast.slots ON slots.content_type_id = type.id
+    JOIN precast.slots ON slots.content_type_id = e.content_type_id
     WHERE e.status = 'published' AND cardinality(slots.paired) > 1
     GROUP BY 1, 2, 3) AS alike
   CROSS JOIN LATERAL precast.counted_pairs(alike.paired, alike.held) AS counted
-  GROUP BY alike.id, counted.slot, counted.value;
+  GROUP BY alike.content_type_id, counted.slot, counted.value;
   PERFORM precast.statement_ends();
   RETURN NULL;
 END
@@ -204,34 +202,32 @@ BEGIN
     RETURN NULL;
   END IF;
   INSERT INTO precast.value_counts (content_type_id, slot, value, change)
-  SELECT type.id, counted.slot, counted.value, sum(counted.sign)
-  FROM precast.content_types AS type
-  JOIN precast.slots ON slots.content_type_id = type.id
+  SELECT slots.content_type_id, counted.slot, counted.value, sum(counted.sign)
+  FROM precast.slots
   CROSS JOIN LATERAL (
     SELECT 1 AS sign, held.* FROM new_entries AS e CROSS JOIN LATERAL precast.counted_values(e, slots.map) AS held
-    WHERE e.content_type_id = type.id AND e.status = 'published'
+    WHERE e.content_type_id = slots.content_type_id AND e.status = 'published'
     UNION ALL
     SELECT -1, held.* FROM old_entries AS e CROSS JOIN LATERAL precast.counted_values(e, slots.map) AS held
-    WHERE e.content_type_id = type.id AND e.status = 'published') AS counted
-  WHERE type.id IN (SELECT content_type_id FROM new_entries UNION SELECT content_type_id FROM old_entries)
-  GROUP BY type.id, counted.slot, counted.value HAVING sum(counted.sign) <> 0
+    WHERE e.content_type_id = slots.content_type_id AND e.status = 'published') AS counted
+  WHERE slots.content_type_id IN (SELECT content_type_id FROM new_entries UNION SELECT content_type_id FROM old_entries)
+  GROUP BY slots.content_type_id, counted.slot, counted.value HAVING sum(counted.sign) <> 0
   UNION ALL
-  SELECT alike.id, counted.slot, counted.value, sum(alike.entries)
+  SELECT alike.content_type_id, counted.slot, counted.value, sum(alike.entries)
   FROM (
-    SELECT type.id, slots.paired, written.held, sum(written.sign) AS entries
-    FROM precast.content_types AS type
-    JOIN precast.slots ON slots.content_type_id = type.id
+    SELECT slots.content_type_id, slots.paired, written.held, sum(written.sign) AS entries
+    FROM precast.slots
     CROSS JOIN LATERAL (
       SELECT 1 AS sign, precast.paired_values(e, slots.paired) AS held FROM new_entries AS e
-      WHERE e.content_type_id = type.id AND e.status = 'published'
+      WHERE e.content_type_id = slots.content_type_id AND e.status = 'published'
       UNION ALL
       SELECT -1, precast.paired_values(e, slots.paired) FROM old_entries AS e
-      WHERE e.content_type_id = type.id AND e.status = 'published') AS written
-    WHERE type.id IN (SELECT content_type_id FROM new_entries UNION SELECT content_type_id FROM old_entries)
+      WHERE e.content_type_id = slots.content_type_id AND e.status = 'published') AS written
+    WHERE slots.content_type_id IN (SELECT content_type_id FROM new_entries UNION SELECT content_type_id FROM old_entries)
       AND cardinality(slots.paired) > 1
     GROUP BY 1, 2, 3 HAVING sum(written.sign) <> 0) AS alike
   CROSS JOIN LATERAL precast.counted_pairs(alike.paired, alike.held) AS counted
-  GROUP BY alike.id, counted.slot, counted.value HAVING sum(alike.entries) <> 0;
+  GROUP BY alike.content_type_id, counted.slot, counted.value HAVING sum(alike.entries) <> 0;
   PERFORM precast.statement_ends();
   RETURN NULL;
 END
