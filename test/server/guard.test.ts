@@ -162,6 +162,14 @@ describe("malformed or ambiguous HTTP", () => {
     expectRefusal(answers[3], 400, "BAD_REQUEST");
   });
 
+  test("a malformed request gets its 400 also when the answer before it was too large to be sent at once", async () => {
+    const wire = await openWire(api.url);
+    wire.send(`GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`);
+    await until("the large answer", () => wire.size() > LARGE_SIZE);
+    wire.send("GET\r\n\r\n");
+    expect(readAnswers(await wire.closed).map(({ status }) => status)).toEqual([200, 400]);
+  });
+
   test("a request that follows one with Connection: close is not answered", async () => {
     const answers = await refused(`GET ${LIST}?per_page=1 HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n${GET}\r\n`);
     expect(answers.map(({ status }) => status)).toEqual([200]);
@@ -189,6 +197,14 @@ describe("malformed or ambiguous HTTP", () => {
     expect(answers.length).toBe(1);
     expectRefusal(answers[0], 405, "METHOD_NOT_ALLOWED");
     expect(answers[0]?.headers.allow).toBe("GET, HEAD, OPTIONS");
+  });
+
+  test("CONNECT of a client that resets the connection does not end the server", async () => {
+    const wire = await openWire(api.url);
+    wire.send("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n");
+    wire.socket.resetAndDestroy();
+    await wire.closed;
+    await stillServes();
   });
 });
 
