@@ -1,10 +1,10 @@
 /** The ledger counts every counted request once, at any load, while servers, the database or the disk fail. */
 import { randomUUID } from "node:crypto";
-import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { CountedRequest } from "../../server/ledger/journal.ts";
+import { type CountedRequest, JournalLost, openJournal } from "../../server/ledger/journal.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "../../server/ledger/ledger.ts";
 import { type Query, sql } from "../../shared/database/database.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
@@ -380,15 +380,49 @@ describe("the ledger", () => {
     const left = () => store.database.query(sql("SELECT id::text FROM precast.usage_batches"));
     const ledger = await open(store, "forgetful", { heartbeatInterval: 10 });
     await until("the old one to be forgotten", async () => (await left()).length === 2);
-    for (const turn of [1, 2]) {
+    for (const turn of [1, 2, 3]) {
       await ledger.count(count("a"));
       await until("the batch to be sent", async () => (await left()).length === 2 + turn);
+      if (turn !== 2) continue;
+      // The first batch is marked by now. If later ones marked it again, it would never be a day old.
+      await store.database.execute(
+        "UPDATE precast.usage_batches SET removed_at = now() - interval '2 hours' WHERE removed_at > now() - interval '1 hour'",
+      );
     }
     await ledger.close();
     const removed = sql(
       "SELECT count(*)::text FROM precast.usage_batches WHERE removed_at > now() - interval '1 hour'",
     );
     expect(await store.database.query(removed)).toEqual([["1"]]);
+  });
+
+  test("begins another journal when one is full while the database is down, and loses no count", async () => {
+    const ledger = await open(store, "full");
+    await server.stop("immediate");
+    const countAll = async () => {
+      const counts = Array.from({ length: 2_500 }, (_, index) => ledger.count(count("a", `${index}`.padEnd(500, "x"))));
+      expect(new Set(await Promise.all(counts))).toEqual(new Set([true]));
+    };
+    await countAll();
+    await countAll();
+    expect(ledger.backlog()).toMatchObject({ requests: 5_000 });
+    expect(await readdir(join(store.folder, "full"))).toHaveLength(2);
+    await ledger.close();
+
+    await server.start();
+    await (await open(store, "full")).close();
+    const sums = (await usage(store)).map((row) => (row as string[])[4]);
+    expect(sums).toEqual(Array(2_500).fill("2"));
+  });
+
+  test("refuses the counts of a write during which another server takes the journal", async () => {
+    const path = join(store.folder, "taken", strangersName());
+    const journal = await openJournal(path, "process");
+    await journal.append(line("a"));
+    await rename(path, `${path}-taken`);
+    await expect(journal.append(line("b"))).rejects.toThrow(JournalLost);
+    await journal.close();
+    expect(await readFile(`${path}-taken`, "utf8")).toBe(line("a"));
   });
 
   test.each(["process", "power"] as const)(
