@@ -293,6 +293,21 @@ describe("the ledger", () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
+  test("reports once that the database accepts no counts, and once more when that happens again", async () => {
+    const errors: unknown[] = [];
+    const ledger = await open(store, "twice", { errors, heartbeatInterval: 10 });
+    for (const times of [1, 2]) {
+      await store.database.execute("ALTER TABLE precast.usage RENAME TO hidden");
+      await ledger.count(count("a"));
+      await until("a report", () => errors.length === times);
+      await store.database.execute("ALTER TABLE precast.hidden RENAME TO usage");
+      await until("the count to be sent", () => ledger.backlog().requests === 0);
+    }
+    await ledger.close();
+    expect(errors.map(String)).toEqual(Array(2).fill(expect.stringContaining("twice cannot be sent to the database")));
+    expect(await usage(store)).toEqual([["a", DAY, "list", "200", "2"]]);
+  });
+
   test("starts despite an unreadable journal, adopts those that it can, and reports each failure once", async () => {
     const folder = join(store.folder, "untakable");
     await mkdir(folder);
@@ -416,7 +431,7 @@ describe("the ledger", () => {
   });
 
   test("refuses the counts of a write during which another server takes the journal", async () => {
-    const path = join(store.folder, "taken", strangersName());
+    const path = join(store.folder, "renamed", strangersName());
     const journal = await openJournal(path, "process");
     await journal.append(line("a"));
     await rename(path, `${path}-taken`);
@@ -488,6 +503,10 @@ describe("the ledger", () => {
     expect(refused.headers).toMatchObject({ "retry-after": "1", "cache-control": "no-store" });
     expect(refused.headers).toMatchObject({ "x-request-counted": "false", "cache-status": "precast; fwd=bypass" });
     expect((await get("?page=2")).status).toBe(200);
+    const warningOf = async (target: string) => (await get(target)).headers["x-request-warning"];
+    for (const field of ["title", "slug"])
+      expect(await warningOf(`?per_page=1&filter[${field}][like]=x`)).toContain(`filter[${field}][like]`);
+    expect(await warningOf("?per_page=1")).toBeUndefined();
     await rm(folder);
     await rename(`${folder}-aside`, folder);
     expect((await get("?per_page=2")).status).toBe(200);
