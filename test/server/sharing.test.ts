@@ -2,10 +2,14 @@
  * Identical live requests share one query. A client that disconnects leaves the queue, and ends its query if nobody else
  * waits for that.
  */
+import { once } from "node:events";
 import { request } from "node:http";
+import { Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { goneSignalOf } from "../../server/http/gone-signal.ts";
 import { sql } from "../../shared/database/database.ts";
+import { ClientGone } from "../../shared/respond.ts";
 import { type Activity, openActivity } from "../support/activity.ts";
 import { COUNTED, GOODS, KEY } from "../support/goods.ts";
 import {
@@ -174,6 +178,12 @@ describe("a client that disconnects", () => {
     await until("the next to wait", () => api.state().waiting === 1);
     await activity.unlock();
     for (const { status } of await Promise.all([...running, next])) expect(status).toBe(200);
+  });
+
+  test("is known to have gone also when that was before its request began", async () => {
+    const socket = new Socket().destroy();
+    await once(socket, "close");
+    expect(goneSignalOf(socket).reason).toBeInstanceOf(ClientGone);
   });
 
   test("is not counted when its query never finished", async () => {
