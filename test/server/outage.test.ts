@@ -294,8 +294,11 @@ describe("while the embedded database is slow", () => {
 
 test("counted requests get 503 while the embedded database cannot be reopened, and 200 once it can", async () => {
   const store = await openStore("embedded");
-  await loadBundles(store, [GOODS]);
   const api = await openApiServer(store);
+  // A key that once was unknown must not be refused as such while the database cannot be asked.
+  for (const target of COUNTED) expect((await api.get(target, { appKey: KEY })).status).toBe(401);
+  await loadBundles(store, [GOODS]);
+  for (const target of COUNTED) expect((await api.get(target, { appKey: KEY })).status).toBe(200);
   const folder = join(store.folder, "data", "database");
   const countTo = (number: string) =>
     sql(`SELECT count(*)::text FROM (SELECT generate_series(1, ${number})) AS numbers`);
@@ -313,5 +316,31 @@ test("counted requests get 503 while the embedded database cannot be reopened, a
   renameSync(`${folder}-aside`, folder);
   for (const target of COUNTED) expect((await untilStatus(api, target, 200)).status).toBe(200);
   await api.close();
+  await store.close();
+});
+
+test("a query that fails unexpectedly gets a counted 500 that does not say why, and operators get the reason", async () => {
+  const store = await openStore("embedded");
+  await loadBundles(store, [GOODS]);
+  await buildSite(store);
+  const api = await openApiServer(store, join(store.folder, "out"), { memory: 0 });
+  const free = await answersOf(api, FREE);
+  await store.database.execute("ALTER TABLE precast.entries RENAME COLUMN data TO hidden");
+  for (const target of COUNTED) {
+    const { status, json, headers } = await api.get(target, { appKey: KEY });
+    expect([status, json.error.code]).toEqual([500, "INTERNAL_ERROR"]);
+    expect(json.error.message).not.toMatch(/data|column|precast|select/i);
+    expect(headers).toMatchObject({ "x-request-counted": "true", "cache-control": "no-store" });
+  }
+  expect(api.errors.map(String)).toEqual(COUNTED.map(() => expect.stringContaining("column")));
+  expect(await answersOf(api, FREE)).toEqual(free);
+  await store.database.execute("ALTER TABLE precast.entries RENAME COLUMN hidden TO data");
+  for (const target of COUNTED) expect((await api.get(target, { appKey: KEY })).status).toBe(200);
+  await api.close();
+  const counts = sql("SELECT status::text, sum(count)::text FROM precast.usage GROUP BY status ORDER BY status");
+  expect(await store.database.query(counts)).toEqual([
+    ["200", "3"],
+    ["500", "3"],
+  ]);
   await store.close();
 });
