@@ -75,7 +75,7 @@ export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
   const below = (folder: string) => [...digests.keys()].filter((path) => path.startsWith(`${folder}/`));
   return {
     isReachable: fetch !== null,
-    hasBelow: (folder) => digests.size > 0 && below(folder).length > 0,
+    hasBelow: (folder) => below(folder).length > 0,
     fetchFiles,
     fetchBelow: (folder) => fetchFiles(below(folder)),
     appFolders: () => [...new Set([...digests.keys()].map((path) => path.slice(0, path.indexOf("/"))))],

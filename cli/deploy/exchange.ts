@@ -76,7 +76,6 @@ async function attempt<T>(
     };
     return { ...judge(received), after: received.headers.get("retry-after") };
   } catch (error) {
-    if (error instanceof RemoteFault) throw error;
     if (deadline.signal.aborted) return { fault: new RemoteFault(silentMessage(host, timeout)), isRetryable: true };
     return connectionFault(error, host);
   } finally {

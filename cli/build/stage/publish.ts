@@ -3,7 +3,7 @@
  * be repeated, so a build that dies after the commit is completed by the next.
  */
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { CHANGES_FILE, STATE_FOLDER } from "../../../shared/state.ts";
 import { type Change, ownChanges } from "./changes.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
@@ -148,7 +148,7 @@ async function moveStates(ready: string, out: string): Promise<void> {
   const folder = join(ready, STAGED_STATES);
   if (!exists(folder)) return;
   for (const name of readdirSync(folder)) {
-    const [from, to] = [join(folder, name), join(out, STATE_FOLDER, basename(name))];
+    const [from, to] = [join(folder, name), join(out, STATE_FOLDER, name)];
     if (statSync(from).size > 0) renameSync(from, to);
     else rmSync(to, { force: true });
     await yieldToEventLoop();
