@@ -64,6 +64,7 @@ describe("transient faults", () => {
   test.each<[string, Trouble]>([
     ["500", xml(500, "InternalError")],
     ["503 SlowDown", xml(503, "SlowDown")],
+    ["403 SlowDown", xml(403, "SlowDown")],
     ["429 without a body", { status: 429 }],
     ["409 for two conditional writes at once", xml(409, "ConditionalRequestConflict")],
     ["400 RequestTimeout", xml(400, "RequestTimeout")],
@@ -72,7 +73,7 @@ describe("transient faults", () => {
     ["a 200 whose body is an error", xml(200, "InternalError")],
     [
       "a 200 that is a web page",
-      { status: 200, headers: { "Content-Type": "text/html" }, body: "<!doctype html><p>Hello" },
+      { status: 200, headers: { "Content-Type": "text/html", ETag: '"x"' }, body: "<!doctype html><p>Hello" },
     ],
   ])("a deploy succeeds when every request fails once with %s", async (_, trouble) => {
     once(trouble);
@@ -278,9 +279,12 @@ describe("a deploy that fails midway", () => {
     },
   );
 
-  test("says that a build has changed the tree, and after a full build the next deploy succeeds", async () => {
+  test.each<[string, (file: string) => void]>([
+    ["deleted", (file) => rmSync(file, { force: true })],
+    ["replaced", (file) => writeFileSync(file, '{"data":[]}')],
+  ])("says that a build has %s a file, and after a full build the next deploy succeeds", async (_, change) => {
     s3.trouble = ({ key }) => {
-      if (key.includes("/_schemas/")) rmSync(join(out(), "s-shop/v1/_schemas.json"), { force: true });
+      if (key.includes("/_schemas/")) change(join(out(), "s-shop/v1/_schemas.json"));
       return undefined;
     };
     expect(failed(await deploy())).toMatch(/^A build changed out during the deploy\.\n\d+ of \d+ files were uploaded/);
@@ -334,6 +338,25 @@ test("deploys through a proxy that makes ETags weak succeed repeatedly, with con
   expect(await deployInProcess(weak, out(), { force: true })).toMatchObject({ generation: 2, conditional: true });
   expect(differencesOf(filesOf(weak), out())).toEqual([]);
   await weak.close();
+});
+
+test.each<[string, Trouble]>([
+  ["404 NoSuchKey", xml(404, "NoSuchKey")],
+  ["404 without a body", { status: 404 }],
+  ["200 without a body", { status: 200 }],
+])("a store may answer %s to a deletion, and 404 without a body for what it does not have", async (_, deleted) => {
+  await deployInProcess(s3, out());
+  const stray = "api/s-shop/v1/authors/page/9.json";
+  s3.objects.set(stray, { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} });
+  s3.objects.delete("api/.precast/manifest.json");
+  s3.trouble = ({ method, key }) => {
+    if (method === "GET" && key !== "") return s3.objects.has(key) ? undefined : { status: 404 };
+    if (method !== "DELETE") return undefined;
+    s3.objects.delete(key);
+    return deleted;
+  };
+  expect(await deployInProcess(s3, out())).toMatchObject({ deleted: 1 });
+  expect(differencesOf(filesOf(s3), out())).toEqual([]);
 });
 
 describe("two deploys to one store", () => {
@@ -434,6 +457,32 @@ describe("two deploys to one store", () => {
       expect(s3.objects.has(lock)).toBe(false);
     });
 
+    test("the lock is renewed on a store that has no conditional writes", async () => {
+      await s3.close();
+      s3 = await startS3({ conditions: "refused" });
+      const written = () => s3.objects.get(lock)?.modified;
+      let first: Date | undefined;
+      passTime(() => {
+        first = written();
+        s3.ahead = 30_000;
+      });
+      let last: Date | undefined;
+      await deployInProcess(s3, out(), {
+        concurrency: 1,
+        onProgress: () => {
+          last = written();
+        },
+      });
+      expect(last).not.toEqual(first);
+    });
+
+    test("the deploy stops once somebody has deleted its lock", async () => {
+      passTime(() => s3.objects.delete(lock));
+      await expect(deployInProcess(s3, out(), { concurrency: 1 })).rejects.toThrow(
+        /^Another deploy may have taken over s3:\/\/content\/api\.\n[34] of/,
+      );
+    });
+
     test("the deploy stops once another has taken over its lock, and leaves that lock alone", async () => {
       passTime(() => leave(0, {}));
       await expect(deployInProcess(s3, out(), { concurrency: 1 })).rejects.toThrow(
@@ -441,6 +490,17 @@ describe("two deploys to one store", () => {
       );
       expect(String(s3.objects.get(lock)?.bytes)).toContain("elsewhere");
     });
+  });
+
+  test("of two deploys that take the lock of a store without conditional writes at once, the first is refused", async () => {
+    await s3.close();
+    s3 = await startS3({ conditions: "refused" });
+    s3.trouble = ({ method, key }) => {
+      if (method === "GET" && key === lock && s3.objects.has(lock)) leave(0, {});
+      return undefined;
+    };
+    await expect(deployInProcess(s3, out())).rejects.toThrow(/^Another deploy \(elsewhere, process 7\) holds the lock/);
+    expect(filesOf(s3)).toEqual(new Map());
   });
 
   test("an unreadable lock is respected until it expires, and then taken over", async () => {

@@ -2,11 +2,22 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { purgeCloudflare } from "../../cli/deploy/purge/cloudflare.ts";
-import { invalidationPaths } from "../../cli/deploy/purge/cloudfront.ts";
+import { invalidationPaths, purgeCloudfront } from "../../cli/deploy/purge/cloudfront.ts";
 import { purgeFastly } from "../../cli/deploy/purge/fastly.ts";
+import { purgeByTemplate } from "../../cli/deploy/purge/template.ts";
 import type { TreeFile } from "../../cli/deploy/tree-file.ts";
 import { type Cdn, startCdn } from "../support/cdn.ts";
-import { idOf, LONG, openPlace, type Place, SHOP_FOLDER, shop, shopWithout, smallApp } from "../support/cli.ts";
+import {
+  holdPort,
+  idOf,
+  LONG,
+  openPlace,
+  type Place,
+  SHOP_FOLDER,
+  shop,
+  shopWithout,
+  smallApp,
+} from "../support/cli.ts";
 import { differencesOf, filesOf, internalFilesOf } from "../support/deployed.ts";
 import { type S3, type S3Object, type S3Request, startS3, type Trouble } from "../support/s3.ts";
 import { signatureProblem } from "../support/sigv4.ts";
@@ -261,7 +272,13 @@ describe("--purge", () => {
       /^Fastly cannot find the resource to purge \(404: Record not found\)\. Check --fastly-service\.\n/,
     );
     expect(await told({ status: 200, body: "<html>" })).toMatch(/^Fastly refused the purge \(200\)\.\n/);
+    expect(await told({ status: 401 })).toMatch(/^Fastly denies access \(401\)\. Check FASTLY_API_TOKEN\./);
     expect(await told({ status: 500 })).toMatch(/^Fastly is overloaded or failing \(500\)\./);
+    const failure = '{"success":false,"errors":[{"message":"no such zone"}]}';
+    cdn.answer = () => ({ status: 200, body: failure });
+    expect((await run("--purge cloudflare --force", CLOUDFLARE)).stderr).toMatch(
+      /^Cloudflare refused the purge \(200: no such zone\)\.\n/,
+    );
   });
 
   test.each([
@@ -281,6 +298,16 @@ describe("--purge", () => {
       expect(s3.objects).toEqual(first);
     },
   );
+});
+
+test("a purge by URL succeeds for what the cache does not hold (404), and skips files of unknown requests", async () => {
+  cdn.answer = () => ({ status: 404 });
+  const file = { app: "a", type: "t", request: "/api/v1/t", path: "s-a/v1/t/page/1.json" };
+  const hashed = { ...file, request: null, path: `s-a/v1/t/filter/f/h-${"0".repeat(64)}.json` };
+  const ofNobody = { ...file, app: null, path: `h-${"0".repeat(64)}/v1/t/page/1.json` };
+  const options = { template: `${cdn.url}{path}`, method: "PURGE", header: null, concurrency: 1 };
+  expect(await purgeByTemplate([file, hashed, ofNobody], options, PATIENCE)).toBe(1);
+  expect(cdn.requests.map(({ target }) => target)).toEqual(["/api/v1/t"]);
 });
 
 describe("request limits of CDNs", () => {
@@ -305,6 +332,28 @@ describe("request limits of CDNs", () => {
     expect(invalidationPaths(files(2, 21))).toEqual(["/api/v1/t0*", "/api/v1/t1*", "/s-a/v1/t0*", "/s-a/v1/t1*"]);
     expect(invalidationPaths(files(15, 20))).toHaveLength(15 * 21);
     expect(invalidationPaths(files(16, 1))).toEqual(["/*"]);
+  });
+
+  test("CloudFront invalidates the types of many apps by /*, although their requests share their paths", () => {
+    const ofApps = (count: number) =>
+      Array.from({ length: count }, (_, app) =>
+        files(1, 20).map((file) => ({ ...file, app: `a${app}`, path: file.path.replace("s-a", `s-a${app}`) })),
+      ).flat();
+    expect(invalidationPaths(ofApps(149))).toHaveLength(149 * 20 + 1);
+    expect(invalidationPaths(ofApps(150))).toEqual(["/*"]);
+  });
+
+  test("CloudFront is asked again while too many invalidations are in progress", async () => {
+    const credentials = { accessKeyId: "key", secretAccessKey: "secret", sessionToken: null };
+    const cloudfront = { endpoint: cdn.url, distribution: "E1", credentials };
+    const busy = "<ErrorResponse><Error><Code>TooManyInvalidationsInProgress</Code></Error></ErrorResponse>";
+    cdn.answer = () => (cdn.requests.length === 1 ? { status: 400, body: busy } : { status: 201 });
+    // Nothing but a deletion of somebody else's file has such a path.
+    const [stray] = files(1, 1).map((file) => ({ ...file, path: "s-a/v1/t0/a&b<c.json" }));
+    expect(await purgeCloudfront([stray as TreeFile], cloudfront, { ...PATIENCE, retries: 1 })).toBe(1);
+    const bodies = cdn.requests.map(({ body }) => String(body));
+    expect([bodies.length, bodies[0] === bodies[1]]).toEqual([2, true]);
+    expect(bodies[0]).toContain("<Path>/s-a/v1/t0/a&amp;b&lt;c.json</Path>");
   });
 });
 
@@ -353,6 +402,11 @@ describe("--wait-visible", () => {
     );
     cdn.answer = () => ({ status: 503 });
     expect((await run(`--wait-visible ${cdn.url} --wait-limit 1`)).stderr).toMatch(/it answers with 503/);
+    const { port, release } = await holdPort();
+    await release();
+    expect((await run(`--wait-visible http://127.0.0.1:${port} --wait-limit 1`)).stderr).toMatch(
+      /it cannot be reached \(ECONNREFUSED\)/,
+    );
   });
 });
 
