@@ -27,7 +27,7 @@ export async function purgeByTemplate(
     await callApi(
       api,
       () => ({ method, url, headers }),
-      ({ status }) => (status >= 200 && status < 300) || status === 404,
+      ({ status }) => status < 300 || status === 404,
     );
     requests += 1;
   });
