@@ -6,7 +6,7 @@ import type { Plan } from "../deploy/plan.ts";
 import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge/purge.ts";
 import { openTarget, STORE_SETTINGS, type Target } from "../deploy/store/target.ts";
 import { waitVisible } from "../deploy/visible.ts";
-import { formatBytes, formatCounted, formatSeconds } from "../terminal/format.ts";
+import { formatBytes, formatCounted, formatFiles, formatSeconds } from "../terminal/format.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 const SETTINGS = [
@@ -108,7 +108,7 @@ function printReport(terminal: Terminal, name: string, deployed: Deployed, dryRu
   const { written, unchanged, deleted, bytes, conditional, purges } = report;
   if (conditional === false) terminal.warn(`${name} ${UNCONDITIONAL}`);
   const [upload, drop] = dryRun ? ["would upload", "would delete"] : ["uploaded", "deleted"];
-  const done = `${upload} ${written} files, ${unchanged} unchanged, ${drop} ${deleted}, ${formatBytes(bytes)}`;
+  const done = `${upload} ${formatFiles(written)}, ${unchanged} unchanged, ${drop} ${deleted}, ${formatBytes(bytes)}`;
   const purged = purges === null ? "" : `, purged with ${formatCounted(purges, "request")}`;
   terminal.result(`${name}: ${done} in ${formatSeconds(seconds)}${purged}`, {
     target: name,

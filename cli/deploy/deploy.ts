@@ -4,6 +4,7 @@
  * from the journal which files are uncertain, and from the checkpoints which of them are uploaded already.
  */
 import { randomUUID } from "node:crypto";
+import { formatFiles } from "../terminal/format.ts";
 import { changeStore, endJournal, explainFailure, type StoreChange, type StoreChangeOptions } from "./change.ts";
 import { owedIn, unpurgedIn } from "./journal.ts";
 import { type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
@@ -100,7 +101,7 @@ async function deployLocked(store: Store, lock: StoreLock, tree: LocalTree, opti
 
 export class TooManyDeletionsError extends Error {
   constructor(count: number, most: number) {
-    const what = `This would delete ${count} files, but --max-delete is ${most}. Nothing was changed.`;
+    const what = `This would delete ${formatFiles(count)}, but --max-delete is ${most}. Nothing was changed.`;
     super(`${what} If this is intended, use --max-delete ${count} or --force.`);
     this.name = "TooManyDeletionsError";
   }

@@ -1,9 +1,19 @@
 /** `precast deploy` makes a bucket or a folder equal to the tree, and refuses what it must not deploy. */
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { deployTree } from "../../cli/deploy/deploy.ts";
+import { deletionsRefusal, deployTree } from "../../cli/deploy/deploy.ts";
 import { openTarget } from "../../cli/deploy/store/target.ts";
 import {
   idOf,
@@ -181,11 +191,14 @@ describe("a deploy to a bucket", () => {
     expect(s3.objects.get(NOTES[0] as string)?.headers).toMatchObject({ "cache-control": "no-store" });
   });
 
-  test("uploads every file again when --cache-control changes", async () => {
+  test.each([
+    ["--cache-control", "cache-control", "no-store"],
+    ["--cdn-cache-control", "x-amz-meta-cdn-cache-control", undefined],
+  ])("uploads every file again when %s changes", async (option, header, ofPrivateFiles) => {
     await deploy();
-    expect(await deploy(`${TARGET} --cache-control max-age=1`)).toMatchObject({ written: SHOP_FILES, deleted: 0 });
-    const times = [...s3.objects.values()].map(({ headers }) => headers["cache-control"]);
-    expect(new Set(times)).toEqual(new Set(["max-age=1", "no-store"]));
+    expect(await deploy(`${TARGET} ${option} max-age=1`)).toMatchObject({ written: SHOP_FILES, deleted: 0 });
+    const times = [...s3.objects.values()].map(({ headers }) => headers[header]);
+    expect(new Set(times)).toEqual(new Set(["max-age=1", ofPrivateFiles]));
   });
 
   test("without a prefix writes to the bucket's root, deletes surplus tree files and keeps other files", async () => {
@@ -234,15 +247,19 @@ describe("a deploy to a bucket", () => {
     expect(differencesOf(filesOf(s3), out())).toEqual([]);
   });
 
-  test.each(["MyBucket", "my_bucket"])("names the bucket in the path if no host name allows it: %s", async (bucket) => {
+  test.each([
+    ["MyBucket", "s3.test"],
+    ["my_bucket", "s3.test"],
+    ["content", "localhost"],
+  ])("names the bucket in the path if no host name allows it: %s at %s", async (bucket, host) => {
     const capital = await startS3({ bucket });
     const { code, stderr } = await place.run(`deploy s3://${bucket}/api`, {
       ...capital.env,
-      AWS_ENDPOINT_URL: capital.url.replace("127.0.0.1", "s3.test"),
+      AWS_ENDPOINT_URL: capital.url.replace("127.0.0.1", host),
       NODE_OPTIONS: LOCAL,
     });
     expect([code, stderr]).toEqual([0, ""]);
-    expect(new Set(capital.requests.map(({ headers }) => headers.host?.split(":")[0]))).toEqual(new Set(["s3.test"]));
+    expect(new Set(capital.requests.map(({ headers }) => headers.host?.split(":")[0]))).toEqual(new Set([host]));
     expect(differencesOf(filesOf(capital), out())).toEqual([]);
     await capital.close();
   });
@@ -251,6 +268,12 @@ describe("a deploy to a bucket", () => {
     const { code, stdout, stderr } = await place.run(`deploy ${TARGET}`, s3.env);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toMatch(/^s3:\/\/content\/api: uploaded 47 files, 0 unchanged, deleted 0, [\d.]+ kB in [\d.]+ s\n$/);
+    const manifest = s3.objects.get(NOTES[0] as string) as S3Object;
+    const text = String(manifest.bytes).replace(`${SHOP_FOLDER}/posts/page/2.json`, `${SHOP_FOLDER}/posts/page/9.json`);
+    s3.objects.set(NOTES[0] as string, { ...manifest, bytes: Buffer.from(text) });
+    expect((await place.run(`deploy ${TARGET}`, s3.env)).stdout).toContain(
+      ": uploaded 1 file, 46 unchanged, deleted 1,",
+    );
   });
 });
 
@@ -299,6 +322,29 @@ describe("a deploy to a folder", () => {
     );
   });
 
+  test("is refused while another deploy holds the lock, and names its process", async () => {
+    mkdirSync(join(place.folder, "web/.precast"), { recursive: true });
+    writeFileSync(join(place.folder, "web/.precast/deploy.lock"), `${process.pid}\n`);
+    const { code, stderr } = await place.run(`deploy ${target()}`);
+    expect([code, stderr]).toEqual([
+      1,
+      `Another deploy (process ${process.pid}) holds the lock of ${target()}. Wait for it to end, then deploy again.\n`,
+    ]);
+    expect(readdirSync(join(place.folder, "web/.precast"))).toEqual(["deploy.lock"]);
+  });
+
+  test("fails when another deploy has written or replaced the manifest meanwhile", async () => {
+    const manifest = join(place.folder, "web/.precast/manifest.json");
+    const replaced =
+      /^Another deploy replaced \.precast\/manifest\.json in file:\/\/\S+ during this one\.\nAll \d+ files/;
+    await expect(deployFolder(() => writeFileSync(manifest, "{}"))).rejects.toThrow(replaced);
+    rmSync(manifest);
+    await deployFolder(() => {});
+    await rebuild(shopWith((posts) => posts.map((post) => (post.id === idOf(1) ? edited(post) : post))));
+    await expect(deployFolder(() => writeFileSync(manifest, "{}"))).rejects.toThrow(replaced);
+    expect(readFileSync(manifest, "utf8")).toBe("{}");
+  });
+
   test("writes nothing after another deploy has taken over its lock", async () => {
     const deploying = deployFolder(() =>
       writeFileSync(join(place.folder, "web/.precast/deploy.lock"), "1 elsewhere\n"),
@@ -342,6 +388,7 @@ describe("checks before a deploy", () => {
     const [, count] =
       /^This would delete (\d+) files, but --max-delete is 3\. Nothing was changed\./.exec(stderr) ?? [];
     expect(Number(count)).toBeGreaterThan(3);
+    expect(deletionsRefusal(1, { force: false, maxDelete: 0 })?.message).toContain("would delete 1 file,");
     expect(s3.objects).toEqual(before);
     expect(await deploy(`${TARGET} --max-delete 3 --force`)).toMatchObject({
       deleted: Number(count),
@@ -455,30 +502,38 @@ describe("checks before a deploy", () => {
     expect([code, stderr]).toEqual([0, ""]);
   });
 
-  test("a manifest that is broken or of another format is refused, and --force uploads everything again", async () => {
-    await deploy();
-    const manifest = s3.objects.get(NOTES[0] as string);
-    const stray = `api/${SHOP_FOLDER}/posts/page/9.json`;
-    for (const text of [
-      "",
-      "{",
+  test.each([
+    [
+      "manifest",
       '{"format":2,"generation":1,"apps":[],"files":{}}',
       '{"format":1,"generation":1,"apps":[],"files":{"a":["b",1]}}',
-    ]) {
-      s3.objects.set(NOTES[0] as string, {
-        ...(manifest as S3Object),
-        bytes: Buffer.from(text),
-      });
-      s3.objects.set(stray, { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} });
-      const { code, stderr } = await place.run(`deploy ${TARGET}`, s3.env);
-      expect([code, stderr]).toEqual([
-        1,
-        expect.stringMatching(/^\.precast\/manifest\.json in s3:\/\/content\/api is corrupt or .*--force.*\n$/),
-      ]);
-      expect(await deploy(`${TARGET} --force`)).toMatchObject({ written: SHOP_FILES, deleted: 1 });
-      expect(differencesOf(filesOf(s3), out())).toEqual([]);
-    }
-  });
+    ],
+    [
+      "journal",
+      '{"format":2,"generation":1,"writes":[],"removes":[],"purges":[]}',
+      '{"format":1,"generation":1,"writes":{},"removes":[],"purges":[]}',
+    ],
+  ])(
+    "a %s that is broken or of another format is refused, and --force uploads everything again",
+    async (name, ...formats) => {
+      await deploy();
+      const manifest = s3.objects.get(NOTES[0] as string);
+      const stray = `api/${SHOP_FOLDER}/posts/page/9.json`;
+      for (const text of ["", "{", ...formats]) {
+        s3.objects.set(`api/.precast/${name}.json`, { ...(manifest as S3Object), bytes: Buffer.from(text) });
+        s3.objects.set(stray, { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} });
+        const { code, stderr } = await place.run(`deploy ${TARGET}`, s3.env);
+        expect([code, stderr]).toEqual([
+          1,
+          expect.stringMatching(
+            new RegExp(`^\\.precast/${name}\\.json in s3://content/api is corrupt or .*--force.*\n$`),
+          ),
+        ]);
+        expect(await deploy(`${TARGET} --force`)).toMatchObject({ written: SHOP_FILES, deleted: 1 });
+        expect(differencesOf(filesOf(s3), out())).toEqual([]);
+      }
+    },
+  );
 });
 
 test("a manifest or journal with a path that is no tree file is refused, and --force keeps that file", async () => {
