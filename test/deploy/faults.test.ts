@@ -121,10 +121,16 @@ describe("lasting faults", () => {
       /is not at .* in eu-test-1\. It is in us-west-2: use --region us-west-2\.\n$/,
     ],
     [
+      "a redirect with the region in a header",
+      { status: 301, headers: { "x-amz-bucket-region": "us-west-2" } },
+      /It is in us-west-2: use --region us-west-2\.\n$/,
+    ],
+    [
       "a redirect without a region",
       { status: 307, headers: { Location: "https://elsewhere" } },
       /Check --endpoint and --region\.\n$/,
     ],
+    ["401", { status: 401 }, /^127\.0\.0\.1:\d+ denies access to the bucket content \(401\)\./],
     [
       "a clock that differs",
       xml(403, "RequestTimeTooSkewed"),
@@ -158,12 +164,15 @@ describe("lasting faults", () => {
     expect(failed(await deploy())).toMatch(message);
   });
 
-  test("a listing that returns the same continuation token again is an error", async () => {
-    const [contents, token] = [
-      "<Contents><Key>api/x</Key></Contents>",
-      "<NextContinuationToken>x</NextContinuationToken>",
-    ];
-    const body = `<ListBucketResult><IsTruncated>true</IsTruncated>${contents}${token}</ListBucketResult>`;
+  test.each([
+    [
+      "returns the same continuation token again",
+      "<IsTruncated>true</IsTruncated><NextContinuationToken>x</NextContinuationToken>",
+    ],
+    ["is truncated and has no continuation token", "<IsTruncated>true</IsTruncated>"],
+    ["does not say whether it is truncated", ""],
+  ])("a listing that %s is an error", async (_, more) => {
+    const body = `<ListBucketResult><Contents><Key>api/x</Key></Contents>${more}</ListBucketResult>`;
     s3.trouble = ({ query }) => (query.has("list-type") ? { status: 200, body } : undefined);
     expect(failed(await deploy())).toMatch(/does not answer like S3 \(200/);
   });
@@ -524,7 +533,7 @@ describe("two deploys to one store", () => {
     );
   });
 
-  test.each(["ignored", "refused"] as const)(
+  test.each(["ignored", "refused", "only for absent objects"] as const)(
     "a deploy to a store where conditional writes are %s succeeds, and warns to run one at a time",
     async (conditions) => {
       const plain = await startS3({ conditions });

@@ -1,11 +1,13 @@
 /** `--purge` makes a CDN drop what a deploy has changed; `--wait-visible` waits until clients see it. */
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { digestOf } from "../../cli/build/file-digest.ts";
 import { purgeCloudflare } from "../../cli/deploy/purge/cloudflare.ts";
 import { invalidationPaths, purgeCloudfront } from "../../cli/deploy/purge/cloudfront.ts";
 import { purgeFastly } from "../../cli/deploy/purge/fastly.ts";
 import { purgeByTemplate } from "../../cli/deploy/purge/template.ts";
 import type { TreeFile } from "../../cli/deploy/tree-file.ts";
+import { waitVisible } from "../../cli/deploy/visible.ts";
 import { type Cdn, startCdn } from "../support/cdn.ts";
 import {
   holdPort,
@@ -358,6 +360,29 @@ describe("request limits of CDNs", () => {
 });
 
 describe("--wait-visible", () => {
+  test("asks for the catalog of each app and for a changed file that is still there", async () => {
+    const digest = digestOf(Buffer.from("{}"));
+    const page = (app: string, type: string): TreeFile => {
+      return { app, type, request: `/api/v1/${type}`, path: `s-${app}/v1/${type}/page/1.json` };
+    };
+    const paths = ["s-a/v1/_schemas.json", "s-b/v1/_schemas.json", page("b", "kept").path];
+    const tree = {
+      files: new Map(paths.map((path) => [path, digest])),
+      apps: ["a", "b"],
+      elsewhere: new Set<string>(),
+    };
+    const hashed = { ...page("b", "kept"), request: null };
+    const changed = [page("a", "deleted"), hashed, page("b", "deleted"), page("b", "kept")];
+    cdn.answer = () => ({ status: 200, body: "{}" });
+    const waiting = { address: cdn.url, limit: 5, out: "", throwIfStopped: () => {} };
+    await waitVisible(tree, changed, { ...PATIENCE, ...waiting });
+    expect(cdn.requests.map(({ target, headers }) => `${headers["x-app-key"]} ${target}`)).toEqual([
+      "a /api/v1/_schemas",
+      "b /api/v1/kept",
+      "b /api/v1/_schemas",
+    ]);
+  });
+
   /** The bucket's file for a request, as an edge maps it. */
   const show = (target: string): string | undefined =>
     target === "/api/v1/_schemas"

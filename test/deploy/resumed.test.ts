@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Deployed } from "../../cli/deploy/deploy.ts";
 import { openPlace, type Place, smallApp } from "../support/cli.ts";
 import { deployInProcess, differencesOf, filesOf, internalFilesOf } from "../support/deployed.ts";
-import { type S3, type S3Request, startS3 } from "../support/s3.ts";
+import { type S3, type S3Object, type S3Request, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 
 const TARGET = "s3://content/api";
@@ -120,6 +120,13 @@ describe("a deploy after one that failed when everything was uploaded", () => {
 
   test("uploads everything again with --force", async () => {
     expect(await attempt("a", usual, { force: true })).toMatchObject({ unchanged: 0 });
+    expectExact("a", usual);
+  });
+
+  test("uploads again what a checkpoint that cannot be read may have listed", async () => {
+    const key = "api/.precast/checkpoints/0.json";
+    s3.objects.set(key, { ...(s3.objects.get(key) as S3Object), bytes: Buffer.from("{") });
+    expect(await attempt("a", usual)).toMatchObject({ written: 1, deleted: 0 });
     expectExact("a", usual);
   });
 });

@@ -190,11 +190,17 @@ describe("build --state says", () => {
     expect(s3.requests).toEqual([]);
   });
 
-  test("why it fetched nothing: a broken manifest, or nothing deployed yet", async () => {
+  test("why it fetched nothing: a changed state, a broken manifest, or nothing deployed yet", async () => {
     const nothing = async (why: string) => {
       expect(await said()).toMatch(new RegExp(`: not used: ${why}$`));
       rmSync(inPlace("fresh"), { recursive: true });
     };
+    const state = "api/.precast/x-53686f70.json";
+    s3.objects.set(state, { ...(first.get(state) as S3Object), bytes: Buffer.from("{}") });
+    const changed = "\\.precast/x-53686f70\\.json was changed or removed after it was built";
+    await nothing(`${changed}: a deploy is running or was interrupted`);
+    s3.objects.delete(state);
+    await nothing(`${changed}: a deploy is running or was interrupted`);
     const manifest = first.get("api/.precast/manifest.json") as S3Object;
     s3.objects.set("api/.precast/manifest.json", { ...manifest, bytes: Buffer.from("{") });
     await nothing("its manifest is corrupt or was written by another version of Precast");

@@ -59,8 +59,8 @@ export type S3Options = {
   readonly region?: string;
   /** Keys on a page of a list. */
   readonly page?: number;
-  /** How it treats conditional writes: "ignored" writes in any case, "refused" answers 501. */
-  readonly conditions?: "honoured" | "ignored" | "refused";
+  /** How it treats conditional writes: "ignored" writes in any case, "refused" answers 501, the last ignores If-Match. */
+  readonly conditions?: "honoured" | "ignored" | "refused" | "only for absent objects";
   /** Sends ETags as weak ones, as a compressing proxy does. */
   readonly weak?: boolean;
   readonly sessionToken?: string;
@@ -148,9 +148,11 @@ export async function startS3(options: S3Options = {}): Promise<S3> {
     const before = objects.get(key);
     const { "if-none-match": absent, "if-match": same } = headers;
     if (conditions === "refused" && (absent ?? same) !== undefined) return refusal("NotImplemented");
-    if (conditions === "honoured") {
+    if (conditions === "honoured" || conditions === "only for absent objects") {
       if (absent !== undefined && absent !== "*") return refusal("NotImplemented");
       if (absent === "*" && before !== undefined) return refusal("PreconditionFailed");
+    }
+    if (conditions === "honoured") {
       if (same !== undefined && before === undefined) return refusal("NoSuchKey");
       if (same !== undefined && same !== before?.etag) return refusal("PreconditionFailed");
     }
@@ -263,13 +265,13 @@ function groupXml(spelled: string): string {
   return `<CommonPrefixes><Prefix>${spelled}</Prefix></CommonPrefixes>`;
 }
 
-/** Contains a character that XML has to escape. */
+/** Contains characters that XML has to escape. */
 function tokenOf(key: string): string {
-  return escapeXml(`&${Buffer.from(key).toString("base64url")}`);
+  return escapeXml(`&<"${Buffer.from(key).toString("base64url")}`);
 }
 
 function untoken(token: string): string {
-  return Buffer.from(token.slice(1), "base64url").toString();
+  return token.startsWith('&<"') ? Buffer.from(token.slice(3), "base64url").toString() : "";
 }
 
 /** Spaces become `+`, slashes stay. */
@@ -277,6 +279,9 @@ function urlEncoded(text: string): string {
   return encodeURIComponent(text).replaceAll("%20", "+").replaceAll("%2F", "/");
 }
 
+/** Uses the three kinds of references: stores differ in that. */
+const REFERENCES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&#60;", ">": "&gt;", '"': "&#x22;" };
+
 function escapeXml(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
+  return text.replace(/[&<>"]/g, (character) => REFERENCES[character] ?? "");
 }
