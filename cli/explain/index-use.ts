@@ -1,7 +1,7 @@
 /** Says whether an index served a query or entries were read one by one, and what would help. */
 import { type Condition, isNegated } from "../../shared/condition.ts";
 import type { Plan } from "../../shared/plan.ts";
-import { formatCount } from "../terminal/format.ts";
+import { formatCount, formatCounted } from "../terminal/format.ts";
 import type { PlanNode, QueryPlan } from "./plan-node.ts";
 
 export type IndexUse = {
@@ -86,7 +86,7 @@ function readSentence({ indexes }: Scan, read: number | null, entries: number | 
   if (read === null || entries === null) return `Reads every entry of the type: ${why}.`;
   if (read < entries) return `Reads ${formatCount(read)} of the type's ${formatCount(entries)} entries: ${why}.`;
   const others = read - entries;
-  const more = others > 0 ? `, and ${formatCount(others)} other rows` : "";
+  const more = others > 0 ? `, and ${formatCounted(others, "other row")}` : "";
   return `Reads all ${formatCount(entries)} entries of the type${more}: ${why}.`;
 }
 

@@ -2,10 +2,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { indexUseOf } from "../../cli/explain/index-use.ts";
 import { readPlan } from "../../cli/explain/plan-node.ts";
 import { importBundle } from "../../cli/import/write.ts";
+import type { ContentType, Field } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { type Plan, planRequest } from "../../shared/plan.ts";
+import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import {
   idOf,
@@ -232,6 +236,7 @@ describe("explain of a refused request", () => {
   test.each([
     ["/posts?filter[title]=x", "list", true, 400, "INVALID_FILTER", "/posts"],
     ["/posts?per_page=0", "list", true, 400, "INVALID_PER_PAGE", "/posts"],
+    ["/posts?page=0&per_page=1", "list", true, 400, "INVALID_PAGE", null],
     ["/posts?page=0", "page", false, 400, "INVALID_PAGE", null],
     ["/posts/search", "search", true, 400, "INVALID_QUERY", null],
     ["/nope", "page", false, 404, "CONTENT_TYPE_NOT_FOUND", null],
@@ -282,6 +287,99 @@ test("a plan step that parallel processes share is shown with the time of one pr
     "Index Scan 10",
     "Result 2",
   ]);
+});
+
+describe("what explain says about indexes", () => {
+  const field = (name: string, type: Field["type"]): Field => {
+    return { name, type, label: name, required: false, searchable: type === "text", multiple: false, target: null };
+  };
+  const logs: ContentType = {
+    ...{ slug: "logs", name: "Logs", description: "", icon: "", position: null, default_sort: null, per_page: null },
+    ...{ summary_fields: null, filterable_fields: ["kind", "views"], sortable_fields: ["kind"] },
+    fields: [field("kind", "text"), field("views", "number")],
+  };
+  const planOf = (path: string) =>
+    planRequest(readRequest({ method: "GET", target: `/api/v1${path}`, appKey: "a" }) as ApiRequest, logs) as Plan;
+  const step = (rows: number, more: object) => {
+    return { "Node Type": "Scan", "Plan Rows": rows, "Actual Rows": rows, "Actual Loops": 1, ...more };
+  };
+  const scan = (rows: number, more: object = {}) => step(rows, { "Relation Name": "entries", ...more });
+  const byIndex = (rows: number, condition: string, more: object = {}) =>
+    scan(rows, { "Index Name": "some_index", "Index Cond": condition, ...more });
+  const estimated = { "Node Type": "Scan", "Plan Rows": 9_000, "Relation Name": "entries" };
+  const [ofType, ofValue] = ["(content_type_id = 1)", "((content_type_id = 1) AND (t1 = 'a'::text))"];
+  const [equal, above] = ["/logs?filter[kind]=a&per_page=3", "/logs?filter[views][gt]=1"];
+  const doctor = "Run `precast doctor` to see whether the database lacks something.";
+  const oneMore = `One more filter, on a value that few entries have, would help. ${doctor}`;
+
+  test.each<[string, object, number | null, string]>([
+    [equal, step(1, { "Relation Name": "entry_counts" }), 5_000, "The query reads no entries."],
+    [equal, byIndex(30, ofValue), 5_000, "Served by index some_index: reads 30 of 5,000 entries."],
+    [
+      equal,
+      byIndex(30, ofValue, { "Rows Removed by Filter": 5 }),
+      5_000,
+      "Served by index some_index: reads 35 of 5,000 entries, and discards 5 of them.",
+    ],
+    [equal, byIndex(30, ofValue), null, "Served by index some_index: reads 30 entries."],
+    [equal, byIndex(30, ofValue), 20, "Served by index some_index: reads 30 entries."],
+    [
+      "/logs?per_page=3",
+      byIndex(30, ofType, { Filter: "(status = 'published'::text)" }),
+      5_000,
+      "Served by index some_index: reads 30 of 5,000 entries.",
+    ],
+    [
+      above,
+      byIndex(5_001, ofType, { Filter: "(n1 > 1)" }),
+      5_000,
+      `Reads all 5,000 entries of the type, and 1 other row: no index selects the requested ones. ${oneMore}`,
+    ],
+    [above, scan(3_000), 5_000, `Reads 3,000 of the type's 5,000 entries: no index is used. ${oneMore}`],
+    [above, estimated, null, `Reads every entry of the type: no index is used. ${oneMore}`],
+    [
+      above,
+      scan(2_000),
+      2_000,
+      "Reads all 2,000 entries of the type: no index is used. With so few entries, no index is needed.",
+    ],
+    [
+      "/logs/search?q=ab+a",
+      scan(5_000),
+      5_000,
+      "Reads all 5,000 entries of the type: no index is used. A word of 3 letters or more would help.",
+    ],
+    ["/logs/search?q=abc+a", scan(5_000), 5_000, `Reads all 5,000 entries of the type: no index is used. ${oneMore}`],
+    [
+      "/logs?filter[kind][nin]=a,b",
+      scan(5_000),
+      5_000,
+      "Reads all 5,000 entries of the type: no index is used. Most entries match neq and nin: name the wanted values with eq or in instead.",
+    ],
+    [
+      "/logs?filter[kind][contains]=ab",
+      scan(5_000),
+      5_000,
+      "Reads all 5,000 entries of the type: no index is used. A text of 3 letters or more would help.",
+    ],
+    [
+      "/logs?sort=kind&per_page=3",
+      step(5_000, { "Node Type": "Sort", Plans: [scan(5_000)] }),
+      5_000,
+      `Reads all 5,000 entries of the type: no index is used. Sorting in the default order would help. ${doctor}`,
+    ],
+    [
+      "/logs?filter[views][gt]=1&sort=kind",
+      step(5_000, { "Node Type": "Sort", Plans: [scan(5_000)] }),
+      5_000,
+      `Reads all 5,000 entries of the type: no index is used. ${oneMore}`,
+    ],
+  ])("depends on what the plan reads and what was asked: %s", (path, root, entries, sentence) => {
+    const times = root === estimated ? {} : { "Execution Time": 1 };
+    const use = indexUseOf(readPlan([{ Plan: root, ...times }]), planOf(path), entries);
+    expect(use.sentence).toBe(sentence);
+    expect(use.by_index).toBe(!/no index/.test(sentence));
+  });
 });
 
 /** A type of many entries beside the shop's, each with a slug of its own. */
