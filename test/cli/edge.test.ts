@@ -143,6 +143,21 @@ test("without --origin, nginx and caddy send requests to the default port of ser
   expect((await place.run("edge caddy")).stdout).toContain("reverse_proxy http://127.0.0.1:3000");
 });
 
+test("nginx and caddy connect to an https origin with TLS and its name, on port 443 by default", async () => {
+  const nginx = (await place.run("edge nginx --origin https://api.example.com")).stdout;
+  expect(nginx).toContain("server api.example.com:443;");
+  expect(nginx).toContain("proxy_pass https://precast_origin;");
+  expect(nginx).toContain('proxy_ssl_server_name on;\n    proxy_ssl_name "api.example.com";');
+  const caddy = (await place.run("edge caddy --origin https://api.example.com")).stdout;
+  expect(caddy).toContain("reverse_proxy https://api.example.com {\n\t\t\theader_up Host {upstream_hostport}\n");
+});
+
+test("nginx refuses values in which it would read a variable", async () => {
+  const { code, stdout, stderr } = await place.run("edge nginx", { PRECAST_CACHE_CONTROL: "max-age=$age" });
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(/^nginx reads the \$ in max-age=\$age as a variable\. Use values without \$ for --out, /);
+});
+
 test.each(["varnish", "fastly"])("%s requires --tree-url, because it has no files itself", async (target) => {
   const { code, stderr } = await place.run(`edge ${target}`);
   expect(code).toBe(1);
