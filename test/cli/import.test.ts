@@ -102,6 +102,8 @@ const REFUSED: [string, () => Files, string][] = [
   refusedValue("seen", "9999-12-31T23:59:59-00:01", "must be a timestamp"),
   refusedValue("seen", "0001-01-01T00:00:00+01:00", "must be a timestamp"),
   refusedValue("seen", "2026-01-20T15:30:00+16:00", "must be a timestamp"),
+  refusedValue("post_date", ["2026-01-20"], "must be a date such as 2026-01-20, not an array"),
+  refusedValue("seen", ["2026-01-20T15:30:00Z"], "must be a timestamp"),
   refusedValue("kind", ["a"], "must be a string, not an array"),
   refusedValue("body", { html: "" }, "must be a string of HTML, not an object"),
   refusedValue("photo", false, "must be a file name, not false"),
@@ -170,6 +172,20 @@ const REFUSED: [string, () => Files, string][] = [
   refusedLine("an updated_at that is null", { updated_at: null }, '"updated_at" must be a timestamp'),
   refusedLine("missing data", { data: undefined }, '"data" must be an object, not nothing'),
   refusedLine("an unknown key of an entry", { slug: "x" }, 'has an unknown key "slug"; the keys are id, status'),
+  refusedFile(
+    "U+0000 in the first value of a repeated key of an entry",
+    { "entries/posts.ndjson": entry().replace('"status"', '"status":"\\u0000","status"') },
+    "entries/posts.ndjson:1: must not contain U+0000",
+  ),
+  [
+    "data of a type without fields",
+    () =>
+      bundle({
+        type: { fields: [], filterable_fields: [], sortable_fields: [] },
+        entries: [entry({ data: { a: 1 } })],
+      }),
+    'entries/posts.ndjson:1: has an unknown field "a"; the type has none',
+  ],
   refusedFile(
     "a line that is not valid JSON",
     { "entries/posts.ndjson": '\n{"id":' },
@@ -293,12 +309,18 @@ const REFUSED: [string, () => Files, string][] = [
     '"media_base_url" must be',
   ),
   refusedApp("a media address with the scheme ftp", { ...APP, media_base_url: "ftp://a" }, '"media_base_url" must be'),
+  refusedApp(
+    "a media address with an impossible port",
+    { ...APP, media_base_url: "https://a:99999" },
+    '"media_base_url" must be',
+  ),
   refusedApp("a media address without a host", { ...APP, media_base_url: "https:///a" }, '"media_base_url" must be'),
   refusedType(
     "a slug that differs from the file name",
     { slug: "post" },
     '"slug" must be "posts" like the file name, not "post"',
   ),
+  refusedType("a slug that is a number", { slug: 7 }, '"slug" must be 1 to 64 characters from a-z'),
   refusedType("a slug in upper case", { slug: "Posts" }, '"slug" must be 1 to 64 characters from a-z'),
   refusedType(
     "an unknown key of a type",
@@ -338,6 +360,8 @@ const REFUSED: [string, () => Files, string][] = [
   ),
   refusedType("a default sort by an unknown field", { default_sort: "-nope" }, '"default_sort" must be one of'),
   refusedType("a default sort with two dashes", { default_sort: "--title" }, '"default_sort" must be one of'),
+  refusedType("a field that is a name", { fields: [...FIELDS, "name"] }, '"fields[11]" must be an object, not "name"'),
+  refusedType("a field that is null", { fields: [...FIELDS, null] }, '"fields[11]" must be an object, not null'),
   refusedField("a field named search", [field("search", "text")], 'field "search" must have another name'),
   refusedField(
     "a field name with a capital letter",
@@ -487,6 +511,17 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
       });
     });
 
+  if (kind === "postgres")
+    test("succeeds although another session keeps it from updating the statistics", async () => {
+      const other = await openDatabase({ url, dataDir: work, queryTimeout: null, connections: 1 });
+      const entries = Array.from({ length: 1_000 }, (_, number) => entry({ id: uuid(number) }));
+      await other.transaction("write", async (session) => {
+        await session.execute("LOCK TABLE precast.entries IN SHARE UPDATE EXCLUSIVE MODE");
+        expect((await run(bundle({ entries }))).entries.created).toBe(1_000);
+      });
+      await other.close();
+    });
+
   test("writes only the entries that differ", async () => {
     await run(bundle());
     const before = await rows(`SELECT changed_in::text FROM precast.entries WHERE id = '${OTHER}'`);
@@ -624,6 +659,17 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(seen.at(-1)).toEqual({ done: 1200, total: 1200 });
   });
 
+  test("refuses a line of more than 64 MiB, and reads those behind it", async () => {
+    const [line, long] = [entry(), Buffer.alloc(64 * 2 ** 20 + 1, " ")];
+    const entries = Buffer.concat([Buffer.from(`${line}\n`), long, Buffer.from("\nx\n")]);
+    expect(await refusal({ ...bundle(), "entries/posts.ndjson": entries })).toEqual([
+      "entries/posts.ndjson:2: is longer than 64 MiB",
+      expect.stringMatching(/^entries\/posts\.ndjson:3: is not valid JSON/),
+    ]);
+    const longest = Buffer.concat([long.subarray(line.length + 1), Buffer.from(line)]);
+    expect((await run({ ...bundle(), "entries/posts.ndjson": longest })).entries.created).toBe(1);
+  });
+
   test("lists the first 100 problems and counts the rest", async () => {
     const error = await run(bundle({ entries: Array.from({ length: 130 }, () => "x") })).catch((thrown) => thrown);
     expect(error.problems).toHaveLength(100);
@@ -713,6 +759,10 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
       'content_types/posts.json: field "photo_url" has the name that is reserved for the address of the media field "photo"; the database still has "photo_url", which this bundle lacks: import with --prune to delete it',
     ]);
     expect((await run(newer, { prune: true })).fields).toEqual({ created: 1, updated: 0, unchanged: 0, deleted: 1 });
+    const older = bundle({ type: { ...plain, fields: [field("photo_url", "text")] }, entries: [] });
+    expect(await refusal(older)).toEqual([
+      expect.stringContaining('the database still has "photo", which this bundle'),
+    ]);
   });
 
   test("imports of one app at the same time wait for each other", async () => {
