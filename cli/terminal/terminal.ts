@@ -8,7 +8,6 @@ export type TerminalOptions = {
   readonly stderr: Stream;
   readonly json: boolean;
   readonly quiet: boolean;
-  readonly debug: boolean;
   /** Plain lines even on a terminal: CI or NO_COLOR is set. */
   readonly plain: boolean;
 };
@@ -17,8 +16,8 @@ export type Terminal = {
   readonly colors: ReturnType<typeof pc.createColors>;
   /** Prints a message for a person: not with --quiet, and to standard error with --json. */
   readonly say: (text: string) => void;
-  /** Prints a warning to standard error, whatever the options: of an error the message, with --debug the stack. */
-  readonly warn: (what: unknown) => void;
+  /** Prints a warning to standard error, whatever the options. */
+  readonly warn: (text: string) => void;
   /** Prints the result of the command: the text, or with --json the value. */
   readonly result: (text: string, value: unknown) => void;
   /** Prints a result in another format (such as CSV) as it is. */
@@ -37,7 +36,7 @@ const DEFAULT_WIDTH = 80;
 
 /** Imports the code for tables and bars only on a terminal: without it, a command starts sooner. */
 export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
-  const { stdout, stderr, json, quiet, debug, plain } = options;
+  const { stdout, stderr, json, quiet, plain } = options;
   const fancy = stdout.isTTY === true && !plain;
   const table = fancy ? (await import("./table.ts")).drawTable : tabTable;
   const bars = stderr.isTTY === true && !plain && !quiet ? await import("./progress.ts") : null;
@@ -47,7 +46,7 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
     say: (text) => {
       if (!quiet) (json ? stderr : stdout).write(`${text}\n`);
     },
-    warn: (what) => stderr.write(`${what instanceof Error ? (debug && what.stack) || what.message : String(what)}\n`),
+    warn: (text) => void stderr.write(`${text}\n`),
     result: (text, value) => {
       if (json) stdout.write(`${JSON.stringify(value)}\n`);
       else if (text !== "") stdout.write(`${text}\n`);

@@ -946,7 +946,7 @@ describe("on a terminal", () => {
       },
     });
     const streams = { stdout: stream("stdout"), stderr: stream("stderr") };
-    return { written, terminal: await openTerminal({ ...streams, json: false, quiet: false, debug: false, plain }) };
+    return { written, terminal: await openTerminal({ ...streams, json: false, quiet: false, plain }) };
   };
 
   test("prints colours and tables", async () => {
