@@ -4,10 +4,12 @@ import { deadRowsCheck } from "../../cli/doctor/checks/dead-rows.ts";
 import { filtersCheck } from "../../cli/doctor/checks/filters.ts";
 import { rangesCheck } from "../../cli/doctor/checks/ranges.ts";
 import { removalsCheck } from "../../cli/doctor/checks/removals.ts";
+import { savingsCheck } from "../../cli/doctor/checks/savings.ts";
 import { serverCheck } from "../../cli/doctor/checks/server.ts";
 import { slotsCheck } from "../../cli/doctor/checks/slots.ts";
 import { snapshotsCheck } from "../../cli/doctor/checks/snapshots.ts";
 import { statisticsCheck } from "../../cli/doctor/checks/statistics.ts";
+import { timeoutsCheck } from "../../cli/doctor/checks/timeouts.ts";
 import { trigramsCheck } from "../../cli/doctor/checks/trigrams.ts";
 import type { Finding } from "../../cli/doctor/finding.ts";
 import { reportText } from "../../cli/doctor/report.ts";
@@ -138,8 +140,16 @@ describe("a table", () => {
     hasOwnerRights: true,
   };
 
-  test("in good condition gives no finding", () => {
-    expect([...statisticsCheck.judge([table]), ...deadRowsCheck.judge([table])]).toEqual([]);
+  test.each([
+    ["in good condition", {}],
+    ["with many dead rows that are few beside its live ones", { dead: 25_000 }],
+    ["with many dead rows on few pages", { rows: 100, dead: 50_000, pages: 99, knownPages: 99, visiblePages: 99 }],
+    ["with some rows written since it was analysed", { modified: 21_000 }],
+    ["with few pages and no statistics", { hasStatistics: false, pages: 49, knownPages: 49, visiblePages: 49 }],
+    ["half of whose pages are all-visible", { visiblePages: 2_000 }],
+  ])("%s gives no finding", (_, well) => {
+    const judged = [{ ...table, ...well }];
+    expect([...statisticsCheck.judge(judged), ...deadRowsCheck.judge(judged)]).toEqual([]);
   });
 
   test.each([
@@ -171,6 +181,28 @@ describe("a table", () => {
       fix: null,
       remedy: expect.stringMatching(/^Have the owner .* ANALYZE precast\.entries/),
     });
+  });
+});
+
+describe("the requests of the last days", () => {
+  const row = (app: string, count: number, more: { status?: number; saving?: string } = {}) => {
+    return { app, day: "2026-01-20", shape: "list", status: 200, saving: "", count, ...more };
+  };
+
+  test.each([
+    ["100 of 2,000 that could be free", [row("shop", 1_900), row("shop", 100, { saving: "page" })], true],
+    ["100 of 2,001 that could be free", [row("shop", 1_901), row("shop", 100, { saving: "page" })], false],
+    ["99 that could be free", [row("shop", 99, { saving: "page" })], false],
+  ])("are a reason to change a client if they are many and a twentieth of all: %s", (_, rows, isReason) => {
+    expect(subjects(savingsCheck.judge(rows))).toEqual(isReason ? ["shop: requests that could be free"] : []);
+  });
+
+  test("that timed out ten times are reported for their app, with the number of all of its shape", () => {
+    const late = { status: 504 };
+    const rows = [row("shop", 90), row("shop", 10, late), row("blog", 1_000), row("blog", 9, late)];
+    const found = timeoutsCheck.judge(rows);
+    expect(subjects(found)).toEqual(["shop: slow list requests"]);
+    expect(found[0]?.problem).toMatch(/^10 of 100 requests in the last 30 days got 504 QUERY_TIMEOUT/);
   });
 });
 
@@ -270,7 +302,7 @@ describe("a trigram index", () => {
 
 test("the report shows ten findings of a check and kind, and the number of the others", async () => {
   const nobody = { write: () => {} };
-  const options = { stdout: nobody, stderr: nobody, json: false, quiet: false, debug: false, plain: true };
+  const options = { stdout: nobody, stderr: nobody, json: false, quiet: false, plain: true };
   const terminal = await openTerminal(options);
   const many = Array.from({ length: 14 }, (_, index) => ({
     check: "filters",

@@ -564,6 +564,19 @@ describe("precast status", () => {
     expect((await place.run("status")).stdout).toMatch(/^Shop: .*, up to date$/m);
   });
 
+  test.each(["name = 'Store'", "media_base_url = 'https://media.example.com'"])(
+    "names the app when its own settings have changed since the build: %s",
+    async (change) => {
+      await place.build();
+      await client.query(`UPDATE precast.apps SET ${change} WHERE key = '${SHOP}'`);
+      expect(shopOf(await status())?.tree).toMatchObject({ changed: 0, redefined: [SHOP], current: false });
+      await place.build();
+      expect(shopOf(await status())?.tree).toMatchObject({ redefined: [], current: true });
+      await place.import(shop());
+      await place.build();
+    },
+  );
+
   test("of a tree whose build the database has no record of, names both another database and a backup as causes", async () => {
     await place.build();
     await client.query("TRUNCATE precast.trees");

@@ -196,6 +196,28 @@ test("verify prints each difference and what to run, also with --quiet", async (
   expect((await place.run("verify --quiet")).stdout).toBe(stdout);
 });
 
+test("verify lists the first 100 differences and counts the others", async () => {
+  await place.import(
+    smallApp(
+      "many",
+      Array.from({ length: 100 }, (_, index) => `Name ${index}`),
+    ),
+  );
+  await place.build();
+  rmSync(inOut("", "s-many"), { recursive: true });
+  const { code, stdout } = await place.run("verify --app many");
+  const [, count] = /, (\d+) differences$/m.exec(stdout) ?? [];
+  expect(code).toBe(2);
+  expect(stdout.match(/: missing$/gm)).toHaveLength(100);
+  expect(stdout).toMatch(new RegExp(`: missing\n… and ${Number(count) - 100} more\nmany: `));
+});
+
+test("verify of a database without apps says what to do, and finds no difference", async () => {
+  await store.database.execute("DELETE FROM precast.apps");
+  const { code, stdout } = await place.run("verify --out nowhere");
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^No app in the database: import a bundle first .*\n$/)]);
+});
+
 test("verify distinguishes a tree that is behind or not built from one that is wrong", async () => {
   await place.import(shopWithout(1));
   const behind = await place.run("verify");
