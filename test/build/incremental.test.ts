@@ -241,6 +241,29 @@ describe("case by case", () => {
     expect((await buildExactly()).mode).toBe("incremental");
   });
 
+  test("an edit of rich text alone rewrites the entry's file and no other", async () => {
+    await write(`INSERT INTO precast.fields (content_type_id, name, position, type)
+SELECT id, 'body', 3, 'rich_text' FROM precast.content_types WHERE slug = 'posts'`);
+    await build();
+    await write(`UPDATE precast.entries SET data = data || '{"body": "<p>new</p>"}' WHERE ${post(3)}`);
+    const { mode, paths } = await buildExactly();
+    expect([mode, paths]).toEqual(["incremental", [file(`posts/entry/${idOf(3)}.json`)]]);
+  });
+
+  test("all pages are exact when more than a hundred of them move", async () => {
+    await write(`UPDATE precast.content_types SET per_page = 1 WHERE slug = 'posts';
+INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+SELECT id, md5(n::text)::uuid, 'published', timestamptz '2026-03-01T00:00Z' + n * interval '1 s', '{"title": "more"}'
+FROM precast.content_types, generate_series(1, 120) AS n WHERE slug = 'posts'`);
+    await build();
+    for (const change of [`UPDATE precast.entries SET status = 'draft' WHERE ${post(3)}`, newPost(7)]) {
+      await write(change);
+      const { mode, written, deleted, paths } = await buildExactly();
+      const pages = paths.filter((path) => path.startsWith(file("posts/page/")));
+      expect([mode, pages.length, written + deleted]).toEqual(["incremental", 126, paths.length]);
+    }
+  });
+
   test("an entry that moves between two pages leaves the third page and other entries as they are", async () => {
     await write(`UPDATE precast.entries SET published_at = '2026-01-06T12:00Z' WHERE ${post(4)}`);
     const { mode, paths } = await buildExactly();
@@ -402,6 +425,50 @@ DROP FUNCTION public.touch CASCADE;`);
     });
   });
 
+  test.each<[string, string, (page: string) => string, string]>([
+    [
+      "whose items somebody has put in another order",
+      "posts/page/2.json",
+      (page) => page.replace(/\[(\{.*\}),(\{.*\})\]/, "[$2,$1]"),
+      `UPDATE precast.entries SET data = data || '{"title": "new"}' WHERE ${post(3)}`,
+    ],
+    [
+      "in which somebody has changed the total",
+      "posts/page/2.json",
+      (page) => page.replace('"total":6', '"total":7'),
+      `UPDATE precast.entries SET data = data || '{"title": "new"}' WHERE ${post(3)}`,
+    ],
+    [
+      "that lacks an item",
+      "posts/page/2.json",
+      (page) => page.replace(/\[(\{.*\}),(\{.*\})\]/, "[$1]"),
+      `UPDATE precast.entries SET data = data || '{"title": "new"}' WHERE ${post(3)}`,
+    ],
+    [
+      "that is a copy of the next page",
+      "posts/page/1.json",
+      () => readFileSync(join(out, file("posts/page/2.json")), "utf8"),
+      `DELETE FROM precast.entries WHERE ${post(3)}`,
+    ],
+    [
+      "of a sort in which somebody has changed the total",
+      "posts/sort/title.json",
+      (page) => page.replace('"total":6', '"total":7'),
+      `UPDATE precast.entries SET data = data || '{"title": "new"}' WHERE ${post(3)}`,
+    ],
+  ])("a page %s leads to a full build that names it", async (_, path, change, script) => {
+    const page = join(out, file(path));
+    const text = readFileSync(page, "utf8");
+    writeFileSync(page, change(text));
+    expect(readFileSync(page, "utf8")).not.toBe(text);
+    await write(script);
+    const { mode, reason } = await buildExactly();
+    expect([mode, reason]).toEqual([
+      "full",
+      expect.stringMatching(/^s-shop\/v1\/posts\/(page|sort).* was changed or removed/),
+    ]);
+  });
+
   test("a build with --full is full and says why", async () => {
     const report = await build(true);
     expect(report).toMatchObject({ mode: "full", written: 0, deleted: 0 });
@@ -416,14 +483,15 @@ DROP FUNCTION public.touch CASCADE;`);
     expect(report.reason).not.toBe("");
   });
 
-  test("a state in the format of another Precast version leads to a full build that says why", async () => {
+  test.each([
+    ["a state in another format", /"format": \d+/, '"format": 99', "the state of its last build cannot be read"],
+    ["a tree of another Precast version", /"version": "[^"]+"/, '"version": "0.0.9"', "it was built by Precast 0.0.9"],
+  ])("%s leads to a full build that says why", async (_, part, other, why) => {
     const state = join(out, ".precast", "s-shop.json");
-    const text = readFileSync(state, "utf8");
-    const { format } = JSON.parse(text) as { format: number };
-    writeFileSync(state, text.replace(/"format": ?\d+/, `"format": ${format + 1}`));
+    writeFileSync(state, readFileSync(state, "utf8").replace(part, other));
     await write(`DELETE FROM precast.entries WHERE ${post(3)}`);
     const { mode, reason } = await buildExactly();
-    expect([mode, reason === ""]).toEqual(["full", false]);
+    expect([mode, reason]).toEqual(["full", why]);
   });
 
   test("the same content in another database leads to a full build that says why", async () => {
