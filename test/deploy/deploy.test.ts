@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   utimesSync,
@@ -410,6 +411,9 @@ describe("checks before a deploy", () => {
     writeFileSync(lock, `${process.pid}\n`);
     expect(await refused()).toMatch(new RegExp(`^A build \\(process ${process.pid}\\) is changing out\\..*\\n$`));
     rmSync(lock);
+    mkdirSync(join(out(), ".precast/ready"));
+    expect(await refused()).toBe("A build of out was interrupted. Run `precast build` to complete it.\n");
+    rmdirSync(join(out(), ".precast/ready"));
     const page = join(out(), SHOP_FOLDER, "posts/page/2.json");
     for (const cut of ["", '{"data":[']) {
       writeFileSync(page, cut);

@@ -1,0 +1,50 @@
+/** The sentence that a command prints for a failure that a test can hardly cause. */
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { describeFailure } from "../../cli/failure.ts";
+import { DatabaseFault } from "../../shared/database/fault.ts";
+
+const failure = (message: string, more: object = {}) => Object.assign(new Error(message), more);
+
+test.each<[string, unknown, RegExp]>([
+  [
+    "a deadlock",
+    new DatabaseFault("unavailable", "deadlock detected", { code: "40P01" }),
+    /^A concurrent transaction conflicted with this one \(deadlock detected\)\. Nothing was changed\. Run the command again\.$/,
+  ],
+  [
+    "too many open files, of which rmSync gives no code",
+    failure("Cannot remove x: Too many open files"),
+    /^This process has reached its limit of open files\. Raise the limit \(ulimit -n\)/,
+  ],
+  ["a port in use that the error does not name", failure("", { code: "EADDRINUSE" }), /^The port is in use\. Choose/],
+  [
+    "a port that needs rights",
+    failure("", { code: "EACCES" }),
+    /^Permission denied for the port\. Choose .* --port\.$/,
+  ],
+  [
+    "a file that the system protects",
+    failure("EPERM", { code: "EPERM", path: "/srv/out" }),
+    /^The operating system refuses to change \/srv\/out\. Specify another folder/,
+  ],
+  [
+    "a refusal of the system without a path",
+    failure("operation not permitted", { code: "EPERM" }),
+    /^operation not permitted$/,
+  ],
+  [
+    "a file that is gone",
+    failure("ENOENT: no such file, open 'x'", { code: "ENOENT", syscall: "open", path: "x" }),
+    /^ENOENT: no such file, open 'x'$/,
+  ],
+  [
+    "a folder that could be created by now",
+    failure("ENOENT: mkdir", { code: "ENOENT", syscall: "mkdir", path: join(tmpdir(), "a", "b") }),
+    /^ENOENT: mkdir$/,
+  ],
+  ["something else that was thrown", "out of luck", /^out of luck$/],
+])("describes in a sentence: %s", (_, error, sentence) => {
+  expect(describeFailure(error)).toMatch(sentence);
+});
