@@ -141,8 +141,10 @@ BEGIN
   NEW.n5 := precast.number_slot(written, shape.map -> 'n5');
   NEW.n6 := precast.number_slot(written, shape.map -> 'n6');
   -- Filled slots change no answer, so builds need not look at the entry, unless a trigger of the CMS has changed more.
-  IF NOT whole AND precast.is_filling() AND (NEW.data, NEW.status, NEW.published_at, NEW.created_at, NEW.updated_at)
-    IS NOT DISTINCT FROM (OLD.data, OLD.status, OLD.published_at, OLD.created_at, OLD.updated_at) THEN
+  IF NOT whole AND precast.is_filling()
+    AND (NEW.status, NEW.published_at, NEW.created_at, NEW.updated_at, NEW.data, NEW.rich)
+    IS NOT DISTINCT FROM (OLD.status, OLD.published_at, OLD.created_at, OLD.updated_at, OLD.data, OLD.rich)
+  THEN
     NEW.changed_in := OLD.changed_in;
   END IF;
   RETURN NEW;

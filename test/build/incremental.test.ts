@@ -328,6 +328,7 @@ SELECT precast.keep_anew();`);
 
   test.each([
     ["dates each entry that is written", "BEFORE UPDATE", "NEW.updated_at := '2026-05-01T00:00Z'", "posts"],
+    ["rewrites the rich text of each entry", "BEFORE UPDATE", `NEW.rich := '{"body": "<p>signed</p>"}'`, "posts"],
     [
       "dates the pages when a post is written",
       "AFTER UPDATE",
@@ -339,6 +340,9 @@ SELECT precast.keep_anew();`);
     async (_, event, change, slug) => {
       const filter = (name: string) =>
         `UPDATE precast.content_types SET filterable_fields = '{${name}}' WHERE slug = 'posts';`;
+      await write(`INSERT INTO precast.fields (content_type_id, name, position, type)
+SELECT id, 'body', 9, 'rich_text' FROM precast.content_types WHERE slug = 'posts'`);
+      await build();
       await write(`CREATE FUNCTION public.touch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${change}; RETURN NEW; END $$;
 CREATE TRIGGER touch ${event} ON precast.entries FOR EACH ROW WHEN (NEW.data ->> 'title' LIKE 'posts%')
   EXECUTE FUNCTION public.touch();
