@@ -120,14 +120,13 @@ async function giveUp(path: string, handle: FileHandle, error: unknown): Promise
 
 const LINES_PER_TURN = 50;
 
-/** Journals of the first version have one line per request, without `count`, and no savings. */
 const LINE = v.object({
   app: v.pipe(v.string(), v.regex(APP_KEY)),
   day: v.pipe(v.string(), v.check(isDate)),
   shape: v.string(),
   status: v.pipe(v.number(), v.integer(), v.minValue(-(2 ** 31)), v.maxValue(2 ** 31 - 1)),
-  saving: v.optional(v.string(), ""),
-  count: v.optional(v.pipe(v.number(), v.safeInteger(), v.minValue(1)), 1),
+  saving: v.string(),
+  count: v.pipe(v.number(), v.safeInteger(), v.minValue(1)),
 });
 
 /**

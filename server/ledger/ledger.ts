@@ -4,12 +4,13 @@
  */
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
+import { openAdoption } from "./adoption.ts";
 import { openAttempts } from "./attempt.ts";
 import { forgetBatches } from "./batch.ts";
 import { makeFolder } from "./folder.ts";
 import { openGroups } from "./group.ts";
 import type { CountedRequest, Durability, Sum } from "./journal.ts";
-import { type JournalWriter, openJournalWriter } from "./journal-writer.ts";
+import { openJournalWriter } from "./journal-writer.ts";
 import { openOutbox } from "./outbox.ts";
 import { registerOwner, unregisterOwner } from "./owner.ts";
 import { repeat } from "./repeat.ts";
@@ -61,11 +62,17 @@ export async function openLedger(
   const attempt = openAttempts((error) => {
     if (!(error instanceof DatabaseFault)) onError(error);
   });
-  const beforeTake = async (file: string) => {
-    if (writer.current()?.file === file) await writer.end();
-  };
-  const outbox = openOutbox(database, { folder, owner, beforeTake, onError });
-  const writer: JournalWriter = openJournalWriter({ folder, owner, durability, put: outbox.put, onError });
+  const outbox = openOutbox(database, { folder, onError });
+  const writer = openJournalWriter({ folder, owner, durability, put: outbox.put, onError });
+  const adopt = openAdoption({
+    folder,
+    owner,
+    onError,
+    beforeTake: async (file) => {
+      if (writer.current()?.file === file) await writer.end();
+    },
+    onTaken: (file) => outbox.put(file, 0, performance.now()),
+  });
   const sender = openSender(outbox, writer);
   const groups = openGroups(write);
   let failing = false;
@@ -89,13 +96,13 @@ export async function openLedger(
     if (writer.current() !== null) await attempt("sync", writer.sync);
     // If another server has taken the current journal, the next write notices.
     await outbox.touch(now(), writer.current()?.file);
-    await attempt("adopt", outbox.adopt);
+    await attempt("adopt", adopt);
     outbox.retry();
     if (outbox.waiting().length > 0) sender.now();
     if (turn % FORGET_AFTER === 0) await attempt("forget", () => forgetBatches(database));
   }
 
-  await outbox.adopt();
+  await adopt();
   const stopHeartbeat = repeat(heartbeatInterval, heartbeat, onError);
   if (outbox.waiting().length > 0) sender.now();
   return {

@@ -1,15 +1,16 @@
 /** Holds the journals that wait to be sent, finished ones of this ledger and those of dead owners, and sends them. */
-import { readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isMissingOrForbidden } from "../../shared/database/fault.ts";
 import { openAttempts } from "./attempt.ts";
 import { sendBatch } from "./batch.ts";
 import { readJournal } from "./journal.ts";
-import { isDead, nameOf, type Owner, readName, watchForAbandoned } from "./owner.ts";
+import { readName } from "./owner.ts";
+import { unlessGone } from "./unless-gone.ts";
 
 export type Outbox = {
-  /** Adds a journal of this ledger, to which nothing is appended any more. */
+  /** Adds a journal to which nothing is appended any more. For the numbers see Waiting. */
   readonly put: (file: string, requests: number, since: number) => void;
   /**
    * Sends the waiting journals. Resolves to false when the database is unavailable or takes no batch at all; the rest
@@ -18,8 +19,6 @@ export type Outbox = {
   readonly send: () => Promise<boolean>;
   /** Lets `send` try again the journals that the database has refused. */
   readonly retry: () => void;
-  /** Takes the journals of dead owners. Reports each that it cannot take; throws when it cannot read the folder. */
-  readonly adopt: () => Promise<void>;
   /**
    * Shows other servers that the owner lives, by updating the times of the waiting journals and of `current`, the
    * journal that is being written (undefined for none).
@@ -36,21 +35,14 @@ type Waiting = { readonly requests: number; readonly since: number };
 
 export type OutboxOptions = {
   readonly folder: string;
-  readonly owner: Owner;
-  /**
-   * Called before a taken journal gets the name `file`. If that is the journal still being written, which another
-   * server had taken before, resolves once nothing is appended to it any more.
-   */
-  readonly beforeTake: (file: string) => Promise<void>;
   readonly onError: (error: unknown) => void;
 };
 
-export function openOutbox(database: Database, { folder, owner, beforeTake, onError }: OutboxOptions): Outbox {
+export function openOutbox(database: Database, { folder, onError }: OutboxOptions): Outbox {
   const waiting = new Map<string, Waiting>();
   const refused = new Set<string>();
   const reported = new Set<string>();
   const attempt = openAttempts(onError);
-  const findAbandoned = watchForAbandoned();
   /** Ids of batches whose journals were removed since the last batch was sent. */
   let removed: string[] = [];
   let away = false;
@@ -94,17 +86,6 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
     reportUnsent(join(folder, file), error);
   }
 
-  async function take(file: string): Promise<void> {
-    const named = readName(file);
-    if (named === null) return;
-    const own = nameOf(owner, named.id);
-    // A journal that is appended to while it is being sent would be deleted with lines that were not sent.
-    await beforeTake(own);
-    // If two servers take the same journal, one of them finds it gone.
-    if ((await unlessGone(rename(join(folder, file), join(folder, own)))) === null) return;
-    waiting.set(own, { requests: 0, since: performance.now() });
-  }
-
   return {
     put: (file, requests, since) => void waiting.set(file, { requests, since }),
     send: async () => {
@@ -127,17 +108,6 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
       return true;
     },
     retry: () => refused.clear(),
-    adopt: async () => {
-      const others = (await readdir(folder)).filter((file) => isOthers(file, owner));
-      const dead = others.filter((file) => isDead(readName(file)?.owner ?? null, owner));
-      const times = new Map<string, number>();
-      const readTime = async (file: string) => {
-        const found = await unlessGone(stat(join(folder, file)));
-        if (found !== null) times.set(file, found.mtimeMs);
-      };
-      for (const file of others) await attempt(`look at ${file}`, () => readTime(file));
-      for (const file of new Set([...dead, ...findAbandoned(times)])) await attempt(`take ${file}`, () => take(file));
-    },
     touch: async (now, current) => {
       const touch = async (file: string) => {
         const touched = await unlessGone(utimes(join(folder, file), now, now));
@@ -150,25 +120,10 @@ export function openOutbox(database: Database, { folder, owner, beforeTake, onEr
   };
 }
 
-function isOthers(file: string, { ledger }: Owner): boolean {
-  const named = readName(file);
-  return named !== null && named.owner?.ledger !== ledger;
-}
-
 /**
  * Whether the error would be the same for every batch, for example because a table is missing. Any other error concerns
  * this batch, and must not hold up the others.
  */
 function isOutage(error: unknown): boolean {
   return error instanceof DatabaseFault ? error.reason !== "timeout" : isMissingOrForbidden(error);
-}
-
-/** Resolves to null when the file no longer exists, because another server has taken it. */
-async function unlessGone<T>(effect: Promise<T>): Promise<T | null> {
-  try {
-    return await effect;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
 }

@@ -5,11 +5,11 @@
 import { hash, randomUUID } from "node:crypto";
 import { isAlive } from "../../shared/machine.ts";
 
-/** Contents of a journal's file name. `owner` is null for names of the first version. */
-export type JournalName = { readonly owner: Owner | null; readonly id: string };
+/** Contents of a journal's file name. */
+export type JournalName = { readonly owner: Owner; readonly id: string };
 export type Owner = { readonly machine: string; readonly pid: number; readonly ledger: string };
 
-const NAME = /^(?:([0-9a-f]{16})-(\d+)-([0-9a-f]{8})\.|\d+-)([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.ndjson$/;
+const NAME = /^([0-9a-f]{16})-(\d+)-([0-9a-f]{8})\.([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.ndjson$/;
 
 /**
  * Ledger ids of the live owners in this process. An owner with the pid of this process that is not listed belongs to an
@@ -37,14 +37,13 @@ export function nameOf({ machine, pid, ledger }: Owner, id: string): string {
 export function readName(file: string): JournalName | null {
   const match = NAME.exec(file);
   if (match === null) return null;
-  const [, machine, pid, ledger, id = ""] = match;
-  if (machine === undefined || pid === undefined || ledger === undefined) return { owner: null, id };
+  const [, machine = "", pid, ledger = "", id = ""] = match;
   return { owner: { machine, pid: Number(pid), ledger }, id };
 }
 
 /** Whether the owner is certainly dead. False for a process that this one cannot see, and for a pid that is in use. */
-export function isDead(owner: Owner | null, { machine }: Owner): boolean {
-  if (owner === null || owner.machine !== machine) return false;
+export function isDead(owner: Owner, { machine }: Owner): boolean {
+  if (owner.machine !== machine) return false;
   return owner.pid === process.pid ? !liveOwners.has(owner.ledger) : !isAlive(owner.pid);
 }
 

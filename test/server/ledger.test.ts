@@ -161,12 +161,9 @@ describe("the ledger", () => {
     await rowsOf(store.url as string, `ALTER TABLE precast.${from} RENAME TO ${to}`);
   }
 
-  test.each([
-    ["of a server on another machine that sends no heartbeat", strangersName()],
-    ["with a name in the format of the first version", `4194305-${randomUUID()}.ndjson`],
-  ])("sends an abandoned journal while it runs: one %s", async (_, name) => {
+  test("sends an abandoned journal of a server on another machine while it runs", async () => {
     const ledger = await open(store, "orphan", { heartbeatInterval: 10 });
-    await writeFile(join(store.folder, "orphan", name), line("a", { count: undefined, saving: undefined }));
+    await writeFile(join(store.folder, "orphan", strangersName()), line("a"));
     await until("the journal to be sent", async () => (await usage(store)).length === 1);
     expect(await usage(store)).toEqual([["a", DAY, "list", "200", "1"]]);
     await ledger.close();
