@@ -15,7 +15,7 @@ export const JOURNAL = `${STORE_FOLDER}/journal.json`;
 export type Journal = {
   /** Generation number of the manifest that the deploy writes. */
   readonly generation: number;
-  /** Unique id of the deploy; empty in journals of older versions. */
+  /** Unique id of the deploy. */
   readonly deploy: string;
   /** Headers that the deploy gives its files. */
   readonly cacheControl: string;
@@ -45,13 +45,10 @@ export function writeJournal({ cacheControl, cdnCacheControl, uploaded, ...rest 
   return `${JSON.stringify(json)}\n`;
 }
 
-/** Defaults for what journals of older versions lack. `purging` is true because purging too much does no harm. */
-const OLDER = { purging: true, apps: [], deploy: "", cache_control: "", cdn_cache_control: "", uploaded: {} };
-
 /** Null if broken, of another format, or with a path that is no tree file: a deploy may delete the paths in it. */
 export function readJournal(text: string): Journal | null {
   try {
-    const json: JournalJson = { ...OLDER, ...(JSON.parse(text) as Omit<JournalJson, keyof typeof OLDER>) };
+    const json = JSON.parse(text) as JournalJson;
     const { format, cache_control: cacheControl, cdn_cache_control: cdnCacheControl, uploaded, ...rest } = json;
     const paths = [rest.writes, rest.removes, rest.purges];
     const isWhole = [...paths, rest.apps].every(Array.isArray) && paths.flat().every(isTreeFile);
