@@ -283,6 +283,15 @@ describe("request bodies", () => {
     expect(readAnswers(await wire.closed).length).toBe(1);
   });
 
+  test("what is behind a body is not begun either when it has come while an earlier request was answered", async () => {
+    const before = api.seen.length;
+    const live = `GET ${LIST}?per_page=1 HTTP/1.1\r\n${HOST}`;
+    const answers = await refused(`${live}\r\n${GET}Content-Length: 5\r\n\r\nhello${GET}\r\n${GET}\r\n`);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+    await stillServes();
+    expect(api.seen.slice(before).map(({ target }) => target)).toEqual([`${LIST}?per_page=1`, LIST, LIST]);
+  });
+
   test("a request is answered although most of its body never arrives", async () => {
     const answers = await refused(`${GET}Content-Length: 1000000000\r\n\r\nabc`);
     expect(answers.map(({ status }) => status)).toEqual([200]);
@@ -413,7 +422,13 @@ describe("a server that is told to stop", () => {
     ["a large answer that is being sent", 1],
     ["all answers to pipelined requests", 3],
   ])("finishes %s, and refuses new connections", async (_, count) => {
-    const own = await openApiServer({ ...store, folder: join(store.folder, "stops") }, join(store.folder, "out"));
+    // Connections are closed because their answers are sent, and not because the time is over.
+    const limits = { drain: 3_600_000 };
+    const own = await openApiServer(
+      { ...store, folder: join(store.folder, "stops") },
+      join(store.folder, "out"),
+      limits,
+    );
     const wire = await openWire(own.url);
     wire.send(many(count, () => `GET ${LARGE} HTTP/1.1\r\n${HOST}\r\n`));
     await once(wire.socket, "data");
@@ -431,7 +446,8 @@ describe("a server that is told to stop", () => {
 describe("slow clients", () => {
   let strict: ApiServer;
   beforeAll(async () => {
-    const limits = { headers: 500, request: 1_000, idle: 2_000, stall: 1_000, linger: 200, connections: 3 };
+    // Stalled clients are looked for every second, which must not restart their time.
+    const limits = { headers: 500, request: 1_000, idle: 2_000, stall: 1_500, linger: 200, connections: 3 };
     strict = await openApiServer({ ...store, folder: join(store.folder, "strict") }, join(store.folder, "out"), limits);
   });
   afterAll(async () => {
