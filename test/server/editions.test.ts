@@ -2,6 +2,7 @@
  * Checks reads of an edition, the version of a type's content: requests share them, and none gets an edition whose
  * read began before the request.
  */
+import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { openEditions } from "../../server/live/editions.ts";
 import type { Session } from "../../shared/database/database.ts";
@@ -46,4 +47,27 @@ test("requests that arrive while a read hangs share a second read and do not wai
   expect(await ask()).toBe("3");
   release();
   expect(await first).toBe("1");
+});
+
+test("reads follow one another while they take no longer than usual, also behind one that fails", async () => {
+  let [running, most, readings] = [0, 0, 0];
+  const query = async () => {
+    const number = ++readings;
+    most = Math.max(most, ++running);
+    for (let turn = 0; turn < 3; turn++) await setImmediate();
+    running--;
+    if (number === 1) throw new Error("the connection was closed");
+    return [[String(number)]];
+  };
+  const editions = openEditions({ ask: (_, run) => run({ query }), instead: () => null });
+  const asked: Promise<unknown>[] = [];
+  for (let turn = 0; turn < 12; turn++) {
+    asked.push(editions("shop", ["goods"], Number.POSITIVE_INFINITY, stays).catch((error) => error.message));
+    await setImmediate();
+  }
+  const [first, ...others] = await Promise.all(asked);
+  expect(first).toBe("the connection was closed");
+  expect(others.filter((one) => !/^\d+$/.test(String(one)))).toEqual([]);
+  expect(most).toBe(1);
+  expect(readings).toBeLessThan(asked.length);
 });
