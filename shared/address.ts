@@ -28,7 +28,7 @@ export function addressOf(request: ApiRequest, shape: FreeShape, type: ContentTy
     case "schema":
       return { kind: "schema", slug };
     case "page":
-      return { kind: "page", slug, page: readWhole(parameters.page ?? "1") ?? 1n };
+      return { kind: "page", slug, page: BigInt(parameters.page ?? "1") };
     case "sort":
       return { kind: "sort", slug, sort: parameters.sort as string };
     case "entry":
