@@ -21,13 +21,21 @@ describe("the facets of an entry", () => {
     expect(facetsOf(column(type), raw)).toEqual(facets);
   });
 
-  test.each([["null"], [undefined], ['""']])("are none for a value that no filter can name: %s", (raw) => {
-    expect(facetsOf(column("text"), raw)).toEqual([]);
+  test.each([
+    ["text", '""'],
+    ["text", "null"],
+    ["number", "null"],
+    ["boolean", "null"],
+    ["date", "null"],
+    ["text", undefined],
+    ["number", undefined],
+  ] as const)("are none for a %s that no filter can name: %s", (type, raw) => {
+    expect(facetsOf(column(type), raw)).toEqual([]);
   });
 
   test("of a multiple field are its values, each once", () => {
     expect(facetsOf(column("select", true), '["b","a","b",""]')).toEqual(["b", "a"]);
-    expect(facetsOf(column("select", true), "[]")).toEqual([]);
+    for (const raw of ["[]", "null", undefined]) expect(facetsOf(column("select", true), raw)).toEqual([]);
   });
 
   test("of a timestamp are its instant", () => {
