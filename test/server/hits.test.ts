@@ -151,6 +151,14 @@ describe("a tree in the middle of a build", () => {
     });
   });
 
+  test("refuses such a filter also if it was answered before and its file is still there", async () => {
+    expect((await get(filter("table"))).json.meta.total).toBe(1);
+    const move = (out: string, next: string) =>
+      renameSync(join(next, ".precast", "s-shop.json"), join(out, ".precast", "s-shop.json"));
+    const isRefused = async () => (await get(filter("table"))).json.error?.code === "INVALID_FILTER";
+    await halfway("filterable_fields = '{}'", move, () => until("the refusal", isRefused));
+  });
+
   test("gives a page past the last one the per_page and total of the current first page", async () => {
     expect((await get(`${LIST}?page=99`)).json.meta.per_page).toBe(2);
     const move = (out: string, next: string) =>
@@ -206,6 +214,20 @@ describe("a tree that is changed other than by a build", () => {
       }
     },
   );
+
+  test.each([
+    ["the first page", LIST, "page/1.json"],
+    ["a sort", `${LIST}?sort=-title`, "sort/-title.json"],
+  ])("answers live while the file of %s is lost, and then from the file again", async (_, target, path) => {
+    const file = join(store.folder, "out", "s-shop", "v1", "goods", path);
+    const { text } = await get(target);
+    renameSync(file, `${file}.lost`);
+    await until("a live answer", async () => (await get(target)).headers["cache-status"] === "precast; fwd=miss");
+    expect((await get(target)).text).toBe(text);
+    renameSync(`${file}.lost`, file);
+    await until("the file", async () => (await get(target)).headers["cache-status"] === "precast; hit");
+    expect((await get(target)).text).toBe(text);
+  });
 
   test("is replaced by live answers as soon as it is deleted, and serves again once it is rebuilt", async () => {
     expect((await get(LIST)).headers["cache-status"]).toBe("precast; hit");
