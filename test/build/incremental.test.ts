@@ -3,10 +3,14 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { stateOf } from "../../cli/build/selection.ts";
+import { readDeltas } from "../../cli/build/update/delta.ts";
 import { verifyApp } from "../../cli/verify/verify.ts";
 import { readApps } from "../../shared/apps.ts";
+import type { App } from "../../shared/catalog.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import type { TreeState } from "../../shared/state.ts";
 import {
   type ChangesFile,
   readChanges,
@@ -573,6 +577,31 @@ DROP FUNCTION public.touch CASCADE;`);
         expect(await verifyApp(session, app, { out, sample: 60 })).toMatchObject({ differences: [] });
     });
   });
+
+  test.each([
+    [6, 20],
+    [1_000, 100],
+    [100_000, 2_000],
+  ])(
+    "of a type with %d entries, up to %d are updated one by one, and if more have changed, all",
+    async (count, most) => {
+      const state = { ...(stateOf(out, "shop") as TreeState), counts: { posts: count } };
+      const findDelta = () =>
+        store.database.transaction("read", async (session) => {
+          const [app] = await readApps(session, { mediaBaseUrl: "https://media.test" });
+          const delta = (await readDeltas(session, app as App, state)).get("posts");
+          return delta?.kind === "entries" ? delta.ids.length : delta?.kind;
+        });
+      await write(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+SELECT id, md5(n::text)::uuid, 'published', now(), '{}'
+FROM precast.content_types, generate_series(1, ${most}) AS n WHERE slug = 'posts'`);
+      expect(await findDelta()).toBe(most);
+      await write(`DELETE FROM precast.entries WHERE ${POSTS} AND data = '{}'`);
+      expect(await findDelta()).toBe(most);
+      await write(`DELETE FROM precast.entries WHERE ${post(3)}`);
+      expect(await findDelta()).toBe("anew");
+    },
+  );
 
   test("changes.json has a line for each change, with the request that a CDN has to purge", async () => {
     await write(`UPDATE precast.entries SET data = data || '{"category": "a b/ä"}' WHERE ${post(1)};

@@ -147,6 +147,25 @@ describe("a deploy to a bucket", () => {
     ]);
   });
 
+  test("deletes the files of a deleted app in the opposite order: lists before their pages, entries last", async () => {
+    await rebuild(smallApp("other", ["A", "B"]));
+    await deploy();
+    await store.database.execute("DELETE FROM precast.apps WHERE key = 'other'");
+    await place.build();
+    s3.requests.length = 0;
+    await deploy();
+    const deleted = touched("DELETE").filter((key) => key.includes("s-other"));
+    const steps = deleted.map((key) => (key.endsWith("/page/1.json") ? "first page" : kindOf(`api/${key}`)));
+    expect(steps.filter((step, index) => step !== steps[index - 1])).toEqual([
+      "state",
+      "catalog",
+      "schema",
+      "first page",
+      "list",
+      "entry",
+    ]);
+  });
+
   test("keeps each last_page reachable throughout, also when forced, with new headers or after a failure", async () => {
     await rebuild(pagesOf(3));
     cpSync(out(), join(place.folder, "few"), { recursive: true });
