@@ -245,6 +245,16 @@ describe("case by case", () => {
     expect((await buildExactly()).mode).toBe("incremental");
   });
 
+  test.each([
+    ["filterable_fields", "'{category,title}'", "posts/filter/title/x-706f7374732033.json"],
+    ["sortable_fields", "'{title,category}'", "posts/sort/category.json"],
+    ["default_sort", "'title'", "posts/page/1.json"],
+  ])("a change of %s of a type is in the next build", async (setting, value, path) => {
+    await write(`UPDATE precast.content_types SET ${setting} = ${value} WHERE slug = 'posts'`);
+    const { mode, paths } = await buildExactly();
+    expect([mode, paths.includes(file(path))]).toEqual(["incremental", true]);
+  });
+
   test("an edit of rich text alone rewrites the entry's file and no other", async () => {
     await write(`INSERT INTO precast.fields (content_type_id, name, position, type)
 SELECT id, 'body', 3, 'rich_text' FROM precast.content_types WHERE slug = 'posts'`);
