@@ -193,6 +193,36 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect((await read(`/notes/${ID}`)).data).toMatchObject({ title: "<b>Old</b>", body: "heron" });
   });
 
+  const added = (type: string) => `INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
+    VALUES (${TYPE}, 'body', 2, '${type}', true)`;
+  const renamed = (from: string, to: string) => `UPDATE precast.fields SET name = '${to}' WHERE name = '${from}'`;
+  test.each([
+    ["text", "removed", "DELETE FROM precast.fields WHERE name = 'body'", added("text")],
+    ["rich_text", "removed", "DELETE FROM precast.fields WHERE name = 'body'", added("rich_text")],
+    ["text", "renamed", renamed("body", "other"), renamed("other", "body")],
+    ["rich_text", "renamed", renamed("body", "other"), renamed("other", "body")],
+  ])("a %s field that is %s is searched again only when it is back", async (type, _, gone, back) => {
+    await write(
+      `UPDATE precast.fields SET type = '${type}' WHERE name = 'body'; ${insert({ body: "heron" })}; ${gone}`,
+    );
+    expect(await totalOf("/posts/search?q=heron")).toBe(0);
+    await write(back);
+    expect(await totalOf("/posts/search?q=heron")).toBe(1);
+    expect((await read(`/posts/${ID}`)).data).toMatchObject({ body: "heron" });
+  });
+
+  test("a field that is no longer multiple takes and searches single values, and no arrays", async () => {
+    await write(`INSERT INTO precast.fields (content_type_id, name, position, type, searchable, multiple)
+        VALUES (${TYPE}, 'tags', 3, 'select', true, true);
+      ${insert({ tags: ["heron"] })}; UPDATE precast.fields SET multiple = false WHERE name = 'tags'`);
+    expect(await totalOf("/posts/search?q=heron")).toBe(0);
+    await expect(write(`UPDATE precast.entries SET data = '{"tags":["wren"]}'`)).rejects.toThrow(
+      'field "tags" must hold a select value',
+    );
+    await write(`UPDATE precast.entries SET data = '{"tags":"wren"}'`);
+    expect(await totalOf("/posts/search?q=wren")).toBe(1);
+  });
+
   test("keep_anew makes totals and search right after writes without triggers", async () => {
     const other = randomUUID();
     await write(`${insert({ title: "Old", body: "<p>heron</p>" })}; ${insert({ title: "Gone", body: "<p>wren</p>" }, other)};
@@ -380,6 +410,7 @@ describe("concurrent writers on PostgreSQL", () => {
     await first.query("COMMIT");
     await inserted;
     expect((await first.query("SELECT count(*) FROM precast.entries")).rows).toEqual([{ count: "3" }]);
+    expect((await first.query("SELECT map FROM precast.slots")).rows).toEqual([{ map: { long: ["title"] } }]);
   });
 
   test("keep_anew keeps the total of a type that is added while keep_anew waits", async () => {
