@@ -223,6 +223,35 @@ describe.each(ENGINES)("on %s", (engine) => {
     }
   });
 
+  test("each of six numbers and eight texts with a slot finds its own values", async () => {
+    const [[lists = "{}"] = []] = await run("SELECT filterable_fields::text FROM precast.content_types");
+    const texts = Array.from({ length: 8 }, (_, index) => `text_${index}`);
+    const numbers = Array.from({ length: 6 }, (_, index) => `number_${index}`);
+    await run("UPDATE precast.content_types SET filterable_fields = '{}', sortable_fields = '{}'");
+    await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
+      SELECT type.id, extra.name, 10, split_part(extra.name, '_', 1)
+      FROM precast.content_types AS type, unnest('{${[...texts, ...numbers].join(",")}}'::text[]) AS extra(name)`);
+    await run(`UPDATE precast.content_types SET filterable_fields = '{${[...texts, ...numbers].join(",")}}'`);
+    for (const [index, title] of ["shelf", "stool"].entries()) {
+      const values = numbers.map((name, place) => [name, 10 * place + index] as const);
+      await add(25 + index, {
+        title,
+        ...Object.fromEntries([...texts.map((name) => [name, `OWN ${name} ${title}`]), ...values]),
+      });
+    }
+    for (const [place, name] of numbers.entries()) {
+      expect(await titles(`filter[${name}]=${10 * place}`)).toEqual(["shelf"]);
+      expect(await titles(`filter[${name}][gt]=${10 * place}`)).toEqual(["stool"]);
+    }
+    for (const name of texts) {
+      expect(await titles(`filter[${name}][contains]=${name}%20st`)).toEqual(["stool"]);
+      expect(await titles(`filter[${name}][starts_with]=own%20${name}%20sh`)).toEqual(["shelf"]);
+    }
+    await run(`UPDATE precast.content_types SET filterable_fields = '${lists}'`);
+    await run("DELETE FROM precast.fields WHERE name LIKE 'text!_%' ESCAPE '!' OR name LIKE 'number!_%' ESCAPE '!'");
+    await run("DELETE FROM precast.entries WHERE data ->> 'title' = 'stool' OR data ? 'number_0'");
+  });
+
   test("two filters on fields with few values find and count entries that match both, long values too", async () => {
     const names = ["field_0", "field_1", "field_2", "field_3", "field_4", "field_5", "field_6"];
     const long = "l".repeat(501);
