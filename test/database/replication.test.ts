@@ -150,6 +150,36 @@ test("watch on the copy builds a replicated edit", async () => {
   expect((await watching.stop()).code).toBe(0);
 });
 
+test("a replicated change of an app, a type, a field or an entry notifies listeners of the copy", async () => {
+  await expectSame();
+  const listener = new Client({ connectionString: urls.copy });
+  await listener.connect();
+  let heard = 0;
+  listener.on("notification", () => {
+    heard++;
+  });
+  await listener.query("LISTEN precast");
+  for (const change of [
+    "UPDATE precast.apps SET name = 'Renamed'",
+    `UPDATE precast.content_types SET name = 'Renamed' WHERE slug = 'posts'`,
+    "UPDATE precast.fields SET label = 'Renamed' WHERE name = 'title'",
+    `UPDATE precast.entries SET updated_at = now() WHERE ${post(1)}`,
+  ]) {
+    await brought();
+    const before = heard;
+    await rowsOf(urls.original, change);
+    await until(`${change} to be heard`, () => heard > before);
+  }
+  await listener.end();
+});
+
+test("an incremental build of the copy deletes the files of entries that were truncated", async () => {
+  await expectSame();
+  await rowsOf(urls.original, "TRUNCATE precast.entries");
+  await expectSame();
+  await original.import(shop());
+});
+
 // The last one: nothing is left after it.
 test("watch on the copy builds when all content types of the original are truncated", async () => {
   await expectSame();
