@@ -50,12 +50,9 @@ CREATE TRIGGER announce_brought AFTER INSERT OR UPDATE OR DELETE ON precast.fiel
 CREATE TRIGGER announce_brought AFTER INSERT OR UPDATE OR DELETE ON precast.entries
   FOR EACH ROW EXECUTE FUNCTION precast.announce();
 
--- A replicated TRUNCATE fires statement triggers only.
-CREATE TRIGGER announce_brought_truncation AFTER TRUNCATE ON precast.apps
-  FOR EACH STATEMENT EXECUTE FUNCTION precast.announce();
+-- A replicated TRUNCATE fires statement triggers only. That of apps includes the types, and that of fields or entries
+-- also updates them.
 CREATE TRIGGER announce_brought_truncation AFTER TRUNCATE ON precast.content_types
-  FOR EACH STATEMENT EXECUTE FUNCTION precast.announce();
-CREATE TRIGGER announce_brought_truncation AFTER TRUNCATE ON precast.fields
   FOR EACH STATEMENT EXECUTE FUNCTION precast.announce();
 
 ALTER TABLE precast.removals ENABLE REPLICA TRIGGER leave_row;
@@ -65,6 +62,4 @@ ALTER TABLE precast.apps ENABLE REPLICA TRIGGER announce_brought;
 ALTER TABLE precast.content_types ENABLE REPLICA TRIGGER announce_brought;
 ALTER TABLE precast.fields ENABLE REPLICA TRIGGER announce_brought;
 ALTER TABLE precast.entries ENABLE REPLICA TRIGGER announce_brought;
-ALTER TABLE precast.apps ENABLE REPLICA TRIGGER announce_brought_truncation;
 ALTER TABLE precast.content_types ENABLE REPLICA TRIGGER announce_brought_truncation;
-ALTER TABLE precast.fields ENABLE REPLICA TRIGGER announce_brought_truncation;
