@@ -325,6 +325,16 @@ UPDATE precast.content_types SET slug = 'pages' WHERE slug = 'posts';`);
     expect((await buildExactly()).after.has(file("pages/page/3.json"))).toBe(true);
   });
 
+  test("a type is replaced by one of another app with its slug and definition, but other entries", async () => {
+    await write(`INSERT INTO precast.apps (key) VALUES ('other');
+UPDATE precast.content_types SET slug = 'posts', app_id = (SELECT id FROM precast.apps WHERE key = 'other') WHERE slug = 'pages';`);
+    await build();
+    const shop = "(SELECT id FROM precast.apps WHERE key = 'shop')";
+    await write(`DELETE FROM precast.content_types WHERE app_id = ${shop};
+UPDATE precast.content_types SET app_id = ${shop};`);
+    expect((await buildExactly()).after.has(file("posts/page/3.json"))).toBe(false);
+  });
+
   test("entries removed by TRUNCATE are gone from the tree", async () => {
     await write("TRUNCATE precast.entries");
     const { mode, after } = await buildExactly();
@@ -377,6 +387,25 @@ DROP FUNCTION public.touch CASCADE;`);
     out = here;
     const { mode, paths } = await buildExactly();
     expect([mode, paths.includes(file(`posts/entry/${idOf(3)}.json`))]).toEqual(["incremental", true]);
+  });
+
+  test("a folder is built in full when nothing has built it for 90 days", async () => {
+    const [here, there] = [out, join(mkdtempSync(join(store.folder, "case-")), "out")];
+    const buildIn = async (folder: string) => {
+      await write(`UPDATE precast.entries SET updated_at = updated_at + interval '1 day' WHERE ${post(3)}`);
+      out = folder;
+      return (await build()).mode;
+    };
+    const passes = (days: number) => write(`UPDATE precast.trees SET built_at = built_at - interval '${days} days'`);
+    await buildIn(there);
+    await passes(89);
+    await buildIn(here);
+    await passes(2);
+    await buildIn(there);
+    expect(await buildIn(here)).toBe("incremental");
+    await passes(91);
+    await buildIn(there);
+    expect(await buildIn(here)).toBe("full");
   });
 
   test("a build with nothing to do writes nothing and says so", async () => {
