@@ -36,12 +36,14 @@ const setData = (data: string) => setEntry(`data = '${data}'`);
 describe("apps, types and fields", () => {
   test.each([
     ["an app key with a dot", "UPDATE precast.apps SET key = 'a.b'", "apps_key_check"],
+    ["an app key of 129 characters", `UPDATE precast.apps SET key = '${"k".repeat(129)}'`, "apps_key_check"],
     [
       "a media address without a scheme",
       "UPDATE precast.apps SET media_base_url = 'media'",
       "apps_media_base_url_check",
     ],
     ["a slug in upper case", setType("slug = 'Posts'"), "content_types_slug_check"],
+    ["a slug of 65 characters", setType(`slug = '${"s".repeat(65)}'`), "content_types_slug_check"],
     ["a per_page of 0", setType("per_page = 0"), "content_types_per_page_check"],
     ["a per_page above 100", setType("per_page = 101"), "content_types_per_page_check"],
     ["a filter on rich text", setType("filterable_fields = '{title,body}'"), 'filterable_fields cannot hold "body"'],
@@ -65,8 +67,12 @@ describe("apps, types and fields", () => {
     ],
     ["a default sort by rich text", setType("default_sort = 'body'"), 'default_sort cannot be "body"'],
     ["a default sort with two minus signs", setType("default_sort = '--title'"), 'default_sort cannot be "--title"'],
-    ["a field named like a timestamp column", addField("created_at", "text"), "fields_name_check"],
+    ["a field named id", addField("id", "text"), "fields_name_check"],
+    ["a field named published_at", addField("published_at", "text"), "fields_name_check"],
+    ["a field named created_at", addField("created_at", "text"), "fields_name_check"],
+    ["a field named updated_at", addField("updated_at", "text"), "fields_name_check"],
     ["a field named search", addField("search", "text"), "fields_name_check"],
+    ["a field name of 64 characters", addField("f".repeat(64), "text"), "fields_name_check"],
     ["a field name with a capital letter", addField("Title", "text"), "fields_name_check"],
     [
       "a field named like the address of a media field",
@@ -117,6 +123,11 @@ describe("entries", () => {
     [
       "a single value in a multiple field",
       setData('{"tags": "a"}'),
+      'field "tags" must hold an array of select values',
+    ],
+    [
+      "null among the values of a multiple field",
+      setData('{"tags": ["a", null]}'),
       'field "tags" must hold an array of select values',
     ],
     ["data that is not an object", setData("[]"), "entries_data_check"],

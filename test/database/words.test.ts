@@ -117,6 +117,19 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await found("otter&sort=published_at&filter[title]=Otter")).toEqual([11, 10]);
   });
 
+  test("search results follow the published_at that a custom AFTER UPDATE trigger sets", async () => {
+    await run(`CREATE FUNCTION public.redate() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF pg_trigger_depth() < 2 THEN
+        UPDATE precast.entries SET published_at = '2026-01-19T00:00Z' WHERE content_type_id = NEW.content_type_id AND id = NEW.id;
+      END IF;
+      RETURN NULL;
+    END $$`);
+    await run("CREATE TRIGGER a AFTER UPDATE ON precast.entries FOR EACH ROW EXECUTE FUNCTION public.redate()");
+    await run(`UPDATE precast.entries SET published_at = '2026-01-23T00:00Z' WHERE ${one(11)}`);
+    await run("DROP FUNCTION public.redate CASCADE");
+    expect(await found("otter")).toEqual([10, 11]);
+  });
+
   test("an entry is not found while it is a draft, and is found when it is published", async () => {
     await run(`UPDATE precast.entries SET status = 'draft' WHERE ${one(11)}`);
     expect(await found("otter")).toEqual([10]);
