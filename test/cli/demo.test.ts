@@ -1,6 +1,6 @@
 /**
- * What `npm start` does, on the embedded database: import, build and serve the demo, with requests to try. And the same
- * from the package as it is published.
+ * What `npm start` does, on the embedded database: import, build and serve the demo, with requests to try. It is done
+ * with the package as it is published.
  */
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,18 +15,43 @@ const ROOT = dirname(PACKAGE);
 
 type Entry = { readonly id: string; readonly status: string };
 
+let packed: Place;
 let place: Place;
 let server: RunningServer;
 let ran: CommandResult[];
 
 beforeAll(async () => {
-  place = openPlace({ PRECAST_DATA_DIR: "data", PRECAST_OUT: "tree", PRECAST_PORT: "0" });
+  packed = openPlace();
+  const folder = await unpackPackage(packed);
+  place = openPlace(
+    { PRECAST_DATA_DIR: "data", PRECAST_OUT: "tree", PRECAST_PORT: "0" },
+    join(folder, "dist/cli/main.js"),
+  );
   ran = [];
-  for (const line of ["migrate --quiet", `import ${DEMO}`, "build"]) ran.push(await place.run(line));
+  for (const line of ["migrate --quiet", `import ${join(folder, "cli/demo")}`, "build"])
+    ran.push(await place.run(line));
   server = await place.serve();
   await server.printed(/(.*curl.*\n){3}/);
 });
-afterAll(() => place.close());
+afterAll(async () => {
+  await place.close();
+  await packed.close();
+});
+
+/** Packs the package and unpacks it there, with the dependencies that it names. Returns its folder. */
+async function unpackPackage({ folder, spawn }: Place): Promise<string> {
+  // The scripts would compile while other tests run what is compiled.
+  const pack = await spawn("npm", ["pack", ROOT, "--ignore-scripts", "--silent"]);
+  expect([pack.code, pack.stderr]).toEqual([0, ""]);
+  expect((await spawn("tar", ["-xf", pack.stdout.trim()])).code).toBe(0);
+  const { dependencies } = JSON.parse(readFileSync(PACKAGE, "utf8")) as { dependencies: Record<string, string> };
+  for (const name of Object.keys(dependencies)) {
+    const link = join(folder, "package", "node_modules", name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(ROOT, "node_modules", name), link);
+  }
+  return join(folder, "package");
+}
 
 /** The curl lines that the server printed, with the responses to their requests. */
 async function tried(): Promise<{ readonly line: string; readonly got: ReceivedAnswer }[]> {
@@ -125,40 +150,15 @@ describe("verify", () => {
   });
 });
 
-describe("the published package", () => {
-  let packed: Place;
-  beforeAll(async () => {
-    packed = openPlace();
-    // The scripts would compile while other tests run what is compiled.
-    const pack = await packed.spawn("npm", ["pack", ROOT, "--ignore-scripts", "--silent"]);
-    expect([pack.code, pack.stderr]).toEqual([0, ""]);
-    expect((await packed.spawn("tar", ["-xf", pack.stdout.trim()])).code).toBe(0);
-    const { dependencies } = JSON.parse(readFileSync(PACKAGE, "utf8")) as { dependencies: Record<string, string> };
-    for (const name of Object.keys(dependencies)) {
-      const link = join(packed.folder, "package", "node_modules", name);
-      mkdirSync(dirname(link), { recursive: true });
-      symlinkSync(join(ROOT, "node_modules", name), link);
-    }
-  });
-  afterAll(() => packed.close());
-
-  const URLS = ["--origin", "http://api.example.org", "--tree-url", "http://tree.example.org"];
-  const run = (...args: string[]) => packed.spawn(process.execPath, ["package/dist/cli/main.js", ...args]);
-
-  test("imports and builds its demo with the dependencies that it names", async () => {
-    for (const args of [["import", "package/cli/demo"], ["build"]]) {
-      const { code, stderr } = await run(...args);
-      expect([args, code, stderr]).toEqual([args, 0, ""]);
-    }
-  });
+describe("the package", () => {
+  const URLS = "--origin http://api.example.org --tree-url http://tree.example.org";
 
   test("prints every configuration for edges, with the scripts that they contain", async () => {
-    const { stdout } = await run("edge", "--json");
-    const targets = (JSON.parse(stdout) as { targets: { name: string }[] }).targets.map(({ name }) => name);
+    const { targets } = await place.json<{ targets: { name: string }[] }>("edge");
     expect(targets.length).toBeGreaterThan(5);
-    for (const target of targets) {
-      const { code, stderr } = await run("edge", target, ...URLS);
-      expect([target, code, stderr]).toEqual([target, 0, ""]);
+    for (const { name } of targets) {
+      const { code, stderr } = await place.run(`edge ${name} ${URLS}`);
+      expect([name, code, stderr]).toEqual([name, 0, ""]);
     }
   });
 

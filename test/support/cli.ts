@@ -18,7 +18,7 @@ export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.
  * The arguments with which node runs the program. `--liftoff-only` keeps V8 from optimising the embedded database's
  * WebAssembly: in processes that live for a second or two, that costs more CPU than it saves.
  */
-export const NODE_ARGUMENTS: readonly string[] = ["--liftoff-only", MAIN];
+export const NODE_ARGUMENTS: readonly string[] = argumentsOf(MAIN);
 /** Milliseconds after which a process that has not ended counts as hung. */
 const DEADLINE = 100_000;
 
@@ -74,8 +74,15 @@ export type Place = {
   readonly close: () => Promise<void>;
 };
 
-/** `env` is added to PATH, HOME and TMPDIR, which commands that share an embedded database need to find each other. */
-export function openPlace(env: Env = {}): Place {
+function argumentsOf(main: string): string[] {
+  return ["--liftoff-only", main];
+}
+
+/**
+ * `env` is added to PATH, HOME and TMPDIR, which commands that share an embedded database need to find each other.
+ * `main` is the compiled program.
+ */
+export function openPlace(env: Env = {}, main = MAIN): Place {
   const folder = mkdtempSync(join(tmpdir(), "precast-cli-"));
   const running = new Set<Running>();
 
@@ -94,7 +101,7 @@ export function openPlace(env: Env = {}): Place {
 
   const contextOf = (more?: Env) => ({ folder, env: { ...env, ...more } });
   const startCommand = (line: string, more?: Env) =>
-    start(process.execPath, [...NODE_ARGUMENTS, ...wordsOf(line)], more);
+    start(process.execPath, [...argumentsOf(main), ...wordsOf(line)], more);
 
   return {
     folder,
