@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { deletionsRefusal, deployTree } from "../../cli/deploy/deploy.ts";
+import { readJournal } from "../../cli/deploy/journal.ts";
 import { openTarget } from "../../cli/deploy/store/target.ts";
 import {
   idOf,
@@ -47,6 +48,11 @@ type Report = {
 const SHOP_FILES = 46 + 1;
 const TARGET = "s3://content/api";
 const NOTES = ["api/.precast/manifest.json", "api/.precast/x-53686f70.json"];
+/** A journal that can be read, of a deploy that changes nothing. */
+const WHOLE_JOURNAL = {
+  ...{ format: 1, generation: 9, deploy: "one", cache_control: "", cdn_cache_control: "" },
+  ...{ writes: [], uploaded: {}, removes: [], purging: false, purges: [], apps: [] },
+};
 
 /** Node option that resolves every host name to 127.0.0.1. */
 const LOCAL = `--import=data:text/javascript,${encodeURIComponent(
@@ -531,11 +537,7 @@ describe("checks before a deploy", () => {
       '{"format":2,"generation":1,"apps":[],"files":{}}',
       '{"format":1,"generation":1,"apps":[],"files":{"a":["b",1]}}',
     ],
-    [
-      "journal",
-      '{"format":2,"generation":1,"writes":[],"removes":[],"purges":[]}',
-      '{"format":1,"generation":1,"writes":{},"removes":[],"purges":[]}',
-    ],
+    ["journal", JSON.stringify({ ...WHOLE_JOURNAL, format: 2 }), JSON.stringify({ ...WHOLE_JOURNAL, writes: {} })],
   ])(
     "a %s that is broken or of another format is refused, and --force uploads everything again",
     async (name, ...formats) => {
@@ -560,6 +562,7 @@ describe("checks before a deploy", () => {
 });
 
 test("a manifest or journal with a path that is no tree file is refused, and --force keeps that file", async () => {
+  expect(readJournal(JSON.stringify(WHOLE_JOURNAL))).toMatchObject({ generation: 9, deploy: "one" });
   await deployInProcess(s3, out());
   const notes = new Map(s3.objects);
   const others = ["other/v1/index.json", "api/index.json", "api/s-other/readme.json"];
@@ -577,12 +580,11 @@ test("a manifest or journal with a path that is no tree file is refused, and --f
     headers: {},
   });
   for (const name of names) {
-    const journal = { format: 1, generation: 9, writes: [], removes: [name], purges: [], apps: [] };
     const manifest = String(notes.get(NOTES[0] as string)?.bytes);
     const mark = JSON.stringify(["0".repeat(64), 1]);
     for (const [key, text] of [
       ["manifest", manifest.replace('"files":{', `"files":{"${name}":${mark},`)],
-      ["journal", JSON.stringify(journal)],
+      ["journal", JSON.stringify({ ...WHOLE_JOURNAL, removes: [name] })],
     ] as const) {
       s3.objects.clear();
       for (const [path, object] of notes) s3.objects.set(path, object);
