@@ -14,32 +14,13 @@ import { trigramsCheck } from "../../cli/doctor/checks/trigrams.ts";
 import type { Finding } from "../../cli/doctor/finding.ts";
 import { reportText } from "../../cli/doctor/report.ts";
 import { openTerminal } from "../../cli/terminal/terminal.ts";
-import type { App, ContentType, Field } from "../../shared/catalog.ts";
+import type { App } from "../../shared/catalog.ts";
+import { fieldOf, typeOf } from "../support/types.ts";
 
 const subjects = (findings: readonly Finding[]) => findings.map(({ subject }) => subject);
 
-const TITLE: Field = {
-  name: "title",
-  type: "text",
-  label: "",
-  required: false,
-  searchable: true,
-  multiple: false,
-  target: null,
-};
-const TYPE: ContentType = {
-  slug: "posts",
-  name: "",
-  description: "",
-  icon: "",
-  position: null,
-  default_sort: null,
-  per_page: null,
-  summary_fields: null,
-  filterable_fields: ["title"],
-  sortable_fields: [],
-  fields: [TITLE],
-};
+const TITLE = fieldOf("title", "text", { searchable: true });
+const TYPE = typeOf("posts", [TITLE], { filterable_fields: ["title"] });
 const APP: App = { key: "shop", name: "", media_base_url: "", types: [TYPE] };
 const size = (entries: number, type = TYPE) => ({ app: APP, type, entries });
 

@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { indexUseOf } from "../../cli/explain/index-use.ts";
 import { readPlan } from "../../cli/explain/plan-node.ts";
 import { importBundle } from "../../cli/import/write.ts";
-import type { ContentType, Field } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { type Plan, planRequest } from "../../shared/plan.ts";
@@ -23,6 +22,7 @@ import {
 } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
+import { fieldOf, typeOf } from "../support/types.ts";
 
 type Explanation = {
   readonly request: string;
@@ -290,14 +290,10 @@ test("a plan step that parallel processes share is shown with the time of one pr
 });
 
 describe("what explain says about indexes", () => {
-  const field = (name: string, type: Field["type"]): Field => {
-    return { name, type, label: name, required: false, searchable: type === "text", multiple: false, target: null };
-  };
-  const logs: ContentType = {
-    ...{ slug: "logs", name: "Logs", description: "", icon: "", position: null, default_sort: null, per_page: null },
-    ...{ summary_fields: null, filterable_fields: ["kind", "views"], sortable_fields: ["kind"] },
-    fields: [field("kind", "text"), field("views", "number")],
-  };
+  const logs = typeOf("logs", [fieldOf("kind", "text", { searchable: true }), fieldOf("views", "number")], {
+    filterable_fields: ["kind", "views"],
+    sortable_fields: ["kind"],
+  });
   const planOf = (path: string) =>
     planRequest(readRequest({ method: "GET", target: `/api/v1${path}`, appKey: "a" }) as ApiRequest, logs) as Plan;
   const step = (rows: number, more: object) => {

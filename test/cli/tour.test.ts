@@ -2,15 +2,11 @@
 import { expect, test } from "vitest";
 import { requestsToTry } from "../../cli/serve/tour.ts";
 import type { ContentType, Field } from "../../shared/catalog.ts";
+import { fieldOf, typeOf } from "../support/types.ts";
 
-const field = (name: string, searchable: boolean): Field => {
-  return { name, type: "text", label: name, required: false, searchable, multiple: false, target: null };
-};
-const type = (slug: string, fields: readonly Field[], sortable_fields: readonly string[]): ContentType => ({
-  ...{ slug, name: "", description: "", icon: "", position: null, default_sort: null, per_page: null },
-  ...{ summary_fields: null, filterable_fields: [], sortable_fields, fields },
-});
-const [plain, searchable] = [field("plain", false), field("found", true)];
+const type = (slug: string, fields: readonly Field[], sortable_fields: readonly string[]) =>
+  typeOf(slug, fields, { sortable_fields });
+const [plain, searchable] = [fieldOf("plain", "text"), fieldOf("found", "text", { searchable: true })];
 
 test.each<[string, ContentType[], string[]]>([
   ["no type", [], []],

@@ -2,20 +2,9 @@
 import { expect, test } from "vitest";
 import type { App } from "../../shared/catalog.ts";
 import { type AppTree, respond } from "../../shared/respond.ts";
+import { typeOf } from "../support/types.ts";
 
-const POSTS = {
-  slug: "posts",
-  name: "Posts",
-  description: "",
-  icon: "",
-  position: null,
-  default_sort: null,
-  per_page: null,
-  summary_fields: null,
-  filterable_fields: ["published_at"],
-  sortable_fields: [],
-  fields: [],
-};
+const POSTS = typeOf("posts", [], { filterable_fields: ["published_at"] });
 const APP: App = { key: "shop", name: "Shop", media_base_url: "", types: [POSTS] };
 
 test("is answered although builds replace the tree again and again", async () => {

@@ -1,26 +1,19 @@
 /** Which counted requests could have been free, and what they could have left out (shared/saving.ts). */
 import { describe, expect, test } from "vitest";
-import type { ContentType, Field, FieldType } from "../../shared/catalog.ts";
 import { readRequest } from "../../shared/request.ts";
 import { savingOf } from "../../shared/saving.ts";
+import { fieldOf, typeOf } from "../support/types.ts";
 
-function field(name: string, type: FieldType): Field {
-  return { name, type, label: "", required: false, searchable: false, multiple: false, target: null };
-}
-
-const POSTS: ContentType = {
-  slug: "posts",
-  name: "Posts",
-  description: "",
-  icon: "",
-  position: null,
-  default_sort: "-title",
-  per_page: 5,
-  summary_fields: null,
-  filterable_fields: ["title", "price", "published_at"],
-  sortable_fields: ["title", "price"],
-  fields: [field("title", "text"), field("body", "rich_text"), field("price", "number"), field("author", "relation")],
-};
+const POSTS = typeOf(
+  "posts",
+  [fieldOf("title", "text"), fieldOf("body", "rich_text"), fieldOf("price", "number"), fieldOf("author", "relation")],
+  {
+    default_sort: "-title",
+    per_page: 5,
+    filterable_fields: ["title", "price", "published_at"],
+    sortable_fields: ["title", "price"],
+  },
+);
 
 function savingIn(target: string): string | null {
   const request = readRequest({ method: "GET", target: `/api/v1/${target}`, appKey: "shop" });
