@@ -47,7 +47,7 @@ function requestsOf(apps: readonly KnownApp[]): Wanted[] {
 }
 
 describe.each<{ engine: Engine; runs: number }>([
-  { engine: "postgres", runs: 6 },
+  { engine: "postgres", runs: 5 },
   { engine: "embedded", runs: 2 },
 ])("on $engine", ({ engine, runs }) => {
   let store: Store;

@@ -1,6 +1,6 @@
 /** A whole Precast for a test: content in a database, a tree when wanted, and the real server on a real socket. */
 import { mkdtemp, rm } from "node:fs/promises";
-import { request as httpRequest } from "node:http";
+import { Agent, request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
@@ -35,6 +35,8 @@ export type RequestOptions = {
   readonly method?: string;
   readonly appKey?: string;
   readonly headers?: Record<string, string | string[]>;
+  /** Keeps connections for further requests; without one, each request gets a connection of its own. */
+  readonly agent?: Agent;
 };
 export type ReceivedAnswer = {
   readonly status: number;
@@ -132,15 +134,17 @@ export async function openApiServer(
   const hits = openHits(memory);
   const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy: DEFAULT_CACHE_POLICY, observe });
   const listening = await listen(app, "127.0.0.1", 0, { ...LIMITS, ...limits }, observe);
+  const agent = new Agent({ keepAlive: true });
   return {
     url: listening.url,
     hits,
     seen,
     errors,
     state: live.state,
-    get: (target, asked) => ask(listening.url, target, asked),
+    get: (target, asked) => ask(listening.url, target, { ...asked, agent }),
     close: async () => {
       await listening.stop();
+      agent.destroy();
       live.close();
       await ledger.close();
     },
@@ -159,24 +163,27 @@ export type ReceivedBytes = Pick<ReceivedAnswer, "status" | "headers"> & { reado
 export function askBytes(
   url: string,
   target: string,
-  { method = "GET", appKey, headers = {} }: RequestOptions = {},
+  { method = "GET", appKey, headers = {}, agent }: RequestOptions = {},
 ): Promise<ReceivedBytes> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const sent = { ...headers, ...(appKey === undefined ? {} : { "X-App-Key": appKey }) };
-    const outgoing = httpRequest({ hostname, port, method, path: target, headers: sent, agent: false }, (incoming) => {
-      const chunks: Buffer[] = [];
-      incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
-      incoming.on("error", reject);
-      incoming.on("end", () => {
-        const got = Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]);
-        resolve({
-          status: incoming.statusCode ?? 0,
-          headers: Object.fromEntries(got),
-          bytes: Buffer.concat(chunks),
+    const outgoing = httpRequest(
+      { hostname, port, method, path: target, headers: sent, agent: agent ?? false },
+      (incoming) => {
+        const chunks: Buffer[] = [];
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk));
+        incoming.on("error", reject);
+        incoming.on("end", () => {
+          const got = Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]);
+          resolve({
+            status: incoming.statusCode ?? 0,
+            headers: Object.fromEntries(got),
+            bytes: Buffer.concat(chunks),
+          });
         });
-      });
-    });
+      },
+    );
     outgoing.on("error", reject);
     outgoing.end();
   });
