@@ -14,7 +14,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(request|tags|tree-path|metering|saving|address|condition|plan|entry-row|entry|body|answer|state)\.ts$/],
   [/^shared\/sql\//],
   [/^shared\/settings\//],
-  [/^shared\/(config|apps|lock|machine|pause)\.ts$/, /^shared\/(database|schema)\//],
+  [/^shared\/(config|apps|lock|lock-file|machine|pause)\.ts$/, /^shared\/(database|schema)\//],
   [/^shared\/(live|live-entries|reading|respond)\.ts$/],
   [/^server\/log\/redaction\.ts$/],
   [/^server\/(http|ledger|load|replicas)\//],
