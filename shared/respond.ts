@@ -2,26 +2,23 @@
  * Joins the pipeline from a raw request to its answer. The answer comes from the tree when the shape is free and the
  * app has a tree, otherwise from the database.
  */
-import { type Address, addressOf } from "./address.ts";
 import {
   type Answer,
   type Body,
   bodyAnswer,
-  bodyOf,
   type CachePolicy,
   type Circumstances,
   preflightAnswer,
   refusalAnswer,
 } from "./answer.ts";
-import { isWholeBody, listBody } from "./body.ts";
-import { APP_KEY, type App, defaultPerPage } from "./catalog.ts";
+import { type AppTree, answerFromTree, type CurrentCheck, currentOf, isFile } from "./app-tree.ts";
+import { APP_KEY, type App } from "./catalog.ts";
 import { DatabaseFault, type FaultReason } from "./database/fault.ts";
 import type { FreeShape } from "./metering.ts";
 import type { Plan } from "./plan.ts";
 import { type Reading, readFor } from "./reading.ts";
 import {
   DATABASE_UNAVAILABLE,
-  entryNotFound,
   INTERNAL_ERROR,
   isRefusal,
   isTemporary,
@@ -30,23 +27,7 @@ import {
   type Refusal,
   unknownAppKey,
 } from "./refusal.ts";
-import { type ApiRequest, type RawRequest, readRequest } from "./request.ts";
-
-/** Whether what was read from the tree is still what the tree holds. */
-export type CurrentCheck = () => boolean;
-
-/** The body that a file of the tree holds. */
-export type TreeBody = Body & { readonly bytes: Buffer; readonly isCurrent: CurrentCheck };
-
-/** An app's part of the tree. It knows the app as it was when the tree was built. */
-export type AppTree = {
-  readonly app: App;
-  readonly isCurrent: CurrentCheck;
-  /** As `isCurrent`, but always checks the disk: `isCurrent` may lag behind a build for a moment. */
-  readonly isCurrentOnDisk: CurrentCheck;
-  /** Null when the tree has no such file. */
-  readonly read: (address: Address) => Promise<TreeBody | null>;
-};
+import { type RawRequest, readRequest } from "./request.ts";
 
 /** The client has disconnected, so nobody waits for the answer. */
 export class ClientGone extends Error {
@@ -185,48 +166,6 @@ async function answerPlan(
   }
   const outcome = await guarded(sources, () => sources.answer(app, plan, gone(), since));
   return { fromTree: false, isCurrent: null, outcome };
-}
-
-/** Only an answer that is the body of one file can be checked for changes. Null for all others. */
-function currentOf(tree: AppTree, outcome: Body | TreeBody | Refusal): CurrentCheck | null {
-  return isFile(outcome) ? () => tree.isCurrent() && outcome.isCurrent() : null;
-}
-
-function isFile(outcome: Body | TreeBody | Refusal | null): outcome is TreeBody {
-  return outcome !== null && "isCurrent" in outcome;
-}
-
-/**
- * Null when the tree lacks a file that every complete tree has, or when a power failure has left a file empty or cut:
- * the database then answers.
- */
-async function answerFromTree(
-  request: ApiRequest,
-  tree: AppTree,
-  plan: Plan,
-  shape: FreeShape,
-): Promise<Body | TreeBody | Refusal | null> {
-  const type = "type" in plan ? plan.type : undefined;
-  const address = addressOf(request, shape, type);
-  const body = address === null ? null : await tree.read(address);
-  if (body !== null) return isWholeBody(body.bytes) ? body : null;
-  if (plan.kind === "entry") return entryNotFound();
-  if (plan.kind !== "list" || shape === "sort") return null;
-  if (shape === "filter") return emptyList(plan.page, defaultPerPage(plan.type), 0);
-  const first = await tree.read({ kind: "page", slug: plan.type.slug, page: 1n });
-  if (first === null || !isWholeBody(first.bytes)) return null;
-  const { per_page, total } = metaOf(first);
-  return emptyList(plan.page, per_page, total);
-}
-
-/** The answer to a page behind the last, or to a filter that nothing matches. The tree needs no file for it. */
-function emptyList(page: bigint, perPage: number, total: number): Body {
-  return bodyOf(listBody([], { page, perPage, total }));
-}
-
-/** Reads both from one file, and not `per_page` from the app: a build replaces the file before the app's state. */
-function metaOf({ bytes }: Body): { readonly per_page: number; readonly total: number } {
-  return (JSON.parse(bytes.toString()) as { meta: { per_page: number; total: number } }).meta;
 }
 
 /** Turns what `effect` throws into a refusal, except ClientGone. */

@@ -15,7 +15,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/sql\//],
   [/^shared\/settings\//],
   [/^shared\/(config|apps|lock|lock-file|machine|pause)\.ts$/, /^shared\/(database|schema)\//],
-  [/^shared\/(live|live-entries|reading|respond)\.ts$/],
+  [/^shared\/(live|live-entries|reading|app-tree|respond)\.ts$/],
   [/^server\/log\/redaction\.ts$/],
   [/^server\/(http|ledger|load|replicas)\//],
   [/^server\/live\//],

@@ -3,7 +3,7 @@
  * hashing or rendering.
  */
 import { type Circumstances, type Coding, matchesEtag } from "../../shared/answer.ts";
-import type { CurrentCheck } from "../../shared/respond.ts";
+import type { CurrentCheck } from "../../shared/app-tree.ts";
 import type { Ready } from "../http/ready.ts";
 import { openCache } from "./cache.ts";
 

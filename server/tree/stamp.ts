@@ -4,7 +4,7 @@
  * a second.
  */
 import { type Stats, statSync } from "node:fs";
-import type { CurrentCheck } from "../../shared/respond.ts";
+import type { CurrentCheck } from "../../shared/app-tree.ts";
 
 export type Stamp = { readonly inode: number; readonly modified: number; readonly size: number };
 

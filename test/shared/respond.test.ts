@@ -1,7 +1,8 @@
 /** A request whose tree is replaced while it is answered (shared/respond.ts). */
 import { expect, test } from "vitest";
+import type { AppTree } from "../../shared/app-tree.ts";
 import type { App } from "../../shared/catalog.ts";
-import { type AppTree, respond } from "../../shared/respond.ts";
+import { respond } from "../../shared/respond.ts";
 import { typeOf } from "../support/types.ts";
 
 const POSTS = typeOf("posts", [], { filterable_fields: ["published_at"] });
