@@ -104,7 +104,7 @@ describe("the layout", () => {
       "pg",
       [
         "shared/database/embedded/connection.ts",
-        ...["cancel", "literal", "planning", "pool", "postgres", "statement"].map(
+        ...["cancel", "listening", "literal", "planning", "pool", "postgres", "probe", "query", "statement"].map(
           (name) => `shared/database/postgres/${name}.ts`,
         ),
       ],
