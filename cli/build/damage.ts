@@ -9,7 +9,8 @@ import { CHANGES_FILE, ELSEWHERE_FILE, STATE_FOLDER, topFolderOf } from "../../s
 import { readElsewhere } from "./elsewhere.ts";
 import { stateFilesIn } from "./selection.ts";
 import { isWholeList } from "./stage/changes.ts";
-import { exists, isFolder, removeEmpty } from "./stage/folder.ts";
+import { exists, isFolder } from "./stage/file.ts";
+import { removeEmpty } from "./stage/folder.ts";
 import { CARRIED, READY, STAGED_STATES } from "./stage/publish.ts";
 
 /** Why the tree cannot be trusted; null when it can. */

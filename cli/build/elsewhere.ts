@@ -6,7 +6,8 @@ import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ELSEWHERE_FILE, STATE_FOLDER } from "../../shared/state.ts";
 import { digestOf, type FileDigest, type FileDigests } from "./file-digest.ts";
-import { isFile, moveInto, readText } from "./stage/folder.ts";
+import { isFile, readText } from "./stage/file.ts";
+import { moveInto } from "./stage/move.ts";
 import { ForeignTreeError } from "./update/built.ts";
 
 /** Fetches several files at a time. Calls `take` with the bytes of each, or null when it does not exist. */

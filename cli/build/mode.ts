@@ -6,7 +6,7 @@ import { readState, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { VERSION } from "../../shared/version.ts";
 import type { Elsewhere } from "./elsewhere.ts";
 import { isSourceOf, type Source } from "./source.ts";
-import { isFile, readText } from "./stage/folder.ts";
+import { isFile, readText } from "./stage/file.ts";
 
 export type BuildMode =
   | { readonly mode: "full"; readonly reason: string }

@@ -5,7 +5,7 @@ import { segment, textOfSegment } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
 import { isStateFile, readState, STATE_FOLDER, stateFileOf, type TreeState, topFolderOf } from "../../shared/state.ts";
 import { isSourceOf, type Source } from "./source.ts";
-import { isFolder, readText } from "./stage/folder.ts";
+import { isFolder, readText } from "./stage/file.ts";
 
 export class UnknownAppError extends Error {
   constructor(keys: readonly string[], known: readonly string[]) {

@@ -8,7 +8,8 @@ import { BUILD_LOCK, readState, STATE_FOLDER, stateFileOf, type TreeState } from
 import { readElsewhere } from "../build/elsewhere.ts";
 import { digestOf, type FileDigest, type FileDigests } from "../build/file-digest.ts";
 import { stateFilesIn, unknownFoldersIn } from "../build/selection.ts";
-import { exists, filesIn, isFile, readText } from "../build/stage/folder.ts";
+import { exists, isFile, readText } from "../build/stage/file.ts";
+import { filesIn } from "../build/stage/folder.ts";
 import { READY } from "../build/stage/publish.ts";
 import { isTreeFile } from "./tree-file.ts";
 

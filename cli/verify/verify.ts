@@ -15,7 +15,8 @@ import { countFiles } from "../build/answers/totals.ts";
 import { readElsewhere } from "../build/elsewhere.ts";
 import type { FileDigests } from "../build/file-digest.ts";
 import type { FileProgress } from "../build/meter.ts";
-import { filesIn, isFile, readOrNull, readText } from "../build/stage/folder.ts";
+import { isFile, readOrNull, readText } from "../build/stage/file.ts";
+import { filesIn } from "../build/stage/folder.ts";
 
 export type Difference = {
   readonly app: string;

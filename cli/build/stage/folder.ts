@@ -1,43 +1,8 @@
-/** Reads, lists, moves and removes files and folders of a tree. */
-import {
-  copyFileSync,
-  type Dir,
-  lstatSync,
-  mkdirSync,
-  opendirSync,
-  readFileSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  statSync,
-  utimesSync,
-} from "node:fs";
+/** Lists and removes the files and folders of a tree. */
+import { type Dir, opendirSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { yieldToEventLoop } from "./event-loop.ts";
-
-/** The bytes of a file; null where there is none. */
-export function readOrNull(file: string): Buffer | null {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(error))) return null;
-    throw error;
-  }
-}
-
-export function readText(file: string): string | null {
-  return readOrNull(file)?.toString("utf8") ?? null;
-}
-
-/** How many bytes a file has; null where there is none. */
-export function sizeOf(file: string): number | null {
-  try {
-    return lstatSync(file).size;
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return null;
-    throw error;
-  }
-}
+import { codeOf, isFolder } from "./file.ts";
 
 /**
  * Yields every file below a folder, as a path relative to `root` with `/`. Yields nothing when the folder does not
@@ -68,66 +33,6 @@ function openFolder(path: string): Dir {
     return opendirSync(path);
   } catch (error) {
     throw Object.assign(error as Error, { path });
-  }
-}
-
-/**
- * Moves a file to `path` below `root` and removes whatever is in the way there. Does nothing when `from` does not
- * exist, because an earlier attempt has moved it. `existingFolders` is a cache.
- */
-export function moveInto(root: string, path: string, from: string, existingFolders: Set<string>): void {
-  try {
-    move(from, join(root, path), existingFolders);
-  } catch (error) {
-    if (!["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(codeOf(error))) throw error;
-    clearWay(root, path);
-    move(from, join(root, path), existingFolders);
-  }
-}
-
-function move(from: string, to: string, existingFolders: Set<string>): void {
-  const folder = dirname(to);
-  if (!existingFolders.has(folder)) {
-    mkdirSync(folder, { recursive: true });
-    existingFolders.add(folder);
-  }
-  try {
-    rename(from, to);
-  } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
-    if (!exists(from)) return;
-    // Somebody has removed the folder since.
-    mkdirSync(folder, { recursive: true });
-    rename(from, to);
-  }
-}
-
-/** If the folder of the app is on another disk, copies to a temporary name first: the file is never seen incomplete. */
-function rename(from: string, to: string): void {
-  try {
-    renameSync(from, to);
-  } catch (error) {
-    if (!isOtherDisk(error)) throw error;
-    const part = `${to}.part`;
-    copyFileSync(from, part);
-    const { atime, mtime } = statSync(from);
-    utimesSync(part, atime, mtime);
-    renameSync(part, to);
-    rmSync(from);
-  }
-}
-
-/** Whether a rename failed because its two names are on two disks. */
-export function isOtherDisk(error: unknown): boolean {
-  return codeOf(error) === "EXDEV";
-}
-
-/** Removes a folder that has the path of the file, and files that have the paths of its parent folders. */
-function clearWay(root: string, path: string): void {
-  const file = join(root, path);
-  if (isFolder(file)) rmSync(file, { recursive: true });
-  for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
-    if (!isFolder(join(root, folder)) && exists(join(root, folder))) rmSync(join(root, folder));
   }
 }
 
@@ -178,37 +83,7 @@ export function removeEmpty(folder: string): boolean {
   return !stays;
 }
 
-export function exists(path: string): boolean {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  } catch (error) {
-    if (codeOf(error) === "ENOTDIR") return false;
-    throw error;
-  }
-}
-
 /** Whether a path is a folder, or a link to one. */
 function leadsToFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-export function isFolder(path: string): boolean {
-  return exists(path) && lstatSync(path).isDirectory();
-}
-
-export function isFile(path: string): boolean {
-  return exists(path) && lstatSync(path).isFile();
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? "";
-}
-
-/**
- * Gives `file` a modification time in a later second than that of `former`. Web servers derive ETags from the size and
- * the modification time in seconds, so new content of the same size needs another second.
- */
-export function makeNewer(file: string, former: string): void {
-  const next = Math.floor((statSync(former, { throwIfNoEntry: false })?.mtimeMs ?? 0) / 1_000) + 1;
-  if (statSync(file).mtimeMs < next * 1_000) utimesSync(file, next, next);
 }

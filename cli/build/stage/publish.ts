@@ -7,7 +7,9 @@ import { dirname, join } from "node:path";
 import { CHANGES_FILE, STATE_FOLDER } from "../../../shared/state.ts";
 import { type Change, ownChanges } from "./changes.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
-import { exists, isFolder, isOtherDisk, moveInto, removeAll, removeFrom } from "./folder.ts";
+import { exists, isFolder } from "./file.ts";
+import { removeAll, removeFrom } from "./folder.ts";
+import { isOtherDisk, moveInto } from "./move.ts";
 import { moveToTrash, openReplaced } from "./trash.ts";
 
 /** The folder into which a build writes, and its name once it is complete; relative to the tree. */

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { type Address, fileOf, folderOf, requestOf } from "../../../shared/address.ts";
 import type { Change } from "./changes.ts";
-import { sizeOf } from "./folder.ts";
+import { sizeOf } from "./file.ts";
 import type { PutPaths } from "./put-paths.ts";
 import type { ExistingFile, WriteResults } from "./write.ts";
 

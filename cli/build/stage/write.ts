@@ -1,7 +1,7 @@
 /** Compares answers with the files of a tree, and writes those that differ into a stage beside it. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { makeNewer, readOrNull } from "./folder.ts";
+import { makeNewer, readOrNull } from "./file.ts";
 
 /** Answers to be written. `bytes` holds all of them, one after the other. */
 export type Batch = {

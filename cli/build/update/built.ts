@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Address, addressOfFile, fileOf, folderOf, segment } from "../../../shared/address.ts";
 import { type ContentType, TIMESTAMPS } from "../../../shared/catalog.ts";
 import { elementsOf, membersOf } from "../../../shared/raw.ts";
-import { readOrNull, readText } from "../stage/folder.ts";
+import { readOrNull, readText } from "../stage/file.ts";
 
 export type BuiltTree = {
   readonly read: (address: Address) => string | null;

@@ -3,7 +3,9 @@ import { hash } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { yieldToEventLoop } from "../../build/stage/event-loop.ts";
-import { filesIn, makeNewer, moveInto, readOrNull, removeFrom, sizeOf } from "../../build/stage/folder.ts";
+import { makeNewer, readOrNull, sizeOf } from "../../build/stage/file.ts";
+import { filesIn, removeFrom } from "../../build/stage/folder.ts";
+import { moveInto } from "../../build/stage/move.ts";
 import { type Condition, STORE_FOLDER, type Store } from "./store.ts";
 
 /** Folder of files that are being written: inside the target, so that a rename stays on one file system. */
