@@ -8,37 +8,17 @@ import { tagsOf } from "../../shared/tags.ts";
 import { digestOf } from "../build/file-digest.ts";
 import type { FileProgress } from "../build/meter.ts";
 import { describeFailure } from "../failure.ts";
-import { type Checkpoints, openCheckpoints, removeCheckpoints } from "./checkpoint.ts";
+import { journalOf, type StoreChange, writeOwed } from "./change-journal.ts";
+import { type Checkpoints, openCheckpoints } from "./checkpoint.ts";
 import { runConcurrently } from "./concurrency.ts";
-import { JOURNAL, type Journal, unpurgedIn, writeJournal } from "./journal.ts";
-import { type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
+import { JOURNAL, unpurgedIn, writeJournal } from "./journal.ts";
+import { UnfinishedTreeError } from "./local-tree.ts";
 import { MANIFEST, writeManifest } from "./manifest.ts";
-import type { Plan, PlannedFile } from "./plan.ts";
+import type { PlannedFile } from "./plan.ts";
 import { putPrivateFile } from "./store/private-file.ts";
 import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store/store.ts";
-import type { StoreContents, UploadOptions } from "./store-contents.ts";
+import type { UploadOptions } from "./store-contents.ts";
 import { isStatePath, keysByFolder, ownerOf } from "./tree-file.ts";
-
-export type StoreChange = Pick<UploadOptions, "cacheControl" | "cdnCacheControl"> & {
-  readonly tree: LocalTree;
-  readonly before: StoreContents;
-  readonly plan: Plan;
-  /** Generation number of the manifest that the store has after this deploy. */
-  readonly generation: number;
-  /** Unique id of this deploy. Its journal and its checkpoints contain it. */
-  readonly deploy: string;
-  /**
-   * Whether the store has to change at all. This can be true for an empty plan: the manifest may lack files that an
-   * interrupted deploy uploaded.
-   */
-  readonly hasChanges: boolean;
-  /** Whether this deploy purges a CDN. */
-  readonly purging: boolean;
-  /** Paths that earlier deploys left to be purged. */
-  readonly unpurged: readonly string[];
-  /** Keys of all apps that the paths in this change may belong to. */
-  readonly apps: readonly string[];
-};
 
 export type StoreChangeOptions = UploadOptions & {
   readonly out: string;
@@ -111,37 +91,6 @@ function restOf({ checkpoints }: Work): string {
   return files === 0 ? "it uploads all of them" : `it does not upload ${files} of them again`;
 }
 
-/**
- * The last step of a deploy: removes checkpoints and journal. A deploy that does not purge leaves a journal if earlier
- * deploys owe a purge: the next deploy that purges makes up for it.
- */
-export async function endJournal(
-  store: Store,
-  change: StoreChange,
-  checkpointCount: number,
-  throwIfStopped: () => void,
-): Promise<void> {
-  const { purging, unpurged, before, hasChanges } = change;
-  // Checkpoints go first: without a journal, no deploy looks for them.
-  await removeCheckpoints(store, checkpointCount, throwIfStopped);
-  if (purging || unpurged.length === 0) {
-    if (before.journal !== null || hasChanges) await store.remove(JOURNAL, throwIfStopped);
-  } else if (hasChanges) {
-    await writeOwed(store, change, unpurged, throwIfStopped);
-  }
-}
-
-/** Replaces the journal with one that lists nothing but paths to purge: all uploads and deletions are done. */
-async function writeOwed(
-  store: Store,
-  change: StoreChange,
-  unpurged: readonly string[],
-  throwIfStopped: () => void,
-): Promise<void> {
-  const text = writeJournal({ ...journalOf(change), writes: [], removes: [], uploaded: new Map(), purges: unpurged });
-  await putPrivateFile(store, JOURNAL, text, { throwIfStopped });
-}
-
 export async function explainFailure<T>(explanation: string | (() => string), run: () => Promise<T>): Promise<T> {
   return run().catch((error: unknown) => {
     throw new DeployError(error, typeof explanation === "string" ? explanation : explanation());
@@ -151,27 +100,6 @@ export async function explainFailure<T>(explanation: string | (() => string), ru
 /** Writes the journal. From here on, a later deploy does not trust the manifest for the files in it. */
 async function beginJournal(work: Work): Promise<void> {
   await replacePrivateFile(work, JOURNAL, writeJournal(journalOf(work)), work.before.etags.journal);
-}
-
-function journalOf({ plan, before, ...change }: StoreChange): Journal {
-  const { generation, deploy, cacheControl, cdnCacheControl, purging, unpurged, apps } = change;
-  const [planned, removes] = [plan.writes.flat().map(({ path }) => path), plan.removes.flat()];
-  const touched = new Set([...planned, ...removes]);
-  // Uploads of interrupted deploys that still count: the manifest lists them only once this deploy has replaced it.
-  const uploaded = new Map([...before.uploaded].filter(([path]) => !touched.has(path)));
-  const writes = [...planned, ...uploaded.keys()];
-  return {
-    generation,
-    deploy,
-    cacheControl,
-    cdnCacheControl,
-    writes,
-    removes,
-    uploaded,
-    purging,
-    purges: unpurged,
-    apps,
-  };
 }
 
 async function upload(work: Work): Promise<void> {

@@ -5,7 +5,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { formatFiles } from "../terminal/format.ts";
-import { changeStore, endJournal, explainFailure, type StoreChange, type StoreChangeOptions } from "./change.ts";
+import { changeStore, explainFailure, type StoreChangeOptions } from "./change.ts";
+import { endJournal, type StoreChange } from "./change-journal.ts";
 import { owedIn, unpurgedIn } from "./journal.ts";
 import { type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
 import { isEmpty, type Plan, planDeploy } from "./plan.ts";
