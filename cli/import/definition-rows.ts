@@ -1,10 +1,7 @@
-/**
- * Writes the rows of an app, its content types and their fields. Creates and updates the rows that the bundle defines
- * and, with --prune, deletes those that it lacks.
- */
+/** Writes the rows of an app, its content types and their fields: creates and updates those that the bundle defines. */
 import { type Query, type Row, type Session, sql } from "../../shared/database/database.ts";
 import type { BundleApp, BundleType } from "./definition.ts";
-import { type Changes, deletions } from "./report.ts";
+import type { Changes } from "./report.ts";
 
 /** `field` has the name of the `<media>_url` companion of the media field `media`. Both belong to the type `slug`. */
 export type Clash = { readonly slug: string; readonly field: string; readonly media: string };
@@ -137,35 +134,8 @@ export async function findClashes(session: Session, app: string): Promise<Clash[
   return rows.map(([slug, field, media]) => ({ slug, field, media }) as Clash);
 }
 
-export type Pruned = { readonly types: Changes; readonly fields: Changes; readonly entries: Changes };
-
-/**
- * Deletes the app's fields and types that the bundle lacks, and the entries of those types. Deletes the entries first,
- * because a trigger rewrites the entries of a type that loses a field.
- */
-export async function pruneDefinitions(session: Session, app: string, types: readonly BundleType[]): Promise<Pruned> {
-  const remove = async (table: string, condition: string) => {
-    const rows = await session.query(
-      sql(
-        `WITH wanted AS (SELECT * FROM jsonb_to_recordset($2::jsonb) AS wanted (slug text, fields jsonb)),
-         kind AS (
-           SELECT content_types.id, wanted.slug IS NULL AS is_gone, wanted.fields
-           FROM precast.content_types LEFT JOIN wanted USING (slug) WHERE app_id = $1::integer),
-         deleted AS (DELETE FROM precast.${table} AS gone USING kind WHERE ${condition} RETURNING 1)
-         SELECT count(*)::text FROM deleted`,
-        [app, fieldNames(types)],
-      ),
-    );
-    return deletions(Number(rows[0]?.[0]));
-  };
-  return {
-    entries: await remove("entries", "gone.content_type_id = kind.id AND kind.is_gone"),
-    fields: await remove("fields", "gone.content_type_id = kind.id AND (kind.is_gone OR NOT kind.fields ? gone.name)"),
-    types: await remove("content_types", "gone.id = kind.id AND kind.is_gone"),
-  };
-}
-
-function fieldNames(types: readonly BundleType[]): string {
+/** The slugs of types and the names of their fields, as JSON that SQL reads. */
+export function fieldNames(types: readonly BundleType[]): string {
   return JSON.stringify(types.map(({ slug, fields }) => ({ slug, fields: fields.map(({ name }) => name) })));
 }
 

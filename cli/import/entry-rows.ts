@@ -1,9 +1,8 @@
-/** Writes and deletes entries, a batch at a time. */
-import { readBatches } from "../../shared/database/cursor.ts";
+/** Writes entries, a batch at a time. */
 import { type Session, sql } from "../../shared/database/database.ts";
 import type { TypeRow } from "./definition-rows.ts";
 import type { Entry } from "./entry.ts";
-import { type Changes, deletions } from "./report.ts";
+import type { Changes } from "./report.ts";
 
 const COLUMNS = ["status", "data", "rich", "published_at", "created_at", "updated_at"];
 const stored = COLUMNS.map((column) => `entries.${column}`).join(", ");
@@ -39,11 +38,6 @@ const UPSERT = `
     SELECT old.id FROM precast.entries AS old WHERE (old.content_type_id, old.id) = (written.content_type_id, written.id)
   ) AS old_id FROM written) AS looked_up`;
 
-const DELETE = `
-  WITH deleted AS (
-    DELETE FROM precast.entries WHERE content_type_id = $1::integer AND id = ANY ($2::text[]::uuid[]) RETURNING 1)
-  SELECT count(*)::text FROM deleted`;
-
 /** Inserts entries. Each replaces the stored entry with its id. */
 export async function writeEntries(session: Session, type: TypeRow, entries: readonly Entry[]): Promise<Changes> {
   const column = (of: (entry: Entry) => string) => entries.map(of);
@@ -58,21 +52,4 @@ export async function writeEntries(session: Session, type: TypeRow, entries: rea
   );
   const [created, updated] = (row ?? []).map(Number) as [number, number];
   return { created, updated, unchanged: entries.length - created - updated, deleted: 0 };
-}
-
-/** Deletes the entries of a type whose ids are not in `seen`. */
-export async function pruneEntries(
-  session: Session,
-  { id: type }: TypeRow,
-  seen: ReadonlyMap<string, number>,
-): Promise<Changes> {
-  let deleted = 0;
-  const all = sql("SELECT id::text FROM precast.entries WHERE content_type_id = $1::integer", [type]);
-  for await (const rows of readBatches(session, all)) {
-    const stale = rows.map(([id]) => id as string).filter((id) => !seen.has(id));
-    if (stale.length === 0) continue;
-    const [row] = await session.query(sql(DELETE, [type, stale]));
-    deleted += Number(row?.[0]);
-  }
-  return deletions(deleted);
 }

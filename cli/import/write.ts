@@ -5,20 +5,12 @@
 import { type Database, type Session, sql } from "../../shared/database/database.ts";
 import { type Bundle, readBundle, readEntries } from "./bundle.ts";
 import type { BundleApp, BundleType } from "./definition.ts";
-import {
-  findClashes,
-  type Pruned,
-  pruneDefinitions,
-  readTypeRows,
-  type TypeRow,
-  writeApp,
-  writeFields,
-  writeTypes,
-} from "./definition-rows.ts";
-import { pruneEntries, writeEntries } from "./entry-rows.ts";
+import { findClashes, readTypeRows, type TypeRow, writeApp, writeFields, writeTypes } from "./definition-rows.ts";
+import { writeEntries } from "./entry-rows.ts";
 import { maintainTables } from "./maintenance.ts";
 import { openPendingListMerger, type PendingListMerger, RAISE_PENDING_LIST_LIMIT } from "./pending-list-merger.ts";
 import { addProblem, ImportProblems, noProblems, type Problems, quote } from "./problem.ts";
+import { type Pruned, pruneDefinitions, pruneEntries } from "./prune.ts";
 import { addChanges, type Changes, type ImportReport, NO_CHANGES } from "./report.ts";
 
 export type ImportOptions = {
