@@ -1,22 +1,25 @@
 /** Builds one app onto the stage: each type in full or only what has changed, then the schemas and the catalog. */
 import { join } from "node:path";
 import { folderOf } from "../../shared/address.ts";
-import type { App, ContentType } from "../../shared/catalog.ts";
+import type { App } from "../../shared/catalog.ts";
 import type { Session } from "../../shared/database/database.ts";
-import { countQuery } from "../../shared/sql/tree-query.ts";
 import type { TreeState } from "../../shared/state.ts";
-import { overviewAnswers, typeAnswers } from "./answers/answers.ts";
-import { countTypeFiles } from "./answers/totals.ts";
+import { overviewAnswers } from "./answers/answers.ts";
 import type { Elsewhere } from "./elsewhere.ts";
 import type { BuildMode } from "./mode.ts";
-import { yieldToEventLoop } from "./stage/event-loop.ts";
 import { isFolder } from "./stage/file.ts";
-import { filesIn } from "./stage/folder.ts";
-import { openPutPaths, type PutPaths } from "./stage/put-paths.ts";
+import { openPutPaths } from "./stage/put-paths.ts";
 import type { StagedApp } from "./stage/staged-app.ts";
-import { addressIn, type BuiltTree, openBuiltTree } from "./update/built.ts";
+import {
+  type Job,
+  planTypeRebuild,
+  planTypeUpdate,
+  planWholeType,
+  removeStaleFiles,
+  removeType,
+} from "./type-build.ts";
+import { openBuiltTree } from "./update/built.ts";
 import { readDeltas, type TypeDelta } from "./update/delta.ts";
-import { planUpdate } from "./update/update.ts";
 
 export type AppPlan = {
   /** Number of files that the build processes. Without `PlanOptions.count`, types that are built anew are left out. */
@@ -27,14 +30,6 @@ export type AppPlan = {
   readonly run: (staged: StagedApp) => Promise<ReadonlyMap<string, number>>;
 };
 
-/** The work for one type. */
-type Job = {
-  readonly type: ContentType;
-  readonly total: number;
-  readonly files: number;
-  readonly run: (staged: StagedApp, putPaths: PutPaths | null) => Promise<void>;
-};
-
 export type PlanOptions = {
   readonly out: string;
   /** Counts the files of types that are built anew, which takes queries. */
@@ -42,21 +37,16 @@ export type PlanOptions = {
   readonly elsewhere: Elsewhere;
 };
 
-/** `counts` holds the numbers of entries of the apps that are built in full, by app key and slug. */
+/** `counts` holds the numbers of entries by type slug, if the app is built in full. */
 export async function planApp(
   session: Session,
   app: App,
   choice: BuildMode,
-  counts: ReadonlyMap<string, ReadonlyMap<string, number>>,
+  counts: ReadonlyMap<string, number> | undefined,
   options: PlanOptions,
 ): Promise<AppPlan> {
   if (choice.mode === "incremental") return planChanges(session, app, choice.state, options);
-  return planFull(
-    session,
-    app,
-    new Map(app.types.map(({ slug }) => [slug, counts.get(app.key)?.get(slug) ?? 0])),
-    options,
-  );
+  return planFull(session, app, new Map(app.types.map(({ slug }) => [slug, counts?.get(slug) ?? 0])), options);
 }
 
 async function planFull(
@@ -120,81 +110,6 @@ async function planChanges(
   return { files: sumFiles(jobs) + (isOutdated ? app.types.length + 1 : 0), isOutdated, run };
 }
 
-/** Plans a type that is built anew by an incremental build, which may leave other types as they are. */
-async function planTypeRebuild(
-  session: Session,
-  app: App,
-  type: ContentType,
-  { out, count }: Pick<PlanOptions, "out" | "count">,
-): Promise<Job> {
-  const total = Number((await session.query(countQuery(app.key, type.slug)))[0]?.[0]);
-  const compare = isFolder(join(out, folderOf(app.key), type.slug));
-  const job = await planWholeType(session, app, type, total, { compare, count });
-  const run = async (staged: StagedApp) => {
-    const putPaths = compare ? openPutPaths() : null;
-    await job.run(staged, putPaths);
-    if (putPaths !== null) await removeStaleFiles(staged, out, app, type.slug, putPaths);
-  };
-  return { ...job, run };
-}
-
-async function planWholeType(
-  session: Session,
-  app: App,
-  type: ContentType,
-  total: number,
-  { compare, count }: { readonly compare: boolean; readonly count: boolean },
-): Promise<Job> {
-  const files = count ? await countTypeFiles(session, app, type, total) : 0;
-  const run = async (staged: StagedApp, putPaths: PutPaths | null) => {
-    for await (const answers of typeAnswers(session, app, type, total)) await staged.put(answers, compare, putPaths);
-  };
-  return { type, total, files, run };
-}
-
-async function planTypeUpdate(
-  session: Session,
-  app: App,
-  type: ContentType,
-  ids: readonly string[],
-  state: TreeState,
-  built: BuiltTree,
-): Promise<Job> {
-  const before = state.counts[type.slug] ?? 0;
-  const { total, files, rewrites } = await planUpdate(session, app, type, built, ids, before);
-  const run = async (staged: StagedApp) => {
-    for await (const some of rewrites()) await staged.put(some, true);
-  };
-  return { type, total, files, run };
-}
-
 function sumFiles(jobs: readonly Job[]): number {
   return jobs.reduce((sum, { files }) => sum + files, 0);
-}
-
-/** Removes the files for which no answer was put. `below` is a folder of the app, or "" for all of it. */
-async function removeStaleFiles(
-  staged: StagedApp,
-  out: string,
-  app: App,
-  below: string,
-  putPaths: PutPaths,
-): Promise<void> {
-  for (const file of filesIn(join(out, folderOf(app.key)), below)) {
-    if (!putPaths.has(file)) removeFile(staged, out, app, file);
-    await yieldToEventLoop();
-  }
-}
-
-async function removeType(staged: StagedApp, out: string, app: App, slug: string): Promise<void> {
-  for (const file of filesIn(join(out, folderOf(app.key)), slug)) {
-    removeFile(staged, out, app, file);
-    await yieldToEventLoop();
-  }
-  removeFile(staged, out, app, `_schemas/${slug}.json`);
-}
-
-function removeFile(staged: StagedApp, out: string, app: App, file: string): void {
-  const root = folderOf(app.key);
-  staged.remove(`${root}/${file}`, addressIn(join(out, root), file));
 }

@@ -3,25 +3,21 @@
  * moves them into the tree when all are there.
  */
 import { join } from "node:path";
-import { folderOf, segment } from "../../shared/address.ts";
-import { type AppDefaults, readApps } from "../../shared/apps.ts";
-import type { App } from "../../shared/catalog.ts";
-import type { Database, Session } from "../../shared/database/database.ts";
+import type { AppDefaults } from "../../shared/apps.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { takeLock } from "../../shared/lock.ts";
-import { appCountsQuery } from "../../shared/sql/tree-query.ts";
 import { BUILD_LOCK } from "../../shared/state.ts";
-import { type AppPlan, planApp } from "./app-build.ts";
 import { chooseBuildIds } from "./build-ids.ts";
 import { damageOf, resetDamagedTree } from "./damage.ts";
 import { type Elsewhere, openElsewhere } from "./elsewhere.ts";
-import { type AppReport, type Ending, endApp, removeApp, shareSeconds } from "./ending.ts";
-import { type FileProgress, type Meter, openMeter } from "./meter.ts";
-import { type BuildMode, chooseMode } from "./mode.ts";
-import { appsOfTree, chooseApps, refuseEmptyDatabase, removedApps, type TreeApp } from "./selection.ts";
-import { type BuildIds, readSource, recordBuild } from "./source.ts";
+import { type AppReport, shareSeconds } from "./ending.ts";
+import { type FileProgress, openMeter } from "./meter.ts";
+import { appsOfTree } from "./selection.ts";
+import { buildApps } from "./snapshot-build.ts";
+import { recordBuild } from "./source.ts";
 import type { Change } from "./stage/changes.ts";
 import { recover, reportChanges } from "./stage/publish.ts";
-import { openStage, type Stage } from "./stage/stage.ts";
+import { openStage } from "./stage/stage.ts";
 import { emptyTrash } from "./stage/trash.ts";
 import { ForeignTreeError } from "./update/built.ts";
 
@@ -96,6 +92,7 @@ async function stageTree(
   const treeApps = appsOfTree(options.out);
   const buildIds = chooseBuildIds(treeApps);
   const meter = openMeter(options.onProgress);
+  const count = options.onProgress !== undefined;
   const elsewhere = options.elsewhere ?? openElsewhere(options.out, null);
   const stage = openStage({
     out: options.out,
@@ -107,7 +104,7 @@ async function stageTree(
   });
   try {
     const builds = await database.transaction("read", (session) =>
-      buildApps(session, stage, { ...options, elsewhere, fullReason, treeApps, buildIds }, meter),
+      buildApps(session, stage, { ...options, count, elsewhere, fullReason, treeApps, buildIds }, meter),
     );
     const read = options.now();
     await stage.settle();
@@ -121,76 +118,5 @@ async function stageTree(
     return shareSeconds(reports, (options.now().getTime() - read.getTime()) / 1_000);
   } finally {
     await stage.close();
-  }
-}
-
-/** Numbers of published entries of these apps' types, by app key and slug. */
-async function readCounts(session: Session, keys: readonly string[]): Promise<Map<string, Map<string, number>>> {
-  const counts = new Map(keys.map((key) => [key, new Map<string, number>()]));
-  if (keys.length === 0) return counts;
-  for (const [key, slug, count] of await session.query(appCountsQuery(keys))) {
-    counts.get(key as string)?.set(slug as string, Number(count));
-  }
-  return counts;
-}
-
-async function buildApps(
-  session: Session,
-  stage: Stage,
-  options: BuildOptions & {
-    readonly elsewhere: Elsewhere;
-    readonly fullReason: string | null;
-    readonly treeApps: readonly TreeApp[];
-    readonly buildIds: BuildIds;
-  },
-  meter: Meter,
-): Promise<Ending[]> {
-  const { out, now, elsewhere, fullReason, treeApps, buildIds } = options;
-  const source = await readSource(session);
-  const all = await readApps(session, options);
-  refuseEmptyDatabase(all, treeApps, out, source);
-  const count = options.onProgress !== undefined;
-  const chosen = chooseApps(all, options.apps).map((app) => ({
-    app,
-    choice: chooseMode(out, app, source, fullReason, elsewhere),
-  }));
-  const counts = await readCounts(
-    session,
-    chosen.filter(({ choice }) => choice.mode === "full").map(({ app }) => app.key),
-  );
-  const since = (start: Date) => now().getTime() - start.getTime();
-  const planned: { app: App; choice: BuildMode; plan: AppPlan; start: Date; planning: number }[] = [];
-  for (const { app, choice } of chosen) {
-    const start = now();
-    const plan = await namingFile(app, () => planApp(session, app, choice, counts, { out, count, elsewhere }));
-    planned.push({ app, choice, plan, start, planning: since(start) });
-  }
-  meter.expect(planned.reduce((sum, { plan }) => sum + plan.files, 0));
-  const endings: Ending[] = [];
-  for (const { app, choice, plan, start, planning } of planned) {
-    const staged = stage.openApp(app.key);
-    const running = now();
-    const counts = await namingFile(app, () => plan.run(staged));
-    const seconds = (planning + since(running)) / 1_000;
-    const facts = { ...source, ...buildIds, builtAt: start.toISOString(), seconds };
-    endings.push(() => endApp(app, choice, plan, staged, counts, facts));
-  }
-  const removed = options.apps === null ? removedApps(treeApps, all) : [];
-  const appFolders = new Set(all.map((app) => segment(app.key)));
-  const unknownFolders =
-    options.apps === null ? elsewhere.appFolders().filter((folder) => !appFolders.has(folder)) : [];
-  for (const folder of unknownFolders) elsewhere.addReplaced(folder);
-  for (const { key } of removed) endings.push(await removeApp(stage.openApp(key), out, key));
-  return endings;
-}
-
-/** Completes the path in a ForeignTreeError, which may be relative to the folder of the app: messages need the whole. */
-async function namingFile<T>(app: App, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    const folder = `${folderOf(app.key)}/`;
-    if (!(error instanceof ForeignTreeError) || error.file.startsWith(folder)) throw error;
-    throw new ForeignTreeError(`${folder}${error.file}`);
   }
 }
