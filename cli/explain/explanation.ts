@@ -1,0 +1,102 @@
+/** Finds out what a request means to an app, what it costs and what answers it, without a running server. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
+import { type App, findType } from "../../shared/catalog.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { currentSlots, queryOf } from "../../shared/live.ts";
+import { type FreeShape, meter } from "../../shared/metering.ts";
+import { type Plan, planRequest } from "../../shared/plan.ts";
+import { isRefusal, type Refusal, statusOf } from "../../shared/refusal.ts";
+import { type ApiRequest, readRequest } from "../../shared/request.ts";
+import { countQuery } from "../../shared/sql/tree-query.ts";
+import { type IndexUse, indexUseOf } from "./index-use.ts";
+import { measureQuery } from "./measure.ts";
+import { type Nearest, nearestFree } from "./nearest.ts";
+import type { QueryPlan } from "./plan-node.ts";
+
+export type Explanation = {
+  readonly request: string;
+  readonly shape: string | null;
+  readonly counted: boolean | null;
+  readonly rule: string | null;
+  readonly refusal: { readonly status: number; readonly code: string; readonly message: string } | null;
+  readonly file: ExplainedFile | null;
+  readonly sql: ExplainedQuery | null;
+  readonly nearest_free: Nearest | null;
+};
+
+/** When `has_tree` is false, the app has no complete tree and the server answers live. */
+export type ExplainedFile = { readonly path: string; readonly exists: boolean; readonly has_tree: boolean };
+
+export type ExplainedQuery = {
+  readonly text: string;
+  readonly values: readonly unknown[];
+  readonly plan: QueryPlan;
+  readonly service: IndexUse;
+};
+
+/** The folder of the trees, and whether it has a complete tree of the app. */
+export type TreeFolder = { readonly out: string; readonly hasTree: boolean };
+
+export async function explain(database: Database, app: App, target: string, folder: TreeFolder): Promise<Explanation> {
+  const request = readRequest({ method: "GET", target, appKey: app.key });
+  const empty = {
+    request: target,
+    shape: null,
+    counted: null,
+    rule: null,
+    refusal: null,
+    file: null,
+    sql: null,
+    nearest_free: null,
+  };
+  if (request.kind === "preflight") return empty;
+  if (isRefusal(request)) return { ...empty, refusal: refusalOf(request) };
+  const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
+  const { shape, counted, rule } = meter(request, type);
+  const plan = planRequest(request, type);
+  const explanation = {
+    ...empty,
+    shape,
+    counted,
+    rule,
+    nearest_free: counted && type !== undefined ? nearestFree(request, type) : null,
+  };
+  if (isRefusal(plan)) return { ...explanation, refusal: refusalOf(plan) };
+  return counted
+    ? { ...explanation, sql: await explainQuery(database, app, plan) }
+    : { ...explanation, file: fileFor(request, shape as FreeShape, app, plan, folder) };
+}
+
+function refusalOf(refusal: Refusal): Explanation["refusal"] {
+  return { status: statusOf(refusal), code: refusal.code, message: refusal.message };
+}
+
+function fileFor(
+  request: ApiRequest,
+  shape: FreeShape,
+  app: App,
+  plan: Plan,
+  { out, hasTree }: TreeFolder,
+): ExplainedFile | null {
+  const address = addressOf(request, shape, "type" in plan ? plan.type : undefined);
+  if (address === null) return null;
+  const path = join(out, folderOf(app.key), fileOf(address));
+  return { path, exists: existsSync(path), has_tree: hasTree };
+}
+
+async function explainQuery(database: Database, app: App, plan: Plan): Promise<ExplainedQuery | null> {
+  const query = queryOf(app, plan, await currentSlots(database, app, plan));
+  if (query === null) return null;
+  const measured = await measureQuery(database, query);
+  // When the query takes too long, counting may take too long as well.
+  const entries = measured.ran && "type" in plan ? await countEntries(database, app.key, plan.type.slug) : null;
+  const { text, values } = query;
+  return { text, values, plan: measured, service: indexUseOf(measured, plan, entries) };
+}
+
+async function countEntries(database: Database, appKey: string, slug: string): Promise<number> {
+  const [row] = await database.query(countQuery(appKey, slug));
+  return Number(row?.[0]);
+}
