@@ -1,6 +1,7 @@
 /** Answers API requests from memory, tree or database, and counts metered ones before their answers are sent. */
 import type { IncomingMessage, RequestListener } from "node:http";
-import { bodyAnswer, type CachePolicy, type Circumstances, type Coding } from "../shared/answer.ts";
+import { bodyAnswer, type CachePolicy, type Circumstances } from "../shared/answer.ts";
+import type { Coding } from "../shared/etag.ts";
 import { DATABASE_UNAVAILABLE, INTERNAL_ERROR, OVERLOADED } from "../shared/refusal.ts";
 import {
   answerOf,

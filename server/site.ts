@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import type { CachePolicy } from "../shared/answer.ts";
 import type { Database } from "../shared/database/database.ts";
-import type { DatabaseReadings, Gauges, Metrics } from "./admin/metrics.ts";
+import type { DatabaseReadings, Gauges } from "./admin/gauges.ts";
+import type { Metrics } from "./admin/metrics.ts";
 import { createApp } from "./app.ts";
 import type { Limits } from "./http/limits.ts";
 import { type Listening, listen } from "./http/listen.ts";

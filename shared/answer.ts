@@ -1,6 +1,6 @@
 /** Builds the status, headers and body of every answer; no other file does. Source: contract.md sections 6 and 7. */
-import { hash } from "node:crypto";
 import { errorBody } from "./body.ts";
+import { type Coding, etagOf, matchesEtag } from "./etag.ts";
 import { isCountedShape, type Metering } from "./metering.ts";
 import { type Refusal, retryAfter, statusOf } from "./refusal.ts";
 import type { Saving } from "./saving.ts";
@@ -11,9 +11,6 @@ export type Answer = {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Buffer | null;
 };
-
-/** Content codings in which the server sends bodies (RFC 9110 section 8.4.1). */
-export type Coding = "br" | "gzip";
 
 /** A body and the ETag of its bytes. Without `coding` the bytes are not compressed. */
 export type Body = { readonly bytes: string | Buffer; readonly etag: string; readonly coding?: Coding };
@@ -60,16 +57,6 @@ const NEGOTIATED = { Vary: "X-App-Key, Accept-Encoding" };
 const JSON_TYPE = { "Content-Type": "application/json; charset=utf-8" };
 const MAX_WARNINGS = 10;
 const MAX_FIELD_NAME = 63;
-
-/** The strong ETag of a body's bytes (RFC 9110 section 8.8.3). */
-export function etagOf(bytes: string | Buffer): string {
-  return `"${hash("sha256", bytes, "base64url").slice(0, 27)}"`;
-}
-
-/** The ETag of the same body when compressed: other bytes need another ETag (RFC 9110 section 8.8.3.3). */
-export function codedEtag(etag: string, coding: Coding): string {
-  return `${etag.slice(0, -1)}-${coding}"`;
-}
 
 export function preflightAnswer(): Answer {
   const headers = {
@@ -156,13 +143,4 @@ function warning(likeFields: readonly string[]): string {
 function headerSafe(field: string): string {
   const encoded = encodeURIComponent(field);
   return encoded.length <= MAX_FIELD_NAME ? encoded : `${encoded.slice(0, MAX_FIELD_NAME).replace(/%.?$/, "")}...`;
-}
-
-/** If-None-Match compares weakly (RFC 9110 section 13.1.2). */
-export function matchesEtag(ifNoneMatch: string, etag: string): boolean {
-  if (ifNoneMatch === etag) return true;
-  return ifNoneMatch.split(",").some((part) => {
-    const tag = part.trim();
-    return tag === "*" || tag.replace(/^W\//, "") === etag;
-  });
 }

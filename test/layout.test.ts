@@ -11,7 +11,9 @@ const FOLDERS = ["shared", "cli", "server"];
 const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/(catalog|value|version)\.ts$/],
   [/^shared\/(refusal|operand|facet|raw|sort|shown)\.ts$/],
-  [/^shared\/(request|tags|tree-path|metering|saving|address|condition|plan|entry-row|entry|body|answer|state)\.ts$/],
+  [
+    /^shared\/(request|tags|tree-path|metering|saving|address|condition|plan|entry-row|entry|body|etag|answer|state)\.ts$/,
+  ],
   [/^shared\/sql\//],
   [/^shared\/settings\//],
   [/^shared\/(config|apps|lock|lock-file|machine|pause)\.ts$/, /^shared\/(database|schema)\//],
@@ -127,7 +129,7 @@ describe("the layout", () => {
     ],
     ["negotiator", ["server/http/coding.ts"]],
     ["pino", ["server/log/log.ts"]],
-    ["prom-client", ["server/admin/metrics.ts", "server/admin/worker-metrics.ts"]],
+    ["prom-client", ["gauges", "metrics", "worker-metrics"].map((name) => `server/admin/${name}.ts`)],
   ])("%s is imported only in %j", (library, homes) => {
     expect([...new Set(IMPORTS.filter(({ to }) => to === library).map(({ from }) => from))].sort()).toEqual(homes);
   });

@@ -2,7 +2,8 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
 import Negotiator from "negotiator";
-import { type Body, type Coding, codedEtag } from "../../shared/answer.ts";
+import type { Body } from "../../shared/answer.ts";
+import { type Coding, codedEtag } from "../../shared/etag.ts";
 
 export type Coder = {
   /** Returns the coding that the client prefers; null for none. */

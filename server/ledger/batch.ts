@@ -1,7 +1,7 @@
 /** Adds the sums of a journal to the usage in the database, once however often the journal is sent. */
 import { type Database, type Query, type Session, sql } from "../../shared/database/database.ts";
 import { DatabaseFault, isReadOnly } from "../../shared/database/fault.ts";
-import type { Sum } from "./journal.ts";
+import type { Sum } from "./journal-sum.ts";
 
 /**
  * `id` is the id of the journal. `removed` are ids of batches whose journals were deleted, so that nobody sends them

@@ -1,6 +1,6 @@
 /** Counts several requests by one write, for which all of them wait. What comes during a write forms the next group. */
 import { setImmediate } from "node:timers/promises";
-import type { CountedRequest, Sum } from "./journal.ts";
+import type { CountedRequest, Sum } from "./journal-sum.ts";
 
 export type Groups = {
   /** Resolves to what `write` returned for the count's group. `day` is a date (UTC). */

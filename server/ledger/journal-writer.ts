@@ -4,7 +4,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { type Durability, type Journal, JournalLost, lineOf, openJournal, type Sum } from "./journal.ts";
+import { type Durability, type Journal, JournalLost, openJournal } from "./journal.ts";
+import { lineOf, type Sum } from "./journal-sum.ts";
 import type { Outbox } from "./outbox.ts";
 import { nameOf, type Owner } from "./owner.ts";
 

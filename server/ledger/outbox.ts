@@ -5,7 +5,7 @@ import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isMissingOrForbidden } from "../../shared/database/fault.ts";
 import { openAttempts } from "./attempt.ts";
 import { sendBatch } from "./batch.ts";
-import { readJournal } from "./journal.ts";
+import { readJournal } from "./journal-sum.ts";
 import { readName } from "./owner.ts";
 import { unlessGone } from "./unless-gone.ts";
 

@@ -2,8 +2,9 @@
  * Remembers complete answers from the tree, headers included, so that a repeated request needs no parsing, reading,
  * hashing or rendering.
  */
-import { type Circumstances, type Coding, matchesEtag } from "../../shared/answer.ts";
+import type { Circumstances } from "../../shared/answer.ts";
 import type { CurrentCheck } from "../../shared/app-tree.ts";
+import { type Coding, matchesEtag } from "../../shared/etag.ts";
 import type { Ready } from "../http/ready.ts";
 import { openCache } from "./cache.ts";
 

@@ -2,9 +2,9 @@
 import { close, existsSync, fstat, open, readFile } from "node:fs";
 import { join } from "node:path";
 import { fileOf, folderOf } from "../../shared/address.ts";
-import { etagOf } from "../../shared/answer.ts";
 import type { AppTree, TreeBody } from "../../shared/app-tree.ts";
 import type { App } from "../../shared/catalog.ts";
+import { etagOf } from "../../shared/etag.ts";
 import { CHANGES_FILE, ELSEWHERE_FILE, readState, STATE_FOLDER, stateFileOf } from "../../shared/state.ts";
 import { openStamps, type Stamp, type Stamps, stampOf, type Watch } from "./stamp.ts";
 

@@ -4,7 +4,8 @@ import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:f
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type CountedRequest, JournalLost, openJournal } from "../../server/ledger/journal.ts";
+import { JournalLost, openJournal } from "../../server/ledger/journal.ts";
+import type { CountedRequest } from "../../server/ledger/journal-sum.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "../../server/ledger/ledger.ts";
 import { type Query, sql } from "../../shared/database/database.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";

@@ -1,19 +1,15 @@
 /** Stores a tree in a bucket of Amazon S3 or a compatible store. Source: Amazon S3 API Reference. */
-import { isIP } from "node:net";
 import { tagList } from "../../../shared/tags.ts";
 import { exchange, type OutgoingRequest, type Received, type RetryPolicy, type Verdict } from "../exchange.ts";
 import { type Credentials, openSigner } from "../sign.ts";
-import { type Bucket, faultOf, garbled, isError, readList } from "./s3-response.ts";
-import type { Condition, FileHeaders, PutOptions, PutOutcome, Store } from "./store.ts";
+import { type BucketAddress, baseOf, urlOf } from "./s3-address.ts";
+import { type Bucket, faultOf } from "./s3-response.ts";
+import { judgeGet, judgeList, judgePut, judgeRemove } from "./s3-verdict.ts";
+import type { Condition, FileHeaders, PutOptions, Store } from "./store.ts";
 
-export type S3Options = {
-  readonly bucket: string;
+export type S3Options = BucketAddress & {
   /** Without a leading or trailing slash; may be empty. */
   readonly prefix: string;
-  /** Null for Amazon's own endpoint of the region. */
-  readonly endpoint: string | null;
-  readonly region: string;
-  readonly pathStyle: boolean;
   readonly credentials: Credentials;
   readonly retryPolicy: RetryPolicy;
 };
@@ -83,34 +79,6 @@ export function openS3Store(options: S3Options): Store {
   };
 }
 
-function baseOf({ bucket, endpoint, region, pathStyle }: S3Options): URL {
-  const url = new URL(endpoint ?? `https://s3.${region}.amazonaws.com`);
-  if (pathStyle || !mayBeSubdomain(url, bucket))
-    url.pathname = `${url.pathname.replace(/\/$/, "")}/${encodeURIComponent(bucket)}`;
-  else url.hostname = `${bucket}.${url.hostname}`;
-  return url;
-}
-
-/**
- * Whether the bucket can be part of the host name. It cannot before an IP address or `localhost`, with characters that
- * host names do not have (capitals, `_`), and over HTTPS with dots, for which there is no certificate.
- */
-function mayBeSubdomain({ hostname, protocol }: URL, bucket: string): boolean {
-  const isNumeric = isIP(hostname) !== 0 || hostname.startsWith("[");
-  const isHost = /^[a-z0-9.-]+$/.test(bucket) && (protocol === "http:" || !bucket.includes("."));
-  return !isNumeric && hostname !== "localhost" && isHost;
-}
-
-function urlOf(base: URL, key: string, query: Readonly<Record<string, string>>): URL {
-  const url = new URL(base);
-  url.pathname = `${url.pathname.replace(/\/$/, "")}/${key.split("/").map(encodeURIComponent).join("/")}`;
-  // Not by URLSearchParams, which turns a space into a plus: the signature covers the query as it stands in the URL.
-  url.search = Object.entries(query)
-    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
-    .join("&");
-  return url;
-}
-
 function headersOf({ cacheControl, cdnCacheControl, tags }: FileHeaders, sha256: string): Record<string, string> {
   return {
     "x-amz-content-sha256": sha256,
@@ -126,66 +94,4 @@ function conditionHeaders(condition: Condition | undefined): Record<string, stri
   if (condition.kind === "absent") return { "if-none-match": "*" };
   // A proxy that compresses makes ETags weak, and a weak ETag never satisfies If-Match (RFC 9110 section 13.1.1).
   return { "if-match": condition.etag.replace(/^W\//, "") };
-}
-
-/** Whether the store itself says that a key does not exist. A web page with 404 comes from something in front of it. */
-function isMissing({ status, body }: Received): boolean {
-  if (status !== 404) return false;
-  return body.length === 0 || (body.includes("<Code>") && !body.includes("<Code>NoSuchBucket<"));
-}
-
-function judgeGet(received: Received, where: Bucket): Verdict<Awaited<ReturnType<Store["get"]>>> | null {
-  const { status, headers, body } = received;
-  if (isMissing(received)) return { done: null };
-  if (status !== 200) return null;
-  const etag = headers.get("etag");
-  if (etag === null || isError(body)) return faultOrGarbled(received, where);
-  return { done: { bytes: body, etag, age: ageIn(headers) } };
-}
-
-function judgePut(received: Received, where: Bucket, condition: Condition | undefined): Verdict<PutOutcome> | null {
-  const etag = received.headers.get("etag");
-  if (condition !== undefined && isUnmet(received)) return { done: { kind: "unmet" } };
-  if (condition !== undefined && received.status === 501) return { done: { kind: "unsupported" } };
-  if (received.status !== 200) return null;
-  return etag === null || isError(received.body) ? faultOrGarbled(received, where) : { done: { kind: "put", etag } };
-}
-
-/** The answer to `If-Match` is 404 if the object was deleted meanwhile. */
-function isUnmet({ status, body }: Received): boolean {
-  return status === 412 || (status === 404 && body.includes("<Code>NoSuchKey<"));
-}
-
-function judgeRemove(received: Received, where: Bucket): Verdict<null> | null {
-  if (isMissing(received) || received.status === 204) return { done: null };
-  if (received.status !== 200) return null;
-  return received.body.length > 0 ? faultOrGarbled(received, where) : { done: null };
-}
-
-/** `token` is the continuation token of this page. If the next page has the same, the list would never end. */
-function judgeList(
-  received: Received,
-  where: Bucket,
-  token: string,
-): Verdict<NonNullable<ReturnType<typeof readList>>> | null {
-  if (received.status !== 200) return null;
-  const page = readList(received.body);
-  return page === null || page.next === token ? faultOrGarbled(received, where) : { done: page };
-}
-
-/** The fault for a 200 with the wrong content: an error document of S3, or the response of some other server. */
-function faultOrGarbled(
-  received: Received,
-  where: Bucket,
-): { fault: ReturnType<typeof garbled>["fault"]; isRetryable: boolean } {
-  return received.body.includes("<Error>") ? faultOf({ ...received, status: 500 }, where) : garbled(received, where);
-}
-
-function ageIn(headers: Headers): number | null {
-  const [now, written] = ["date", "last-modified"].map((name) => Date.parse(headers.get(name) ?? "")) as [
-    number,
-    number,
-  ];
-  const age = (now - written) / 1_000;
-  return Number.isNaN(age) ? null : age;
 }
