@@ -408,6 +408,21 @@ DROP FUNCTION public.touch CASCADE;`);
     expect(await buildIn(here)).toBe("full");
   });
 
+  test("a folder may be a hundred builds behind, and an app that these leave out even more", async () => {
+    const buildElsewhere = (count: number, held = "") => {
+      const { tree } = stateOf(out, "shop") as TreeState;
+      return write(
+        `SELECT precast.keep_mark('${tree}', gen_random_uuid(), '{${held}}') FROM generate_series(1, ${count})`,
+      );
+    };
+    await buildElsewhere(100);
+    expect((await build()).mode).toBe("incremental");
+    await buildElsewhere(1);
+    expect((await build()).mode).toBe("full");
+    await buildElsewhere(150, (stateOf(out, "shop") as TreeState).mark);
+    expect((await build()).mode).toBe("incremental");
+  });
+
   test("a build with nothing to do writes nothing and says so", async () => {
     const { mode, written, deleted, unchanged, paths } = await buildExactly();
     expect({ mode, written, deleted, paths }).toEqual({ mode: "incremental", written: 0, deleted: 0, paths: [] });
