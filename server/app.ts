@@ -8,7 +8,7 @@ import {
   ClientGone,
   type Found,
   type IncomingRequest,
-  type Response,
+  type Reply,
   respond,
   type Sources,
 } from "../shared/respond.ts";
@@ -74,21 +74,21 @@ export function createApp({
     // Many requests may resume at the same moment, because they shared a query or a time limit, so they take turns
     // again. OVERLOADED refusals do not: most are given without waiting, and they are cheap to send.
     if (!isOverloadRefusal(found)) await takeTurn();
-    const response = found.kind === "found" ? await encode(found, coding) : found;
-    const hit = response.kind === "found" ? keepHit({ ...request, coding }, response) : null;
+    const reply = found.kind === "found" ? await encode(found, coding) : found;
+    const hit = reply.kind === "found" ? keepHit({ ...request, coding }, reply) : null;
     if (hit !== null) return readyHit(hit, request);
-    const circumstances = response.kind === "preflight" ? null : response.circumstances;
+    const circumstances = reply.kind === "preflight" ? null : reply.circumstances;
     const ready =
-      response.kind === "refused"
-        ? readyRefusal(response.refusal, circumstances, policy.tagged)
-        : readyOf(answerOf(response, policy, request.ifNoneMatch));
+      reply.kind === "refused"
+        ? readyRefusal(reply.refusal, circumstances, policy.tagged)
+        : readyOf(answerOf(reply, policy, request.ifNoneMatch));
     if (circumstances === null || (await countIfMetered(circumstances, ready.status))) return { ready, circumstances };
     // A request that cannot be counted is not answered: the client gets a 503 instead.
     const uncounted = { ...circumstances, metering: { ...circumstances.metering, counted: false } };
     return { ready: readyRefusal(DATABASE_UNAVAILABLE, uncounted), circumstances: uncounted };
   }
 
-  async function encode(found: Found, coding: Coding | null): Promise<Response> {
+  async function encode(found: Found, coding: Coding | null): Promise<Reply> {
     return { ...found, body: await coder.encode(found.body, coding) };
   }
 
@@ -144,8 +144,8 @@ export function createApp({
   };
 }
 
-function isOverloadRefusal(response: Response): boolean {
-  return response.kind === "refused" && response.refusal === OVERLOADED;
+function isOverloadRefusal(reply: Reply): boolean {
+  return reply.kind === "refused" && reply.refusal === OVERLOADED;
 }
 
 function fromTreePath(request: HttpRequest): HttpRequest {

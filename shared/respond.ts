@@ -60,7 +60,7 @@ export type Readings = {
   readonly keep: (raw: RawRequest, reading: Reading) => void;
 };
 
-export type Response =
+export type Reply =
   | { readonly kind: "preflight" }
   /** `circumstances` is null when the app is unknown: such requests are never counted. */
   | { readonly kind: "refused"; readonly refusal: Refusal; readonly circumstances: Circumstances | null }
@@ -85,11 +85,11 @@ export type IncomingRequest = RawRequest & { readonly gone?: () => AbortSignal; 
 const MAX_RESTARTS = 3;
 
 /** Throws ClientGone when the client has disconnected. */
-export function respond(raw: IncomingRequest, sources: Sources): Promise<Response> {
+export function respond(raw: IncomingRequest, sources: Sources): Promise<Reply> {
   return respondFrom(raw, sources, MAX_RESTARTS);
 }
 
-async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft: number): Promise<Response> {
+async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft: number): Promise<Reply> {
   const { gone = neverGone, since } = raw;
   const before = sources.readings?.find(raw) ?? null;
   const request = before?.request ?? readRequest(raw);
@@ -117,15 +117,15 @@ async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft:
     : { kind: "found", body: outcome, circumstances, isCurrent };
 }
 
-/** The HTTP answer that carries the response. */
-export function answerOf(response: Response, policy: CachePolicy, ifNoneMatch: string | undefined): Answer {
-  switch (response.kind) {
+/** The HTTP answer that carries the reply. */
+export function answerOf(reply: Reply, policy: CachePolicy, ifNoneMatch: string | undefined): Answer {
+  switch (reply.kind) {
     case "preflight":
       return preflightAnswer();
     case "refused":
-      return refusalAnswer(response.refusal, response.circumstances, policy.tagged);
+      return refusalAnswer(reply.refusal, reply.circumstances, policy.tagged);
     case "found":
-      return bodyAnswer(response.body, response.circumstances, policy, ifNoneMatch);
+      return bodyAnswer(reply.body, reply.circumstances, policy, ifNoneMatch);
   }
 }
 
