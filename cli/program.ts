@@ -66,6 +66,7 @@ function programOf(commands: readonly Command[], surroundings: Surroundings): Pr
     .description("A content delivery API whose answers are built before they are asked for.")
     .version(VERSION)
     .showHelpAfterError("(see precast --help)")
+    .helpCommand(false)
     .addHelpText("after", examplesText(commands.flatMap((command) => command.examples.slice(0, 1))))
     .exitOverride();
   for (const command of commands) {
@@ -80,7 +81,19 @@ function programOf(commands: readonly Command[], surroundings: Surroundings): Pr
       process.exitCode = await runCommand(command, names, sub.opts(), argument, surroundings);
     });
   }
+  addHelp(program);
   return program;
+}
+
+/** Replaces the library's `help`, which shows the help of the program for an unknown command and does not say why. */
+function addHelp(program: Program): void {
+  const show = (name: string | undefined) => {
+    if (name === undefined) program.help();
+    const sub = program.commands.find((command) => command.name() === name);
+    if (sub === undefined) program.error(`error: unknown command '${name}'`);
+    else sub.help();
+  };
+  program.command("help [command]").description("display help for command").action(show);
 }
 
 function examplesText(examples: readonly string[]): string {

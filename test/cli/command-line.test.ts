@@ -184,6 +184,7 @@ test("a command that cannot write its output says why and exits with 1", async (
 describe("an invalid command line", () => {
   test.each([
     ["nope", /unknown command 'nope'/],
+    ["help nope", /unknown command 'nope'/],
     ["build --nope", /unknown option '--nope'/],
     ["import", /missing required argument 'folder'/],
     ["explain --app a", /missing required argument/],
