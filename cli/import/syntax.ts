@@ -29,16 +29,17 @@ function isValidPrefix(lines: string): boolean {
 }
 
 function closingBrackets(lines: string): string {
-  let closing = "";
+  // The innermost last. Not a string that grows in front: each change would copy all of it.
+  const closing: string[] = [];
   let isString = false;
   for (const [token] of lines.matchAll(/\\.|["[\]{}]/g)) {
     if (token === '"') isString = !isString;
     if (isString) continue;
-    if (token === "{") closing = `}${closing}`;
-    if (token === "[") closing = `]${closing}`;
-    if (token === "}" || token === "]") closing = closing.slice(1);
+    if (token === "{") closing.push("}");
+    if (token === "[") closing.push("]");
+    if (token === "}" || token === "]") closing.pop();
   }
-  return closing;
+  return closing.reverse().join("");
 }
 
 function isJson(text: string): boolean {

@@ -275,6 +275,7 @@ const REFUSED: [string, () => Files, string][] = [
     ["an extra closing brace", '{\n  "fields": []\n}\n}', 4],
     ["a comment", '{\n  // the slug\n  "slug": "posts"\n}', 2],
     ["an unterminated string", '{\n  "slug": "po[sts,\n  "name": "Posts"\n}', 2],
+    ["brackets nested very deep", `${"[".repeat(200_000)}\n${"[]".repeat(200_000)}\n}`, 2],
     ["mismatched brackets", '{\n  "name": "a \\"[",\n  "fields": [\n  }\n}', 4],
   ].map(([what, json, line]) =>
     refusedFile(
