@@ -5,8 +5,14 @@ import { ConfigError } from "../shared/config.ts";
 import { DatabaseFault, EmbeddedFault, HostEndedFault, isConflict, isLoginRefused } from "../shared/database/fault.ts";
 import { LockedError, LockLostError } from "../shared/lock.ts";
 import { BUILD_LOCK } from "../shared/state.ts";
+import { printable } from "./terminal/printable.ts";
 
+/** Its text may be shown on a terminal, whatever the error quotes. */
 export function describeFailure(error: unknown): string {
+  return printable(sentenceOf(error));
+}
+
+function sentenceOf(error: unknown): string {
   if (error instanceof ConfigError) return error.problems.join("\n");
   if (error instanceof LockedError) return describeLock(error);
   if (error instanceof LockLostError) return describeLostLock(error);

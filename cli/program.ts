@@ -6,6 +6,7 @@ import { VERSION } from "../shared/version.ts";
 import { type Command, type Context, FAILED } from "./command.ts";
 import { describeFailure } from "./failure.ts";
 import { stopped } from "./stop-signals.ts";
+import { printable } from "./terminal/printable.ts";
 import { openTerminal } from "./terminal/terminal.ts";
 
 /** A command is loaded only when it is needed, because each imports libraries of its own. */
@@ -130,7 +131,8 @@ async function runCommand(
     const context: Context = { terminal, now, stopped };
     return await command.run(context, settings as never, argument);
   } catch (error) {
-    process.stderr.write(`${debug && error instanceof Error ? error.stack : describeFailure(error)}\n`);
+    const stack = debug && error instanceof Error ? error.stack : undefined;
+    process.stderr.write(`${stack === undefined ? describeFailure(error) : printable(stack)}\n`);
     return FAILED;
   }
 }

@@ -44,6 +44,11 @@ test.each<[string, unknown, RegExp]>([
     failure("ENOENT: mkdir", { code: "ENOENT", syscall: "mkdir", path: join(tmpdir(), "a", "b") }),
     /^ENOENT: mkdir$/,
   ],
+  [
+    "what a terminal would obey",
+    failure('"\u001b]0;title\u0007\u009b2J\r"\n\tnext line'),
+    /^"\\u001b\]0;title\\u0007\\u009b2J\\u000d"\n\tnext line$/,
+  ],
   ["something else that was thrown", "out of luck", /^out of luck$/],
 ])("describes in a sentence: %s", (_, error, sentence) => {
   expect(describeFailure(error)).toMatch(sentence);
