@@ -2,11 +2,15 @@
  * One embedded database used by several processes: the one that has it open and shares it is the host, the others are
  * its guests.
  */
+import { lchownSync, mkdirSync, statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
+import { joinDatabase } from "../../shared/database/embedded/guest.ts";
+import { socketOf } from "../../shared/database/embedded/wire.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { LockedError } from "../../shared/lock.ts";
@@ -44,6 +48,10 @@ describe("an embedded database that is open and shared", () => {
   afterAll(async () => {
     await guest.close();
     await host.close();
+  });
+
+  test.skipIf(process.platform === "win32")("is closed to other users of the machine", () => {
+    expect(statSync(join(folder, "database")).mode & 0o777).toBe(0o700);
   });
 
   test("lets a guest read and write", async () => {
@@ -166,3 +174,20 @@ describe("opening an embedded database without sharing it", () => {
     await expect(guest.query(sql("SELECT 1"))).rejects.toMatchObject({ reason: "unavailable" });
   });
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  "a socket in the temporary folder counts only if no other user of the machine has put it there (only root can try)",
+  async () => {
+    const dataDir = join(folder, "x".repeat(100));
+    mkdirSync(dataDir);
+    const address = socketOf(dataDir);
+    expect(address).not.toContain(folder);
+    const host = createServer((socket) => void socket.resume());
+    await new Promise<void>((resolve) => void host.listen(address, resolve));
+    const guest = await joinDatabase(dataDir);
+    await guest?.close();
+    lchownSync(address, 65_534, 65_534);
+    expect([guest === null, await joinDatabase(dataDir)]).toEqual([false, null]);
+    await new Promise((resolve) => host.close(resolve));
+  },
+);

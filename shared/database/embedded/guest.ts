@@ -4,7 +4,7 @@ import type { Access, Database, Query, Row, Session } from "../database.ts";
 import { HostEndedFault } from "../fault.ts";
 import { openMutex } from "./mutex.ts";
 import { openPending } from "./pending.ts";
-import { type GuestRequest, type HostMessage, readMessages, send, socketOf, unpackError } from "./wire.ts";
+import { type GuestRequest, type HostMessage, isHostOf, readMessages, send, socketOf, unpackError } from "./wire.ts";
 
 /** Milliseconds that the host may take to answer a probe, and to end an aborted query. */
 const PROBE_TIMEOUT = 1_000;
@@ -21,7 +21,8 @@ export type Guest = Omit<Database, "listen"> & {
 
 /** Connects to the host of a folder. Null when no process shares the database of this folder. */
 export async function joinDatabase(dataDir: string): Promise<Guest | null> {
-  const socket = await connectTo(socketOf(dataDir));
+  const address = socketOf(dataDir);
+  const socket = isHostOf(dataDir, address) ? await connectTo(address) : null;
   return socket === null ? null : guestOf(socket);
 }
 

@@ -1,9 +1,9 @@
 /** The protocol between the host of an embedded database and its guests: lines of JSON over a local socket. */
 import { createHash } from "node:crypto";
-import { realpathSync } from "node:fs";
+import { lstatSync, realpathSync, statSync } from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Access, Query, Row } from "../database.ts";
 import { DatabaseFault, EmbeddedFault, type FaultReason } from "../fault.ts";
 
@@ -43,6 +43,16 @@ export function socketOf(dataDir: string): string {
   if (process.platform === "win32") return `\\\\.\\pipe\\${name}`;
   const own = join(folder, "database.sock");
   return Buffer.byteLength(own) <= LONGEST_NAME ? own : join(tmpdir(), `${name}.sock`);
+}
+
+/**
+ * Whether a guest may use what listens at the address. In the temporary folder of the system anybody may have created
+ * it, to read and answer the queries of guests: there it must belong to this user, to the owner of the data or to root.
+ */
+export function isHostOf(dataDir: string, address: string): boolean {
+  if (process.platform === "win32" || dirname(address) === realpathSync(dataDir)) return true;
+  const owner = lstatSync(address, { throwIfNoEntry: false })?.uid;
+  return owner !== undefined && [0, process.getuid?.(), statSync(dataDir).uid].includes(owner);
 }
 
 export function send(socket: Socket, message: GuestRequest | HostMessage): void {

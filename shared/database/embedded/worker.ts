@@ -39,7 +39,8 @@ port.on("message", (job: Job) => {
  */
 async function open(): Promise<Opened> {
   if (identityOf(folder) === textOf(creationMark)) rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+  // PGlite makes files that anybody may write: only the folder keeps other users of the machine from the content.
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   if (readdirSync(folder).length === 0) writeFileSync(creationMark, identityOf(folder) ?? "");
   const database = await PGlite.create(folder, { extensions: { pg_trgm }, startParams: START_PARAMS });
   rmSync(creationMark, { force: true });
