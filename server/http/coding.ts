@@ -4,6 +4,7 @@ import { brotliCompress, constants, gzip } from "node:zlib";
 import Negotiator from "negotiator";
 import type { Body } from "../../shared/answer.ts";
 import { type Coding, codedEtag } from "../../shared/etag.ts";
+import { openWeakValues } from "./weak-values.ts";
 
 export type Coder = {
   /** Returns the coding that the client prefers; null for none. */
@@ -24,26 +25,37 @@ const MAX_KNOWN = 200;
 const MAX_SPELLING = 100;
 
 export function openCoder(): Coder {
-  const known = new Map<string, Coding | null>();
+  const choices = new Map<string, Coding | null>();
   const running = new Map<string, Promise<Buffer>>();
   /** Compressed bytes of a body, for as long as the body itself is kept. */
   const compressed = new WeakMap<Body, Partial<Record<Coding, Buffer>>>();
+  /**
+   * Compressed bytes by their ETag. A file of the tree is another body each time it is read, once for each spelling of
+   * its request: without this, a parameter that means nothing would cost as much as compressing the largest list.
+   */
+  const known = openWeakValues<Buffer>();
 
   const choose: Coder["choose"] = (acceptEncoding) => {
     if (acceptEncoding === undefined) return null;
-    const before = known.get(acceptEncoding);
+    const before = choices.get(acceptEncoding);
     if (before !== undefined) return before;
     const coding = negotiate(acceptEncoding);
-    if (known.size >= MAX_KNOWN) known.clear();
-    if (acceptEncoding.length <= MAX_SPELLING) known.set(acceptEncoding, coding);
+    if (choices.size >= MAX_KNOWN) choices.clear();
+    if (acceptEncoding.length <= MAX_SPELLING) choices.set(acceptEncoding, coding);
     return coding;
   };
+
+  async function compressNew(bytes: string | Buffer, coding: Coding, etag: string): Promise<Buffer> {
+    const result = await compress(bytes, coding);
+    known.add(etag, result);
+    return result;
+  }
 
   /** Compresses in another thread, once for all requests that want the same bytes at the same time. */
   const compressOnce = (bytes: string | Buffer, coding: Coding, etag: string) => {
     const before = running.get(etag);
     if (before !== undefined) return before;
-    const run = compress(bytes, coding).finally(() => running.delete(etag));
+    const run = compressNew(bytes, coding, etag).finally(() => running.delete(etag));
     running.set(etag, run);
     return run;
   };
@@ -51,7 +63,7 @@ export function openCoder(): Coder {
     if (coding === null || body.coding !== undefined || Buffer.byteLength(body.bytes) < SMALL) return body;
     const etag = codedEtag(body.etag, coding);
     const before = compressed.get(body)?.[coding];
-    const bytes = before ?? (await compressOnce(body.bytes, coding, etag));
+    const bytes = before ?? known.find(etag) ?? (await compressOnce(body.bytes, coding, etag));
     if (before === undefined) compressed.set(body, { ...compressed.get(body), [coding]: bytes });
     return { ...body, bytes, etag, coding };
   };

@@ -4,6 +4,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openCoder } from "../../server/http/coding.ts";
+import { bodyOf } from "../../shared/answer.ts";
 import { sql } from "../../shared/database/database.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import type { Bundle } from "../support/model.ts";
@@ -289,6 +291,13 @@ describe("content codings", () => {
           expect([got.headers.etag, got.headers.vary]).toEqual([etag, "X-App-Key, Accept-Encoding"]);
       }
     }
+  });
+
+  test("a body that is read again, for another spelling of its request, is not compressed again", async () => {
+    const { encode } = openCoder();
+    const [first, again] = [await encode(bodyOf(STORY), "br"), await encode(bodyOf(STORY), "br")];
+    expect(again.bytes).toBe(first.bytes);
+    expect((await encode(bodyOf(`${STORY} `), "br")).bytes).not.toEqual(first.bytes);
   });
 
   test("live answers are compressed as well", async () => {
