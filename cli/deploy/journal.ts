@@ -6,7 +6,7 @@
 import type { FileDigests } from "../build/file-digest.ts";
 import { type DigestList, listDigests, readDigests } from "./digest-list.ts";
 import { STORE_FOLDER } from "./store/store.ts";
-import { isTreeFile } from "./tree-file.ts";
+import { areAppKeys, isTreeFile } from "./tree-file.ts";
 
 const FORMAT = 1;
 
@@ -51,7 +51,7 @@ export function readJournal(text: string): Journal | null {
     const json = JSON.parse(text) as JournalJson;
     const { format, cache_control: cacheControl, cdn_cache_control: cdnCacheControl, uploaded, ...rest } = json;
     const paths = [rest.writes, rest.removes, rest.purges];
-    const isWhole = [...paths, rest.apps].every(Array.isArray) && paths.flat().every(isTreeFile);
+    const isWhole = paths.every(Array.isArray) && paths.flat().every(isTreeFile) && areAppKeys(rest.apps);
     if (format !== FORMAT || !isWhole || !Number.isInteger(rest.generation)) return null;
     return { ...rest, cacheControl, cdnCacheControl, uploaded: readDigests(uploaded) };
   } catch {

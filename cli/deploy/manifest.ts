@@ -5,6 +5,7 @@
 import type { FileDigests } from "../build/file-digest.ts";
 import { type DigestList, readDigests } from "./digest-list.ts";
 import { STORE_FOLDER } from "./store/store.ts";
+import { areAppKeys } from "./tree-file.ts";
 
 const FORMAT = 1;
 
@@ -41,7 +42,7 @@ type ManifestJson = {
 export function readManifest(text: string): Manifest | null {
   try {
     const { format, generation, cache_control, cdn_cache_control, apps, files } = JSON.parse(text) as ManifestJson;
-    if (format !== FORMAT || !Number.isInteger(generation) || !Array.isArray(apps)) return null;
+    if (format !== FORMAT || !Number.isInteger(generation) || !areAppKeys(apps)) return null;
     return {
       generation,
       cacheControl: cache_control,

@@ -1,7 +1,8 @@
 /** Tells from the path of a tree file which app, content type and request the file is for. */
 import { join } from "node:path";
 import { requestOf, segment, textOfSegment } from "../../shared/address.ts";
-import { isStateFile, STATE_FOLDER } from "../../shared/state.ts";
+import { APP_KEY } from "../../shared/catalog.ts";
+import { STATE_FOLDER } from "../../shared/state.ts";
 import { addressIn } from "../build/update/built.ts";
 
 export type TreeFile = {
@@ -14,14 +15,22 @@ export type TreeFile = {
   readonly path: string;
 };
 
-/** Whether a path is named like a file of a tree. A path with dot segments is not. */
+/**
+ * Whether a path is named like a file of a tree. Their names have no character with a meaning to a file system (dot
+ * segments, the backslash of Windows) or to a terminal.
+ */
 export function isTreeFile(path: string): boolean {
-  return (/^[shx]-[a-z0-9_-]*\/v1\/.+\.json$/.test(path) || isStatePath(path)) && !/\/\.\.?\//.test(path);
+  return /^[shx]-[a-z0-9_-]*\/v1\/[a-z0-9_/-]+\.json$/.test(path) || isStatePath(path);
+}
+
+/** Whether a value that a store has sent is a list of app keys. */
+export function areAppKeys(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((key) => typeof key === "string" && APP_KEY.test(key));
 }
 
 /** Whether a path is the state file of an app, which the next build reads. It is not for clients. */
 export function isStatePath(path: string): boolean {
-  return path.startsWith(`${STATE_FOLDER}/`) && isStateFile(path.slice(STATE_FOLDER.length + 1));
+  return path.startsWith(`${STATE_FOLDER}/`) && /^[shx]-[a-z0-9_-]*\.json$/.test(path.slice(STATE_FOLDER.length + 1));
 }
 
 /** Keys of the apps by the name of their folder. */

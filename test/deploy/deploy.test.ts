@@ -16,6 +16,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { deletionsRefusal, deployTree } from "../../cli/deploy/deploy.ts";
 import { readJournal } from "../../cli/deploy/journal.ts";
+import { readManifest } from "../../cli/deploy/manifest.ts";
 import { openTarget } from "../../cli/deploy/store/target.ts";
 import {
   idOf,
@@ -596,6 +597,20 @@ test("a manifest or journal with a path that is no tree file is refused, and --f
       await deployInProcess(s3, out(), { force: true });
       expect(others.filter((other) => !s3.objects.has(other))).toEqual([]);
     }
+  }
+});
+
+test("a manifest or journal with an app that is no key is refused, as is a path that no tree has", () => {
+  const manifest = { format: 1, generation: 1, cache_control: "", cdn_cache_control: "", apps: ["Shop"], files: {} };
+  expect(readManifest(JSON.stringify(manifest))).toMatchObject({ apps: ["Shop"] });
+  for (const app of [7, null, { length: 1 }, "", "a b", "\u001b[2J"]) {
+    expect(readManifest(JSON.stringify({ ...manifest, apps: [app] }))).toBeNull();
+    expect(readJournal(JSON.stringify({ ...WHOLE_JOURNAL, apps: [app] }))).toBeNull();
+  }
+  const files = (path: string) => JSON.stringify({ ...manifest, files: { [path]: ["0".repeat(64), 1] } });
+  expect(readManifest(files("s-x/v1/a/sort/-b_1.json"))?.files.size).toBe(1);
+  for (const path of ["s-x/v1/..\\..\\..\\other.json", "s-x/v1/\u001b[2J.json", ".precast/s-x\\..\\..\\other.json"]) {
+    expect(readManifest(files(path))).toBeNull();
   }
 });
 
