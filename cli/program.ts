@@ -123,18 +123,34 @@ async function runCommand(
   { env, now }: Surroundings,
 ): Promise<number> {
   let debug = flags.debug === true;
+  let secrets: readonly string[] = [];
   try {
     const settings = readSettings(names as (SettingName | CommonName)[], flags, env);
     debug = settings.debug;
+    secrets = secretsIn(names, settings);
     const plain = Boolean(env.CI || env.NO_COLOR);
     const terminal = await openTerminal({ stdout: process.stdout, stderr: process.stderr, ...settings, plain });
     const context: Context = { terminal, now, stopped };
     return await command.run(context, settings as never, argument);
   } catch (error) {
     const stack = debug && error instanceof Error ? error.stack : undefined;
-    process.stderr.write(`${stack === undefined ? describeFailure(error) : printable(stack)}\n`);
+    const text = stack === undefined ? describeFailure(error) : printable(stack);
+    process.stderr.write(`${secrets.reduce((rest, secret) => rest.replaceAll(secret, "…"), text)}\n`);
     return FAILED;
   }
+}
+
+/** A shorter word may be an ordinary one, which messages contain anyway. */
+const SHORTEST_SECRET = 8;
+
+/**
+ * The words of the secrets in the settings, without the name of a header. They are removed from errors: a store, a CDN
+ * or a proxy may repeat in its answer what it was sent.
+ */
+function secretsIn(names: readonly SettingName[], settings: Readonly<Record<string, unknown>>): string[] {
+  const secrets = names.filter((name) => SETTINGS[name].flags === null).map((name) => settings[name]);
+  const words = secrets.flatMap((secret) => (typeof secret === "string" ? secret.split(/^[^\s:]+:|\s+/) : []));
+  return words.filter((word) => word.length >= SHORTEST_SECRET);
 }
 
 /** Returns a function that gives the first error of a write to standard output or error, as on a full disk, or null. */

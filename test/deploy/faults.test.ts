@@ -222,6 +222,17 @@ describe("lasting faults", () => {
     expect(failed(await deploy())).toMatch(/cannot be reached \(perhaps a proxy requires authentication\)\./);
   });
 
+  test("a secret that the answer repeats is not shown", async () => {
+    const message = `${s3.keys.secretAccessKey} or Header: cdn-secret is wrong`;
+    s3.trouble = () => ({ status: 400, body: `<Error><Code>InvalidToken</Code><Message>${message}</Message></Error>` });
+    for (const debug of ["", "--debug"]) {
+      const stderr = failed(
+        await deploy(`--purge ${s3.url}{path} ${debug}`, { PRECAST_PURGE_HEADER: "Header: cdn-secret" }),
+      );
+      expect(stderr).toContain("refused a request (400 InvalidToken: … or Header: … is wrong)");
+    }
+  });
+
   test("a wrong secret, access key, region or clock is reported as what it is", async () => {
     expect(failed(await deploy("", { AWS_SECRET_ACCESS_KEY: "wrong" }))).toMatch(
       /denies access .*SignatureDoesNotMatch/,
