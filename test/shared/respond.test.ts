@@ -1,5 +1,6 @@
-/** A request whose tree is replaced while it is answered (shared/respond.ts). */
+/** Requests that are answered from a tree, also from one that is replaced meanwhile (shared/respond.ts). */
 import { expect, test } from "vitest";
+import { bodyOf } from "../../shared/answer.ts";
 import type { AppTree } from "../../shared/app-tree.ts";
 import type { App } from "../../shared/catalog.ts";
 import { respond } from "../../shared/respond.ts";
@@ -28,4 +29,28 @@ test("is answered although builds replace the tree again and again", async () =>
   expect(errors).toEqual([]);
   expect(response).toMatchObject({ kind: "found", circumstances: { fromTree: true } });
   expect(trees).toBeGreaterThan(1);
+});
+
+test("a page behind the last is answered without reading the entries of the first", async () => {
+  // Parsing long entries would hold up other requests. Broken ones show that they are not parsed.
+  const first = bodyOf(
+    '{"data":["meta":{"total":7}, …],"meta":{"current_page":1,"per_page":20,"total":123,"last_page":7}}',
+  );
+  const read = async () => ({ ...first, isCurrent: () => true });
+  const response = await respond(
+    { method: "GET", target: "/api/v1/posts?page=99", appKey: "shop" },
+    {
+      findTree: async () => ({
+        app: APP,
+        isCurrent: () => true,
+        isCurrentOnDisk: () => true,
+        read: async (address) => (address.kind === "page" && address.page === 1n ? read() : null),
+      }),
+      findApp: async () => null,
+      answer: async () => expect.unreachable("the tree answers free requests"),
+      onError: (error) => expect.unreachable(String(error)),
+    },
+  );
+  const body = '{"data":[],"meta":{"current_page":99,"per_page":20,"total":123,"last_page":7}}';
+  expect(response).toMatchObject({ kind: "found", body: { bytes: Buffer.from(body) } });
 });
