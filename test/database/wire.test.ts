@@ -35,3 +35,15 @@ test("a message of 4 MB in small chunks arrives, and so does the next", async ()
   expect(first).toEqual(large);
   expect(second).toEqual(row(2, "next"));
 });
+
+test.each(["GET / HTTP/1.1\r", "null", "5", '{"id":1,"rows":['])(
+  "a line that is no message ends the connection: %s",
+  async (text) => {
+    const line = new PassThrough();
+    const messages: HostMessage[] = [];
+    readMessages<HostMessage>(line as unknown as Socket, (message) => messages.push(message));
+    line.write(`${JSON.stringify(row(1, "a"))}\n${text}\n${JSON.stringify(row(2, "b"))}\n`);
+    await new Promise((resolve) => line.once("close", resolve));
+    expect(messages).toEqual([row(1, "a")]);
+  },
+);

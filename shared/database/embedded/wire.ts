@@ -59,6 +59,7 @@ export function send(socket: Socket, message: GuestRequest | HostMessage): void 
   if (socket.writable) socket.write(`${JSON.stringify(message)}\n`);
 }
 
+/** Ends the connection at a line that is no message: whoever sends one must not end the process that reads it. */
 export function readMessages<M extends GuestRequest | HostMessage>(
   socket: Socket,
   onMessage: (message: M) => void,
@@ -70,10 +71,22 @@ export function readMessages<M extends GuestRequest | HostMessage>(
     const [end = "", ...lines] = chunk.split("\n");
     parts.push(end);
     for (const line of lines) {
-      onMessage(JSON.parse(parts.join("")) as M);
+      const message = readMessage(parts.join(""));
+      if (message === null) return void socket.destroy();
+      onMessage(message as M);
       parts = [line];
     }
   });
+}
+
+/** Null for a text that is not a JSON object. */
+function readMessage(text: string): object | null {
+  try {
+    const message: unknown = JSON.parse(text);
+    return typeof message === "object" ? message : null;
+  } catch {
+    return null;
+  }
 }
 
 export function packError(error: unknown): WireError {
