@@ -3,7 +3,7 @@
  * `.precast/<segment>.json`, and the names of the other files.
  */
 import { segment } from "./address.ts";
-import type { App } from "./catalog.ts";
+import { APP_KEY, type App } from "./catalog.ts";
 
 const FORMAT = 3;
 
@@ -59,11 +59,15 @@ export function writeState(state: TreeState): string {
   return `${JSON.stringify({ format: FORMAT, ...state }, null, 2)}\n`;
 }
 
-/** Null when the text is broken or has another format: the app is then built in full. */
+/**
+ * Null when the text is broken or has another format: the app is then built in full. The text may come from a bucket, and
+ * keys are written into configurations, so that a key with other characters counts as broken.
+ */
 export function readState(text: string): TreeState | null {
   try {
     const { format, ...state } = JSON.parse(text) as TreeState & { format: number };
-    return format === FORMAT && Array.isArray(state.app?.types) ? state : null;
+    const isWhole = APP_KEY.test(state.app?.key ?? "") && Array.isArray(state.app?.types);
+    return format === FORMAT && isWhole ? state : null;
   } catch {
     return null;
   }

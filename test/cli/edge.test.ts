@@ -1,5 +1,5 @@
 /** `precast edge`: what it prints and writes, for which apps, and which errors it reports. */
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openEmbeddedPlace, openPlace, type Place, readTree, SHOP, shop, smallApp } from "../support/cli.ts";
@@ -103,6 +103,17 @@ test("without a tree and without --app, edge fails and says what to do", async (
   const { code, stdout, stderr } = await nowhere.run("edge nginx");
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toBe("out holds no tree. Build it (precast build), or name the apps: --app KEY.\n");
+});
+
+test("a state file with a key that would break a configuration counts as broken", async () => {
+  const folder = join(nowhere.folder, "fetched/.precast");
+  mkdirSync(folder, { recursive: true });
+  const state = readFileSync(join(place.folder, "out/.precast/s-other.json"), "utf8");
+  writeFileSync(join(folder, "s-other.json"), state);
+  const known = () => nowhere.run("edge nginx --out fetched");
+  expect((await known()).stdout).toContain('"~^other$" "s-other";');
+  writeFileSync(join(folder, "s-other.json"), state.replace('"key": "other"', '"key": "other$ x; } server {"'));
+  expect((await known()).stderr).toMatch(/^fetched holds no tree\./);
 });
 
 test.each(["tree[1]", "tree{x}", "tre*"])(
