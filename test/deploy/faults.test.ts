@@ -157,7 +157,11 @@ describe("lasting faults", () => {
       xml(400, "ExpiredToken"),
       /^The credentials for \S+ have expired\. Get new ones, .*\n$/,
     ],
-    ["another 400", xml(400, "InvalidRequest"), /refused a request \(400 InvalidRequest: No\.\)\.\n$/],
+    [
+      "another 400, also with references to characters and to nothing",
+      xml(400, "Invalid&#82;eq&#x75;est&amp;&#1114112;&constructor;"),
+      /refused a request \(400 InvalidRequest&&#1114112;&constructor;: No\.\)\.\n$/,
+    ],
     ["a connection that always breaks", "cut", /cannot be reached \(UND_ERR_SOCKET\)\. Check the address.*\n$/],
   ])("the error message describes the fault: %s", async (_, trouble, message) => {
     s3.trouble = () => trouble;
@@ -171,6 +175,10 @@ describe("lasting faults", () => {
     ],
     ["is truncated and has no continuation token", "<IsTruncated>true</IsTruncated>"],
     ["does not say whether it is truncated", ""],
+    [
+      "has a key that is not encoded as it says",
+      "<IsTruncated>false</IsTruncated><EncodingType>url</EncodingType><Contents><Key>%zz</Key></Contents>",
+    ],
   ])("a listing that %s is an error", async (_, more) => {
     const body = `<ListBucketResult><Contents><Key>api/x</Key></Contents>${more}</ListBucketResult>`;
     s3.trouble = ({ query }) => (query.has("list-type") ? { status: 200, body } : undefined);

@@ -94,10 +94,20 @@ export function readList(body: Buffer): ListPage | null {
   const next = textIn(text, "NextContinuationToken");
   if (truncated === null || (truncated === "true" && next === null)) return null;
   const isEncoded = textIn(text, "EncodingType") === "url";
-  const keys = [...text.matchAll(/<Contents>.*?<Key>([^<]*)<\/Key>.*?<\/Contents>/gs)].map(([, key = ""]) =>
-    isEncoded ? decodeURIComponent(unescapeXml(key).replaceAll("+", " ")) : unescapeXml(key),
+  const written = [...text.matchAll(/<Contents>.*?<Key>([^<]*)<\/Key>.*?<\/Contents>/gs)].map(([, key = ""]) =>
+    unescapeXml(key),
   );
-  return { keys, next: truncated === "true" ? next : null };
+  const keys = isEncoded ? decodeKeys(written) : written;
+  return keys === null ? null : { keys, next: truncated === "true" ? next : null };
+}
+
+/** Null if one of them is not percent-encoded. */
+function decodeKeys(keys: readonly string[]): string[] | null {
+  try {
+    return keys.map((key) => decodeURIComponent(key.replaceAll("+", " ")));
+  } catch {
+    return null;
+  }
 }
 
 function textIn(xml: string, name: string): string | null {
@@ -105,11 +115,20 @@ function textIn(xml: string, name: string): string | null {
   return found === undefined ? null : unescapeXml(found);
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ["amp", "&"],
+  ["lt", "<"],
+  ["gt", ">"],
+  ["quot", '"'],
+  ["apos", "'"],
+]);
+const LAST_CHARACTER = 0x10ffff;
 
+/** What stands for no character is left as it is. */
 function unescapeXml(text: string): string {
   return text.replace(/&(?:#(\d+)|#x([0-9a-f]+)|(\w+));/gi, (whole, decimal, hex, name) => {
-    if (decimal !== undefined) return String.fromCodePoint(Number(decimal));
-    return hex !== undefined ? String.fromCodePoint(Number.parseInt(hex, 16)) : (ENTITIES[name] ?? whole);
+    if (name !== undefined) return ENTITIES.get(name) ?? whole;
+    const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
+    return code <= LAST_CHARACTER ? String.fromCodePoint(code) : whole;
   });
 }
