@@ -5,6 +5,7 @@ import type { Setting } from "../shared/settings/setting.ts";
 import { VERSION } from "../shared/version.ts";
 import { type Command, type Context, FAILED } from "./command.ts";
 import { describeFailure } from "./failure.ts";
+import { secretsIn, withoutSecrets } from "./secrets.ts";
 import { stopped } from "./stop-signals.ts";
 import { printable } from "./terminal/printable.ts";
 import { openTerminal } from "./terminal/terminal.ts";
@@ -135,22 +136,9 @@ async function runCommand(
   } catch (error) {
     const stack = debug && error instanceof Error ? error.stack : undefined;
     const text = stack === undefined ? describeFailure(error) : printable(stack);
-    process.stderr.write(`${secrets.reduce((rest, secret) => rest.replaceAll(secret, "…"), text)}\n`);
+    process.stderr.write(`${withoutSecrets(text, secrets)}\n`);
     return FAILED;
   }
-}
-
-/** A shorter word may be an ordinary one, which messages contain anyway. */
-const SHORTEST_SECRET = 8;
-
-/**
- * The words of the secrets in the settings, without the name of a header. They are removed from errors: a store, a CDN
- * or a proxy may repeat in its answer what it was sent.
- */
-function secretsIn(names: readonly SettingName[], settings: Readonly<Record<string, unknown>>): string[] {
-  const secrets = names.filter((name) => SETTINGS[name].flags === null).map((name) => settings[name]);
-  const words = secrets.flatMap((secret) => (typeof secret === "string" ? secret.split(/^[^\s:]+:|\s+/) : []));
-  return words.filter((word) => word.length >= SHORTEST_SECRET);
 }
 
 /** Returns a function that gives the first error of a write to standard output or error, as on a full disk, or null. */

@@ -29,7 +29,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^cli\/build\/update\//],
   [/^cli\/build\/[\w-]+\.ts$/],
   [/^cli\/terminal\//],
-  [/^cli\/(command|database|failure|summary)\.ts$/],
+  [/^cli\/(command|database|failure|secrets|summary)\.ts$/],
   [/^cli\/(usage|explain|edge|verify|watch)\//],
   [/^cli\/(doctor|serve)\//],
   [/^cli\/deploy\//],
