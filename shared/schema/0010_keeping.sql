@@ -19,7 +19,14 @@ BEGIN
     IF FOUND THEN
       RAISE EXCEPTION 'entry %: field "%" must hold %', id, misfit.name,
         CASE WHEN misfit.multiple THEN 'an array of ' || misfit.type || ' values' ELSE 'a ' || misfit.type || ' value' END
-        USING ERRCODE = 'check_violation';
+        USING ERRCODE = 'check_violation', HINT = format('A %s value is %s.', misfit.type, CASE misfit.type
+          WHEN 'number' THEN 'a JSON number such as 12.5'
+          WHEN 'boolean' THEN 'true or false'
+          WHEN 'relation' THEN 'the UUID of an entry'
+          WHEN 'date' THEN 'a string such as "2026-01-20"'
+          WHEN 'datetime' THEN 'a string such as "2026-01-20T15:30:00Z", with Z or an offset'
+          ELSE 'a string'
+        END);
     END IF;
   END IF;
   RETURN (

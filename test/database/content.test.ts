@@ -134,6 +134,21 @@ describe("entries", () => {
   ])("refuse %s", async (_, statement, message) => {
     await expect(write(statement)).rejects.toThrow(message);
   });
+
+  test.each([
+    ['{"title": 1}', "A text value is a string."],
+    ['{"price": "1"}', "A number value is a JSON number such as 12.5."],
+    ['{"sold": "yes"}', "A boolean value is true or false."],
+    ['{"author": "x"}', "A relation value is the UUID of an entry."],
+    ['{"day": "20.1.2026"}', 'A date value is a string such as "2026-01-20".'],
+    [
+      '{"seen": "2026-01-20T15:30:00"}',
+      'A datetime value is a string such as "2026-01-20T15:30:00Z", with Z or an offset.',
+    ],
+    ['{"tags": "a"}', "A select value is a string."],
+  ])("and the hint says what would be right in place of %s", async (data, hint) => {
+    await expect(write(setData(data))).rejects.toMatchObject({ hint });
+  });
 });
 
 test("the earliest and the latest instants that can be stored are answered to the millisecond", async () => {
