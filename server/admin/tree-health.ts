@@ -1,7 +1,7 @@
 /** Reads from the folder, at each call, whether there is a tree, for how many apps, and when it was last built. */
 import { open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { CHANGES_FILE, isStateFile, STATE_FOLDER } from "../../shared/state.ts";
+import { CHANGES_FILE, ELSEWHERE_FILE, isStateFile, STATE_FOLDER } from "../../shared/state.ts";
 
 export type TreeHealth = { readonly ready: boolean; readonly apps: number; readonly built_at: string | null };
 
@@ -9,9 +9,14 @@ export type TreeHealth = { readonly ready: boolean; readonly apps: number; reado
 const BEGINNING = 256;
 
 export async function readTreeHealth(out: string): Promise<TreeHealth> {
-  const names = await readdir(join(out, STATE_FOLDER)).catch(() => []);
+  const names = await readdir(join(out, STATE_FOLDER)).catch((): string[] => []);
   const apps = names.filter(isStateFile).length;
-  return { ready: apps > 0, apps, built_at: await readBuiltAt(join(out, STATE_FOLDER, CHANGES_FILE)) };
+  // The server does not use a tree that lacks files which exist only where it was deployed.
+  return {
+    ready: apps > 0 && !names.includes(ELSEWHERE_FILE),
+    apps,
+    built_at: await readBuiltAt(join(out, STATE_FOLDER, CHANGES_FILE)),
+  };
 }
 
 async function readBuiltAt(file: string): Promise<string | null> {

@@ -1,6 +1,8 @@
 /** Checks the admin port: its paths, methods and address, and readiness as load balancers see it. */
 import { once } from "node:events";
+import { cpSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
@@ -85,6 +87,12 @@ describe("/readyz", () => {
     const { status, json } = await get("/readyz");
     expect([status, json.status]).toEqual([503, "unavailable"]);
     expect((await get("/healthz")).status).toBe(200);
+    // Nor does a tree count that the server does not use, because some of its files are only where it was deployed.
+    const nowhere = join(place.folder, "nowhere");
+    cpSync(join(place.folder, "out"), nowhere, { recursive: true });
+    writeFileSync(join(nowhere, ".precast", "elsewhere.json"), "[]");
+    expect((await server.get("/api/v1/posts", { appKey: SHOP })).status).toBe(503);
+    expect((await get("/readyz")).json).toMatchObject({ status: "unavailable", tree: { ready: false } });
     await server.stop();
   });
 
