@@ -1,4 +1,6 @@
 /** The first process of a server: answers requests or manages the workers that do, and prints the server's address. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Control, ControlOptions } from "../../server/admin/control.ts";
 import type { Metrics } from "../../server/admin/metrics.ts";
 import type { Listening } from "../../server/http/listen.ts";
@@ -9,6 +11,7 @@ import { openWorkers } from "../../server/workers/workers.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isLoginRefused } from "../../shared/database/fault.ts";
+import { ELSEWHERE_FILE, STATE_FOLDER } from "../../shared/state.ts";
 import { builtAppKeys } from "../build/selection.ts";
 import { DONE } from "../command.ts";
 import { databaseName, ensureSchema } from "../database.ts";
@@ -77,7 +80,10 @@ async function needUsable(database: Database): Promise<void> {
 }
 
 function treelessText(settings: ServeSettings): string {
-  return `No tree in ${settings.out}: all requests are answered live, from ${databaseName(settings)}.`;
+  const { out } = settings;
+  const live = `all requests are answered live, from ${databaseName(settings)}.`;
+  if (!existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE))) return `No tree in ${out}: ${live}`;
+  return `Some files of the tree in ${out} exist only where it was deployed: ${live} \`precast build --full\` completes it.`;
 }
 
 function tourText(url: string, app: App): string {

@@ -116,6 +116,9 @@ describe("a partial tree, with the rest only in the store", () => {
 
   test("is not served: the server answers live", async () => {
     const server = await place.serve("--out fresh");
+    await server.printed(
+      /^Some files of the tree in fresh exist only where it was deployed: .*`precast build --full`/m,
+    );
     const { status, headers } = await server.get("/api/v1/authors", { appKey: "Shop" });
     expect([status, headers["cache-status"]]).toEqual([200, "precast; fwd=miss"]);
     await server.stop();
