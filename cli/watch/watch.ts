@@ -28,7 +28,8 @@ export function watchTree(
     const start = now();
     const reports = await buildTree(database, { ...settings, full: false, dryRun: false, now });
     const seconds = (now().getTime() - start.getTime()) / 1_000;
-    if (warning !== null) terminal.say("Building works again.");
+    // Where the failure was reported: a server writes warnings to its log.
+    if (warning !== null) terminal.warn("Building works again.");
     warning = null;
     for (const report of reports)
       if (report.written + report.deleted > 0) terminal.say(summaryOf(report, terminal, false));
