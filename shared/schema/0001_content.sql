@@ -35,10 +35,16 @@ CREATE TABLE precast.fields (
                                                 'number', 'boolean', 'date', 'datetime', 'json')),
   label           text NOT NULL DEFAULT '',
   required        boolean NOT NULL DEFAULT false,
-  searchable      boolean NOT NULL DEFAULT false CHECK (NOT searchable OR type IN ('text', 'rich_text', 'select')),
-  multiple        boolean NOT NULL DEFAULT false CHECK (NOT multiple OR type IN ('text', 'select', 'media', 'relation')),
-  target          text CHECK ((target IS NOT NULL) = (type = 'relation')),
-  PRIMARY KEY (content_type_id, name)
+  searchable      boolean NOT NULL DEFAULT false,
+  multiple        boolean NOT NULL DEFAULT false,
+  target          text,
+  PRIMARY KEY (content_type_id, name),
+  -- The error shows a constraint's name and nothing else of it.
+  CONSTRAINT text_rich_text_and_select_can_be_searchable CHECK (
+    NOT searchable OR type IN ('text', 'rich_text', 'select')),
+  CONSTRAINT text_select_media_and_relation_can_be_multiple CHECK (
+    NOT multiple OR type IN ('text', 'select', 'media', 'relation')),
+  CONSTRAINT relations_and_no_others_have_a_target CHECK ((target IS NOT NULL) = (type = 'relation'))
 );
 
 -- One row per entry. `data` holds the values that lists, filters and sorts read, by field name; `rich` holds the rich
@@ -54,7 +60,7 @@ CREATE TABLE precast.entries (
   updated_at      timestamptz(3) NOT NULL DEFAULT now(),
   changed_in      xid8 NOT NULL DEFAULT pg_current_xact_id(),
   PRIMARY KEY (content_type_id, id),
-  CHECK (status = 'draft' OR published_at IS NOT NULL),
+  CONSTRAINT published_entries_have_a_published_at CHECK (status <> 'published' OR published_at IS NOT NULL),
   -- Answers write years with four digits.
   CONSTRAINT timestamps_are_in_the_years_0001_to_9999_of_utc CHECK (
     least(published_at, created_at, updated_at) >= '0001-01-01T00:00Z'

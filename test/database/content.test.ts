@@ -80,9 +80,9 @@ describe("apps, types and fields", () => {
       'field "cover_url" has the name that is reserved for the address of media field "cover"',
     ],
     ["an unknown field type", addField("x", "colour"), "fields_type_check"],
-    ["a relation without a target", addField("x", "relation"), "fields_check"],
-    ["a searchable number", addField("x", "number", "searchable"), "fields_check"],
-    ["a multiple number", addField("x", "number", "multiple"), "fields_check"],
+    ["a relation without a target", addField("x", "relation"), "relations_and_no_others_have_a_target"],
+    ["a searchable number", addField("x", "number", "searchable"), "text_rich_text_and_select_can_be_searchable"],
+    ["a multiple number", addField("x", "number", "multiple"), "text_select_media_and_relation_can_be_multiple"],
   ])("refuse %s", async (_, statement, message) => {
     await expect(write(statement)).rejects.toThrow(message);
   });
@@ -100,7 +100,11 @@ describe("entries", () => {
   const YEARS = "timestamps_are_in_the_years_0001_to_9999_of_utc";
   test.each([
     ["an unknown status", setEntry("status = 'archived'"), "entries_status_check"],
-    ["a published entry whose published_at is NULL", setEntry("published_at = NULL"), "entries_check"],
+    [
+      "a published entry whose published_at is NULL",
+      setEntry("published_at = NULL"),
+      "published_entries_have_a_published_at",
+    ],
     ["a published_at of infinity", setEntry("published_at = 'infinity'"), YEARS],
     ["a published_at of -infinity", setEntry("published_at = '-infinity'"), YEARS],
     ["a published_at before the year 1", setEntry("published_at = '0044-03-15 BC'"), YEARS],
