@@ -46,7 +46,8 @@ export async function restoreTree(store: Store, options: RestoreOptions): Promis
     return await restoreFiles(store, manifest.files, options);
   } catch (error) {
     if (!(error instanceof ForeignTreeError)) throw error;
-    return nothing(`${error.message}: a deploy is running or was interrupted`);
+    const causes = "a deploy is running or was interrupted, or somebody changed the store";
+    return nothing(`${error.message}: ${causes}: \`precast deploy --force\` repairs that`);
   } finally {
     lock.release();
   }

@@ -201,9 +201,11 @@ describe("build --state says", () => {
     const state = "api/.precast/x-53686f70.json";
     s3.objects.set(state, { ...(first.get(state) as S3Object), bytes: Buffer.from("{}") });
     const changed = "\\.precast/x-53686f70\\.json was changed or removed after it was built";
-    await nothing(`${changed}: a deploy is running or was interrupted`);
+    const because =
+      "a deploy is running or was interrupted, or somebody changed the store: `precast deploy --force` repairs that";
+    await nothing(`${changed}: ${because}`);
     s3.objects.delete(state);
-    await nothing(`${changed}: a deploy is running or was interrupted`);
+    await nothing(`${changed}: ${because}`);
     const manifest = first.get("api/.precast/manifest.json") as S3Object;
     s3.objects.set("api/.precast/manifest.json", { ...manifest, bytes: Buffer.from("{") });
     await nothing("its manifest is corrupt or was written by another version of Precast");
