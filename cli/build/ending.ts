@@ -63,7 +63,12 @@ export function shareSeconds(reports: readonly AppReport[], seconds: number): Ap
     1,
     reports.reduce((sum, report) => sum + filesOf(report), 0),
   );
-  return reports.map((report) => ({ ...report, seconds: report.seconds + (seconds * filesOf(report)) / all }));
+  return reports.map((report) => ({ ...report, seconds: rounded(report.seconds + (seconds * filesOf(report)) / all) }));
+}
+
+/** To milliseconds, which the clock has: a sum of fractions would end in noise. */
+function rounded(seconds: number): number {
+  return Math.round(seconds * 1_000) / 1_000;
 }
 
 /** Removes an app that the tree has and the database no longer has. */

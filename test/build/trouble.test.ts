@@ -509,6 +509,8 @@ describe("what build and status report", () => {
     expect([other?.key, shop?.key]).toEqual(["other", "shop"]);
     expect((other?.seconds ?? 0) + (shop?.seconds ?? 0)).toBeCloseTo(60);
     expect(shop?.seconds).toBeGreaterThan(other?.seconds ?? 0);
+    // No more digits than the clock has.
+    for (const report of [other, shop]) expect(String(report?.seconds)).toMatch(/^\d+(\.\d{1,3})?$/);
   });
 
   test("status reports how many entries were changed and removed since the build", async () => {
