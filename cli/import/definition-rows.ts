@@ -44,21 +44,34 @@ export async function writeApp(session: Session, { key, name, media_base_url }: 
 
 /**
  * `isNew` is true when this transaction created the type and it has no entries. Other transactions cannot add entries
- * to it before this one commits.
+ * to it before this one commits. `leftovers` are the fields that the bundle lacks and the database keeps; a new type has
+ * none.
  */
-export type TypeRow = { readonly id: string; readonly isNew: boolean };
+export type TypeRow = { readonly id: string; readonly isNew: boolean; readonly leftovers: readonly string[] };
 
-/** Rows of an app's content types by slug. `app` is the id of the app's row. */
-export async function readTypeRows(session: Session, app: string): Promise<ReadonlyMap<string, TypeRow>> {
+/** Rows of the bundle's content types by slug. `app` is the id of the app's row. */
+export async function readTypeRows(
+  session: Session,
+  app: string,
+  types: readonly BundleType[],
+): Promise<ReadonlyMap<string, TypeRow>> {
   const rows = await session.query(
     sql(
       `SELECT slug, id::text, (begun_in = pg_current_xact_id()
-         AND NOT EXISTS (SELECT FROM precast.entries WHERE content_type_id = type.id))::text
-       FROM precast.content_types AS type WHERE app_id = $1::integer`,
-      [app],
+         AND NOT EXISTS (SELECT FROM precast.entries WHERE content_type_id = type.id))::text,
+         (SELECT coalesce(jsonb_agg(name), '[]') FROM precast.fields
+          WHERE content_type_id = type.id AND NOT wanted.fields ? name)::text
+       FROM precast.content_types AS type JOIN jsonb_to_recordset($2::jsonb) AS wanted (slug text, fields jsonb) USING (slug)
+       WHERE app_id = $1::integer`,
+      [app, fieldNames(types)],
     ),
   );
-  return new Map(rows.map(([slug, id, isNew]) => [slug as string, { id: id as string, isNew: isNew === "true" }]));
+  return new Map(
+    rows.map(([slug, id, isNew, leftovers]) => [
+      slug as string,
+      { id: id as string, isNew: isNew === "true", leftovers: JSON.parse(leftovers as string) as string[] },
+    ]),
+  );
 }
 
 export async function writeTypes(session: Session, app: string, types: readonly BundleType[]): Promise<Changes> {

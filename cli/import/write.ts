@@ -81,7 +81,7 @@ async function write(
   const types = await writeTypes(session, id, bundle.types);
   const fields = await writeFields(session, id, bundle.types);
   await refuseClashes(session, id, bundle.types);
-  const rows = await readTypeRows(session, id);
+  const rows = await readTypeRows(session, id, bundle.types);
   let entries = pruned.entries;
   let done = 0;
   for (const type of bundle.types) {

@@ -542,6 +542,20 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(await dataOf()).toEqual(['{"title": "only this"}', "{}"]);
   });
 
+  test("keeps the values of fields that a newer bundle lacks, also in the entries that it changes", async () => {
+    await run(bundle());
+    const [before] = await rows(`SELECT (data - 'title')::text, rich::text FROM precast.entries WHERE id = '${ID}'`);
+    const fewer = bundle({
+      type: { fields: [FIELDS[0]], filterable_fields: [], sortable_fields: [] },
+      entries: [entry({ data: { title: "new" } }), entry({ id: uuid(7), data: { title: "added" } })],
+    });
+    expect((await run(fewer)).entries).toEqual({ created: 1, updated: 1, unchanged: 0, deleted: 0 });
+    expect(
+      await rows(`SELECT data ->> 'title', (data - 'title')::text, rich::text FROM precast.entries WHERE id = '${ID}'`),
+    ).toEqual([["new", ...(before ?? [])]]);
+    expect((await run(fewer)).entries).toEqual({ created: 0, updated: 0, unchanged: 2, deleted: 0 });
+  });
+
   test("keeps fields, entries and types that a newer bundle lacks, such fields after those of the bundle", async () => {
     await run(bundle());
     const fewer = bundle({
