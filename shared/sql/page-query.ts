@@ -74,9 +74,17 @@ export function recurring(query: Query, texts: readonly string[], isGeneric: boo
 export function placedSql({ typeId, columns, perPage }: Statement, ids: string): Pick<Parts, "page" | "order"> {
   const page = `
   SELECT found.place, ${columns}
-  FROM (SELECT * FROM (${ids}) AS ids LIMIT ${perPage}) AS found
-  JOIN precast.entries AS e ON e.content_type_id = ${typeId} AND e.id = found.id`;
+  FROM (SELECT *, ${typeId} AS type_id FROM (${ids}) AS ids LIMIT ${perPage}) AS found
+  ${lookupSql("e.content_type_id = found.type_id AND e.id = found.id")}`;
   return { page, order: "page.place" };
+}
+
+/**
+ * Joins entries by looking each up by its key. The key must not hold the type's id as a literal: while the statistics
+ * do not know the type, the planner expects one entry in it, and would as soon read all of them for each lookup.
+ */
+export function lookupSql(key: string): string {
+  return `CROSS JOIN LATERAL (SELECT * FROM precast.entries AS e WHERE ${key} OFFSET 0) AS e`;
 }
 
 /** Numbers the ids that `ids` selects in an order: SQL of rows of `id` and `place`, from 1. */

@@ -4,7 +4,8 @@ import type { SearchPlan } from "../plan.ts";
 import type { Sort } from "../sort.ts";
 import { isTrigramServed, loweredSql, storedIn, testOf, textsIn } from "./indexed.ts";
 import { type SortKey, sortKeys } from "./order.ts";
-import { gatheredSql, pageQuery, recurring, statementOf } from "./page-query.ts";
+import { gatheredSql, lookupSql, pageQuery, recurring, statementOf } from "./page-query.ts";
+import { isSmallSql } from "./query.ts";
 import type { Slots } from "./slots.ts";
 
 /**
@@ -19,15 +20,22 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   const found = words.length === 0 ? ["false"] : words.map((word) => `w.words LIKE '%' || ${word} || '%'`);
   const tests = plan.conditions.map((condition) => testOf(condition, slots, bind).sql);
   const { keys, beside } = orderOf(plan.sort, words, slots);
-  const entries = tests.length > 0 ? [ENTRIES] : [];
+  const entries = tests.length > 0 ? [entriesOf(slots)] : [];
   const from = `FROM ${["precast.entry_words AS w", ...new Set([...entries, ...beside])].join("\n  ")}
   WHERE ${[`w.content_type_id = ${statement.typeId}`, ...found, ...tests].join("\n    AND ")}`;
-  const query = pageQuery(statement, gatheredSql(statement, from, "w.id", keys));
+  const premise = slots.isSmall ? { premise: isSmallSql(statement.typeId) } : {};
+  const query = pageQuery(statement, { ...gatheredSql(statement, from, "w.id", keys), ...premise });
   return recurring(query, [...plan.words, ...textsIn(plan.conditions)], isGeneric);
 }
 
-/** Needs no test of the status: `entry_words` has rows of published entries only. */
-const ENTRIES = "JOIN precast.entries AS e ON e.content_type_id = w.content_type_id AND e.id = w.id";
+/**
+ * The entries of the words. Needs no test of the status: `entry_words` has rows of published entries only. A join is
+ * faster than lookups, but not in a small type, and slow where the statistics do not know the type (lookupSql).
+ */
+function entriesOf({ isSmall }: Slots): string {
+  const key = "e.content_type_id = w.content_type_id AND e.id = w.id";
+  return isSmall ? lookupSql(key) : `JOIN precast.entries AS e ON ${key}`;
+}
 
 const NEWEST_FIRST: readonly SortKey[] = [
   { value: "w.published_at", direction: "DESC" },
@@ -43,7 +51,7 @@ function orderOf(sort: Sort | null, words: readonly string[], slots: Slots): Ord
   const [{ value, direction }] = sortKeys(sort) as [SortKey];
   // A slot spares reading the value out of `data`.
   const stored = storedIn(sort.column, slots) ?? value;
-  return { keys: [{ value: stored, direction }, ...NEWEST_FIRST], beside: [ENTRIES] };
+  return { keys: [{ value: stored, direction }, ...NEWEST_FIRST], beside: [entriesOf(slots)] };
 }
 
 function relevanceOrder(words: readonly string[]): Order {
