@@ -8,7 +8,7 @@ CREATE TABLE precast.entry_words (
   published_at    timestamptz(3) NOT NULL,
   words           text COLLATE "C" NOT NULL,
   PRIMARY KEY (content_type_id, id)
-) WITH (toast_tuple_target = 8160);
+) WITH (toast_tuple_target = 8160, autovacuum_analyze_scale_factor = 0.02);
 
 ALTER TABLE precast.entry_words ALTER words SET STORAGE EXTERNAL;
 
