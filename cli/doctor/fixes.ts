@@ -1,5 +1,6 @@
 /** Applies the safe fixes: runs the statements of the findings and reports each of them. */
-import type { Database } from "../../shared/database/database.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Database, sql } from "../../shared/database/database.ts";
 import { DatabaseFault, isCancelled, isConflict, isReadOnly } from "../../shared/database/fault.ts";
 import { formatSeconds } from "../terminal/format.ts";
 import type { Terminal } from "../terminal/terminal.ts";
@@ -21,8 +22,22 @@ export async function applyFixes(
   for (const finding of findings) {
     if (canFix(finding) && (await runAll(database, finding.fix, terminal))) fixed.push(finding);
   }
-  if (fixed.length > 0) terminal.say("");
+  if (fixed.length > 0) {
+    await awaitStatistics(database);
+    terminal.say("");
+  }
   return { fixed, left: findings.filter((finding) => !fixed.includes(finding)) };
+}
+
+/** The first version of PostgreSQL that shows at once what has been counted (`server_version_num`). */
+const PROMPT_STATISTICS = 150_000;
+/** Milliseconds: older versions show counts that are up to half a second old. */
+const STATISTICS_AGE = 600;
+
+/** Waits until the statistics include the fixes: the next `precast doctor` would find again what was just fixed. */
+async function awaitStatistics(database: Database): Promise<void> {
+  const [row] = await database.query(sql("SELECT current_setting('server_version_num')"));
+  if (Number(row?.[0]) < PROMPT_STATISTICS) await sleep(STATISTICS_AGE);
 }
 
 async function runAll(database: Database, statements: readonly string[], terminal: Terminal): Promise<boolean> {
