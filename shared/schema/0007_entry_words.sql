@@ -40,6 +40,18 @@ BEGIN
 END
 $$;
 
+-- The entry with this key, if there is one. A session keeps the plan by which it looks up an entry, and may make it while
+-- the table has few entries: any index that begins with the type then costs as little as the primary key. The query
+-- therefore asks for an order that only the primary key gives, and the function switches off what could replace that.
+-- JIT is off, because a plan that sorts all the same then counts as so expensive that PostgreSQL would compile it.
+CREATE FUNCTION precast.entry_of(type_id integer, entry_id uuid) RETURNS SETOF precast.entries LANGUAGE plpgsql STABLE ROWS 1
+SET enable_seqscan = off SET enable_sort = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY SELECT * FROM precast.entries AS e
+    WHERE e.content_type_id = type_id AND e.id BETWEEN entry_id AND entry_id ORDER BY e.id LIMIT 1;
+END
+$$;
+
 -- Writes the words of all entries that a statement has inserted. Before it runs, a trigger of the CMS may have edited
 -- an inserted entry (its words are in the table then), or unpublished or deleted it (its words must be removed then).
 CREATE FUNCTION precast.write_words() RETURNS trigger LANGUAGE plpgsql
@@ -74,10 +86,9 @@ $$;
 
 -- Computes the words anew only if a searchable field has changed, if the entry had no words under this type and id, or
 -- if a change of fields rewrites it. Reads the entry from the table and not from NEW: a trigger of the CMS may have
--- edited, unpublished or deleted it since. It is looked up as in `keep_entry` (0010_keeping.sql), for the same reason.
+-- edited, unpublished or deleted it since.
 CREATE FUNCTION precast.change_words() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
-SET enable_seqscan = off SET enable_sort = off SET jit = off AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
   anew boolean := OLD.status <> 'published' OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)
     OR precast.is_raised('refreshing') OR EXISTS (
@@ -87,19 +98,15 @@ DECLARE
         ELSE OLD.data -> (field ->> 0) IS DISTINCT FROM NEW.data -> (field ->> 0) END);
 BEGIN
   IF NOT anew AND OLD.published_at <> NEW.published_at THEN
-    UPDATE precast.entry_words AS kept SET published_at = e.published_at FROM (
-      SELECT status, published_at FROM precast.entries
-      WHERE content_type_id = NEW.content_type_id AND id BETWEEN NEW.id AND NEW.id ORDER BY id LIMIT 1) AS e
+    UPDATE precast.entry_words AS kept SET published_at = e.published_at
+    FROM precast.entry_of(NEW.content_type_id, NEW.id) AS e
     WHERE (kept.content_type_id, kept.id) = (NEW.content_type_id, NEW.id) AND e.status = 'published';
     anew := NOT FOUND;
   END IF;
   IF anew THEN
     INSERT INTO precast.entry_words AS kept (content_type_id, id, published_at, words)
     SELECT e.content_type_id, e.id, e.published_at, precast.words_of(e.content_type_id, e.data, e.rich)
-    FROM (
-      SELECT * FROM precast.entries
-      WHERE content_type_id = NEW.content_type_id AND id BETWEEN NEW.id AND NEW.id ORDER BY id LIMIT 1) AS e
-    WHERE e.status = 'published'
+    FROM precast.entry_of(NEW.content_type_id, NEW.id) AS e WHERE e.status = 'published'
     ON CONFLICT (content_type_id, id) DO UPDATE SET published_at = excluded.published_at, words = excluded.words
     WHERE (kept.published_at, kept.words) IS DISTINCT FROM (excluded.published_at, excluded.words);
   END IF;

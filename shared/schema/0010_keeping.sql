@@ -36,19 +36,25 @@ BEGIN
 END
 $$;
 
+-- Locks the entry with this key against deletion and returns whether there is one. Looks it up as `entry_of` does
+-- (0007_entry_words.sql).
+CREATE FUNCTION precast.lock_entry(type_id integer, entry_id uuid) RETURNS boolean LANGUAGE plpgsql
+SET enable_seqscan = off SET enable_sort = off SET jit = off AS $$
+BEGIN
+  PERFORM FROM precast.entries AS e
+  WHERE e.content_type_id = type_id AND e.id BETWEEN entry_id AND entry_id ORDER BY e.id LIMIT 1 FOR KEY SHARE;
+  RETURN FOUND;
+END
+$$;
+
 -- Distributes the written values to `data` and `rich` in canonical spelling, refuses values that do not fit, and fills
 -- the slots. With a trigger argument it only fills the slots. Rich text that an edit does not name stays in `rich`. A
 -- change of fields must reach every entry. A new entry therefore locks the shape until its transaction ends. An
 -- existing entry needs no such lock: the edit has locked its row, so the change of fields waits for the edit, or the
 -- edit has waited for the change. One statement reads the shape; the rest are expressions, each of which costs a tenth
 -- of a statement.
--- A session keeps the plan by which it looks up an entry, and may make it while the table has few entries: any index that
--- begins with the type then costs as little as the primary key. The lookup therefore asks for an order that only the
--- primary key gives, and the function switches off what could replace that. JIT is off, because a plan that sorts all
--- the same then counts as so expensive that PostgreSQL would compile it.
 CREATE FUNCTION precast.keep_entry() RETURNS trigger LANGUAGE plpgsql
-SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
-SET enable_seqscan = off SET enable_sort = off SET jit = off AS $$
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
   whole      boolean := TG_NARGS = 0;
   refreshing boolean := precast.is_raised('refreshing');
@@ -101,9 +107,7 @@ BEGIN
   -- the setting `precast.apart` remembers that rich text is moved out of `data`: should another transaction insert the
   -- entry first, an update instead of this insert would lose that text, and is refused below.
   IF TG_OP = 'INSERT' AND written ?| shape.rich AND NOT precast.is_raised('importing') THEN
-    PERFORM FROM precast.entries AS e WHERE e.content_type_id = NEW.content_type_id AND e.id BETWEEN NEW.id AND NEW.id
-    ORDER BY e.id LIMIT 1 FOR KEY SHARE;
-    IF FOUND THEN
+    IF precast.lock_entry(NEW.content_type_id, NEW.id) THEN
       RETURN NEW;
     END IF;
     PERFORM set_config('precast.apart', this, true);
