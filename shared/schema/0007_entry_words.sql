@@ -72,7 +72,8 @@ END
 $$;
 
 -- Deletes the words of an entry. If it has none, the statement that inserted it has not finished and is still to write
--- them: the flag makes `write_words` remove them again.
+-- them: the flag makes `write_words` remove them again. A trigger of the CMS may have published the entry again since, or
+-- added another with its id, whose words are written then.
 CREATE FUNCTION precast.forget_words() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
@@ -80,6 +81,10 @@ BEGIN
   IF NOT FOUND THEN
     PERFORM precast.raise_flag('hidden_at_once');
   END IF;
+  INSERT INTO precast.entry_words (content_type_id, id, published_at, words)
+  SELECT e.content_type_id, e.id, e.published_at, precast.words_of(e.content_type_id, e.data, e.rich)
+  FROM precast.entry_of(OLD.content_type_id, OLD.id) AS e WHERE e.status = 'published'
+  ON CONFLICT DO NOTHING;
   RETURN NULL;
 END
 $$;

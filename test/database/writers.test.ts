@@ -130,6 +130,27 @@ describe.each(ENGINES)("on %s", (engine) => {
     for (const [word, total] of Object.entries(totals)) expect(await totalOf(`/posts/search?q=${word}`)).toBe(total);
   });
 
+  test.each([
+    [
+      "unpublishes",
+      "publishes it again",
+      "UPDATE",
+      "UPDATE precast.entries SET status = 'published' WHERE id = OLD.id",
+      "heron",
+    ],
+    ["deletes", "adds another with its id", "DELETE", insert({ body: "<p>wren</p>" }), "wren"],
+  ])("search finds an entry that somebody %s when a custom trigger %s", async (_, _then, event, then, word) => {
+    await write(`${insert({ title: "Old", body: "<p>heron</p>" })};
+      CREATE OR REPLACE FUNCTION pg_temp.again() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF pg_trigger_depth() < 2 THEN ${then}; END IF; RETURN NULL; END $$;
+      CREATE TRIGGER again AFTER ${event} ON precast.entries FOR EACH ROW EXECUTE FUNCTION pg_temp.again();
+      ${event === "UPDATE" ? "UPDATE precast.entries SET status = 'draft'" : "DELETE FROM precast.entries"};
+      DROP TRIGGER again ON precast.entries`);
+    expect(await totalOf("/posts")).toBe(1);
+    for (const one of ["heron", "wren"])
+      expect(await totalOf(`/posts/search?q=${one}`), one).toBe(one === word ? 1 : 0);
+  });
+
   test("one statement can insert an entry and edit it through a function", async () => {
     await write(`CREATE FUNCTION pg_temp.retitle(entry uuid) RETURNS void LANGUAGE sql VOLATILE AS
         $$ UPDATE precast.entries SET data = data || '{"title":"Again"}' WHERE id = entry $$;
