@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type CommandResult,
@@ -151,6 +152,17 @@ describe.skipIf(VARNISH === null)("Varnish in front of the host of the tree", ()
     expect(await ask("/api/v1/posts")).toBe("200 newer");
   });
 
+  test("tells the caches in front of it that a file is sent in several codings, and nothing of how long it was kept", async () => {
+    Object.assign(tree, { text: "packed", packed: true });
+    for (const coding of ["gzip", "identity", "gzip"]) {
+      const asked = { appKey: SHOP, headers: { "Accept-Encoding": coding } };
+      const { headers, bytes } = await askBytes(varnish.url, "/api/v1/posts?page=3", asked);
+      expect(String(coding === "gzip" ? gunzipSync(bytes) : bytes)).toBe("packed");
+      expect([headers.vary, headers.age]).toEqual(["X-App-Key, Accept-Encoding", undefined]);
+    }
+    tree.packed = false;
+  });
+
   test("forwards concurrent requests for a missing file at once, and serves the file when it exists", async () => {
     Object.assign(tree, { text: null, delay: 300 });
     expect(await ask("/api/v1/posts?page=9")).toBe("404 {}");
@@ -193,21 +205,26 @@ async function runVarnish(place: Place, name: string, change = (vcl: string) => 
   writeFileSync(vcl, change(readFileSync(vcl, "utf8")));
   mkdirSync(join(home, "work"));
   const port = await freePort();
-  const limits = ["-p", "http_req_hdr_len=32k", "-p", "http_req_size=64k"];
+  const limits = ["http_req_hdr_len=32k", "http_req_size=64k", "http_max_hdr=128"].flatMap((limit) => ["-p", limit]);
   const where = ["-n", join(home, "work"), "-a", `127.0.0.1:${port}`, "-f", vcl];
   return startProgram(VARNISH as string, ["-F", "-j", "none", ...limits, ...where], port, home);
 }
 
-type Host = Running & { text: string | null; delay: number; away: boolean; most: number };
+type Host = Running & { text: string | null; packed: boolean; delay: number; away: boolean; most: number };
 
-/** A host that answers every request with `text`, or with 404. `most` is the most requests that it had at once. */
+/**
+ * A host that answers every request with `text`, compressed if it is `packed`, or with 404. `most` is the most requests
+ * that it had at once.
+ */
 async function startHost(text: string | null): Promise<Host> {
   let now = 0;
   const server = createServer((_, response) => {
     host.most = Math.max(host.most, ++now);
     setTimeout(() => {
       now -= 1;
-      response.writeHead(host.away ? 500 : host.text === null ? 404 : 200).end(host.text ?? "{}");
+      const bytes = host.packed ? gzipSync(host.text ?? "{}") : (host.text ?? "{}");
+      const status = host.away ? 500 : host.text === null ? 404 : 200;
+      response.writeHead(status, host.packed ? { "Content-Encoding": "gzip" } : {}).end(bytes);
     }, host.delay);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -216,6 +233,6 @@ async function startHost(text: string | null): Promise<Host> {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  const host: Host = { url, stop, text, delay: 0, away: false, most: 0 };
+  const host: Host = { url, stop, text, packed: false, delay: 0, away: false, most: 0 };
   return host;
 }

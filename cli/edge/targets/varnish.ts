@@ -39,8 +39,8 @@ const HEAD = [
   "",
   "To install it:",
   "  1. Serve the folder of the tree, without `.precast`, from any web server at the address of `precast_tree` below.",
-  "  2. Use this file as Varnish's VCL, and let Varnish accept targets as long as those that the origin accepts:",
-  "     varnishd -f precast.vcl -p http_req_hdr_len=32k -p http_req_size=64k …",
+  "  2. Use this file as Varnish's VCL, and let Varnish accept targets as long, and as many headers, as the origin accepts:",
+  "     varnishd -f precast.vcl -p http_req_hdr_len=32k -p http_req_size=64k -p http_max_hdr=128 …",
   "  3. Add the addresses of the machines that deploy to `precast_purgers` below. After a build, purge what has changed:",
   "     precast deploy … --purge 'http://<this Varnish>{path}' --purge-method PURGE",
   "     Files are cached by their path in the tree, so no app gets a file of another app.",
@@ -174,7 +174,11 @@ sub vcl_backend_response {
       return (abandon);
     }
     unset beresp.http.Set-Cookie;
+    # Varnish keeps one coding of a file, and decompresses it for clients that do not accept that.
     unset beresp.http.Vary;
+    if (beresp.http.Content-Encoding) {
+      set beresp.http.Vary = "Accept-Encoding";
+    }
     set beresp.ttl = ${kept}s;
     set beresp.grace = ${stale}s;
     if (beresp.status != 200) {
@@ -191,6 +195,7 @@ sub vcl_backend_response {
 function deliver({ policy }: Edge): string {
   const unavailable = unavailableAnswer();
   const refused = purgeRefusalAnswer();
+  const { Vary: vary, ...headers } = fileHeaders(policy);
   return `# The origin is unavailable. If the static host is unavailable instead, vcl_synth continues.
 sub vcl_backend_error {
   if (bereq.http.X-Precast-File) {
@@ -209,7 +214,11 @@ sub vcl_deliver {
   if (req.http.X-Precast-File) {
     unset resp.http.Last-Modified;
     unset resp.http.Accept-Ranges;
-${setHeaders("resp", fileHeaders(policy))}
+    # Changed files are purged, so the time in this cache does not shorten the time that clients may keep a file.
+    unset resp.http.Age;
+${setHeaders("resp", headers)}
+    # An uncompressed file has no Vary of its own: then the comma goes.
+    set resp.http.Vary = regsub("${vary}, " + resp.http.Vary, ", $", "");
     # Varnish itself compares a single tag. This handles lists of tags and "*".
     if (req.http.If-None-Match == "*" || std.strstr(req.http.If-None-Match, regsub(resp.http.ETag, "^W/", ""))) {
       set req.http.If-None-Match = resp.http.ETag;
