@@ -210,10 +210,12 @@ export function asUri(target: string): string {
 }
 
 /**
- * Headers that change nothing: the server supports neither ranges nor conditions other than If-None-Match, and accepts
- * 100 headers.
+ * Headers that change nothing: the server supports neither ranges nor conditions other than If-None-Match, does not change
+ * the protocol, and accepts 100 headers.
  */
 const WHOLE = [
+  { Upgrade: "h2c", "Keep-Alive": "timeout=5" },
+  { Expect: "100-continue" },
   Object.fromEntries(Array.from({ length: 80 }, (_, index) => [`X-Other-${index}`, "x"])),
   { Range: "bytes=0-3" },
   { "If-Modified-Since": "Wed, 01 Jan 2020 00:00:00 GMT" },

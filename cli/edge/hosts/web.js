@@ -34,17 +34,20 @@ function targetOf(url) {
 }
 
 /**
- * The origin ignores request bodies. It is asked for an uncompressed answer, because some hosts decode a compressed one
- * but keep its headers; each host compresses answers itself. No cache is used, because most caches ignore the app key.
+ * The origin ignores request bodies. Headers that are for one connection stay here, because some hosts refuse to send
+ * them. The origin is asked for an uncompressed answer, because some hosts decode a compressed one but keep its headers;
+ * each host compresses answers itself. No cache is used, because most caches ignore the app key.
  */
 function askOrigin(request, target) {
   var headers = new Headers(request.headers);
-  ["Host", "Connection", "Content-Length", "Transfer-Encoding"].forEach(function (name) {
+  NOT_FORWARDED.forEach(function (name) {
     headers.delete(name);
   });
   headers.set("Accept-Encoding", "identity");
   return fetch(ORIGIN + target, { method: request.method, headers: headers, redirect: "manual", cache: "no-store" });
 }
+
+var NOT_FORWARDED = "Host Connection Keep-Alive TE Upgrade Expect Content-Length Transfer-Encoding".split(" ");
 
 async function fileAnswer(request, bytes) {
   var etag = await etagOf(bytes);
