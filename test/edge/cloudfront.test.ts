@@ -57,6 +57,22 @@ describe("the viewer-request function", () => {
     }
   });
 
+  test("is followed by one that gives files of a bucket with a CORS policy their headers, and counted answers none", () => {
+    const handler = openFunction(join(folder, "viewer-response.js"));
+    const [cors, own] = [{ value: "*" }, { value: "true" }];
+    const file = { statusCode: 200, headers: { "access-control-allow-origin": cors, vary: { value: "Origin" } } };
+    expect(handler({ response: file })).toMatchObject({
+      headers: { "x-request-counted": { value: "false" }, vary: { value: "X-App-Key, Accept-Encoding" } },
+    });
+    const counted = { statusCode: 200, headers: { "access-control-allow-origin": cors, "x-request-counted": own } };
+    expect(handler({ response: structuredClone(counted) })).toEqual(counted);
+  });
+
+  test("is installed so that no error of the server is kept", () => {
+    const setup = readFileSync(join(folder, "setup.txt"), "utf8");
+    expect(setup).toMatch(/500, 502, 503 and 504 with an error caching minimum TTL of 0/);
+  });
+
   test.skipIf(NJS === null)("gives the same results in the njs shell", () => {
     const requests = vectors.map(eventOf).map((request) => ({ ...request, query: request.rawQueryString() ?? null }));
     writeFileSync(join(folder, "requests.json"), JSON.stringify(requests));

@@ -32,7 +32,9 @@ function requestFunction(folders: Readonly<Record<string, string>> | null): stri
 
 function responseFunction({ policy }: Edge): string {
   const head = "Viewer response (cloudfront-js-2.0) from `precast edge cloudfront`. See setup.txt.";
-  return writeScript([head], { FILE_HEADERS: headersOf(fileHeaders(policy)) }, [readHost("cloudfront-response")]);
+  // CloudFront can compress files itself, and this Vary replaces its own.
+  const headers = { ...fileHeaders(policy), Vary: "X-App-Key, Accept-Encoding" };
+  return writeScript([head], { FILE_HEADERS: headersOf(headers) }, [readHost("cloudfront-response")]);
 }
 
 function responseOf({ status, headers, body }: Answer): object {
@@ -65,12 +67,16 @@ ${apps.map(({ key, folder }) => `      ${folder}/  for ${key}`).join("\n")}
       origin request policy  AllViewerExceptHostHeader
       viewer request         viewer-request.js, runtime cloudfront-js-2.0
       viewer response        viewer-response.js, runtime cloudfront-js-2.0
- 5. Do not set a response headers policy: it would add the headers of files to counted answers, too. The viewer response
+ 5. Create error responses for 500, 502, 503 and 504 with an error caching minimum TTL of 0, without a page: CloudFront
+    ignores the no-store of these errors, and would give each to everybody who asks for the same in the next 10 seconds.
+ 6. Do not set a response headers policy: it would add the headers of files to counted answers, too. The viewer response
     function tells them apart.
 
 CloudFront reads Cache-Control of objects and answers, but not CDN-Cache-Control: set the Cache-Control of the objects to the
-lifetime that CloudFront should use, or set the default TTL. CloudFront itself refuses other methods. ETags of files are those
-of the bucket. A request that has no file in the tree goes to the bucket first, and then to the server.
+lifetime that CloudFront should use (\`precast deploy --cache-control\`). Clients get the Cache-Control that the viewer response
+function sets. The default TTL has no effect, because a deploy gives every object a Cache-Control. CloudFront itself refuses
+other methods. ETags of files are those of the bucket. A request that has no file in the tree goes to the bucket first, and
+then to the server.
 When you add an app, ${fits ? "generate the functions again" : NO_REBUILD}.
 CloudFront does not document whether it passes a path to its functions exactly as it was sent. The functions use the path that
 they receive.`;
