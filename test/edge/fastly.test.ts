@@ -107,6 +107,13 @@ test("the VCL finds the folder of an app by its key, also where keys differ only
   expect(vcl).toContain('set req.url = "/precast/" req.http.X-Precast-App "/v1/" req.http.X-Precast-File;');
 });
 
+test("the VCL purges a file by its request, in every coding, and tells caches in front of it of the codings alone", () => {
+  expect(vcl).toContain('|| req.method == "FASTLYPURGE") {\n    call precast_app;');
+  expect(vcl).toContain('set beresp.http.Vary = "Accept-Encoding";');
+  expect(vcl).toContain('set resp.http.Vary = {"X-App-Key, Accept-Encoding"};');
+  expect(vcl).toContain("unset resp.http.Age;");
+});
+
 test("the VCL has as many closing braces as opening ones, and ends every statement with a semicolon", () => {
   const plain = vcl.replace(/\{".*?"\}/g, "").replace(/^\s*#(?!FASTLY).*$/gm, "");
   expect(plain.split("{").length).toBe(plain.split("}").length);

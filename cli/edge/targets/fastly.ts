@@ -31,7 +31,9 @@ const HEAD = [
   "  2. Add two hosts to the service: `precast_tree`, which is that bucket or web server, and `precast_origin`, which is",
   "     `precast serve`. Switch shielding off for both, and give each its own host name as override host.",
   "  3. Upload this file as custom VCL, and make it the main file.",
-  "  4. After a build, purge what has changed (out/.precast/changes.json lists the files).",
+  "  4. After a build, purge what has changed: with `precast deploy … --purge fastly` where the host of the tree is a bucket",
+  "     that sends the tags with each file (x-amz-meta-cache-tag). Otherwise send PURGE, with the X-App-Key of the app, for",
+  "     each request in out/.precast/changes.json.",
   "When you add an app, generate this file again.",
   "",
   "This file has never been run on Fastly, and only Fastly's own compiler can check it completely. Try it on a separate",
@@ -54,7 +56,8 @@ function receive(tree: URL): string {
   if (req.method == "OPTIONS") {
     error 601;
   }
-  if (req.method == "GET" || req.method == "HEAD") {
+  # FASTLYPURGE is what Fastly makes of PURGE: it purges the file, in every coding.
+  if (req.method == "GET" || req.method == "HEAD" || req.method == "FASTLYPURGE") {
     call precast_app;
   }
   if (req.http.X-Precast-App) {
@@ -113,7 +116,8 @@ sub vcl_fetch {
     set beresp.http.Surrogate-Key = regsuball(beresp.http.x-amz-meta-cache-tag, ",", " ");
     unset beresp.http.x-amz-meta-cache-tag;
   }
-  unset beresp.http.Vary;
+  # A host may compress files, and so may Fastly: each coding is cached by itself.
+  set beresp.http.Vary = "Accept-Encoding";
   set beresp.ttl = ${secondsOf(policy.cdns, "max-age")}s;
   set beresp.stale_while_revalidate = ${secondsOf(policy.cdns, "stale-while-revalidate")}s;
   set beresp.stale_if_error = ${secondsOf(policy.cdns, "stale-if-error")}s;
@@ -126,7 +130,9 @@ function deliver({ policy }: Edge): string {
   if (req.http.X-Precast-File) {
     unset resp.http.Last-Modified;
     unset resp.http.Accept-Ranges;
-${setHeaders("resp", fileHeaders(policy))}
+    # Changed files are purged, so the time in this cache does not shorten the time that clients may keep a file.
+    unset resp.http.Age;
+${setHeaders("resp", { ...fileHeaders(policy), Vary: "X-App-Key, Accept-Encoding" })}
   }
   return(deliver);
 }
