@@ -336,6 +336,12 @@ describe("request limits of CDNs", () => {
     expect(invalidationPaths(files(16, 1))).toEqual(["/*"]);
   });
 
+  test("CloudFront invalidates a file whose name is a hash with every query, because that has the hashed value", () => {
+    const path = `s-a/v1/t0/filter/title/h-${"0".repeat(64)}.json`;
+    const hashed = files(1, 1).map((file) => ({ ...file, path }));
+    expect(invalidationPaths(hashed)).toEqual(["/api/v1/t0*", `/${path}*`]);
+  });
+
   test("CloudFront invalidates the types of many apps by /*, although their requests share their paths", () => {
     const ofApps = (count: number) =>
       Array.from({ length: count }, (_, app) =>

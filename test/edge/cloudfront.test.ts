@@ -57,6 +57,13 @@ describe("the viewer-request function", () => {
     }
   });
 
+  test("asks for a file without a query, also of a type that is named like a hash", () => {
+    const handler = openFunction(join(folder, "viewer-request.js"));
+    const event = { method: "GET", url: "/api/v1/h-x?filter[title]=&page=2", rawHeaders: ["X-App-Key", "shop"] };
+    const asked = handler({ request: requestOf(event) });
+    expect(JSON.stringify(asked)).toContain('"uri":"/s-shop/v1/h-x/page/2.json","querystring":{}');
+  });
+
   test("is followed by one that gives files of a bucket with a CORS policy their headers, and counted answers none", () => {
     const handler = openFunction(join(folder, "viewer-response.js"));
     const [cors, own] = [{ value: "*" }, { value: "true" }];

@@ -43,12 +43,17 @@ export async function purgeCloudfront(
  */
 export function invalidationPaths(changed: readonly TreeFile[]): string[] {
   const byType = new Map<string, string[]>();
-  for (const { path } of changed) byType.set(wildcardOf(path), [...(byType.get(wildcardOf(path)) ?? []), `/${path}`]);
+  for (const { path } of changed) byType.set(wildcardOf(path), [...(byType.get(wildcardOf(path)) ?? []), pathOf(path)]);
   const files = [...byType].flatMap(([wildcard, paths]) => (paths.length > MAX_FILES_OF_TYPE ? [wildcard] : paths));
   const requests = changed.map(({ type }) => `/api/v1/${type ?? "_schemas"}*`);
   const paths = [...new Set([...files, ...requests])].sort();
   const wildcards = paths.filter((path) => path.endsWith("*"));
   return paths.length > MAX_PATHS || wildcards.length > MAX_WILDCARDS ? ["/*"] : paths;
+}
+
+/** A file whose name is a hash is requested with the filter in its query, which a path without a wildcard does not cover. */
+function pathOf(path: string): string {
+  return /\/h-[0-9a-f]{64}\.json$/.test(path) ? `/${path}*` : `/${path}`;
 }
 
 /** The path that covers all files of a type, or catalog and schemas of an app: `/s-atlas/v1/cities*`. */

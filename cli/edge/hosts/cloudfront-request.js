@@ -27,7 +27,7 @@ function foldersFor(key) {
 /** The server cannot read a value from a hash, so it needs the filter. */
 function filtersOf(querystring, file) {
   var kept = {};
-  if (file.indexOf("/h-", 1) < 0) return kept;
+  if (!/\/h-[0-9a-f]{64}\.json$/.test(file)) return kept;
   Object.keys(querystring).forEach(function (name) {
     if (/^filter\[/.test(decode(name.replace(/\+/g, "%20")) || "")) kept[name] = querystring[name];
   });
