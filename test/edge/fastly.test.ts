@@ -104,7 +104,7 @@ test("the rules of the VCL name every file that is requested in its usual spelli
 test("the VCL finds the folder of an app by its key, also where keys differ only in case", () => {
   expect(vcl).toContain('if (req.http.X-App-Key == "Shop") {\n    set req.http.X-Precast-App = "x-53686f70";');
   expect(vcl).toContain('if (req.http.X-App-Key == "shop") {\n    set req.http.X-Precast-App = "s-shop";');
-  expect(vcl).toContain('set req.url = "/precast/" req.http.X-Precast-App "/v1/" req.http.X-Precast-File;');
+  expect(vcl).toContain('set req.url = {"/precast/"} req.http.X-Precast-App "/v1/" req.http.X-Precast-File;');
 });
 
 test("the VCL purges a file by its request, in every coding, and tells caches in front of it of the codings alone", () => {

@@ -68,7 +68,7 @@ function receive(tree: URL): string {
     return(pass);
   }
   set req.http.X-Precast-Target = req.url;
-  set req.url = "${treePathOf(tree)}" req.http.X-Precast-App "/v1/" req.http.X-Precast-File;
+  set req.url = {"${treePathOf(tree)}"} req.http.X-Precast-App "/v1/" req.http.X-Precast-File;
   set req.backend = F_precast_tree;
   # The origin ignores ranges and dates.
   unset req.http.Range;
