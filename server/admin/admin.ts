@@ -15,7 +15,8 @@ export type Admin = { readonly url: string; readonly close: () => Promise<void> 
 
 type Page = { readonly status: number; readonly type: string; readonly body: string };
 
-export async function openAdmin(sources: AdminSources, host: string, port: number): Promise<Admin> {
+export async function openAdmin(given: AdminSources, host: string, port: number): Promise<Admin> {
+  const sources = { ...given, metrics: shareRunning(given.metrics) };
   const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (incoming, outgoing) => {
     pageOf(incoming, sources)
       .catch((error: unknown) => {
@@ -32,6 +33,20 @@ export async function openAdmin(sources: AdminSources, host: string, port: numbe
         server.close(() => resolve());
         server.closeAllConnections();
       }),
+  };
+}
+
+/**
+ * Calls that come while one runs get its result. Metrics take milliseconds to write, and nothing else happens in the
+ * process meanwhile: a connection that asks thousands of times without waiting would stop the server.
+ */
+function shareRunning<T>(read: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | null = null;
+  return () => {
+    running ??= read().finally(() => {
+      running = null;
+    });
+    return running;
   };
 }
 

@@ -182,6 +182,19 @@ describe("the admin port", () => {
     await held.release();
   });
 
+  test("answers others while a client asks for metrics thousands of times without waiting", async () => {
+    const { admin, get, server } = await start();
+    const flood = connect(Number(new URL(admin).port), "127.0.0.1").resume();
+    flood.on("error", () => {});
+    flood.write("GET /metrics HTTP/1.1\r\nHost: flood\r\n\r\n".repeat(6_000));
+    await once(flood, "data");
+    const asked = performance.now();
+    expect((await get("/healthz")).status).toBe(200);
+    expect(performance.now() - asked).toBeLessThan(3_000);
+    flood.destroy();
+    await server.stop();
+  });
+
   test("does not keep the server from exiting while a client is connected to it", async () => {
     const { admin, server } = await start();
     const socket = connect(Number(new URL(admin).port), "127.0.0.1");
