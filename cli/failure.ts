@@ -4,8 +4,8 @@ import { dirname } from "node:path";
 import { ConfigError } from "../shared/config.ts";
 import { DatabaseFault, EmbeddedFault, HostEndedFault, isConflict, isLoginRefused } from "../shared/database/fault.ts";
 import { LockedError, LockLostError } from "../shared/lock.ts";
+import { printable } from "../shared/printable.ts";
 import { BUILD_LOCK } from "../shared/state.ts";
-import { printable } from "./terminal/printable.ts";
 
 /** Its text may be shown on a terminal, whatever the error quotes. */
 export function describeFailure(error: unknown): string {

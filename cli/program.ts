@@ -1,13 +1,13 @@
 /** The program: defines the command line for commander, runs one command, and sets the exit code of the process. */
 import { CommanderError, Option, Command as Program } from "commander";
 import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
+import { printable } from "../shared/printable.ts";
 import type { Setting } from "../shared/settings/setting.ts";
 import { VERSION } from "../shared/version.ts";
 import { type Command, type Context, FAILED } from "./command.ts";
 import { describeFailure } from "./failure.ts";
 import { secretsIn, withoutSecrets } from "./secrets.ts";
 import { stopped } from "./stop-signals.ts";
-import { printable } from "./terminal/printable.ts";
 import { openTerminal } from "./terminal/terminal.ts";
 
 /** A command is loaded only when it is needed, because each imports libraries of its own. */

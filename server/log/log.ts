@@ -1,5 +1,6 @@
 /** Writes the log on standard error: JSON lines for machines, sentences on a terminal. */
 import { pino } from "pino";
+import { printable } from "../../shared/printable.ts";
 import type { LogLevel } from "../../shared/settings/serving.ts";
 import { redactText } from "./redaction.ts";
 import { openLogSink } from "./sink.ts";
@@ -45,8 +46,8 @@ export async function openLog({ level, descriptor, shared, readable, colors }: L
   /** Flushes at once, because what went wrong may end the process next. */
   function logNow(level: "warn" | "error", what: unknown): void {
     // The message is passed explicitly: otherwise pino takes it from the error, unredacted.
-    if (what instanceof Error) logger[level]({ err: what }, redactText(what.message, keys));
-    else logger[level](redactText(String(what), keys));
+    if (what instanceof Error) logger[level]({ err: what }, harmless(what.message, keys));
+    else logger[level](harmless(String(what), keys));
     sink.flush();
   }
 
@@ -101,10 +102,15 @@ async function openSentences(colors: boolean): Promise<(line: string) => string>
 function errorWithout(keys: ReadonlySet<string>): (error: Error) => object {
   return pino.stdSerializers.wrapErrorSerializer(({ type, message, stack, code, raw }) => ({
     type,
-    message: redactText(repeatsCause(raw) ? raw.message : message, keys),
-    stack: redactText(stack, keys),
+    message: harmless(repeatsCause(raw) ? raw.message : message, keys),
+    stack: harmless(stack, keys),
     ...(code === undefined ? {} : { code }),
   }));
+}
+
+/** Without the app keys, and without what a terminal would obey: an error of the database may repeat any content. */
+function harmless(text: string, keys: ReadonlySet<string>): string {
+  return printable(redactText(text, keys));
 }
 
 /** Whether an error repeats the message of its cause, which pino would then write twice. */

@@ -15,6 +15,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { requestIdOf } from "../../server/http/request-id.ts";
+import { openLog } from "../../server/log/log.ts";
 import { redactKey, redactTarget } from "../../server/log/redaction.ts";
 import { openLogSink } from "../../server/log/sink.ts";
 import {
@@ -440,6 +441,21 @@ describe("on a terminal", () => {
     );
     expect(plain).toContain("Stopping");
     expect(stdout).not.toContain(KEYS[0]);
+  });
+
+  test("an error that quotes control characters shows them as escapes, in its message, causes and stack", async () => {
+    const file = join(place.folder, "errors.log");
+    const descriptor = openSync(file, "w");
+    const log = await openLog({ level: "info", descriptor, shared: false, readable: true, colors: false });
+    const [clear, red] = [`${ESCAPE}[2J`, "\u009b31m"];
+    log.error(new Error(`no entry ${clear}`, { cause: new Error(`named ${red}`) }));
+    log.warn(`The database says ${clear}`);
+    await log.close();
+    const shown = readFileSync(file, "utf8");
+    expect(shown).toContain("no entry \\u001b[2J");
+    expect(shown).toContain("The database says \\u001b[2J");
+    expect(shown).toContain("named \\u009b31m");
+    expect(shown).not.toMatch(/[^\P{Cc}\n\t]/u);
   });
 
   test("a server keeps answering while the terminal is paused, and shows the whole log when it resumes", async () => {
