@@ -13,11 +13,28 @@ export function machineId(): string {
 
 /** Whether a process of this machine is alive, whichever user owns it. */
 export function isAlive(pid: number): boolean {
+  return isKnown(pid) && !isZombie(pid);
+}
+
+function isKnown(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+/**
+ * Whether a process has ended, with all its threads, and its parent has not asked how. It may stay so for good: the
+ * first process of a container is often a program that asks for no child but its own.
+ */
+function isZombie(pid: number): boolean {
+  try {
+    const stat = statOf(pid);
+    return stat[0] === "Z" && Number(stat[17]) <= 1;
+  } catch {
+    return false;
   }
 }
 
@@ -39,7 +56,11 @@ export function ageOf(pid: number): number | null {
 
 /** When a process started, in clock ticks since the machine booted. */
 function startOf(pid: number): number {
+  return Number(statOf(pid)[19]);
+}
+
+/** What Linux tells of a process, from its state on (proc(5)). Throws on other systems. */
+function statOf(pid: number): string[] {
   // The program name, in parentheses, may itself contain spaces and parentheses.
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\)/s, "").trim().split(" ");
-  return Number(stat[19]);
+  return readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\)/s, "").trim().split(" ");
 }

@@ -1,5 +1,6 @@
 /** Locks: which count as held, also by processes on other machines or in other containers, and how they are lost. */
 import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   mkdirSync,
@@ -57,6 +58,25 @@ test("a lock from elsewhere that was not renewed for 11 seconds can be taken", (
   release();
   expect(readdirSync(folder)).toEqual([]);
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a lock can be taken when its holder was killed and the parent, as in many containers, never asks how it ended",
+  async () => {
+    // The shell starts a child, and becomes a program that does not know of it.
+    const parent = spawn("sh", ["-c", "sleep 1000 & echo $!; exec sleep 1000"]);
+    onTestFinished(() => void parent.kill());
+    const [printed] = await once(parent.stdout, "data");
+    const pid = Number(printed);
+    const became = () => readFileSync(`/proc/${parent.pid}/comm`, "utf8");
+    await until("the shell to be another program", async () => became() === "sleep\n");
+    writeFileSync(lock, `${pid} ${machineId()}\n`);
+    expect(holderOf(lock)).toBe(`process ${pid}`);
+    process.kill(pid, "SIGKILL");
+    await until("the lock to be free", async () => holderOf(lock) === null);
+    expect(process.kill(pid, 0)).toBe(true);
+    takeLock(lock).release();
+  },
+);
 
 test.skipIf(process.platform !== "linux")(
   "a lock of a live local process is held without renewals, unless it is older than the process",
