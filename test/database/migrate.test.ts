@@ -77,6 +77,22 @@ test("fields with the same position are ordered by the bytes of their names, in 
   await dropDatabase(url);
 });
 
+test.each(ENGINES)(
+  "a statement that a CMS prepares on an empty %s database finds an entry by its key",
+  async (engine) => {
+    const store = await openStore(engine);
+    const plan = await store.database.transaction("write", async ({ execute, query }) => {
+      await execute(`SET LOCAL plan_cache_mode = force_generic_plan;
+      PREPARE edit (integer, uuid) AS UPDATE precast.entries SET status = 'draft' WHERE content_type_id = $1 AND id = $2`);
+      const rows = await query(sql("EXPLAIN EXECUTE edit (1, '0b7e8f52-6c1d-4f0e-9d53-0d2f6a1c9a01')"));
+      await execute("DEALLOCATE edit");
+      return rows.flat().join("\n");
+    });
+    expect(plan).toContain("Index Cond: ((content_type_id = $1) AND (id = $2))");
+    await store.close();
+  },
+);
+
 describe("what a database must have", () => {
   test.each(ENGINES)("%s has it", async (engine) => {
     const store = await openStore(engine);
