@@ -22,7 +22,7 @@ function sentenceOf(error: unknown): string {
     if (isConflict(error)) {
       return `A concurrent transaction conflicted with this one (${error.message}). Nothing was changed. Run the command again.`;
     }
-    if (error.code === DISK_FULL) return describeFullDisk(error);
+    if (isDiskFull(error)) return describeFullDisk(error);
     if (isCertificateError(error.code ?? "")) return describeCertificate(error);
     if (isLoginRefused(error)) {
       return `The database refused the login (${error.message}). Check the user, the password and the name of the database in --database-url (DATABASE_URL).`;
@@ -68,6 +68,11 @@ function describeCertificate({ message }: DatabaseFault): string {
 
 /** disk_full */
 const DISK_FULL = "53100";
+
+/** A new connection for whose cache the server finds no room is refused without the code. */
+function isDiskFull({ code, message }: DatabaseFault): boolean {
+  return code === DISK_FULL || message === "could not write init file";
+}
 
 function describeFullDisk({ message }: Error): string {
   return `The disk of the database is full (${message}). Existing data is intact. Free some space there and run the command again.`;

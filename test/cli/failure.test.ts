@@ -14,6 +14,11 @@ test.each<[string, unknown, RegExp]>([
     /^A concurrent transaction conflicted with this one \(deadlock detected\)\. Nothing was changed\. Run the command again\.$/,
   ],
   [
+    "a connection for which the disk of the database has no room",
+    new DatabaseFault("unavailable", "could not write init file", { code: "XX000" }),
+    /^The disk of the database is full \(could not write init file\)\. Existing data is intact\. Free some space there /,
+  ],
+  [
     "too many open files, of which rmSync gives no code",
     failure("Cannot remove x: Too many open files"),
     /^This process has reached its limit of open files\. Raise the limit \(ulimit -n\)/,
