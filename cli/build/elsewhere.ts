@@ -2,7 +2,7 @@
  * Manages the files of a tree that exist only where it was deployed: `.precast/elsewhere.json` lists them, and a build
  * fetches those that it needs before it reads them. The server does not use such an incomplete tree.
  */
-import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ELSEWHERE_FILE, STATE_FOLDER } from "../../shared/state.ts";
 import { digestOf, type FileDigest, type FileDigests } from "./file-digest.ts";
@@ -33,6 +33,11 @@ export type Elsewhere = {
 };
 
 const FETCHED = `${STATE_FOLDER}/fetched`;
+
+/** Whether some files of the tree exist only where it was deployed: the server does not use such a tree. */
+export function isPartialTree(out: string): boolean {
+  return existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE));
+}
 
 /** Empty when there is no list; null when it cannot be read, so that it is unknown which files are here. */
 export function readElsewhere(out: string): FileDigests | null {

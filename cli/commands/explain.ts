@@ -1,10 +1,8 @@
 /** `precast explain`: tells the shape of a request, whether it counts and why, and what answers it. */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { readApps } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { ELSEWHERE_FILE, STATE_FOLDER } from "../../shared/state.ts";
+import { isPartialTree } from "../build/elsewhere.ts";
 import { chooseApps, stateOf } from "../build/selection.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
@@ -36,8 +34,7 @@ export const explainCommand = defineCommand({
  * of its files are only where it was deployed.
  */
 function builtApp(out: string, key: string): App | null {
-  const isWhole = !existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE));
-  return isWhole ? (stateOf(out, key)?.app ?? null) : null;
+  return isPartialTree(out) ? null : (stateOf(out, key)?.app ?? null);
 }
 
 /** The request target of an argument, which may begin with an origin and may omit the base path. */

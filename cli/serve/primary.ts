@@ -1,6 +1,4 @@
 /** The first process of a server: answers requests or manages the workers that do, and prints the server's address. */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import type { Control, ControlOptions } from "../../server/admin/control.ts";
 import type { Metrics } from "../../server/admin/metrics.ts";
 import type { Listening } from "../../server/http/listen.ts";
@@ -11,7 +9,7 @@ import { openWorkers } from "../../server/workers/workers.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isLoginRefused } from "../../shared/database/fault.ts";
-import { ELSEWHERE_FILE, STATE_FOLDER } from "../../shared/state.ts";
+import { isPartialTree } from "../build/elsewhere.ts";
 import { builtAppKeys } from "../build/selection.ts";
 import { DONE } from "../command.ts";
 import { databaseName, ensureSchema } from "../database.ts";
@@ -82,7 +80,7 @@ async function needUsable(database: Database): Promise<void> {
 function treelessText(settings: ServeSettings): string {
   const { out } = settings;
   const live = `all requests are answered live, from ${databaseName(settings)}.`;
-  if (!existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE))) return `No tree in ${out}: ${live}`;
+  if (!isPartialTree(out)) return `No tree in ${out}: ${live}`;
   return `Some files of the tree in ${out} exist only where it was deployed: ${live} \`precast build --full\` completes it.`;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A journal: a file of counts, in which each line is a sum of equal requests (journal-sum.ts). Once `append` has resolved, whoever sends
- * the journal will read what was appended: its owner, or another server that has taken the journal.
+ * A journal: a file of counts, in which each line is a sum of equal requests (journal-sum.ts). Once `append` has
+ * resolved, whoever sends the journal will read what was appended: its owner, or another server that has taken it.
  */
 import { constants, existsSync, writeSync } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
