@@ -1,6 +1,7 @@
 /** Serves the admin port: health, readiness and metrics, for operators and their systems, apart from the API's port. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { listenOn } from "../http/port.ts";
+import { shareRunning } from "../load/share-running.ts";
 import { CONTENT_TYPE } from "./metrics.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -16,6 +17,8 @@ export type Admin = { readonly url: string; readonly close: () => Promise<void> 
 type Page = { readonly status: number; readonly type: string; readonly body: string };
 
 export async function openAdmin(given: AdminSources, host: string, port: number): Promise<Admin> {
+  // Metrics take milliseconds to write, and nothing else happens in the process meanwhile: a connection that asks
+  // thousands of times without waiting would stop the server.
   const sources = { ...given, metrics: shareRunning(given.metrics) };
   const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (incoming, outgoing) => {
     pageOf(incoming, sources)
@@ -33,20 +36,6 @@ export async function openAdmin(given: AdminSources, host: string, port: number)
         server.close(() => resolve());
         server.closeAllConnections();
       }),
-  };
-}
-
-/**
- * Calls that come while one runs get its result. Metrics take milliseconds to write, and nothing else happens in the
- * process meanwhile: a connection that asks thousands of times without waiting would stop the server.
- */
-function shareRunning<T>(read: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | null = null;
-  return () => {
-    running ??= read().finally(() => {
-      running = null;
-    });
-    return running;
   };
 }
 

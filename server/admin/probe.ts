@@ -1,5 +1,6 @@
 /** Checks whether the database answers, within a time limit of its own and with one query at a time. */
 import { type Database, sql } from "../../shared/database/database.ts";
+import { shareRunning } from "../load/share-running.ts";
 import type { DatabaseHealth } from "./readiness.ts";
 
 /** In milliseconds. Health checks wait a few seconds at most. */
@@ -10,14 +11,8 @@ export type Probe = () => Promise<DatabaseHealth>;
 
 /** Probes that overlap share one query: those of a database that hangs must not use up its connections. */
 export function openProbe(database: Pick<Database, "query">): Probe {
-  let asking: Promise<DatabaseHealth> | null = null;
-
-  return async () => {
-    asking ??= askOnce(database).finally(() => {
-      asking = null;
-    });
-    return Promise.race([asking, tooSlow()]);
-  };
+  const ask = shareRunning(() => askOnce(database));
+  return () => Promise.race([ask(), tooSlow()]);
 }
 
 /** A database without the tables of Precast is not ready either. */

@@ -2,6 +2,7 @@
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { schemaState } from "../../shared/schema/migrate.ts";
+import { shareRunning } from "../load/share-running.ts";
 import { withDeadline } from "./deadline.ts";
 import { type Instance, readInstance } from "./instance.ts";
 import type { PrimaryLog } from "./primary-log.ts";
@@ -39,7 +40,6 @@ export async function watchReplica(
   // One more than live queries may use, so that a check never waits for one of them.
   const database = await openDatabase({ url, dataDir: "", queryTimeout, connections: connections + 1 });
   let status: ReplicaStatus = { kind: "new" };
-  let checking: Promise<void> | null = null;
   /** Start time of the server that was last found to have the current schema: it is checked once for each start. */
   let migrated = "";
 
@@ -77,12 +77,7 @@ export async function watchReplica(
     name,
     database,
     status: () => status,
-    check: () => {
-      checking ??= check().finally(() => {
-        checking = null;
-      });
-      return checking;
-    },
+    check: shareRunning(check),
   };
 }
 
