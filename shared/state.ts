@@ -47,7 +47,7 @@ export function stateFileOf(appKey: string): string {
 
 /** Whether a file name in the state folder is that of an app's state file. */
 export function isStateFile(name: string): boolean {
-  return /^[shx]-.*\.json$/.test(name);
+  return /^[shx]-[a-z0-9_-]*\.json$/.test(name);
 }
 
 /** The top folder of an app, relative to the tree, by the name of its state file. */

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { requestOf, segment, textOfSegment } from "../../shared/address.ts";
 import { APP_KEY } from "../../shared/catalog.ts";
-import { STATE_FOLDER } from "../../shared/state.ts";
+import { isStateFile, STATE_FOLDER } from "../../shared/state.ts";
 import { addressIn } from "../build/update/built.ts";
 
 export type TreeFile = {
@@ -30,7 +30,7 @@ export function areAppKeys(value: unknown): value is string[] {
 
 /** Whether a path is the state file of an app, which the next build reads. It is not for clients. */
 export function isStatePath(path: string): boolean {
-  return path.startsWith(`${STATE_FOLDER}/`) && /^[shx]-[a-z0-9_-]*\.json$/.test(path.slice(STATE_FOLDER.length + 1));
+  return path.startsWith(`${STATE_FOLDER}/`) && isStateFile(path.slice(STATE_FOLDER.length + 1));
 }
 
 /** Keys of the apps by the name of their folder. */
