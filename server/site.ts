@@ -1,5 +1,4 @@
 /** Assembles what one serving process consists of: opens the parts in order and closes them in reverse order. */
-import { join } from "node:path";
 import type { CachePolicy } from "../shared/answer.ts";
 import type { Database } from "../shared/database/database.ts";
 import type { DatabaseReadings, Gauges } from "./admin/gauges.ts";
@@ -8,6 +7,7 @@ import { createApp } from "./app.ts";
 import type { Limits } from "./http/limits.ts";
 import { type Listening, listen } from "./http/listen.ts";
 import { combineObservers } from "./http/observation.ts";
+import { ledgerFolderOf } from "./ledger/folder.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "./ledger/ledger.ts";
 import type { KeptAnswer } from "./live/answer-cache.ts";
 import { type Live, type LiveOptions, openLive } from "./live/live.ts";
@@ -48,7 +48,7 @@ const TREE_SHARE = 0.75;
 export async function openSite(database: Database, options: SiteOptions): Promise<Listening> {
   const { host, port, policy, treePaths, limits, log, metrics } = options;
   const onError = log.error;
-  const ledger = await openLedger(database, { ...options, folder: join(options.dataDir, "ledger"), onError });
+  const ledger = await openLedger(database, { ...options, folder: ledgerFolderOf(options.dataDir), onError });
   const memory = options.memoryCache * MEGABYTE;
   const answerCache = openCache<KeptAnswer>(memory * (1 - TREE_SHARE));
   const live = openLive(database, { ...options, answerCache });

@@ -2,6 +2,7 @@
 import type { Control, ControlOptions } from "../../server/admin/control.ts";
 import type { Metrics } from "../../server/admin/metrics.ts";
 import type { Listening } from "../../server/http/listen.ts";
+import { ledgerFolderOf } from "../../server/ledger/folder.ts";
 import { healthOf } from "../../server/replicas/replica-status.ts";
 import { needCopies } from "../../server/replicas/replicas.ts";
 import { openTree } from "../../server/tree/tree.ts";
@@ -101,15 +102,25 @@ type Monitoring = { readonly control: Control; readonly metrics: Metrics };
  */
 async function openMonitoring(process: Process, { database, replicas }: Databases): Promise<Monitoring | null> {
   const { context, settings, log } = process;
-  const { adminHost: host, adminPort: port, out, workers } = settings;
+  const { adminHost: host, adminPort: port, out, dataDir, workers } = settings;
   if (port === null) return null;
   const metrics = await openMetricsOf(log);
   const { openControl } = await import("../../server/admin/control.ts");
   const { gatherMetrics } = await import("../../server/admin/worker-metrics.ts");
   const text = workers === 1 ? metrics.text : gatherMetrics(metrics);
   const replicaHealth = () => replicas.all.map(({ status }) => healthOf(status()));
-  const what = { out, database, replicas: replicaHealth, now: context.now, metrics, text, onError: log.error };
-  const control = await openControl({ host, port, ...what }).catch((error: NodeJS.ErrnoException) => {
+  const control = await openControl({
+    host,
+    port,
+    out,
+    ledgerFolder: ledgerFolderOf(dataDir),
+    database,
+    replicas: replicaHealth,
+    now: context.now,
+    metrics,
+    text,
+    onError: log.error,
+  }).catch((error: NodeJS.ErrnoException) => {
     const describe = ADMIN_FAULTS[error.code ?? ""];
     throw describe === undefined ? error : new Error(describe({ host, port }));
   });

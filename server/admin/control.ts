@@ -1,6 +1,7 @@
-/** Opens the admin port of a server and connects it with what it reports: tree, database, replicas and metrics. */
+/** Opens the admin port of a server and connects it with what it reports: tree, database, ledger, replicas and metrics. */
 import type { Database } from "../../shared/database/database.ts";
 import { openAdmin } from "./admin.ts";
+import { readLedgerHealth } from "./ledger-health.ts";
 import type { Metrics } from "./metrics.ts";
 import { openProbe } from "./probe.ts";
 import { type DatabaseHealth, readinessOf } from "./readiness.ts";
@@ -11,6 +12,8 @@ export type ControlOptions = {
   readonly port: number;
   /** The folder of the tree. */
   readonly out: string;
+  /** The folder of journals. */
+  readonly ledgerFolder: string;
   readonly database: Pick<Database, "query">;
   /** State of each read replica, in the order in which they were configured. */
   readonly replicas: () => readonly DatabaseHealth[];
@@ -30,7 +33,7 @@ export type Control = {
 };
 
 export async function openControl(options: ControlOptions): Promise<Control> {
-  const { host, port, out, database, replicas, now, metrics, text, onError } = options;
+  const { host, port, out, ledgerFolder, database, replicas, now, metrics, text, onError } = options;
   const probe = openProbe(database);
   let draining = false;
 
@@ -40,8 +43,12 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   }
 
   async function readiness() {
-    const [tree, databaseHealth] = await Promise.all([readTreeHealth(out), probe()]);
-    return readinessOf(tree, databaseHealth, replicas(), draining);
+    const [tree, databaseHealth, ledger] = await Promise.all([
+      readTreeHealth(out),
+      probe(),
+      readLedgerHealth(ledgerFolder),
+    ]);
+    return readinessOf(tree, databaseHealth, ledger, replicas(), draining);
   }
 
   metrics.addGauges({ treeAge });

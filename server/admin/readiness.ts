@@ -1,4 +1,5 @@
 /** Decides whether a server is ready for requests, which load balancers check before they send any. */
+import type { LedgerHealth } from "./ledger-health.ts";
 import type { TreeHealth } from "./tree-health.ts";
 
 export type Readiness = {
@@ -7,6 +8,7 @@ export type Readiness = {
   readonly draining: boolean;
   readonly tree: TreeHealth;
   readonly database: DatabaseHealth;
+  readonly ledger: LedgerHealth;
   /** Absent when no replicas are configured. */
   readonly replicas?: readonly DatabaseHealth[];
 };
@@ -18,15 +20,18 @@ export type DatabaseHealth = { readonly ready: boolean; readonly error: string |
  * The tree or a database alone is enough. With a tree, all free requests are answered: if servers counted as
  * unavailable without the database, all would be removed at once, and nobody would answer requests that do not need it.
  * Without a tree, as before the first build, everything is answered live. Replicas answer live requests while the
- * primary is unavailable, but counts do not arrive then, so the server is degraded.
+ * primary is unavailable, but counts do not arrive then, so the server is degraded. Nor is it healthy while it cannot
+ * store counts, and refuses the requests that it would have to count.
  */
 export function readinessOf(
   tree: TreeHealth,
   database: DatabaseHealth,
+  ledger: LedgerHealth,
   replicas: readonly DatabaseHealth[],
   draining: boolean,
 ): Readiness {
   const answers = [tree, database, ...replicas].some(({ ready }) => ready);
-  const status = draining || !answers ? "unavailable" : tree.ready && database.ready ? "ok" : "degraded";
-  return { status, draining, tree, database, ...(replicas.length === 0 ? {} : { replicas }) };
+  const isHealthy = [tree, database, ledger].every(({ ready }) => ready);
+  const status = draining || !answers ? "unavailable" : isHealthy ? "ok" : "degraded";
+  return { status, draining, tree, database, ledger, ...(replicas.length === 0 ? {} : { replicas }) };
 }

@@ -1,9 +1,19 @@
-/** Creates the folder of journals, and syncs directory entries, without which a power failure loses files. */
-import { mkdir, open } from "node:fs/promises";
-import { dirname } from "node:path";
+/** The folder of journals: creates it, checks it, and syncs its entries, without which a power failure loses files. */
+import { constants } from "node:fs";
+import { access, mkdir, open } from "node:fs/promises";
+import { dirname, join } from "node:path";
 
 /** Error codes of systems that cannot sync a directory to disk (fsync(2)), or do not let this process do it. */
 const SYNC_UNSUPPORTED: readonly unknown[] = ["EACCES", "EINVAL", "EISDIR", "ENOTSUP", "EPERM"];
+
+export function ledgerFolderOf(dataDir: string): string {
+  return join(dataDir, "ledger");
+}
+
+/** Rejects with the system's error when the folder is not there or this process may not create files in it. */
+export async function needWritable(folder: string): Promise<void> {
+  await access(folder, constants.W_OK | constants.X_OK);
+}
 
 /**
  * Creates the folder and its parents. Returns a function that writes to disk the directory entries that may be new:

@@ -7,7 +7,7 @@ import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openAdoption } from "./adoption.ts";
 import { openAttempts } from "./attempt.ts";
 import { forgetBatches } from "./batch.ts";
-import { makeFolder } from "./folder.ts";
+import { makeFolder, needWritable } from "./folder.ts";
 import { openGroups } from "./group.ts";
 import type { Durability } from "./journal.ts";
 import type { CountedRequest, Sum } from "./journal-sum.ts";
@@ -52,11 +52,13 @@ const HEARTBEAT_INTERVAL = 2_000;
 /** Number of heartbeats between two deletions of old batch ids: with the default, ten minutes. */
 const FORGET_AFTER = 300;
 
+/** Rejects with the system's error when the folder cannot be created or written. */
 export async function openLedger(
   database: Database,
   { folder, machine, now, onError, durability = "process", heartbeatInterval = HEARTBEAT_INTERVAL }: LedgerOptions,
 ): Promise<Ledger> {
   const syncNames = await makeFolder(folder);
+  await needWritable(folder);
   await syncNames();
   const owner = registerOwner(machine);
   // The outbox reports that the database is unavailable.

@@ -228,6 +228,16 @@ describe.skipIf(NO_USER !== null)(
       expect(stderr).toContain(`Permission denied for ${join(out, ".precast")}.`);
     });
 
+    test("serve refuses a folder for its ledger in which it may not write", async () => {
+      const data = mkdtempSync(join(place.folder, "data-"));
+      const ledger = join(data, "ledger");
+      mkdirSync(ledger);
+      chmodSync(ledger, 0o555);
+      const serve = [process.execPath, MAIN, "serve", "--port", "0", "--data-dir", data];
+      const { code, stdout, stderr } = await place.spawn(AS_USER[0] as string, [...AS_USER.slice(1), ...serve]);
+      expect([code, stdout, stderr]).toEqual([1, "", expect.stringMatching(`Permission denied for ${ledger}.`)]);
+    });
+
     test("a first build fails with one sentence and writes nothing", async () => {
       const parent = mkdtempSync(join(place.folder, "closed-"));
       chmodSync(parent, 0o555);

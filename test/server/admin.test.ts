@@ -1,6 +1,6 @@
 /** Checks the admin port: its paths, methods and address, and readiness as load balancers see it. */
 import { once } from "node:events";
-import { cpSync, writeFileSync } from "node:fs";
+import { cpSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -17,6 +17,8 @@ import {
   shop,
   UNREACHABLE_URL,
 } from "../support/cli.ts";
+import { openDisk } from "../support/disk.ts";
+import { NO_DISK, unlessLacking } from "../support/root.ts";
 import { ask, ENGINES, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
@@ -59,7 +61,10 @@ describe("/readyz", () => {
   test("reports ok with a tree and a database", async () => {
     const { get, server } = await start();
     const { status, json } = await get("/readyz");
-    expect([status, json]).toEqual([200, { status: "ok", draining: false, tree: READY_TREE, database: READY }]);
+    expect([status, json]).toEqual([
+      200,
+      { status: "ok", draining: false, tree: READY_TREE, database: READY, ledger: READY },
+    ]);
     await server.stop();
   });
 
@@ -67,7 +72,10 @@ describe("/readyz", () => {
     const { get, server } = await start("", AWAY);
     const { status, json } = await get("/readyz");
     const database = { ready: false, error: expect.stringContaining("ECONNREFUSED") };
-    expect([status, json]).toEqual([200, { status: "degraded", draining: false, tree: READY_TREE, database }]);
+    expect([status, json]).toEqual([
+      200,
+      { status: "degraded", draining: false, tree: READY_TREE, database, ledger: READY },
+    ]);
     expect((await server.get("/api/v1/posts", { appKey: SHOP })).status).toBe(200);
     await server.stop();
   });
@@ -77,7 +85,10 @@ describe("/readyz", () => {
     if (elsewhere !== place) await elsewhere.import(shop());
     const { get, server } = await start("--out new", {}, elsewhere);
     const { status, json } = await get("/readyz");
-    expect([status, json]).toEqual([200, { status: "degraded", draining: false, tree: NO_TREE, database: READY }]);
+    expect([status, json]).toEqual([
+      200,
+      { status: "degraded", draining: false, tree: NO_TREE, database: READY, ledger: READY },
+    ]);
     await elsewhere.build("new");
     expect((await get("/readyz")).json).toMatchObject({ status: "ok", tree: READY_TREE });
     await server.stop();
@@ -117,6 +128,36 @@ describe("/readyz", () => {
     await until("the database", async () => (await get("/readyz")).json.status === "ok");
     await server.stop();
   });
+
+  test("reports degraded while the folder of the ledger cannot take counts", async () => {
+    const { get, server } = await start();
+    const folder = join(place.folder, ".precast", "ledger");
+    renameSync(folder, `${folder}-aside`);
+    writeFileSync(folder, "");
+    const { status, json } = await get("/readyz");
+    const ledger = { ready: false, error: expect.stringContaining(join(".precast", "ledger")) };
+    expect([status, json]).toMatchObject([200, { status: "degraded", database: READY, ledger }]);
+    rmSync(folder);
+    renameSync(`${folder}-aside`, folder);
+    expect((await get("/readyz")).json).toMatchObject({ status: "ok", ledger: READY });
+    await server.stop();
+  });
+
+  test.skipIf(NO_DISK !== null)(
+    unlessLacking(NO_DISK, "reports degraded while the disk of the ledger is full"),
+    async () => {
+      const disk = openDisk(1);
+      onTestFinished(disk.remove);
+      const { get, server } = await start(`--data-dir ${disk.folder}`);
+      expect((await get("/readyz")).json).toMatchObject({ status: "ok", ledger: READY });
+      disk.fill(0);
+      const error = `no space left on the disk of ${join(disk.folder, "ledger")}`;
+      expect((await get("/readyz")).json).toMatchObject({ status: "degraded", ledger: { ready: false, error } });
+      disk.empty();
+      expect((await get("/readyz")).json).toMatchObject({ status: "ok", ledger: READY });
+      await server.stop();
+    },
+  );
 
   test("reports unavailable while the server finishes an open request; /healthz still reports ok", async () => {
     const { get, server } = await start();
