@@ -71,7 +71,8 @@ async function probe(
   const signal = AbortSignal.timeout(Math.ceil(Math.min(timeout, left) * 1_000));
   try {
     const headers = { "x-app-key": file.app ?? "", accept: "application/json" };
-    const response = await fetch(addressOf(address, file), { headers, signal });
+    // A redirect could lead anywhere, and the key of the app would follow it.
+    const response = await fetch(addressOf(address, file), { headers, signal, redirect: "manual" });
     const bytes = Buffer.from(await response.arrayBuffer());
     if (response.status !== 200) return `it answers with ${response.status}`;
     return digestOf(bytes).sha256 === sha256 ? SEEN : "it returns different content";

@@ -433,6 +433,9 @@ describe("--wait-visible", () => {
     );
     cdn.answer = () => ({ status: 503 });
     expect((await run(`--wait-visible ${cdn.url} --wait-limit 1`)).stderr).toMatch(/it answers with 503/);
+    cdn.answer = () => ({ status: 301, headers: { Location: `${cdn.url}/elsewhere` } });
+    expect((await run(`--wait-visible ${cdn.url} --wait-limit 1`)).stderr).toMatch(/it answers with 301/);
+    expect(cdn.requests.map(({ target }) => target)).not.toContain("/elsewhere");
     const { port, release } = await holdPort();
     await release();
     expect((await run(`--wait-visible http://127.0.0.1:${port} --wait-limit 1`)).stderr).toMatch(
