@@ -1,4 +1,5 @@
 /** Counts the rows that an import changes, or would change in a dry run. */
+import type { MissingTarget } from "./missing-target.ts";
 
 export type Changes = {
   readonly created: number;
@@ -13,6 +14,8 @@ export type ImportReport = {
   readonly types: Changes;
   readonly fields: Changes;
   readonly entries: Changes;
+  /** Of all types of the app after the import. */
+  readonly missingTargets: readonly MissingTarget[];
 };
 
 export const NO_CHANGES: Changes = { created: 0, updated: 0, unchanged: 0, deleted: 0 };

@@ -8,6 +8,7 @@ import type { BundleApp, BundleType } from "./definition.ts";
 import { findClashes, readTypeRows, type TypeRow, writeApp, writeFields, writeTypes } from "./definition-rows.ts";
 import { writeEntries } from "./entry-rows.ts";
 import { maintainTables } from "./maintenance.ts";
+import { findMissingTargets } from "./missing-target.ts";
 import { openPendingListMerger, type PendingListMerger, RAISE_PENDING_LIST_LIMIT } from "./pending-list-merger.ts";
 import { addProblem, ImportProblems, noProblems, type Problems, quote } from "./problem.ts";
 import { type Pruned, pruneDefinitions, pruneEntries } from "./prune.ts";
@@ -81,6 +82,7 @@ async function write(
   const types = await writeTypes(session, id, bundle.types);
   const fields = await writeFields(session, id, bundle.types);
   await refuseClashes(session, id, bundle.types);
+  const missingTargets = await findMissingTargets(session, id);
   const rows = await readTypeRows(session, id, bundle.types);
   let entries = pruned.entries;
   let done = 0;
@@ -100,6 +102,7 @@ async function write(
     types: addChanges(pruned.types, types),
     fields: addChanges(pruned.fields, fields),
     entries,
+    missingTargets,
   };
 }
 

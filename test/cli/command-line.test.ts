@@ -415,6 +415,17 @@ describe("on PostgreSQL", () => {
     expect(stderr).toContain("Try:");
   });
 
+  test("an import warns of a relation whose target is no type of the app, and imports it all the same", async () => {
+    const { app, types, entries } = shop();
+    const fewer = { app: { ...app, key: "fewer" }, types: types.slice(0, 1), entries: { posts: entries.posts ?? [] } };
+    await writeBundle(join(place.folder, "fewer"), fewer);
+    const { code, stdout, stderr } = await place.run("import fewer --quiet --json");
+    const told = `content_types/posts.json: the target of "author_id" is "authors", which is no content type of this app.`;
+    expect([code, stderr.split("\n")]).toEqual([0, [expect.stringContaining(told), ""]]);
+    const missing_targets = [{ type: "posts", field: "author_id", target: "authors" }];
+    expect(JSON.parse(stdout)).toMatchObject({ types: { created: 1 }, missing_targets });
+  });
+
   test.each(["import", "build"])("the JSON of %s says whether it was a dry run", async (command) => {
     const line = callOf(command, bundle);
     expect(await place.json(`${line} --dry-run`)).toMatchObject({ dry_run: true });

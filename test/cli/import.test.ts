@@ -443,6 +443,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
       types: { created: 1, updated: 0, unchanged: 0, deleted: 0 },
       fields: { created: 11, updated: 0, unchanged: 0, deleted: 0 },
       entries: { created: 2, updated: 0, unchanged: 0, deleted: 0 },
+      missingTargets: [{ type: "posts", field: "author_id", target: "authors" }],
     });
     expect(await rows("SELECT key, name, media_base_url FROM precast.apps")).toEqual([Object.values(APP)]);
     expect(
