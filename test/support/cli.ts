@@ -15,6 +15,11 @@ import { ask, type ReceivedAnswer, type RequestOptions } from "./site.ts";
 
 export const MAIN = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 /**
+ * Newer versions of Node.js have a `navigator`. Without one, `pg` tells the runtime by a `Response`: the first one loads
+ * all of fetch, a seventh of what a short command costs.
+ */
+const NAVIGATOR = 'globalThis.navigator ??= { userAgent: "Node.js" }';
+/**
  * The arguments with which node runs the program. `--liftoff-only` keeps V8 from optimising the embedded database's
  * WebAssembly: in processes that live for a second or two, that costs more CPU than it saves.
  */
@@ -75,7 +80,7 @@ export type Place = {
 };
 
 function argumentsOf(main: string): string[] {
-  return ["--liftoff-only", main];
+  return ["--liftoff-only", `--import=data:text/javascript,${encodeURIComponent(NAVIGATOR)}`, main];
 }
 
 /**
