@@ -14,7 +14,7 @@ import {
   renewLockFile,
   timeSinceRenewal,
 } from "./lock-file.ts";
-import { ageOf, isAlive, machineId } from "./machine.ts";
+import { isAlive, machineId, startOf } from "./machine.ts";
 
 export class LockedError extends Error {
   readonly path: string;
@@ -47,12 +47,15 @@ export type Lock = {
   readonly release: () => void;
 };
 
-/** `machine` is null for a process of this machine and container. */
-type Holder = { readonly pid: number; readonly machine: string | null };
+/** `start` tells the holder from a later process with its pid. `machine` is null for this machine and container. */
+type Holder = { readonly pid: number; readonly start: string | null; readonly machine: string | null };
 
 /** Milliseconds between renewals, and milliseconds without one after which a holder elsewhere counts as dead. */
 const RENEWAL = 2_000;
 const EXPIRY = 10_000;
+
+/** Stands in a lock file for a start that the system does not tell. */
+const UNKNOWN = "-";
 
 /** Paths of the locks that this process holds. Any other lock with its pid was left by an earlier process. */
 const heldPaths = new Set<string>();
@@ -63,7 +66,7 @@ const heldPaths = new Set<string>();
  */
 export function takeLock(path: string, onDead: () => void = () => {}): Lock {
   mkdirSync(dirname(path), { recursive: true });
-  const ownText = `${process.pid} ${machineId()}\n`;
+  const ownText = `${process.pid} ${startOf(process.pid) ?? UNKNOWN} ${machineId()}\n`;
   for (;;) {
     if (createLockFile(path, ownText)) return hold(path, ownText);
     const text = readLockFile(path);
@@ -113,25 +116,30 @@ function isStillHeld(path: string, ownText: string): boolean {
   }
 }
 
-function isHolderAlive(path: string, { pid, machine }: Holder): boolean {
+function isHolderAlive(path: string, { pid, start, machine }: Holder): boolean {
   if (machine !== null) return isRenewed(path);
-  return pid === process.pid ? heldPaths.has(path) : isAlive(pid) && !hasReusedPid(path, pid);
+  return pid === process.pid ? heldPaths.has(path) : isAlive(pid) && !hasReusedPid(pid, start);
 }
 
-/** Whether the process started after the lock's last renewal: then it only reuses the pid of the dead holder. */
-function hasReusedPid(path: string, pid: number): boolean {
-  const age = ageOf(pid);
-  return age !== null && timeSinceRenewal(path) > age + EXPIRY;
+/** Whether the process with this pid is another one than that which started at `start`. */
+function hasReusedPid(pid: number, start: string | null): boolean {
+  const current = startOf(pid);
+  return start !== null && current !== null && start !== current;
 }
 
 function isRenewed(path: string): boolean {
   return timeSinceRenewal(path) < EXPIRY;
 }
 
+/** A pid alone, as a script may write it, is that of a process here. */
 function readHolder(text: string | null): Holder | null {
-  const [, pid, machine = ""] = /^(\d+) ?(.*)/.exec(text ?? "") ?? [];
+  const [, pid, start = UNKNOWN, machine = machineId()] = /^(\d+)(?: (\S+) (.+))?/.exec(text ?? "") ?? [];
   if (pid === undefined) return null;
-  return { pid: Number(pid), machine: machine === "" || machine === machineId() ? null : machine };
+  return {
+    pid: Number(pid),
+    start: start === UNKNOWN ? null : start,
+    machine: machine === machineId() ? null : machine,
+  };
 }
 
 function nameOf({ pid, machine }: Holder): string {

@@ -1,4 +1,4 @@
-/** Identifies this machine and container, and tells whether a process here is alive and how old it is. */
+/** Identifies this machine and container, and tells whether a process here is alive and when it started. */
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
@@ -38,25 +38,16 @@ function isZombie(pid: number): boolean {
   }
 }
 
-/** Clock ticks per second in /proc/<pid>/stat (USER_HZ, which is 100 on Linux). */
-const TICKS_PER_SECOND = 100;
-
 /**
- * Milliseconds since a process of this machine started; null when that is unknown, as on every system but Linux.
- * Computed from the age of this process, not from the machine's uptime: some containers report their own uptime.
+ * When a process of this machine started, in clock ticks since the machine booted: together with the pid it identifies
+ * the process. Null when that is unknown, as on every system but Linux.
  */
-export function ageOf(pid: number): number | null {
+export function startOf(pid: number): string | null {
   try {
-    const age = process.uptime() + (startOf(process.pid) - startOf(pid)) / TICKS_PER_SECOND;
-    return Number.isFinite(age) ? age * 1_000 : null;
+    return statOf(pid)[19] ?? null;
   } catch {
     return null;
   }
-}
-
-/** When a process started, in clock ticks since the machine booted. */
-function startOf(pid: number): number {
-  return Number(statOf(pid)[19]);
 }
 
 /** What Linux tells of a process, from its state on (proc(5)). Throws on other systems. */

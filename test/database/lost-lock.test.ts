@@ -92,7 +92,7 @@ describe.skipIf(NO_NAMESPACE !== null)(unlessLacking(NO_NAMESPACE, "a process st
 
     test("refuses live requests while another process holds the lock, and takes it again when it is free", async () => {
       await stop(server.pid, lock);
-      writeFileSync(lock, "1 elsewhere\n");
+      writeFileSync(lock, "1 - elsewhere\n");
       goOn(server.pid);
       const guest = await openGuest();
       await expect(guest.query(sql("SELECT 1::text"))).rejects.toThrow(

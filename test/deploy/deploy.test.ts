@@ -374,7 +374,7 @@ describe("a deploy to a folder", () => {
 
   test("writes nothing after another deploy has taken over its lock", async () => {
     const deploying = deployFolder(() =>
-      writeFileSync(join(place.folder, "web/.precast/deploy.lock"), "1 elsewhere\n"),
+      writeFileSync(join(place.folder, "web/.precast/deploy.lock"), "1 - elsewhere\n"),
     );
     await expect(deploying).rejects.toThrow(/^Another deploy has taken over file:\/\/\S+\.\nNothing was changed\./);
     expect(readdirSync(join(place.folder, "web/.precast"))).toEqual(["deploy.lock"]);

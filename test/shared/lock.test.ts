@@ -18,7 +18,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { holderOf, LockedError, LockLostError, takeLock } from "../../shared/lock.ts";
-import { machineId } from "../../shared/machine.ts";
+import { machineId, startOf } from "../../shared/machine.ts";
 import { unlessLacking } from "../support/root.ts";
 import { until } from "../support/until.ts";
 
@@ -38,7 +38,7 @@ const renewedAgo = () => Date.now() - statSync(lock).mtimeMs;
 
 test("a lock from elsewhere that was just renewed is held, also when a process here has the same pid", () => {
   for (const pid of [process.pid, 1]) {
-    writeFileSync(lock, `${pid} elsewhere\n`);
+    writeFileSync(lock, `${pid} - elsewhere\n`);
     const refused = `process ${pid} on another machine or in another container`;
     expect(() => takeLock(lock)).toThrow(LockedError);
     expect(() => takeLock(lock)).toThrow(refused);
@@ -48,7 +48,7 @@ test("a lock from elsewhere that was just renewed is held, also when a process h
 });
 
 test("a lock from elsewhere that was not renewed for 11 seconds can be taken", () => {
-  writeFileSync(lock, "1 elsewhere\n");
+  writeFileSync(lock, "1 - elsewhere\n");
   age(11);
   expect(holderOf(lock)).toBe(null);
   let deaths = 0;
@@ -69,7 +69,7 @@ test.skipIf(process.platform !== "linux")(
     const pid = Number(printed);
     const became = () => readFileSync(`/proc/${parent.pid}/comm`, "utf8");
     await until("the shell to be another program", async () => became() === "sleep\n");
-    writeFileSync(lock, `${pid} ${machineId()}\n`);
+    writeFileSync(lock, `${pid} - ${machineId()}\n`);
     expect(holderOf(lock)).toBe(`process ${pid}`);
     process.kill(pid, "SIGKILL");
     await until("the lock to be free", async () => holderOf(lock) === null);
@@ -79,16 +79,19 @@ test.skipIf(process.platform !== "linux")(
 );
 
 test.skipIf(process.platform !== "linux")(
-  "a lock of a live local process is held without renewals, unless it is older than the process",
+  "a lock of a live local process is held, whatever the clock says, unless an earlier process with its pid took it",
   () => {
     const other = spawn("sleep", ["1000"]);
     onTestFinished(() => void other.kill());
-    for (const [pid, seconds, holder] of [
-      [process.ppid, process.uptime(), `process ${process.ppid}`],
-      [other.pid, 1, `process ${other.pid}`],
-      [other.pid, 3_600, null],
+    const start = startOf(other.pid ?? 0);
+    for (const [started, seconds, holder] of [
+      [start, 0, `process ${other.pid}`],
+      [start, 3_600, `process ${other.pid}`],
+      [start, -3_600, `process ${other.pid}`],
+      ["-", 3_600, `process ${other.pid}`],
+      [startOf(1), 0, null],
     ] as const) {
-      writeFileSync(lock, `${pid} ${machineId()}\n`);
+      writeFileSync(lock, `${other.pid} ${started} ${machineId()}\n`);
       age(seconds);
       expect(holderOf(lock)).toBe(holder);
     }
@@ -124,7 +127,7 @@ test("a holder renews its lock, but not one that another process has taken", asy
   expect(readFileSync(lock, "utf8")).toBe(own);
   expect(isHeld()).toBe(true);
   expect(check).not.toThrow();
-  writeFileSync(lock, "1 elsewhere\n");
+  writeFileSync(lock, "1 - elsewhere\n");
   expect(isHeld()).toBe(false);
   expect(check).toThrow(LockLostError);
   age(60);
@@ -134,7 +137,7 @@ test("a holder renews its lock, but not one that another process has taken", asy
   expect(renewedAgo()).toBeGreaterThan(30_000);
   other.release();
   release();
-  expect(readFileSync(lock, "utf8")).toBe("1 elsewhere\n");
+  expect(readFileSync(lock, "utf8")).toBe("1 - elsewhere\n");
 });
 
 test("a lock is lost when its file is gone, but not when its file cannot be read", () => {
@@ -161,7 +164,7 @@ test("a lock file that is still empty is held for ten seconds: its holder may be
 });
 
 test("on a file system without hard links, only one takes a lock, and a dead holder's can be taken over", () => {
-  writeFileSync(lock, "1 elsewhere\n");
+  writeFileSync(lock, "1 - elsewhere\n");
   age(11);
   const script = `
     import fs from "node:fs";
@@ -220,7 +223,7 @@ test.skipIf(NO_OTHERS !== null)(
     "a lock of another machine counts as held in a read-only folder, because its age cannot be determined",
   ),
   () => {
-    writeFileSync(lock, "1 elsewhere\n");
+    writeFileSync(lock, "1 - elsewhere\n");
     age(3_600);
     expect(holderOf(lock)).toBe(null);
     chmodSync(folder, 0o755);
