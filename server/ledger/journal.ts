@@ -20,10 +20,7 @@ export type Journal = {
 };
 
 export class JournalLost extends Error {
-  constructor(
-    path: string,
-    cause: unknown = new Error("another server has taken it over because its owner seemed to be dead"),
-  ) {
+  constructor(path: string, cause: unknown = new Error("another server has taken it over, or it was deleted")) {
     super(`${path} can no longer be used as a journal`, { cause });
     this.name = "JournalLost";
   }
