@@ -25,17 +25,19 @@ export type EdgeFile = { readonly name: string; readonly text: string };
 
 export const EDGE_SETTINGS = ["apps", "origin", "treeUrl", "cacheControl", "cdnCacheControl", "cacheTags"] as const;
 
+type EdgeKind = { readonly isRemote: boolean; readonly sendsTags?: boolean; readonly fetchesTree?: boolean };
+
 /** Default origin of an edge on the same machine: where `precast serve` listens by default. */
 const LOCAL_ORIGIN = "http://127.0.0.1:3000";
 
 /**
- * `isRemote` and `sendsTags` are those of the target (target.ts). Throws Error when a remote edge has no origin, when
- * `--cache-tags` is set for an edge that cannot send tags, and when no app is known: an edge without apps would send
- * every request to the origin.
+ * `isRemote`, `sendsTags` and `fetchesTree` are those of the target (target.ts). Throws Error when a remote edge has no
+ * origin, when `--cache-tags` or `--tree-url` is set for an edge that cannot use it, and when no app is known: an edge
+ * without apps would send every request to the origin.
  */
 export function readEdge(
   settings: Settings<(typeof EDGE_SETTINGS)[number] | "out">,
-  { isRemote, sendsTags = false }: { readonly isRemote: boolean; readonly sendsTags?: boolean },
+  { isRemote, sendsTags = false, fetchesTree = false }: EdgeKind,
 ): Edge {
   if (isRemote && settings.origin === null)
     throw new Error(
@@ -43,6 +45,10 @@ export function readEdge(
     );
   if (settings.cacheTags && !sendsTags)
     throw new Error("This edge cannot send cache tags with files. Remove --cache-tags (PRECAST_CACHE_TAGS).");
+  if (settings.treeUrl !== null && !fetchesTree)
+    throw new Error(
+      "This edge has the files of the tree itself and fetches none from an address, as varnish and fastly do. Remove --tree-url (PRECAST_TREE_URL).",
+    );
   const keys = settings.apps ?? builtAppKeys(settings.out);
   if (keys.length === 0)
     throw new Error(`${settings.out} holds no tree. Build it (precast build), or name the apps: --app KEY.`);

@@ -16,6 +16,8 @@ export type Target = {
   readonly isRemote: boolean;
   /** Whether the edge can send cache tags; no if absent. */
   readonly sendsTags?: boolean;
+  /** Whether the edge fetches files from a static host, at `--tree-url`; no if absent. */
+  readonly fetchesTree?: boolean;
   /** The first file contains the installation steps. Throws Error when the edge cannot be written for this host. */
   readonly files: (edge: Edge) => EdgeFile[];
 };
@@ -31,6 +33,7 @@ export const TARGETS: readonly Target[] = [
   {
     name: "varnish",
     isRemote: false,
+    fetchesTree: true,
     describes: "Varnish in front of a static host with the tree (--tree-url)",
     files: varnishFiles,
   },
@@ -56,6 +59,7 @@ export const TARGETS: readonly Target[] = [
   {
     name: "fastly",
     isRemote: false,
+    fetchesTree: true,
     describes: "VCL for Fastly in front of a static host with the tree (--tree-url)",
     files: fastlyFiles,
   },
