@@ -164,9 +164,21 @@ test("nginx and caddy connect to an https origin with TLS and its name, on port 
   expect(nginx).toContain("server api.example.com:443;");
   expect(nginx).toContain("proxy_pass https://precast_origin;");
   expect(nginx).toContain('proxy_ssl_server_name on;\n    proxy_ssl_name "api.example.com";');
+  expect((await place.run("edge nginx")).stdout).not.toContain("proxy_ssl_verify");
   const caddy = (await place.run("edge caddy --origin https://api.example.com")).stdout;
   expect(caddy).toContain("reverse_proxy https://api.example.com {\n\t\t\theader_up Host {upstream_hostport}\n");
 });
+
+test.each(["https://192.0.2.1", "https://[2001:db8::1]:8443"])(
+  "nginx refuses %s as origin, because it could never verify the certificate",
+  async (origin) => {
+    const { code, stdout, stderr } = await place.run(`edge nginx --origin ${origin}`);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(
+      /^nginx cannot verify a certificate for the IP address \S+\. Use the host name .*<name>\.\n$/,
+    );
+  },
+);
 
 test("nginx refuses values in which it would read a variable", async () => {
   const { code, stdout, stderr } = await place.run("edge nginx", { PRECAST_CACHE_CONTROL: "max-age=$age" });
@@ -174,7 +186,13 @@ test("nginx refuses values in which it would read a variable", async () => {
   expect(stderr).toMatch(/^nginx reads the \$ in max-age=\$age as a variable\. Use values without \$ for --out, /);
 });
 
-test.each(["varnish", "fastly"])("%s requires --tree-url, because it has no files itself", async (target) => {
+test.each(["nginx", "cloudfront"])("%s refuses --tree-url, because it has the files itself", async (target) => {
+  const { code, stdout, stderr } = await place.run(`edge ${target} ${ADDRESSES}`);
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(/^This edge has the files of the tree itself .*Remove --tree-url \(PRECAST_TREE_URL\)\.\n$/);
+});
+
+test.each(FETCHING)("%s requires --tree-url, because it has no files itself", async (target) => {
   const { code, stderr } = await place.run(`edge ${target}`);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^\w+ needs the address at which a static host serves the tree: --tree-url URL\.\n$/);

@@ -1,12 +1,16 @@
 /** `precast edge nginx` and `nginx-njs`, with Debian's nginx and its njs module. */
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openPlace, type Place, SHOP } from "../support/cli.ts";
 import { startNginxWith } from "../support/edge-nginx.ts";
 import { findNginxModule, findProgram, type Running } from "../support/edge-program.ts";
 import { proveEdge } from "../support/edge-proof.ts";
 import type { EdgeSite } from "../support/edge-site.ts";
 import type { Vector } from "../support/edge-vectors.ts";
+import { askBytes } from "../support/site.ts";
+import { EXPIRED, OF_ANOTHER, startTls, type Tls } from "../support/tls.ts";
 
 const NGINX = findProgram("nginx");
 const NJS = findNginxModule("ngx_http_js_module.so");
@@ -34,6 +38,41 @@ proveEdge({
   refuses,
   forwardsAcceptEncoding: true,
   skip: NGINX === null || NJS === null,
+});
+
+describe.skipIf(NGINX === null)("nginx in front of an https origin", () => {
+  const BUNDLE = "/etc/ssl/certs/ca-certificates.crt";
+  let origin: Tls;
+  let place: Place;
+  beforeAll(async () => {
+    origin = await startTls(OF_ANOTHER);
+    place = openPlace();
+  });
+  afterAll(async () => {
+    await origin.close();
+    await place.close();
+  });
+
+  test.each([
+    ["forwards to one whose certificate is of an authority in the bundle", OF_ANOTHER, "other.test", 404],
+    ["forwards nothing to one whose certificate is of another authority", EXPIRED, "other.test", 503],
+    ["forwards nothing to one whose certificate is for another name", OF_ANOTHER, "api.test", 503],
+  ])("%s", async (_, trusted, name, status) => {
+    const { port } = new URL(origin.url);
+    await place.json(`edge nginx --app ${SHOP} --origin https://${name}:${port} --write tls`);
+    const home = join(place.folder, "tls");
+    const made = readFileSync(join(home, "precast.conf"), "utf8");
+    expect(made).toContain(`proxy_ssl_trusted_certificate ${BUNDLE};`);
+    writeFileSync(join(home, "bundle.pem"), trusted);
+    const site = made
+      .replace("listen 80;", "listen 127.0.0.1:PORT;")
+      .replace(`server ${name}:`, "server 127.0.0.1:")
+      .replace(BUNDLE, join(home, "bundle.pem"));
+    const nginx = await startNginxWith(home, site, "", NGINX as string);
+    const answer = await askBytes(nginx.url, "/api/v1/posts", { appKey: SHOP });
+    await nginx.stop();
+    expect(answer.status).toBe(status);
+  });
 });
 
 function version(nginx: string): number {

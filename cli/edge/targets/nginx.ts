@@ -1,4 +1,5 @@
 /** Writes nginx configurations: a plain one, which maps literal names by patterns, and one with njs and the core. */
+import { isIP } from "node:net";
 import type { Edge, EdgeFile } from "../edge.ts";
 import { fileHeaders, type Headers, preflightHeaders, unavailableAnswer, withoutContentType } from "../headers.ts";
 import { PATTERNS } from "../pattern.ts";
@@ -23,7 +24,8 @@ const INSTALLATION_STEPS = [
   "",
   "To install it:",
   "  1. Set the port, certificate and server_name: see `listen` below.",
-  "  2. Make sure that nginx can read the tree: see `root` below.",
+  "  2. Make sure that nginx can read the tree (see `root` below) and, where the origin is https, the certificates of the",
+  "     authorities that nginx is to trust (see `proxy_ssl_trusted_certificate`).",
 ];
 const ETAGS = [
   "",
@@ -128,7 +130,7 @@ ${addHeaders(headers, "    ")}
     proxy_set_header Connection "";
     proxy_set_header Host ${quoted(origin.host)};
     proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-${origin.protocol === "https:" ? `    proxy_ssl_server_name on;\n    proxy_ssl_name ${quoted(origin.hostname)};\n` : ""}  }
+${origin.protocol === "https:" ? verification(origin) : ""}  }
 
   location @precast_away {
     default_type ${quoted(unavailable.headers["Content-Type"] ?? "")};
@@ -136,6 +138,25 @@ ${addHeaders(unavailable.headers, "    ", " always")}
     return 503 '${unavailable.body}';
   }
 }`;
+}
+
+/**
+ * nginx accepts any certificate unless it is told to verify it, and then allows one intermediate. Throws Error for an IP
+ * address: nginx compares certificates with names alone, so every forwarded request would fail.
+ */
+function verification({ hostname }: URL): string {
+  if (isIP(hostname.replace(/[[\]]/g, "")) !== 0)
+    throw new Error(
+      `nginx cannot verify a certificate for the IP address ${hostname}. Use the host name that the certificate is for: --origin https://<name>.`,
+    );
+  return `    # The authorities that Debian, Ubuntu and Alpine trust. On Red Hat, this file is /etc/pki/tls/certs/ca-bundle.crt. If
+    # the origin's certificate is of an authority of your own, or self-signed, name the file of that certificate instead.
+    proxy_ssl_trusted_certificate /etc/ssl/certs/ca-certificates.crt;
+    proxy_ssl_verify on;
+    proxy_ssl_verify_depth 9;
+    proxy_ssl_server_name on;
+    proxy_ssl_name ${quoted(hostname)};
+`;
 }
 
 /** `always` is nginx's parameter, after a space, that adds headers to error responses too. */
