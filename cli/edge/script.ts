@@ -50,9 +50,9 @@ export function readCore(): string {
   return `${readText("core.js")}\n\n${readText("sha256.js")}`;
 }
 
-/** The script without its block comments, for hosts that limit its size. */
-export function withoutComments(text: string): string {
-  return text.replace(/^\/\*\*[\s\S]*?\*\/\n+/gm, "");
+/** The script without its block comments and indentation, for hosts that limit its size. */
+export function compacted(text: string): string {
+  return text.replace(/^\/\*\*[\s\S]*?\*\/\n+/gm, "").replace(/^ +/gm, "");
 }
 
 export function readHost(host: Host): string {

@@ -26,6 +26,8 @@ proveEdge({
   },
   servedByOrigin: [],
   hasOwnErrorPage: true,
+  // CloudFront itself refuses URLs above 8,192 bytes (its quotas).
+  isAltered: ({ target }) => target.length > 8_192,
   refuses: ({ target }) => !target.startsWith("/api/"),
   forwardedAs: null,
 });

@@ -21,6 +21,8 @@ proveEdge({
     return openCloudfront(join(site.place.folder, "cloudfront"), site.out, site.origin.url);
   },
   servedByOrigin: [],
+  // CloudFront itself refuses URLs above 8,192 bytes (its quotas).
+  isAltered: ({ target }) => target.length > 8_192,
   // Paths outside of the API would be those of files in the bucket, which clients may not request.
   refuses: ({ target }) => !target.startsWith("/api/"),
   hasOwnErrorPage: true,

@@ -102,14 +102,19 @@ async function fetchOrFail(asked: CloudfrontRequest, incoming: IncomingMessage, 
     method,
     headers: keys.length === 0 ? { "X-Request-Id": kept["X-Request-Id"], ...validator } : { ...kept, ...validator },
   };
-  const untouched = asked.uri === (incoming.url ?? "").split("?")[0];
+  const { uri, querystring } = requestOf(incoming);
+  const untouched = asked.uri === uri && JSON.stringify(asked.querystring) === JSON.stringify(querystring);
   const target = untouched ? (incoming.url as string) : asked.uri + (query.length === 0 ? "" : `?${query.join("&")}`);
-  const found = await askBytes(bucket, asked.uri, sent).catch(() => null);
+  const acted = Object.keys(asked.querystring).some((name) => BUCKET_PARAMETERS.includes(name));
+  const found = acted ? NOT_ALLOWED : await askBytes(bucket, asked.uri, sent).catch(() => null);
   return responseOf(
-    found !== null && found.status < 400 ? found : await askBytes(server, target, sent).catch(() => GONE),
+    found !== null && (found.status < 400 || acted) ? found : await askBytes(server, target, sent).catch(() => GONE),
   );
 }
 
+/** Some of the parameters on which S3 acts: it answers 405 to these in a GET of an object, at which nothing fails over. */
+const BUCKET_PARAMETERS = ["delete", "restore", "select"];
+const NOT_ALLOWED: ReceivedBytes = { status: 405, headers: {}, bytes: Buffer.from("<Error/>") };
 const GONE: ReceivedBytes = { status: 502, headers: {}, bytes: Buffer.alloc(0) };
 const HOP = ["connection", "keep-alive", "transfer-encoding", "date"];
 

@@ -139,6 +139,7 @@ export const COUNTED = [
   "/posts?per_page=2",
   "/posts?per_page=2&page=1",
   "/posts?fields=title",
+  "/posts?select=title&p%65r_page=2&restore",
   "/posts?filter[title]=news&page=1",
   "/posts?sort=title&page=1",
   "/posts?filter[title]=news&sort=title",

@@ -10,9 +10,9 @@ function handler(event) {
   var key = header === undefined || header.multiValue !== undefined ? null : header.value;
   var found = mapRequest(foldersFor(key), request.method, request.uri + (query === undefined ? "" : "?" + query), key);
   if (found === "preflight") return { statusCode: 204, statusDescription: "No Content", headers: PREFLIGHT_HEADERS };
-  if (found === "origin") return /^\/api\//.test(request.uri) ? request : NOT_FOUND;
-  request.uri = found;
-  request.querystring = filtersOf(request.querystring, found);
+  if (found === "origin" && !/^\/api\//.test(request.uri)) return NOT_FOUND;
+  if (found !== "origin") request.uri = found;
+  dropParameters(request.querystring, found);
   return request;
 }
 
@@ -24,12 +24,15 @@ function foldersFor(key) {
   return folders;
 }
 
-/** The server cannot read a value from a hash, so it needs the filter. */
-function filtersOf(querystring, file) {
-  var kept = {};
-  if (!/\/h-[0-9a-f]{64}\.json$/.test(file)) return kept;
+/**
+ * The server needs all parameters of the API for a request that is no file. For a file it needs none, but it cannot read
+ * the value of a filter from a hash. A name that cannot be decoded stays: it may be that of a filter with an error.
+ */
+function dropParameters(querystring, found) {
+  var needed = /\/h-[0-9a-f]{64}\.json$/.test(found) ? /^filter\[/ : /(?!)/;
+  if (found === "origin") needed = /^(filter|sort$|page$|per_page$|fields$|populate$|q$)/;
   Object.keys(querystring).forEach(function (name) {
-    if (/^filter\[/.test(decode(name.replace(/\+/g, "%20")) || "")) kept[name] = querystring[name];
+    var decoded = decode(name.replace(/\+/g, "%20"));
+    if (decoded !== null && !needed.test(decoded)) delete querystring[name];
   });
-  return kept;
 }

@@ -3,7 +3,7 @@ import { type Answer, refusalAnswer } from "../../../shared/answer.ts";
 import { routeNotFound } from "../../../shared/refusal.ts";
 import type { Edge, EdgeFile } from "../edge.ts";
 import { fileHeaders, type Headers, preflightHeaders } from "../headers.ts";
-import { foldersOf, readCore, readHost, withoutComments, writeScript } from "../script.ts";
+import { compacted, foldersOf, readCore, readHost, writeScript } from "../script.ts";
 import { sections } from "../text.ts";
 
 /** Maximum size of a function in bytes (CloudFront's quotas). */
@@ -27,7 +27,7 @@ function requestFunction(folders: Readonly<Record<string, string>> | null): stri
     NOT_FOUND: responseOf(refusalAnswer(routeNotFound(), null)),
   };
   const head = "Viewer request (cloudfront-js-2.0) from `precast edge cloudfront`. See setup.txt.";
-  return writeScript([head], values, [readHost("cloudfront-request"), readCore()].map(withoutComments));
+  return writeScript([head], values, [readHost("cloudfront-request"), readCore()].map(compacted));
 }
 
 function responseFunction({ policy }: Edge): string {
@@ -59,8 +59,8 @@ ${apps.map(({ key, folder }) => `      ${folder}/  for ${key}`).join("\n")}
     Keep the bucket private: CloudFront reads it through an origin access control, with s3:GetObject and nothing else.
  2. Run the server at ${origin.origin} with --tree-paths (PRECAST_TREE_PATHS=true). When the bucket lacks a file,
     CloudFront requests it from the server by its path in the bucket, with the key and the query of the request.
- 3. Create one origin group: the bucket first, the server second, failover on 403, 404, 500, 502, 503 and 504. A bucket
-    answers 403 for files that it lacks.
+ 3. Create one origin group: the bucket first, the server second, failover on 400, 403, 404, 500, 502, 503 and 504. A
+    bucket answers 403 for files that it lacks, and 400 for keys above 1,024 bytes and queries that it cannot read.
  4. Create one behaviour, for all paths:
       allowed methods        GET, HEAD, OPTIONS
       cache policy           the header X-App-Key and all query strings in the cache key; minimum TTL 0
