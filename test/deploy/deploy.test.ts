@@ -489,7 +489,14 @@ describe("checks before a deploy", () => {
     expect((await place.run("deploy s3://xyz/y --region=")).stderr).toMatch(
       /^--region must be a name such as eu-central-1.*\n$/,
     );
-    expect((await place.run("deploy file://host/x")).stderr).toMatch(/three slashes/);
+    for (const target of ["file://host/x", "file:deployed"])
+      expect((await place.run(`deploy ${target}`)).stderr).toMatch(/with three slashes\.\n$/);
+    // A URL ends its path at ? and #, so another folder would be deployed to, and files there deleted.
+    for (const name of ["a?b", "a#b", "a\\b", "100%"]) {
+      const { code, stdout, stderr } = await place.run(`deploy file://${place.folder}/deployed/${name}`);
+      expect([code, stdout, stderr]).toEqual([1, "", expect.stringMatching(/ is not a valid target: .* # as %23 /)]);
+    }
+    expect(existsSync(join(place.folder, "deployed"))).toBe(false);
   });
 
   test.each(["--endpoint", "--purge", "--purge-endpoint", "--wait-visible"])(

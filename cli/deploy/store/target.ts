@@ -73,16 +73,22 @@ function openBucket(text: string, settings: StoreSettings, retryPolicy: RetryPol
 
 function folderIn(text: string, out: string): string {
   const problem = (why: string) => new ConfigError([`${text} is not a valid target: ${why}`]);
-  let folder: string;
-  try {
-    folder = fileURLToPath(text);
-  } catch {
-    throw problem("specify file:///folder, with three slashes.");
-  }
+  if (!/^file:\/(\/(localhost)?\/|(?!\/))/.test(text)) throw problem("specify file:///folder, with three slashes.");
+  const folder = pathIn(text);
+  if (folder === null) throw problem("in its path, write % as %25, ? as %3F, # as %23 and \\ as %5C.");
   const [here, there] = [`${realOf(out)}${sep}`, `${realOf(folder)}${sep}`];
   if (here.startsWith(there) || there.startsWith(here))
     throw problem("it overlaps with the tree in --out. Specify another folder.");
   return folder;
+}
+
+/** Null for a path that is no path in a URL, or that a URL would cut off or change: it would be another folder. */
+function pathIn(text: string): string | null {
+  try {
+    return /[?#\\\p{Cc}]|%00/u.test(text) ? null : fileURLToPath(text);
+  } catch {
+    return null;
+  }
 }
 
 /** The absolute path with all symbolic links resolved, as far as it exists. */
