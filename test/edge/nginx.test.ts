@@ -23,7 +23,8 @@ const isAltered = ({ keys }: Vector) => keys.length > 1 && NGINX !== null && ver
 
 proveEdge({
   name: "nginx",
-  start: (site) => startNginx(site, "nginx", ""),
+  start: (site) => startNginx(site, "nginx", "", "gzip on;\ngzip_types application/json;\n"),
+  compresses: true,
   servedByOrigin: ["encoded", "named", "hashed", "roundabout"],
   refuses,
   forwardsAcceptEncoding: true,
@@ -80,9 +81,11 @@ function version(nginx: string): number {
   return Number(/nginx\/1\.(\d+)/.exec(stderr)?.[1]);
 }
 
-async function startNginx(site: EdgeSite, target: string, first: string): Promise<Running> {
+/** `own` is what the operator has in the http block. */
+async function startNginx(site: EdgeSite, target: string, first: string, own = ""): Promise<Running> {
   await site.place.json(`edge ${target} --origin ${site.origin.url} --write nginx`);
   const home = join(site.place.folder, "nginx");
   const made = readFileSync(join(home, "precast.conf"), "utf8");
-  return startNginxWith(home, made.replace("listen 80;", "listen 127.0.0.1:PORT;"), first, NGINX as string);
+  const text = own + made.replace("listen 80;", "listen 127.0.0.1:PORT;");
+  return startNginxWith(home, text, first, NGINX as string);
 }

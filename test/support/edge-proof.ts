@@ -27,6 +27,8 @@ export type Proof = {
   readonly hasOwnErrorPage?: boolean;
   /** Whether the host passes Accept-Encoding on to the origin, which then compresses its answers. */
   readonly forwardsAcceptEncoding?: boolean;
+  /** Whether the host is set up to compress files itself. */
+  readonly compresses?: boolean;
   /** The options of `precast serve`, the origin. */
   readonly serveOptions?: string;
   /** Skips the tests, because the program is not installed. */
@@ -63,6 +65,7 @@ export function proveEdge({ name, start, servedByOrigin, skip = false, ...host }
     serveOptions = "",
     hasOwnErrorPage = false,
     forwardsAcceptEncoding = false,
+    compresses = false,
   } = host;
   describe.skipIf(skip)(name, () => {
     let site: EdgeSite;
@@ -166,6 +169,10 @@ export function proveEdge({ name, start, servedByOrigin, skip = false, ...host }
           await askOne(edge.url, vector, "compressed", { "Accept-Encoding": "gzip" }),
         ];
         if (forwardsAcceptEncoding && kind === "counted") expect(got.headers["content-encoding"]).toBe("gzip");
+        if (compresses && kind === "plain") {
+          expect(got.headers["content-encoding"]).toBe("gzip");
+          expect(plain.headers.vary).toMatch(/Accept-Encoding/);
+        }
         const bytes = got.headers["content-encoding"] === "gzip" ? gunzipSync(got.bytes) : got.bytes;
         expect([kind, got.status, bytes.toString("latin1")]).toEqual([
           kind,

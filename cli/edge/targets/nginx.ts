@@ -112,7 +112,7 @@ ${addHeaders(preflightHeaders(), "      ")}
       return 204;
     }
     types { }
-    default_type ${quoted(headers["Content-Type"] ?? "")};
+${contentType(headers)}
 ${addHeaders(headers, "    ")}
     # The origin sends no Last-Modified and no ranges: clients revalidate by ETag.
     add_header Last-Modified "";
@@ -157,6 +157,16 @@ function verification({ hostname }: URL): string {
     proxy_ssl_server_name on;
     proxy_ssl_name ${quoted(hostname)};
 `;
+}
+
+/** gzip_types is compared with the type alone: with a charset in default_type, nginx would compress no file. */
+function contentType(headers: Headers): string {
+  const [type = "", charset = ""] = (headers["Content-Type"] ?? "").split("; charset=");
+  return `    default_type ${type};
+    charset ${charset};
+    charset_types ${type};
+    # For \`gzip on\` with \`gzip_types ${type}\`, if you want nginx to compress files.
+    gzip_vary on;`;
 }
 
 /** `always` is nginx's parameter, after a space, that adds headers to error responses too. */
