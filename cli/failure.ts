@@ -48,7 +48,7 @@ function describeLock({ path, message, holder }: LockedError): string {
 
 function describeLostLock({ path, message }: LockLostError): string {
   if (path.endsWith(BUILD_LOCK))
-    return "Another build has taken over this tree because this one was suspended for too long. Build again to complete what is left.";
+    return "Another build has taken over this tree because this one was suspended for too long, or somebody has removed the tree. Build again to complete what is left.";
   return `${message}. Run the command again.`;
 }
 
@@ -136,6 +136,8 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
       ? message
       : `The operating system refuses to change ${path}. Specify another folder (${FOLDERS}).`,
   EROFS: ({ path }) => describeReadOnly(path),
+  EDQUOT: () =>
+    "The disk quota of this user is exhausted. Existing data is intact. Free some space and run the command again.",
   ENOSPC: () => "The disk is full. Existing data is intact. Free some space and run the command again.",
   EMFILE: () =>
     "This process has reached its limit of open files. Raise the limit (ulimit -n) and run the command again.",

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { describeFailure } from "../../cli/failure.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
+import { LockLostError } from "../../shared/lock.ts";
 
 const failure = (message: string, more: object = {}) => Object.assign(new Error(message), more);
 
@@ -23,6 +24,12 @@ test.each<[string, unknown, RegExp]>([
     failure("Cannot remove x: Too many open files"),
     /^This process has reached its limit of open files\. Raise the limit \(ulimit -n\)/,
   ],
+  [
+    "a tree that somebody removes while it is built",
+    new LockLostError("out/.precast/build.lock"),
+    /, or somebody has removed the tree\. Build again /,
+  ],
+  ["an exhausted quota", failure("", { code: "EDQUOT" }), /^The disk quota of this user is exhausted\. .* Free some /],
   ["a port in use that the error does not name", failure("", { code: "EADDRINUSE" }), /^The port is in use\. Choose/],
   [
     "a port that needs rights",

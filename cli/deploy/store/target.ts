@@ -105,7 +105,8 @@ function openFolder(folder: string): Target {
     const lock = takeFolderLock(folder, store.name);
     clearParts(folder);
     const check = () => {
-      if (!lock.isHeld()) throw new DeployLockedError(`Another deploy has taken over ${store.name}.`);
+      if (!lock.isHeld())
+        throw new DeployLockedError(`Another deploy has taken over ${store.name}, or somebody has removed its lock.`);
     };
     return { check, conditional: true, release: async () => lock.release() };
   };
