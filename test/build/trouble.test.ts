@@ -31,7 +31,7 @@ import { copyEmbedded } from "../support/embedded.ts";
 import { runBuild } from "../support/history.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { newPost, POSTS, post, SHOP } from "../support/posts.ts";
-import { mountDisk, NO_DISK, unlessLacking, unmountDisk } from "../support/root.ts";
+import { mountDisk, mountOverlay, NO_DISK, NO_OVERLAY, unlessLacking, unmountDisk } from "../support/root.ts";
 import { MEDIA, openStore, type Store } from "../support/site.ts";
 
 const LINUX = process.platform === "linux";
@@ -396,6 +396,26 @@ describe.skipIf(NO_DISK !== null)(unlessLacking(NO_DISK, "the folder of an app o
     expect(readdirSync(disk)).toEqual([]);
   });
 });
+
+test.skipIf(NO_OVERLAY !== null)(
+  unlessLacking(NO_OVERLAY, "a container builds, although a build that died has left its stage in the image"),
+  async () => {
+    const disk = join(place.folder, "container");
+    mkdirSync(disk);
+    const folder = mountOverlay(disk, (image) => {
+      mkdirSync(join(image, "out/.precast/stage/tree/s-shop"), { recursive: true });
+      writeFileSync(join(image, "out/.precast/stage/tree/s-shop/half"), "{");
+    });
+    try {
+      const ran = await place.run(`build --out ${join(folder, "out")}`);
+      expect(ran).toMatchObject({ code: 0, stderr: "" });
+      expect(readdirSync(join(folder, "out/.precast")).sort()).toEqual(["changes.json", "s-shop.json"]);
+    } finally {
+      unmountDisk(folder);
+      unmountDisk(disk);
+    }
+  },
+);
 
 test("a type with 200 MB in 200 entries is built with a heap of 250 MB", async () => {
   await builder.reset(`INSERT INTO precast.apps (key) VALUES ('shop');

@@ -1,6 +1,6 @@
 /** What only root may do on Linux, and in most containers not even root: mount a disk, make a namespace. */
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -17,6 +17,18 @@ export const NO_DISK = lackOf(() => {
     rmSync(folder, { recursive: true, force: true });
   }
 });
+/** Why this machine cannot lay one folder over another, as containers do with their images; null where it can. */
+export const NO_OVERLAY =
+  NO_DISK ??
+  lackOf(() => {
+    const folder = mkdtempSync(join(tmpdir(), "precast-overlay-"));
+    try {
+      unmountDisk(mountOverlay(folder));
+    } finally {
+      unmountDisk(folder);
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
 export const NO_NAMESPACE = lackOf(() => run([...NAMESPACE, "true"]));
 
 /** A test's title, with the reason why it is skipped where there is one. */
@@ -27,6 +39,19 @@ export function unlessLacking(lack: string | null, name: string): string {
 /** Mounts a tmpfs. Throws with the system's message when that fails. */
 export function mountDisk(folder: string, options: string): void {
   run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder]);
+}
+
+/**
+ * Mounts a tmpfs at `disk`, and on it a folder such as a container has: it shows what `fill` writes into its image, which
+ * stays as it is. Returns the folder: unmount that, then `disk`.
+ */
+export function mountOverlay(disk: string, fill: (image: string) => void = () => {}): string {
+  mountDisk(disk, "size=8m");
+  for (const name of ["image", "changes", "work", "folder"]) mkdirSync(join(disk, name));
+  fill(join(disk, "image"));
+  const layers = `lowerdir=${disk}/image,upperdir=${disk}/changes,workdir=${disk}/work`;
+  run(["mount", "-t", "overlay", "-o", layers, "overlay", join(disk, "folder")]);
+  return join(disk, "folder");
 }
 
 /** A disk that is in use is unmounted as soon as nothing uses it. */

@@ -3,11 +3,12 @@
  * has just been deleted, and rename slowly where each new file frees the blocks of an old one.
  */
 import { randomUUID } from "node:crypto";
-import { linkSync, mkdirSync, renameSync } from "node:fs";
+import { linkSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { unlink } from "node:fs/promises";
 import { join } from "node:path";
 import { STATE_FOLDER } from "../../../shared/state.ts";
 import { removeAll } from "./folder.ts";
+import { isOtherDisk } from "./move.ts";
 
 const TRASH = `${STATE_FOLDER}/trash`;
 
@@ -18,9 +19,14 @@ function freshName(out: string): string {
   return join(trash, randomUUID());
 }
 
-/** Moves a folder of the tree into the trash. */
+/** Moves a folder of the tree into the trash. A container cannot move a folder of its image, so that is deleted. */
 export function moveToTrash(out: string, folder: string): void {
-  renameSync(join(out, folder), freshName(out));
+  try {
+    renameSync(join(out, folder), freshName(out));
+  } catch (error) {
+    if (!isOtherDisk(error)) throw error;
+    rmSync(join(out, folder), { recursive: true, force: true });
+  }
 }
 
 /** Files that are about to be replaced. */
