@@ -24,13 +24,17 @@ export function openProgress(stream: Stream, unit: string): Progress {
     etaBuffer: 1_000,
     fps: 10,
   });
-  let start: number | null = null;
+  let start = 0;
+  let last = { done: 0, total: 0 };
   return {
     update: ({ done, total, bytes = 0 }) => {
-      if (start === null) {
+      // Some commands count each app for itself.
+      if (total !== last.total || done < last.done) {
+        bar.stop();
         start = performance.now();
         bar.start(total, 0, { megabytes: "0.0", rate: 0 });
       }
+      last = { done, total };
       const seconds = Math.max((performance.now() - start) / 1_000, 0.001);
       if (done % 100 === 0 || total < FEW || done === total)
         bar.update(done, { megabytes: (bytes / 1e6).toFixed(1), rate: Math.round(done / seconds) });
