@@ -52,13 +52,3 @@ SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_s
     FROM precast.fields WHERE content_type_id = slots.content_type_id)
   WHERE content_type_id = ANY (type_ids)
 $$;
-
-CREATE FUNCTION precast.draw_all_shapes() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM precast.draw_shapes(ARRAY(SELECT id FROM precast.content_types));
-  RETURN NULL;
-END
-$$;
-
-CREATE TRIGGER draw_all_shapes AFTER TRUNCATE ON precast.fields
-  FOR EACH STATEMENT EXECUTE FUNCTION precast.draw_all_shapes();

@@ -51,6 +51,16 @@ BEGIN
 END
 $$;
 
+-- TRUNCATE does not tell which fields there were, so it rewrites all entries. Runs as the owner, because the role that
+-- truncates may not read the types.
+CREATE FUNCTION precast.all_fields_removed() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+BEGIN
+  PERFORM precast.refresh_entries(ARRAY(SELECT id FROM precast.content_types));
+  RETURN NULL;
+END
+$$;
+
 CREATE TRIGGER field_changed AFTER UPDATE ON precast.fields
   REFERENCING OLD TABLE AS old_fields NEW TABLE AS new_fields
   FOR EACH STATEMENT EXECUTE FUNCTION precast.field_changed();
@@ -58,3 +68,5 @@ CREATE TRIGGER field_added AFTER INSERT ON precast.fields
   REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.field_added_or_removed();
 CREATE TRIGGER field_removed AFTER DELETE ON precast.fields
   REFERENCING OLD TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.field_added_or_removed();
+CREATE TRIGGER all_fields_removed AFTER TRUNCATE ON precast.fields
+  FOR EACH STATEMENT EXECUTE FUNCTION precast.all_fields_removed();
