@@ -35,6 +35,12 @@ CREATE FUNCTION precast.fold_counts(type_id integer) RETURNS void LANGUAGE sql A
   SELECT type_id, sum(change), sum(mark) FROM folded HAVING count(*) > 0
 $$;
 
+-- Whether logical replication brings the rows of this table. The original adds them up then, and its deletions find only
+-- the rows that it has brought: what a fold or a recount of the copy had put in their place would be counted twice.
+CREATE FUNCTION precast.counts_are_brought() RETURNS boolean LANGUAGE sql STABLE AS $$
+  SELECT EXISTS (SELECT FROM pg_subscription_rel WHERE srrelid = 'precast.entry_counts'::regclass)
+$$;
+
 -- Adds the change `changes[i]` to the count of the type `type_ids[i]`. Leaves out types that are being deleted, because
 -- their counts are deleted with them.
 CREATE FUNCTION precast.add_counts(type_ids integer[], changes bigint[]) RETURNS void LANGUAGE plpgsql AS $$

@@ -246,4 +246,5 @@ CREATE FUNCTION precast.fold_crowded() RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   SELECT precast.fold_counts(content_type_id), precast.fold_values(content_type_id)
   FROM (SELECT content_type_id FROM precast.entry_counts GROUP BY content_type_id HAVING count(*) > 20) AS crowded
+  WHERE NOT precast.counts_are_brought()
 $$;

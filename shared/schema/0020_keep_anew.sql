@@ -12,12 +12,14 @@ BEGIN
     SELECT FROM precast.entries AS e
     WHERE (e.content_type_id, e.id) = (kept.content_type_id, kept.id) AND e.status = 'published');
   PERFORM precast.refresh_entries(types);
-  DELETE FROM precast.value_counts;
-  PERFORM precast.recount_values(type_id) FROM unnest(types) AS type_id;
-  DELETE FROM precast.entry_counts;
-  INSERT INTO precast.entry_counts (content_type_id, change)
-  SELECT type_id, (SELECT count(*) FROM precast.entries WHERE content_type_id = type_id AND status = 'published')
-  FROM unnest(types) AS type_id;
+  IF NOT precast.counts_are_brought() THEN
+    DELETE FROM precast.value_counts;
+    PERFORM precast.recount_values(type_id) FROM unnest(types) AS type_id;
+    DELETE FROM precast.entry_counts;
+    INSERT INTO precast.entry_counts (content_type_id, change)
+    SELECT type_id, (SELECT count(*) FROM precast.entries WHERE content_type_id = type_id AND status = 'published')
+    FROM unnest(types) AS type_id;
+  END IF;
   -- Nothing has recorded what was deleted, moved or renamed meanwhile, so builds must compare each type as a whole with
   -- the tree.
   UPDATE precast.content_types SET begun_in = pg_current_xact_id();
