@@ -201,30 +201,33 @@ BEGIN
     PERFORM precast.statement_ends();
     RETURN NULL;
   END IF;
+  -- Each entry finds the slots of its type: a subquery that each type asks anew would read all written entries for each
+  -- of many types.
   INSERT INTO precast.value_counts (content_type_id, slot, value, change)
-  SELECT slots.content_type_id, counted.slot, counted.value, sum(counted.sign)
-  FROM precast.slots
-  CROSS JOIN LATERAL (
-    SELECT 1 AS sign, held.* FROM new_entries AS e CROSS JOIN LATERAL precast.counted_values(e, slots.map) AS held
-    WHERE e.content_type_id = slots.content_type_id AND e.status = 'published'
+  SELECT counted.content_type_id, counted.slot, counted.value, sum(counted.sign)
+  FROM (
+    SELECT slots.content_type_id, 1 AS sign, held.*
+    FROM new_entries AS e JOIN precast.slots ON slots.content_type_id = e.content_type_id
+    CROSS JOIN LATERAL precast.counted_values(e, slots.map) AS held
+    WHERE e.status = 'published'
     UNION ALL
-    SELECT -1, held.* FROM old_entries AS e CROSS JOIN LATERAL precast.counted_values(e, slots.map) AS held
-    WHERE e.content_type_id = slots.content_type_id AND e.status = 'published') AS counted
-  WHERE slots.content_type_id IN (SELECT content_type_id FROM new_entries UNION SELECT content_type_id FROM old_entries)
-  GROUP BY slots.content_type_id, counted.slot, counted.value HAVING sum(counted.sign) <> 0
+    SELECT slots.content_type_id, -1, held.*
+    FROM old_entries AS e JOIN precast.slots ON slots.content_type_id = e.content_type_id
+    CROSS JOIN LATERAL precast.counted_values(e, slots.map) AS held
+    WHERE e.status = 'published') AS counted
+  GROUP BY counted.content_type_id, counted.slot, counted.value HAVING sum(counted.sign) <> 0
   UNION ALL
   SELECT alike.content_type_id, counted.slot, counted.value, sum(alike.entries)
   FROM (
-    SELECT slots.content_type_id, slots.paired, written.held, sum(written.sign) AS entries
-    FROM precast.slots
-    CROSS JOIN LATERAL (
-      SELECT 1 AS sign, precast.paired_values(e, slots.paired) AS held FROM new_entries AS e
-      WHERE e.content_type_id = slots.content_type_id AND e.status = 'published'
+    SELECT written.content_type_id, written.paired, written.held, sum(written.sign) AS entries
+    FROM (
+      SELECT slots.content_type_id, slots.paired, 1 AS sign, precast.paired_values(e, slots.paired) AS held
+      FROM new_entries AS e JOIN precast.slots ON slots.content_type_id = e.content_type_id
+      WHERE e.status = 'published' AND cardinality(slots.paired) > 1
       UNION ALL
-      SELECT -1, precast.paired_values(e, slots.paired) FROM old_entries AS e
-      WHERE e.content_type_id = slots.content_type_id AND e.status = 'published') AS written
-    WHERE slots.content_type_id IN (SELECT content_type_id FROM new_entries UNION SELECT content_type_id FROM old_entries)
-      AND cardinality(slots.paired) > 1
+      SELECT slots.content_type_id, slots.paired, -1, precast.paired_values(e, slots.paired)
+      FROM old_entries AS e JOIN precast.slots ON slots.content_type_id = e.content_type_id
+      WHERE e.status = 'published' AND cardinality(slots.paired) > 1) AS written
     GROUP BY 1, 2, 3 HAVING sum(written.sign) <> 0) AS alike
   CROSS JOIN LATERAL precast.counted_pairs(alike.paired, alike.held) AS counted
   GROUP BY alike.content_type_id, counted.slot, counted.value HAVING sum(alike.entries) <> 0;
