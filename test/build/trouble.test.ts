@@ -417,20 +417,37 @@ test.skipIf(NO_OVERLAY !== null)(
   },
 );
 
-test("a type with 200 MB in 200 entries is built with a heap of 250 MB", async () => {
+test.each([
+  {
+    what: "a type with 200 MB in 200 entries",
+    heap: 250,
+    fields: "('body', 1, 'rich_text', false)",
+    lists: "per_page = 20",
+    data: "jsonb_build_object('body', repeat('0123456789', 100000))",
+    entries: 200,
+    stdout: /^shop: wrote 218 files, .* 200\.1 MB /,
+  },
+  {
+    what: "a type whose 50 entries of 100 KB stand in 30 filters each",
+    heap: 100,
+    fields: "('body', 1, 'text', false), ('tags', 2, 'select', true)",
+    lists: "per_page = 100, filterable_fields = '{tags}'",
+    data: `jsonb_build_object('body', repeat('0123456789', 10000),
+  'tags', (SELECT jsonb_agg('tag' || tag) FROM generate_series(1, 30) AS tag))`,
+    entries: 50,
+    stdout: /^shop: wrote 89 files, .* 19\d\.\d MB /,
+  },
+])("$what is built with a heap of $heap MB", async ({ heap, fields, lists, data, entries, stdout }) => {
   await builder.reset(`INSERT INTO precast.apps (key) VALUES ('shop');
 INSERT INTO precast.content_types (app_id, slug) SELECT id, 'books' FROM precast.apps;
-INSERT INTO precast.fields (content_type_id, name, position, type)
-SELECT id, 'body', 1, 'rich_text' FROM precast.content_types;
+INSERT INTO precast.fields (content_type_id, name, position, type, multiple)
+SELECT id, field.* FROM precast.content_types, (VALUES ${fields}) AS field;
+UPDATE precast.content_types SET ${lists};
 INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
-SELECT type.id, gen_random_uuid(), 'published', '2026-01-01T00:00Z', jsonb_build_object('body', repeat('0123456789', 100000))
-FROM precast.content_types AS type, generate_series(1, 200);`);
-  const ran = await place.spawn(process.execPath, ["--max-old-space-size=250", MAIN, "build"]);
-  expect(ran).toMatchObject({
-    code: 0,
-    stderr: "",
-    stdout: expect.stringMatching(/^shop: wrote 218 files, .* 200\.1 MB /),
-  });
+SELECT type.id, gen_random_uuid(), 'published', '2026-01-01T00:00Z', ${data}
+FROM precast.content_types AS type, generate_series(1, ${entries});`);
+  const ran = await place.spawn(process.execPath, [`--max-old-space-size=${heap}`, MAIN, "build"]);
+  expect(ran).toMatchObject({ code: 0, stderr: "", stdout: expect.stringMatching(stdout) });
 });
 
 describe("a database that dies while a build reads it", () => {

@@ -24,7 +24,7 @@ const SMALL_TYPE_ENTRIES = 1_000;
 const SINGLE_QUERY_ENTRIES = 50;
 
 /** Yields batches of answers. `session` must be in a read transaction, so that all come from one snapshot. */
-export async function* freeAnswers(session: Session, app: App): AsyncGenerator<readonly FreeAnswer[]> {
+export async function* freeAnswers(session: Session, app: App): AsyncGenerator<Iterable<FreeAnswer>> {
   const counts = countsOf(await session.query(entryCountsQuery(app.key)));
   for (const type of app.types) yield* typeAnswers(session, app, type, counts.get(type.slug) ?? 0);
   yield overviewAnswers(app, counts);
@@ -39,13 +39,16 @@ export function overviewAnswers(app: App, counts: ReadonlyMap<string, number>): 
   return [...schemas, { address: { kind: "catalog" }, body: catalogBody(app, counts) }];
 }
 
-/** Yields all answers of a type except its schema. `total` is the number of its published entries. */
+/**
+ * Yields all answers of a type except its schema, batch by batch. `total` is the number of its published entries. The
+ * filters and sorts of a small type can be many times as large as its list items, so their answers are made one by one.
+ */
 export async function* typeAnswers(
   session: Session,
   app: App,
   type: ContentType,
   total: number,
-): AsyncGenerator<FreeAnswer[]> {
+): AsyncGenerator<Iterable<FreeAnswer>> {
   const isSmall = total <= SMALL_TYPE_ENTRIES;
   const itemsById = isSmall ? new Map<string, string>() : null;
   const { gatherers, queried } = await chooseFilters(session, app, type, isSmall);
@@ -65,9 +68,10 @@ export async function* typeAnswers(
     }
     yield batch;
   }
-  yield [...pages.rest(), ...gatherers.flatMap((gatherer) => gatherer.rest())];
+  yield pages.rest();
+  for (const gatherer of gatherers) yield gatherer.rest();
   for (const column of queried) yield* filterAnswers(session, app, type, column, null);
-  if (itemsById !== null) yield await sortAnswersOf(session, app, type, itemsById);
+  if (itemsById !== null) yield* sortAnswersOf(session, app, type, itemsById);
   else yield* sortAnswers(session, app, type, total);
 }
 

@@ -8,8 +8,8 @@ export type FilterGatherer = {
   readonly column: Column;
   /** Takes the next entry: its value in the column, as JSON text, and its list item. Returns the completed answers. */
   readonly add: (raw: string, item: string) => FreeAnswer[];
-  /** Returns the answers that are complete only after the last entry. */
-  readonly rest: () => FreeAnswer[];
+  /** Returns the answers that are complete only after the last entry, each made when it is asked for. */
+  readonly rest: () => Iterable<FreeAnswer>;
 };
 
 type FirstPage = { total: number; readonly items: string[] };
@@ -27,7 +27,9 @@ export function gatherFirstPages(type: ContentType, column: Column): FilterGathe
     }
     return [];
   };
-  const rest = () => [...pages].map(([value, page]) => filterAnswer(type, column, value, page));
+  function* rest() {
+    for (const [value, page] of pages) yield filterAnswer(type, column, value, page);
+  }
   return { column, add, rest };
 }
 

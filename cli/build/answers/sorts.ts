@@ -45,24 +45,24 @@ export async function* sortAnswers(
 }
 
 /** Builds the sort answers of a type with one query for ids. `items` holds the list items of all its entries by id. */
-export async function sortAnswersOf(
+export async function* sortAnswersOf(
   session: Session,
   app: App,
   type: ContentType,
   items: ReadonlyMap<string, string>,
-): Promise<FreeAnswer[]> {
+): AsyncGenerator<FreeAnswer[]> {
   const perPage = defaultPerPage(type);
   const orders = sortOrders(type);
   const sorts = orders.map(({ sort }) => sort);
   const [ids] = items.size === 0 ? [] : await session.query(headIdsQuery(app.key, type, sorts, perPage));
-  return orders.flatMap((order, index) => {
+  for (const [index, order] of orders.entries()) {
     const first = (ids?.[index] ?? "").split(",").filter((id) => id !== "");
     const body = listBody(
       first.map((id) => items.get(id) as string),
       { page: 1n, perPage, total: items.size },
     );
-    return spelledAnswers(type, order, body);
-  });
+    yield spelledAnswers(type, order, body);
+  }
 }
 
 /** The list items of the first page in a sort order. */

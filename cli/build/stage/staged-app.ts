@@ -32,7 +32,7 @@ export type StagedApp = {
   /** Final once the stage is settled. */
   readonly tally: Readonly<Tally>;
   /** `compare` is false when the tree has none of the files yet. `putPaths` takes the paths of what is put. */
-  readonly put: (rewrites: readonly Rewrite[], compare: boolean, putPaths?: PutPaths | null) => Promise<void>;
+  readonly put: (rewrites: Iterable<Rewrite>, compare: boolean, putPaths?: PutPaths | null) => Promise<void>;
   /** Deletes a file, given relative to the tree. `address` is null when no request for the file is known. */
   readonly remove: (file: string, address: Address | null) => void;
   /** Stages the app's new state, or null when the app is gone. */
