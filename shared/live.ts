@@ -106,7 +106,7 @@ async function find(
 
 /**
  * Queries with the slots that were last known. A result without rows means that the slots have changed, the type is
- * gone or it is no longer small: then reads the slots again. Returns no rows only when the type is gone.
+ * gone, or it is no longer small or now known: then reads the slots again. Returns no rows only when the type is gone.
  */
 async function queryPage(
   session: Pick<Session, "query">,

@@ -5,7 +5,7 @@ import type { Sort } from "../sort.ts";
 import { isTrigramServed, loweredSql, storedIn, testOf, textsIn } from "./indexed.ts";
 import { type SortKey, sortKeys } from "./order.ts";
 import { gatheredSql, lookupSql, pageQuery, recurring, statementOf } from "./page-query.ts";
-import { isSmallSql } from "./query.ts";
+import { isKnownSql, isSmallSql } from "./query.ts";
 import type { Slots } from "./slots.ts";
 
 /**
@@ -20,21 +20,28 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   const found = words.length === 0 ? ["false"] : words.map((word) => `w.words LIKE '%' || ${word} || '%'`);
   const tests = plan.conditions.map((condition) => testOf(condition, slots, bind).sql);
   const { keys, beside } = orderOf(plan.sort, words, slots);
-  const entries = tests.length > 0 ? [entriesOf(slots)] : [];
-  const from = `FROM ${["precast.entry_words AS w", ...new Set([...entries, ...beside])].join("\n  ")}
+  const entries = entriesOf(slots);
+  const joined = new Set([...(tests.length > 0 ? [entries] : []), ...beside]);
+  const from = `FROM ${["precast.entry_words AS w", ...joined].join("\n  ")}
   WHERE ${[`w.content_type_id = ${statement.typeId}`, ...found, ...tests].join("\n    AND ")}`;
-  const premise = slots.isSmall ? { premise: isSmallSql(statement.typeId) } : {};
+  const premise = joined.has(entries) ? { premise: premiseSql(statement.typeId, slots) } : {};
   const query = pageQuery(statement, { ...gatheredSql(statement, from, "w.id", keys), ...premise });
   return recurring(query, [...plan.words, ...textsIn(plan.conditions)], isGeneric);
 }
 
 /**
- * The entries of the words. Needs no test of the status: `entry_words` has rows of published entries only. A join is
- * faster than lookups, but not in a small type, and slow where the statistics do not know the type (lookupSql).
+ * The entries of the words. `entry_words` has rows of published entries only: the test of the status lets the indexes of
+ * slots serve, which find the entries of a filter. A join can begin with these, and is faster than lookups, but not in a
+ * small type, and takes minutes where the statistics do not know the type.
  */
-function entriesOf({ isSmall }: Slots): string {
-  const key = "e.content_type_id = w.content_type_id AND e.id = w.id";
-  return isSmall ? lookupSql(key) : `JOIN precast.entries AS e ON ${key}`;
+function entriesOf({ isSmall, isKnown }: Slots): string {
+  const key = "e.content_type_id = w.content_type_id AND e.id = w.id AND e.status = 'published'";
+  return isSmall || !isKnown ? lookupSql(key) : `JOIN precast.entries AS e ON ${key}`;
+}
+
+/** What the choice between join and lookups relies on. */
+function premiseSql(typeId: string, { isSmall, isKnown }: Slots): string {
+  return isSmall ? isSmallSql(typeId) : `${isKnownSql(typeId)} = ${isKnown}`;
 }
 
 const NEWEST_FIRST: readonly SortKey[] = [
