@@ -32,6 +32,22 @@ ALTER TABLE precast.entries
   ALTER COLUMN t8 SET STORAGE MAIN,
   ALTER COLUMN texts SET STORAGE MAIN;
 
+-- The field in each slot from t1 to t8 and n1 to n6, null where there is none.
+CREATE FUNCTION precast.fields_in_slots(map jsonb) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT ARRAY(
+    SELECT map -> slot ->> 0
+    FROM unnest('{t1,t2,t3,t4,t5,t6,t7,t8,n1,n2,n3,n4,n5,n6}'::text[]) WITH ORDINALITY AS own(slot, place) ORDER BY place)
+$$;
+
+-- How the line of each slot from t1 to t8 begins in the column `texts`, which holds the texts of all slots in lower case,
+-- so that one index finds substrings and prefixes in all of them: with the number of the slot. Null for slots that have
+-- no line, those of fields other than text, select and media.
+CREATE FUNCTION precast.line_starts(map jsonb) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT ARRAY(
+    SELECT CASE WHEN map -> ('t' || number) ->> 1 IN ('text', 'select', 'media') THEN E'\n' || number END
+    FROM generate_series(1, 8) AS number ORDER BY number)
+$$;
+
 -- `map` says which field fills which slot, with its type: {"t1": ["title", "text"], "n1": ["price", "number"]}. The key
 -- "long" lists the fields that lost their slot because a value is too long for an index. Slots m1 to m4 are not
 -- columns: they are for `multiple` fields whose elements are counted (0016_value_counts.sql). Triggers maintain the
@@ -41,6 +57,9 @@ ALTER TABLE precast.entries
 CREATE TABLE precast.slots (
   content_type_id integer PRIMARY KEY REFERENCES precast.content_types ON DELETE CASCADE,
   map             jsonb NOT NULL DEFAULT '{}',
+  -- What each written entry needs of the map, as arrays, whose elements are read in a fraction of the time of keys.
+  fields          text[] GENERATED ALWAYS AS (precast.fields_in_slots(map)) STORED,
+  line_starts     text[] GENERATED ALWAYS AS (precast.line_starts(map)) STORED,
   -- The slots whose values are counted in pairs (0016_value_counts.sql).
   paired          text[] NOT NULL DEFAULT '{}',
   made_in         xid8 NOT NULL DEFAULT pg_current_xact_id()
@@ -81,11 +100,12 @@ CREATE FUNCTION precast.number_slot(data jsonb, field jsonb) RETURNS float8 LANG
   END
 $$;
 
--- One line of the column `texts`, which holds the texts of all slots in lower case, so that one index finds substrings
--- and prefixes in all of them. A line begins with the number of its slot. Newlines in the text become carriage returns.
--- Empty for types of fields other than text, select and media.
-CREATE FUNCTION precast.line_of(slot text, value text, field jsonb) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT CASE WHEN field ->> 1 IN ('text', 'select', 'media') THEN E'\n' || slot || replace(value, E'\n', E'\r') ELSE '' END
+-- The same for a value that is known to fit its field, in two thirds of the time. Inlined by PostgreSQL.
+CREATE FUNCTION precast.plain_number(value jsonb) RETURNS float8 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT CASE jsonb_typeof(value)
+    WHEN 'number' THEN CASE WHEN octet_length(value #>> '{}') < 300 THEN (value #>> '{}')::float8 ELSE precast.double(value) END
+    WHEN 'boolean' THEN value::boolean::integer
+  END
 $$;
 
 -- Takes the slots from fields whose texts in `data` are too long for an index: each text over 2,000 bytes, and, as

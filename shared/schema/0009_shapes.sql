@@ -11,6 +11,10 @@ ALTER TABLE precast.slots
   ADD rich     text[] NOT NULL DEFAULT '{}',
   ADD searched jsonb NOT NULL DEFAULT '[]';
 
+-- Every written entry reads `plain`: it is kept in the row, and not compressed.
+ALTER TABLE precast.slots SET (toast_tuple_target = 8160);
+ALTER TABLE precast.slots ALTER plain SET STORAGE EXTERNAL;
+
 -- The part of `plain` for one field, or null if every value of the field is plain. May be false for a canonical value
 -- that is unusual, such as a day from 29 to 31 or a very large number: `canonical_values` then looks more closely.
 CREATE FUNCTION precast.plain_path(name text, type text, multiple boolean) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

@@ -165,6 +165,8 @@ CREATE FUNCTION precast.fold_values(type_id integer) RETURNS void LANGUAGE sql S
   GROUP BY slot, value HAVING sum(change) <> 0
 $$;
 
+-- Counts as `counted_values` and `counted_pairs` do, but takes each slot of many entries at once, which is a third less
+-- work: entries with the same values in all paired slots are counted together first.
 CREATE FUNCTION precast.count_values_of_some() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on SET jit = off AS $$
 DECLARE
@@ -172,22 +174,42 @@ DECLARE
 BEGIN
   INSERT INTO precast.value_counts (content_type_id, slot, value, change)
   -- Types that are being deleted have no slots any more: they are left out, as their counts are deleted with them.
-  SELECT slots.content_type_id, counted.slot, counted.value, sign * count(*)
-  FROM written AS e
-  JOIN precast.slots ON slots.content_type_id = e.content_type_id
-  CROSS JOIN LATERAL precast.counted_values(e, slots.map) AS counted
-  WHERE e.status = 'published'
-  GROUP BY slots.content_type_id, counted.slot, counted.value
+  WITH alike AS MATERIALIZED (
+    SELECT slots.content_type_id, slots.map, slots.paired, grouped.held, grouped.filled, grouped.entries
+    FROM precast.slots JOIN (
+      SELECT e.content_type_id, precast.paired_values(e, own.paired) AS held, count(*) AS entries, ARRAY[
+        count(e.t1), count(e.t2), count(e.t3), count(e.t4), count(e.t5), count(e.t6), count(e.t7), count(e.t8),
+        count(e.n1), count(e.n2), count(e.n3), count(e.n4), count(e.n5), count(e.n6)] AS filled
+      FROM written AS e JOIN precast.slots AS own USING (content_type_id)
+      WHERE e.status = 'published' GROUP BY 1, 2) AS grouped USING (content_type_id)),
+  others AS MATERIALIZED (
+    SELECT content_type_id, held.slot, held.field
+    FROM precast.slots CROSS JOIN LATERAL jsonb_each(map) AS held(slot, field)
+    WHERE content_type_id IN (SELECT content_type_id FROM written) AND held.slot <> ALL (paired)
+      AND (held.slot LIKE 'm_' OR held.field ->> 1 IN ('select', 'boolean', 'relation')))
+  SELECT alike.content_type_id, counted.slot, counted.value, sign * sum(counted.entries)
+  FROM alike CROSS JOIN LATERAL (
+    SELECT single.slot, single.value, alike.entries
+    FROM unnest(paired, held) AS single(slot, value) WHERE single.value IS NOT NULL
+    UNION ALL
+    SELECT pair.slot, pair.value, alike.entries FROM precast.counted_pairs(paired, held) AS pair
+    UNION ALL
+    SELECT own.slot, NULL, own.entries
+    FROM unnest('{t1,t2,t3,t4,t5,t6,t7,t8,n1,n2,n3,n4,n5,n6}'::text[], filled) AS own(slot, entries)
+    WHERE own.entries > 0 AND map -> own.slot ->> 1 NOT IN ('select', 'boolean', 'relation')) AS counted
+  GROUP BY 1, 2, 3
   UNION ALL
-  SELECT alike.content_type_id, counted.slot, counted.value, sign * sum(alike.entries)
-  FROM (
-    SELECT slots.content_type_id, slots.paired, precast.paired_values(e, slots.paired) AS held, count(*) AS entries
-    FROM written AS e
-    JOIN precast.slots ON slots.content_type_id = e.content_type_id
-    WHERE e.status = 'published' AND cardinality(slots.paired) > 1
-    GROUP BY 1, 2, 3) AS alike
-  CROSS JOIN LATERAL precast.counted_pairs(alike.paired, alike.held) AS counted
-  GROUP BY alike.content_type_id, counted.slot, counted.value;
+  SELECT others.content_type_id, others.slot, precast.slot_value(e, others.slot), sign * count(*)
+  FROM others JOIN written AS e USING (content_type_id)
+  WHERE e.status = 'published' AND precast.slot_value(e, others.slot) IS NOT NULL
+  GROUP BY 1, 2, 3
+  UNION ALL
+  SELECT others.content_type_id, others.slot, told.element, sign * count(*)
+  FROM others JOIN written AS e USING (content_type_id)
+  CROSS JOIN LATERAL (
+    SELECT DISTINCT element FROM precast.elements(others.field ->> 1, e.data -> (others.field ->> 0)) AS element) AS told
+  WHERE e.status = 'published' AND others.slot LIKE 'm_' AND octet_length(told.element) <= 500
+  GROUP BY 1, 2, 3;
   PERFORM precast.statement_ends();
   RETURN NULL;
 END

@@ -1,6 +1,6 @@
 /**
  * The entry trigger stores plain values after one fast check, `plain_path`. It accepts only values that fit their field
- * and have the canonical spelling.
+ * and have the canonical spelling. The trigger fills slots with them as they are.
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -52,16 +52,23 @@ describe.each(ENGINES)("on %s", (engine) => {
   /** The check as the trigger makes it. */
   const PLAIN = `(coalesce(jsonb_build_object('field', value) @@ precast.plain_path('field', type, multiple)::jsonpath, true)
     AND NOT (type = 'number' AND value::text LIKE '%.%0'))::text`;
-  /** For each value and type, single and multiple: whether it is plain, and whether it fits and is canonical. */
+  /** For each value and type, single and multiple: whether it is plain, and whether it fits, is canonical and fills a slot. */
   const LOOK = `SELECT type || ' ' || multiple || ' ' || value,
       ${PLAIN},
       (CASE WHEN multiple THEN precast.fits_many(type, value) ELSE precast.fits(type, value) END
         AND (NOT precast.needs_canonical(type, value)
-          OR precast.canonical(type, multiple, value)::text IS NOT DISTINCT FROM value::text))::text
+          OR precast.canonical(type, multiple, value)::text IS NOT DISTINCT FROM value::text)
+        AND (multiple OR CASE
+          WHEN type IN ('rich_text', 'json') THEN true
+          WHEN type IN ('number', 'boolean') THEN precast.plain_number(value)
+            IS NOT DISTINCT FROM precast.number_slot(jsonb_build_object('field', value), jsonb_build_array('field', type))
+          ELSE value #>> '{}'
+            IS NOT DISTINCT FROM precast.text_slot(jsonb_build_object('field', value), jsonb_build_array('field', type))
+        END))::text
     FROM unnest($1::text[]::jsonb[]) AS value, unnest($2::text[]) AS type, unnest('{true,false}'::boolean[]) AS multiple
     WHERE NOT multiple OR type IN ('text', 'select', 'media', 'relation')`;
 
-  test("every plain value fits its field and is canonical", async () => {
+  test("every plain value fits its field, is canonical and fills a slot as it is", async () => {
     let plain = 0;
     await fc.assert(
       fc.asyncProperty(fc.array(value, { minLength: 10, maxLength: 10 }), async (values) => {

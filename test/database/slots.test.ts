@@ -230,7 +230,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await run("UPDATE precast.content_types SET filterable_fields = '{}', sortable_fields = '{}'");
     await run(`INSERT INTO precast.fields (content_type_id, name, position, type)
       SELECT type.id, extra.name, 10, split_part(extra.name, '_', 1)
-      FROM precast.content_types AS type, unnest('{${[...texts, ...numbers].join(",")}}'::text[]) AS extra(name)`);
+      FROM precast.content_types AS type, unnest('{${[...texts, ...numbers, "number_6"].join(",")}}'::text[]) AS extra(name)`);
     await run(`UPDATE precast.content_types SET filterable_fields = '{${[...texts, ...numbers].join(",")}}'`);
     for (const [index, title] of ["shelf", "stool"].entries()) {
       const values = numbers.map((name, place) => [name, 10 * place + index] as const);
@@ -246,6 +246,12 @@ describe.each(ENGINES)("on %s", (engine) => {
     for (const name of texts) {
       expect(await titles(`filter[${name}][contains]=${name}%20st`)).toEqual(["stool"]);
       expect(await titles(`filter[${name}][starts_with]=own%20${name}%20sh`)).toEqual(["shelf"]);
+    }
+    for (const name of [...numbers, "number_6"]) {
+      await run(`UPDATE precast.entries SET data = data || '{"${name}": 7.50}' WHERE data ->> 'title' = 'stool'`);
+      expect(await run(`SELECT data ->> '${name}' FROM precast.entries WHERE data ->> 'title' = 'stool'`)).toEqual([
+        ["7.5"],
+      ]);
     }
     await run(`UPDATE precast.content_types SET filterable_fields = '${lists}'`);
     await run("DELETE FROM precast.fields WHERE name LIKE 'text!_%' ESCAPE '!' OR name LIKE 'number!_%' ESCAPE '!'");
@@ -306,11 +312,12 @@ describe("an entry that is not committed when its type changes", () => {
     const written = new Promise<void>((resolve) => {
       wrote = resolve;
     });
+    const insert = `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+      SELECT id, '${id(number)}', 'published', now(), '${JSON.stringify(data)}' FROM precast.content_types`;
     const writer = store.database.transaction("write", async (session) => {
-      await session.query(
-        sql(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
-          SELECT id, '${id(number)}', 'published', now(), '${JSON.stringify(data)}' FROM precast.content_types`),
-      );
+      // An insert that is taken back holds the change up no longer.
+      await session.execute(`SAVEPOINT before; ${insert}; ROLLBACK TO SAVEPOINT before`);
+      await session.query(sql(insert));
       wrote();
       await decided;
     });
