@@ -15,13 +15,16 @@ const wantedAndKept = COLUMNS.map((column) => {
   return `coalesce((${kept}), '{}') || excluded.${column}`;
 }).join(", ");
 
-/** The database reads id, status and data from the line of the bundle (see `Entry.text`). */
+/**
+ * The database reads id, status and data from the line of the bundle (see `Entry.text`). Each column arrives as lines of
+ * one text: PostgreSQL takes it apart in a tenth of the time that it needs for an array, whose elements are escaped.
+ */
 const INSERT = `
     INSERT INTO precast.entries (content_type_id, id, ${COLUMNS.join(", ")})
     SELECT $1::integer, (line ->> 'id')::uuid, line ->> 'status', line -> 'data', '{}',
       nullif(published_at, '')::timestamptz(3), created_at::timestamptz(3), updated_at::timestamptz(3)
-    FROM unnest($2::text[]::jsonb[], $3::text[], $4::text[], $5::text[])
-      AS batch (line, published_at, created_at, updated_at)`;
+    FROM unnest(string_to_array($2, E'\\n')::jsonb[], string_to_array($3, E'\\n'), string_to_array($4, E'\\n'),
+      string_to_array($5, E'\\n')) AS batch (line, published_at, created_at, updated_at)`;
 
 /** For a type without entries: leaves out the check for conflicts, which takes a twentieth of the time. */
 const INSERT_NEW = `
@@ -49,7 +52,7 @@ const UPSERT_KEEPING = upsertOf(wantedAndKept);
 
 /** Inserts entries. Each replaces the stored entry with its id, but for the values of fields that the bundle lacks. */
 export async function writeEntries(session: Session, type: TypeRow, entries: readonly Entry[]): Promise<Changes> {
-  const column = (of: (entry: Entry) => string) => entries.map(of);
+  const column = (of: (entry: Entry) => string) => entries.map(of).join("\n");
   const keeps = type.leftovers.length > 0;
   const upsert = keeps ? UPSERT_KEEPING : UPSERT;
   const [row] = await session.query(

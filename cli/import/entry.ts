@@ -37,25 +37,33 @@ export function readEntry(text: string, fields: FieldMap): EntryOrFaults {
   if (!isObject(value)) return { faults: [`must be a JSON object, not ${quote(value)}`] };
   // A Map, because an object inherits keys such as `__proto__` and `constructor` even when the line lacks them.
   const line = new Map(Object.entries(value));
-  const faults = [...lineFaults(line), ...dataFaults(line.get("data"), fields), ...storageFaults(text)];
-  return faults.length > 0 ? { faults } : { entry: entryOf(text, line) };
+  const instants = {
+    published_at: instant(line.get("published_at")),
+    created_at: instant(line.get("created_at")),
+    updated_at: instant(line.get("updated_at")),
+  };
+  const faults = [...lineFaults(line, instants), ...dataFaults(line.get("data"), fields), ...storageFaults(text)];
+  return faults.length > 0 ? { faults } : { entry: entryOf(text, line, instants) };
 }
 
-function entryOf(text: string, line: ReadonlyMap<string, unknown>): Entry {
-  return {
-    text,
-    id: String(line.get("id")).toLowerCase(),
-    published_at: instant(line.get("published_at")),
-    created_at: instant(line.get("created_at")) ?? "",
-    updated_at: instant(line.get("updated_at")) ?? "",
-  };
+/** The timestamps of a line in canonical form, null where the line has none that can be read. */
+type Instants = {
+  readonly published_at: string | null;
+  readonly created_at: string | null;
+  readonly updated_at: string | null;
+};
+
+function entryOf(text: string, line: ReadonlyMap<string, unknown>, instants: Instants): Entry {
+  const { published_at, created_at, updated_at } = instants;
+  const id = String(line.get("id")).toLowerCase();
+  return { text, id, published_at, created_at: created_at ?? "", updated_at: updated_at ?? "" };
 }
 
 function instant(value: unknown): string | null {
   return typeof value === "string" ? canonicalInstant(value) : null;
 }
 
-function lineFaults(line: ReadonlyMap<string, unknown>): string[] {
+function lineFaults(line: ReadonlyMap<string, unknown>, instants: Instants): string[] {
   const faults = [...line.keys()]
     .filter((key) => !KEYS.includes(key))
     .map((key) => `has an unknown key ${quote(key)}; the keys are ${KEYS.join(", ")}`);
@@ -65,24 +73,27 @@ function lineFaults(line: ReadonlyMap<string, unknown>): string[] {
   expect("id", isUuid(line.get("id")), A_UUID);
   expect("status", STATUSES.includes(line.get("status") as string), '"draft" or "published"');
   const unpublished = line.get("status") !== "published" && (line.get("published_at") ?? null) === null;
-  expect("published_at", unpublished || instant(line.get("published_at")) !== null, AN_INSTANT);
-  expect("created_at", instant(line.get("created_at")) !== null, AN_INSTANT);
-  expect("updated_at", instant(line.get("updated_at")) !== null, AN_INSTANT);
+  expect("published_at", unpublished || instants.published_at !== null, AN_INSTANT);
+  expect("created_at", instants.created_at !== null, AN_INSTANT);
+  expect("updated_at", instants.updated_at !== null, AN_INSTANT);
   expect("data", isObject(line.get("data")), "an object");
   return faults;
 }
 
 function dataFaults(data: unknown, fields: FieldMap): string[] {
   if (!isObject(data)) return [];
-  const values = new Map(Object.entries(data));
-  const unknown = [...values.keys()].filter((name) => !fields.has(name));
-  const known = fields.size === 0 ? "the type has none" : `the fields are ${[...fields.keys()].join(", ")}`;
-  const faults = unknown.map((name) => `has an unknown field ${quote(name)}; ${known}`);
+  const values = data as Readonly<Record<string, unknown>>;
+  const unknown = Object.keys(values).filter((name) => !fields.has(name));
+  const faults = unknown.map((name) => `has an unknown field ${quote(name)}; ${knownNames(fields)}`);
   for (const field of fields.values()) {
-    const fault = valueFault(field, values.get(field.name));
+    const fault = valueFault(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined);
     if (fault !== null) faults.push(`field ${quote(field.name)} ${fault}`);
   }
   return faults;
+}
+
+function knownNames(fields: FieldMap): string {
+  return fields.size === 0 ? "the type has none" : `the fields are ${[...fields.keys()].join(", ")}`;
 }
 
 function storageFaults(text: string): string[] {
