@@ -14,7 +14,7 @@ const READ = [
 ];
 
 /** Functions that live queries call, directly or through other functions. */
-const CALLED = ["double", "elements", "holds_elements", "is_day", "is_instant", "is_uuid"];
+const CALLED = ["double", "elements", "holds_elements", "is_day", "is_instant", "is_known", "is_uuid"];
 
 /** Rights that the ledger needs: see server/ledger/batch.ts. */
 const COUNTED = [
