@@ -8,6 +8,7 @@ import { sql } from "../../shared/database/database.ts";
 import { explainOpenFailure } from "../../shared/database/embedded/open-failure.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import {
+  type CommandResult,
   holdPort,
   idOf,
   MAIN,
@@ -119,6 +120,14 @@ beforeAll(() => {
 afterAll(() => nowhere.close());
 
 describe("help and version", () => {
+  const helps = new Map<string, Promise<CommandResult>>();
+  /** Runs the help of a command once for all tests. */
+  function helpOf(command: string): Promise<CommandResult> {
+    const help = helps.get(command) ?? nowhere.run(`${command} --help`);
+    helps.set(command, help);
+    return help;
+  }
+
   test.each(["--help", "-h", "help"])(
     "the help of the program lists every command and shows an example: %s",
     async (line) => {
@@ -132,7 +141,7 @@ describe("help and version", () => {
   test.each(COMMANDS)(
     "the help of %s shows an example, and exactly its options, each with an environment variable",
     async (command) => {
-      const { code, stdout, stderr } = await nowhere.run(`${command} --help`);
+      const { code, stdout, stderr } = await helpOf(command);
       expect([code, stderr]).toEqual([0, ""]);
       expect(stdout).toMatch(new RegExp(`^ +\\$ precast ${command}\\b`, "m"));
       const options = optionsIn(stdout);
@@ -145,7 +154,7 @@ describe("help and version", () => {
   test("the help names a different environment variable for each option", async () => {
     const pairs = new Set<string>();
     for (const command of COMMANDS) {
-      const options = optionsIn((await nowhere.run(`${command} --help`)).stdout);
+      const options = optionsIn((await helpOf(command)).stdout);
       for (const [flag, text] of options) if (flag !== "--help") pairs.add(`${flag} ${VARIABLE.exec(text)?.[1]}`);
     }
     const variables = [...pairs].map((pair) => pair.split(" ")[1]);

@@ -60,7 +60,7 @@ describe.each(ENGINES)("on the %s database", (engine) => {
   });
   afterAll(() => store.close());
 
-  const contents = fc.sample(arbitraryBundles(), { numRuns: engine === "postgres" ? 12 : 3, seed: 20261123 });
+  const contents = fc.sample(arbitraryBundles(), { numRuns: engine === "postgres" ? 9 : 3, seed: 20261123 });
 
   test.each(contents.map((bundles, index) => ({ bundles, index })))(
     "content $index: entries requested concurrently get the same answers as one by one",

@@ -23,7 +23,7 @@ import {
   type Store,
 } from "../support/site.ts";
 
-const EFFORT = { postgres: { contents: 12, requests: 150 }, embedded: { contents: 2, requests: 60 } };
+const EFFORT = { postgres: { contents: 9, requests: 150 }, embedded: { contents: 2, requests: 60 } };
 /** What can be superfluous; of filters also how many the request has. */
 const PARTS = [
   "fields",
