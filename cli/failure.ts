@@ -24,6 +24,9 @@ function sentenceOf(error: unknown): string {
     }
     if (isDiskFull(error)) return describeFullDisk(error);
     if (isCertificateError(error.code ?? "")) return describeCertificate(error);
+    const { syscall, path, code } = (error.cause ?? {}) as NodeJS.ErrnoException;
+    if (syscall === "open")
+      return `The file ${path} cannot be read (${code}). Check sslrootcert, sslcert and sslkey in --database-url (DATABASE_URL).`;
     if (isLoginRefused(error)) {
       return `The database refused the login (${error.message}). Check the user, the password and the name of the database in --database-url (DATABASE_URL).`;
     }

@@ -25,6 +25,11 @@ test.each<[string, unknown, RegExp]>([
     /^This process has reached its limit of open files\. Raise the limit \(ulimit -n\)/,
   ],
   [
+    "a missing file of certificates",
+    new DatabaseFault("unavailable", "", failure("", { code: "ENOENT", syscall: "open", path: "ca.crt" })),
+    /^The file ca\.crt cannot be read \(ENOENT\)\. Check sslrootcert/,
+  ],
+  [
     "a tree that somebody removes while it is built",
     new LockLostError("out/.precast/build.lock"),
     /, or somebody has removed the tree\. Build again /,
