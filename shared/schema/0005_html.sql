@@ -102,8 +102,8 @@ DECLARE
   escaped    text := '<!--(?:-?>|(?!-?>)(?:[^-<]|-(?!->)|<(?!/?script[ \t\n\f\r/>])|' || nested ||
     ')*(?:-->|(?=</script[ \t\n\f\r/>])|$))';
   silent     text := '<(?:script(?=[ \t\n\f\r/>])A>(?:[^<]|<(?!/script(?:[ \t\n\f\r/>]|$)|!--)|' || escaped ||
-    ')*(?:</scriptA(?:>|$)|$)'
-    '|style(?=[ \t\n\f\r/>])A>(?:[^<]|<(?!/style(?:[ \t\n\f\r/>]|$)))*(?:</styleA(?:>|$)|$))';
+    ')*(?:</script(?=[ \t\n\f\r/>]|$)A(?:>|$)|$)'
+    '|style(?=[ \t\n\f\r/>])A>(?:[^<]|<(?!/style(?:[ \t\n\f\r/>]|$)))*(?:</style(?=[ \t\n\f\r/>]|$)A(?:>|$)|$))';
 BEGIN
   RETURN (
     SELECT string_agg(precast.decode_references(piece[1]) || CASE

@@ -145,6 +145,9 @@ const html = fc
   )
   .map((pieces) => pieces.join(""));
 
+/** The first `</` begins no end tag, because the name goes on: the quote in it is text, and ends nothing. */
+const ENDS_THAT_ARE_NONE = ["style", "script"].map((name) => `<${name}></${name}<p='x></${name}>shown`);
+
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
   beforeAll(async () => {
@@ -171,7 +174,7 @@ describe.each(ENGINES)("on %s", (engine) => {
       fc.asyncProperty(fc.array(html, { minLength: 20, maxLength: 20 }), async (texts) => {
         expect(await read(texts)).toEqual(texts.map((text) => wordsOf(textOfHtml(text))));
       }),
-      { numRuns: 500 },
+      { numRuns: 500, examples: [[ENDS_THAT_ARE_NONE]] },
     );
   });
 });
