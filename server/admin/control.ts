@@ -4,7 +4,7 @@ import { openAdmin } from "./admin.ts";
 import { readLedgerHealth } from "./ledger-health.ts";
 import type { Metrics } from "./metrics.ts";
 import { openProbe } from "./probe.ts";
-import { type DatabaseHealth, readinessOf } from "./readiness.ts";
+import { type Health, readinessOf } from "./readiness.ts";
 import { readTreeHealth } from "./tree-health.ts";
 
 export type ControlOptions = {
@@ -16,7 +16,7 @@ export type ControlOptions = {
   readonly ledgerFolder: string;
   readonly database: Pick<Database, "query">;
   /** State of each read replica, in the order in which they were configured. */
-  readonly replicas: () => readonly DatabaseHealth[];
+  readonly replicas: () => readonly Health[];
   readonly now: () => Date;
   /** Metrics of this process. */
   readonly metrics: Pick<Metrics, "addGauges">;

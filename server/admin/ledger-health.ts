@@ -1,14 +1,12 @@
 /** Checks, at each call, whether the folder of journals can take counts: whether it is writable and its disk has room. */
-import { mkdir, statfs } from "node:fs/promises";
-import { needWritable } from "../ledger/folder.ts";
+import { statfs } from "node:fs/promises";
+import { makeFolder, needWritable } from "../ledger/folder.ts";
+import type { Health } from "./readiness.ts";
 
-/** `error` says why no counts can be stored; null when they can. */
-export type LedgerHealth = { readonly ready: boolean; readonly error: string | null };
-
-export async function readLedgerHealth(folder: string): Promise<LedgerHealth> {
+export async function readLedgerHealth(folder: string): Promise<Health> {
   try {
     // As for each journal: a folder that was removed is created again.
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder);
     await needWritable(folder);
     if (await isFull(folder)) throw new Error(`no space left on the disk of ${folder}`);
     return { ready: true, error: null };

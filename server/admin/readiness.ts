@@ -1,5 +1,4 @@
 /** Decides whether a server is ready for requests, which load balancers check before they send any. */
-import type { LedgerHealth } from "./ledger-health.ts";
 import type { TreeHealth } from "./tree-health.ts";
 
 export type Readiness = {
@@ -7,14 +6,14 @@ export type Readiness = {
   /** True once the server is told to stop: it finishes open requests and should get no new ones. */
   readonly draining: boolean;
   readonly tree: TreeHealth;
-  readonly database: DatabaseHealth;
-  readonly ledger: LedgerHealth;
+  readonly database: Health;
+  readonly ledger: Health;
   /** Absent when no replicas are configured. */
-  readonly replicas?: readonly DatabaseHealth[];
+  readonly replicas?: readonly Health[];
 };
 
-/** `error` says why the database is not ready; null when it is. */
-export type DatabaseHealth = { readonly ready: boolean; readonly error: string | null };
+/** `error` says why the database, or the folder of the ledger, is not ready; null when it is. */
+export type Health = { readonly ready: boolean; readonly error: string | null };
 
 /**
  * The tree or a database alone is enough. With a tree, all free requests are answered: if servers counted as
@@ -25,9 +24,9 @@ export type DatabaseHealth = { readonly ready: boolean; readonly error: string |
  */
 export function readinessOf(
   tree: TreeHealth,
-  database: DatabaseHealth,
-  ledger: LedgerHealth,
-  replicas: readonly DatabaseHealth[],
+  database: Health,
+  ledger: Health,
+  replicas: readonly Health[],
   draining: boolean,
 ): Readiness {
   const answers = [tree, database, ...replicas].some(({ ready }) => ready);
