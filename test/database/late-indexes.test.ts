@@ -1,0 +1,139 @@
+/** A transaction that fills an empty database may build the indexes after the rows; nobody else loses an index by it. */
+import { randomBytes } from "node:crypto";
+import { Client } from "pg";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Session, sql } from "../../shared/database/database.ts";
+import { GOODS, KEY } from "../support/goods.ts";
+import { ENGINES, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
+
+const LATE = sql("SELECT precast.index_at_commit()::text");
+/** All indexes of entries in the order of their age, which decides between indexes that cost the same. */
+const INDEXES = sql(
+  "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'precast.entries'::regclass ORDER BY indexrelid",
+);
+const MANY = 5_000;
+
+function goods(count: number) {
+  const [chair] = GOODS.entries.goods ?? [];
+  if (chair === undefined) throw new Error("The shop sells nothing.");
+  const id = (number: number) => chair.id.slice(0, -4) + number.toString(16).padStart(4, "0");
+  const entries = Array.from({ length: count }, (_, number) => ({
+    ...chair,
+    id: id(number),
+    data: { title: `chair ${number}` },
+  }));
+  return { ...GOODS, entries: { goods: entries } };
+}
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  let before: string[];
+
+  beforeEach(async () => {
+    store = await openStore(engine);
+    before = await indexes();
+  });
+  afterEach(() => store.close());
+
+  const indexes = async (session: Pick<Session, "query"> = store.database) =>
+    (await session.query(INDEXES)).map(([definition]) => definition as string);
+  const ages = async () =>
+    (await store.database.query(sql("SELECT min(oid)::text FROM pg_class WHERE relname LIKE 'entries_by_t_'")))[0]?.[0];
+  const btrees = () => before.filter((definition) => definition.includes("USING btree"));
+
+  test("an import into an empty database builds them after the rows, and the same ones", async () => {
+    const age = await ages();
+    await loadBundles(store, [goods(MANY)]);
+    expect(await ages()).not.toBe(age);
+    expect([...(await indexes())].sort()).toEqual([...before].sort());
+    expect((await indexes()).at(-1)).toMatch(/ entries_pkey /);
+    const api = await openApiServer(store);
+    const { json } = await api.get("/api/v1/goods?filter[title][starts_with]=chair%2049&sort=title", { appKey: KEY });
+    expect([json.meta.total, json.data[0].title]).toEqual([111, "chair 49"]);
+    await api.close();
+  });
+
+  test("an import of few entries, or into a database that has some, leaves the indexes alone", async () => {
+    const age = await ages();
+    await loadBundles(store, [goods(3)]);
+    await loadBundles(store, [goods(MANY)]);
+    expect([await ages(), await indexes()]).toEqual([age, before]);
+  });
+
+  test("a transaction drops the B-tree indexes but the primary key, and has them again when it ends", async () => {
+    await store.database.transaction("write", async (session) => {
+      expect(await session.query(LATE)).toEqual([["true"]]);
+      expect(await indexes(session)).toEqual(
+        before.filter((definition) => !btrees().includes(definition) || definition.includes("entries_pkey")),
+      );
+      expect(await session.query(LATE)).toEqual([["true"]]);
+    });
+    expect([...(await indexes())].sort()).toEqual([...before].sort());
+    expect(await store.database.query(sql("SELECT name FROM precast.late_indexes"))).toEqual([]);
+  });
+
+  test("a transaction that fails, or that turned triggers off before, keeps the indexes", async () => {
+    const failed = store.database.transaction("write", async (session) => {
+      await session.query(LATE);
+      await session.query(sql("SELECT 1 / 0"));
+    });
+    await expect(failed).rejects.toThrow("division by zero");
+    for (const off of [
+      "SET LOCAL session_replication_role = replica",
+      "ALTER TABLE precast.late_indexes DISABLE TRIGGER ALL",
+    ])
+      await store.database.transaction("write", async (session) => {
+        await session.execute(off);
+        expect(await session.query(LATE)).toEqual([["false"]]);
+      });
+    expect(await indexes()).toEqual(before);
+  });
+
+  test("an import works, and leaves all indexes, beside what a CMS has added to entries", async () => {
+    await store.database.execute(`CREATE TABLE public.notes (type integer, entry uuid,
+      FOREIGN KEY (type, entry) REFERENCES precast.entries)`);
+    const age = await ages();
+    await loadBundles(store, [goods(MANY)]);
+    expect(await ages()).not.toBe(age);
+    expect([...(await indexes())].sort()).toEqual([...before].sort());
+
+    await store.database.execute(`TRUNCATE precast.entries, public.notes;
+      CREATE FUNCTION public.check_entry() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+      CREATE CONSTRAINT TRIGGER check_entry AFTER INSERT ON precast.entries DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION public.check_entry()`);
+    await loadBundles(store, [goods(MANY)]);
+    expect([...(await indexes())].sort()).toEqual([...before].sort());
+  });
+});
+
+describe("on postgres, beside others", () => {
+  let store: Store;
+  let other: Client;
+
+  beforeEach(async () => {
+    store = await openStore("postgres");
+    other = new Client({ connectionString: store.url ?? "" });
+    await other.connect();
+  });
+  afterEach(async () => {
+    await other.end();
+    await store.close();
+  });
+
+  test("a transaction does not wait for one that uses entries, and keeps the indexes", async () => {
+    const before = await store.database.query(INDEXES);
+    await other.query("BEGIN; SELECT FROM precast.entries");
+    expect(await store.database.query(LATE)).toEqual([["false"]]);
+    await loadBundles(store, [goods(MANY)]);
+    await other.query("COMMIT");
+    expect(await store.database.query(INDEXES)).toEqual(before);
+  });
+
+  test("a role that does not own the tables keeps the indexes", async () => {
+    const role = `cms_${randomBytes(6).toString("hex")}`;
+    await other.query(`CREATE ROLE ${role}; GRANT USAGE ON SCHEMA precast TO ${role};
+      GRANT SELECT, INSERT ON precast.entries TO ${role}; SET ROLE ${role}`);
+    expect((await other.query(LATE.text)).rows).toEqual([{ index_at_commit: "false" }]);
+    await other.query(`RESET ROLE; DROP OWNED BY ${role}; DROP ROLE ${role}`);
+  });
+});
