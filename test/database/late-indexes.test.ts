@@ -5,12 +5,37 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Session, sql } from "../../shared/database/database.ts";
 import { GOODS, KEY } from "../support/goods.ts";
 import { ENGINES, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
 
 const LATE = sql("SELECT precast.index_at_commit()::text");
 /** All indexes of entries in the order of their age, which decides between indexes that cost the same. */
 const INDEXES = sql(
   "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'precast.entries'::regclass ORDER BY indexrelid",
 );
+/** What an operator can see of them. */
+const STATE = sql(`SELECT pg_get_indexdef(indexrelid), coalesce(obj_description(indexrelid, 'pg_class'), ''),
+    reltablespace::text, indisclustered::text, indisreplident::text
+  FROM pg_index JOIN pg_class AS class ON class.oid = indexrelid
+  WHERE indrelid = 'precast.entries'::regclass ORDER BY relname`);
+const FORBID = `CREATE FUNCTION public.forbid() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''no''; END';
+  CREATE EVENT TRIGGER forbid ON ddl_command_start`;
+/** What an operator may have done in the database, and whether the indexes can be built late then. */
+const OPERATORS: readonly (readonly [what: string, script: string, isLate: boolean])[] = [
+  ["has commented on an index", "COMMENT ON INDEX precast.entries_by_t1 IS 'the most important one'", true],
+  ["has commented on the key", "COMMENT ON INDEX precast.entries_pkey IS 'the key'", true],
+  ["has renamed the key", "ALTER TABLE precast.entries RENAME CONSTRAINT entries_pkey TO key", true],
+  ["leaves space in the pages of the key", "ALTER INDEX precast.entries_pkey SET (fillfactor = 70)", true],
+  ["replicates by the key", "ALTER TABLE precast.entries REPLICA IDENTITY USING INDEX entries_pkey", true],
+  ["clusters by the key", "ALTER TABLE precast.entries CLUSTER ON entries_pkey", true],
+  [
+    "has added an index",
+    "CREATE INDEX own ON precast.entries ((data ->> 'title')); COMMENT ON INDEX precast.own IS 'my own'",
+    true,
+  ],
+  ["forbids to create indexes", `${FORBID} WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION public.forbid()`, false],
+  ["forbids to alter tables", `${FORBID} WHEN TAG IN ('ALTER TABLE') EXECUTE FUNCTION public.forbid()`, true],
+  ["forbids to drop indexes", `${FORBID} WHEN TAG IN ('DROP INDEX') EXECUTE FUNCTION public.forbid()`, false],
+];
 const MANY = 5_000;
 
 function goods(count: number) {
@@ -89,6 +114,35 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await indexes()).toEqual(before);
   });
 
+  test("the indexes stay as the operator has made them", async () => {
+    const undo = new Error("undo");
+    for (const [what, script, isLate] of OPERATORS)
+      await store.database
+        .transaction("write", async (session) => {
+          await session.execute(script);
+          const made = await session.query(STATE);
+          expect(await session.query(LATE), what).toEqual([[String(isLate)]]);
+          await session.execute("SET CONSTRAINTS ALL IMMEDIATE");
+          expect(await session.query(STATE), what).toEqual(made);
+          throw undo;
+        })
+        .catch((error) => expect(error, what).toBe(undo));
+  });
+
+  test("a transaction may check constraints at once, put new indexes elsewhere, or read entries meanwhile", async () => {
+    for (const [what, script, isLate] of [
+      ["at once", "SET CONSTRAINTS ALL IMMEDIATE", true],
+      // No index of this database can be there.
+      ["elsewhere", "SET LOCAL default_tablespace = pg_global", true],
+      ["reading", "DECLARE reading CURSOR FOR SELECT FROM precast.entries", false],
+    ] as const)
+      await store.database.transaction("write", async (session) => {
+        await session.execute(script);
+        expect(await session.query(LATE), what).toEqual([[String(isLate)]]);
+      });
+    expect([...(await indexes())].sort()).toEqual([...before].sort());
+  });
+
   test("a key of a CMS that refers to entries keeps no index away, and a check at commit keeps the indexes", async () => {
     await store.database.execute(`CREATE TABLE public.notes (type integer, entry uuid,
       FOREIGN KEY (type, entry) REFERENCES precast.entries)`);
@@ -125,6 +179,21 @@ describe("on postgres, beside others", () => {
     await loadBundles(store, [goods(MANY)]);
     await other.query("COMMIT");
     expect(await store.database.query(INDEXES)).toEqual(before);
+  });
+
+  test("whoever changes fields meanwhile waits, and is in no deadlock with it", async () => {
+    await loadBundles(store, [{ ...GOODS, entries: {} }]);
+    const change = "INSERT INTO precast.fields SELECT id, 'note', 9, 'text', 'Note' FROM precast.content_types";
+    const { changed } = await store.database.transaction("write", async (session) => {
+      expect(await session.query(LATE)).toEqual([["true"]]);
+      const changed = other.query(change);
+      const isWaiting = sql("SELECT FROM pg_locks WHERE NOT granted AND relation::regclass::text LIKE 'precast.%'");
+      await until("the change to wait", async () => (await session.query(isWaiting)).length > 0);
+      await session.execute(`INSERT INTO precast.entries (content_type_id, id, status, data)
+        SELECT id, gen_random_uuid(), 'draft', '{"title": "stool", "note": "three legs"}' FROM precast.content_types`);
+      return { changed };
+    });
+    await changed;
   });
 
   test("a role that does not own the tables keeps the indexes", async () => {
