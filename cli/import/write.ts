@@ -76,7 +76,7 @@ async function write(
   session: Session,
   { bundle, app, total }: CheckedBundle,
   merger: PendingListMerger,
-  { prune, onProgress }: ImportOptions,
+  { prune, dryRun, onProgress }: ImportOptions,
 ): Promise<ImportReport> {
   const id = await writeApp(session, app);
   const pruned = prune ? await pruneDefinitions(session, id, bundle.types) : NOTHING_PRUNED;
@@ -85,8 +85,9 @@ async function write(
   await refuseClashes(session, id, bundle.types);
   const missingTargets = await findMissingTargets(session, id);
   const rows = await readTypeRows(session, id, bundle.types);
-  // After the definitions: whoever else writes some waits then, if at all, for a transaction that needs none of them.
-  if (total >= WORTH_LATE_INDEXES) await session.query(sql("SELECT precast.index_at_commit()::text"));
+  // After the definitions: whoever else writes some waits then, if at all, for a transaction that needs none of them. Not
+  // in a dry run, for which nobody should have to wait.
+  if (total >= WORTH_LATE_INDEXES && !dryRun) await session.query(sql("SELECT precast.index_at_commit()::text"));
   let entries = pruned.entries;
   let done = 0;
   for (const type of bundle.types) {

@@ -1,8 +1,11 @@
 /** A transaction that fills an empty database may build the indexes after the rows; nobody else loses an index by it. */
 import { randomBytes } from "node:crypto";
+import { join } from "node:path";
 import { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { importBundle } from "../../cli/import/write.ts";
 import { type Session, sql } from "../../shared/database/database.ts";
+import { writeBundle } from "../support/content.ts";
 import { GOODS, KEY } from "../support/goods.ts";
 import { ENGINES, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -179,6 +182,16 @@ describe("on postgres, beside others", () => {
     await loadBundles(store, [goods(MANY)]);
     await other.query("COMMIT");
     expect(await store.database.query(INDEXES)).toEqual(before);
+  });
+
+  test("nobody waits for a dry run", async () => {
+    const folder = join(store.folder, "bundle");
+    await writeBundle(folder, goods(MANY));
+    await other.query("SET lock_timeout = '50ms'");
+    const reads: Promise<unknown>[] = [];
+    const onProgress = () => void reads.push(other.query("SELECT FROM precast.entries"));
+    await importBundle(store.database, folder, { prune: false, dryRun: true, onProgress });
+    await Promise.all(reads);
   });
 
   test("whoever changes fields meanwhile waits, and is in no deadlock with it", async () => {
