@@ -81,7 +81,7 @@ function describeFullDisk({ message }: Error): string {
   return `The disk of the database is full (${message}). Existing data is intact. Free some space there and run the command again.`;
 }
 
-const FOLDERS = "--out, --data-dir, --write, or the target of a deploy";
+const FOLDERS = "--out, --data-dir, --write, the bundle of an import, or the target of a deploy";
 
 function describeReadOnly(path: string | undefined): string {
   return `${path} is on a read-only file system. Specify another folder (${FOLDERS}).`;
@@ -96,6 +96,13 @@ function describeUncreatable({ path = "", message }: NodeJS.ErrnoException): str
   if (!existsSync(folder))
     return `${path} cannot be created, because its path contains a broken symbolic link. Mount the target of the link, or specify another folder (${FOLDERS}).`;
   return isReadOnly(folder) ? describeReadOnly(path) : message;
+}
+
+/** Without a path, as when a folder is read like a file, the message cannot say more than Node.js does. */
+function describeFolder({ path, dest, message }: NodeJS.ErrnoException & { readonly dest?: string }): string {
+  const place = dest ?? path;
+  if (place === undefined) return message;
+  return `${place} is a folder, but must be a file. Remove it, or specify another folder (${FOLDERS}).`;
 }
 
 /** The longest beginning of a path that names something, if only a symbolic link to nothing. */
@@ -142,8 +149,15 @@ const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => s
   EDQUOT: () =>
     "The disk quota of this user is exhausted. Existing data is intact. Free some space and run the command again.",
   ENOSPC: () => "The disk is full. Existing data is intact. Free some space and run the command again.",
+  EFBIG: () =>
+    "This process may not write files of that size. Existing data is intact. Raise the limit (ulimit -f) and run the command again.",
   EMFILE: () =>
     "This process has reached its limit of open files. Raise the limit (ulimit -n) and run the command again.",
+  ELOOP: ({ path }) =>
+    `${path} cannot be found, because its path contains a symbolic link that leads back to itself. Correct the link, or specify another folder (${FOLDERS}).`,
+  ENAMETOOLONG: ({ path }) =>
+    `${path} is too long for the file system, as a whole or in one of its names. Specify a folder with a shorter path (${FOLDERS}).`,
+  EISDIR: describeFolder,
   EEXIST: ({ path }) => `${path} is a file, not a folder. Specify another folder (${FOLDERS}).`,
   ENOENT: (error) => (error.syscall === "mkdir" ? describeUncreatable(error) : error.message),
   ENOTDIR: ({ path }) => `Part of the path ${path} is a file, not a folder. Specify another folder (${FOLDERS}).`,

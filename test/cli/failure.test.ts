@@ -47,6 +47,32 @@ test.each<[string, unknown, RegExp]>([
     /^The operating system refuses to change \/srv\/out\. Specify another folder/,
   ],
   [
+    "a symbolic link to itself",
+    failure("ELOOP", { code: "ELOOP", path: "out/.precast" }),
+    /^out\/\.precast cannot be found, because .* a symbolic link that leads back to itself\. Correct the link, or specify/,
+  ],
+  [
+    "a name that is too long",
+    failure("ENAMETOOLONG", { code: "ENAMETOOLONG", path: "x/y" }),
+    /^x\/y is too long for the file system, .*\. Specify a folder with a shorter path/,
+  ],
+  [
+    "a limit of file sizes",
+    failure("EFBIG", { code: "EFBIG" }),
+    /^This process may not write files of that size\. .* Raise the limit \(ulimit -f\)/,
+  ],
+  [
+    "a folder in the place of a file",
+    failure("EISDIR", { code: "EISDIR", path: "x/Caddyfile" }),
+    /^x\/Caddyfile is a folder, but must be a file\. Remove it, or specify another folder/,
+  ],
+  [
+    "a folder in the place of a file that is renamed",
+    failure("EISDIR", { code: "EISDIR", path: "out/new", dest: "out/old" }),
+    /^out\/old is a folder/,
+  ],
+  ["a folder that is read as a file", failure("EISDIR: read", { code: "EISDIR" }), /^EISDIR: read$/],
+  [
     "a refusal of the system without a path",
     failure("operation not permitted", { code: "EPERM" }),
     /^operation not permitted$/,
