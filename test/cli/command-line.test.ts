@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { openTerminal } from "../../cli/terminal/terminal.ts";
 import { sql } from "../../shared/database/database.ts";
 import { explainOpenFailure } from "../../shared/database/embedded/open-failure.ts";
+import { errorFault } from "../../shared/database/embedded/thread.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import {
   type CommandResult,
@@ -948,12 +949,18 @@ describe("on the embedded database", () => {
 });
 
 // Given as texts, because PGlite's message depends on the version of V8, and some versions end the process instead.
-test.each(["WebAssembly.Memory(): could not allocate memory", "Array buffer allocation failed"])(
+test.each([
+  "WebAssembly.Memory(): could not allocate memory",
+  "WebAssembly.instantiate(): Out of memory: Cannot allocate Wasm memory for new instance",
+  "Array buffer allocation failed",
+])(
   "the error about too little memory names the limit to raise, and does not advise removing the database: %s",
   (said) => {
     const told = explainOpenFailure(join(nowhere.folder, "narrow"), said);
     expect(told).toMatch(/ needs more memory than this process may use \(.*\)\. Raise the limit \(ulimit -v\), /);
     expect(told).not.toContain("remove");
+    // Memory may already be lacking while the thread loads its modules: that ends it.
+    expect(errorFault(join(nowhere.folder, "narrow"), new Error(said)).message).toBe(told);
   },
 );
 

@@ -9,10 +9,15 @@ export function explainOpenFailure(folder: string, message: string): string {
     return `${subject} cannot be used by this user. Give this user access to the folder, or choose another folder (--data-dir).`;
   }
   if (isDiskFull(folder)) return describeFullDisk(folder, "opened");
-  if (/WebAssembly|out of memory|allocation failed/i.test(message)) {
+  if (isMemoryFailure(message)) {
     return `${subject} needs more memory than this process may use (${message}). Raise the limit (ulimit -v), or use PostgreSQL (--database-url).`;
   }
   return `${subject} cannot be opened (${message}). Replace the folder with a backup of it, or remove it and import again.`;
+}
+
+/** PGlite's message for too little memory depends on the version of V8. */
+export function isMemoryFailure(message: string): boolean {
+  return /WebAssembly|out of memory|allocation failed/i.test(message);
 }
 
 function isForbidden(folder: string): boolean {

@@ -3,6 +3,7 @@ import { Worker } from "node:worker_threads";
 import type { Access, Query, Row } from "../database.ts";
 import { DatabaseFault, EmbeddedFault } from "../fault.ts";
 import { diskFullFault, mayBeStuck } from "./disk-space.ts";
+import { explainOpenFailure, isMemoryFailure } from "./open-failure.ts";
 import { openPending } from "./pending.ts";
 
 export type Job = { readonly id: number } & Order;
@@ -61,7 +62,7 @@ export function startThread(folder: string, onChange: () => void): Thread {
     ended = true;
     pending.rejectAll(fault);
   };
-  worker.on("error", (cause) => end(endedFault(cause)));
+  worker.on("error", (cause) => end(errorFault(folder, cause)));
   worker.on("exit", () => end(endedFault()));
 
   function giveUp(fault: DatabaseFault): void {
@@ -88,6 +89,12 @@ export function startThread(folder: string, onChange: () => void): Thread {
     return worker.terminate();
   };
   return { run, end: terminate, hasEnded: () => ended, ready };
+}
+
+/** The fault of a thread that has ended with an error, as when it could not reserve memory while its modules loaded. */
+export function errorFault(folder: string, cause: unknown): DatabaseFault {
+  const message = cause instanceof Error ? cause.message : "";
+  return isMemoryFailure(message) ? new EmbeddedFault(explainOpenFailure(folder, message), cause) : endedFault(cause);
 }
 
 function endedFault(cause?: unknown): DatabaseFault {
