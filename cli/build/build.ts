@@ -12,6 +12,7 @@ import { damageOf, resetDamagedTree } from "./damage.ts";
 import { type Elsewhere, openElsewhere } from "./elsewhere.ts";
 import { type AppReport, shareSeconds } from "./ending.ts";
 import { type FileProgress, openMeter } from "./meter.ts";
+import { writeOthers } from "./others.ts";
 import { appsOfTree } from "./selection.ts";
 import { buildApps } from "./snapshot-build.ts";
 import { recordBuild } from "./source.ts";
@@ -103,17 +104,20 @@ async function stageTree(
     onChange: options.onChange ?? (() => {}),
   });
   try {
-    const builds = await database.transaction("read", (session) =>
+    const { endings, others } = await database.transaction("read", (session) =>
       buildApps(session, stage, { ...options, count, elsewhere, fullReason, treeApps, buildIds }, meter),
     );
     const read = options.now();
     await stage.settle();
-    const reports = builds.map((build) => build());
+    const reports = endings.map((end) => end());
     if (!options.dryRun) {
       if (stage.hasChanges()) await recordBuild(database, buildIds);
       elsewhere.saveFetched();
+      // If the process dies in between, the tree counts as one that lacks apps, and a deploy deletes too little.
+      if (others.length > 0) writeOthers(options.out, others);
       await stage.commit();
       elsewhere.saveReplaced();
+      if (others.length === 0) writeOthers(options.out, others);
     }
     return shareSeconds(reports, (options.now().getTime() - read.getTime()) / 1_000);
   } finally {

@@ -8,6 +8,7 @@ import { type AppPlan, type PlanOptions, planApp } from "./app-build.ts";
 import { type Ending, endApp, removeApp } from "./ending.ts";
 import type { Meter } from "./meter.ts";
 import { type BuildMode, chooseMode } from "./mode.ts";
+import { othersOf } from "./others.ts";
 import { chooseApps, refuseEmptyDatabase, removedApps, type TreeApp } from "./selection.ts";
 import { type BuildIds, readSource, type Source } from "./source.ts";
 import type { Stage } from "./stage/stage.ts";
@@ -34,22 +35,26 @@ type PlannedApp = {
   readonly planning: number;
 };
 
+/** Builds onto the stage. `others` are the keys of the apps that the tree lacks after the build. */
+export type AppBuilds = { readonly endings: readonly Ending[]; readonly others: readonly string[] };
+
 /** Throws UnknownAppError, EmptyDatabaseError, and ForeignTreeError for files that somebody else has changed. */
 export async function buildApps(
   session: Session,
   stage: Stage,
   options: AppsBuildOptions,
   meter: Meter,
-): Promise<Ending[]> {
+): Promise<AppBuilds> {
   const source = await readSource(session);
   const all = await readApps(session, options);
   refuseEmptyDatabase(all, options.treeApps, options.out, source);
-  const planned = await planApps(session, chooseApps(all, options.apps), source, options);
+  const chosen = chooseApps(all, options.apps);
+  const planned = await planApps(session, chosen, source, options);
   meter.expect(planned.reduce((sum, { plan }) => sum + plan.files, 0));
   const endings: Ending[] = [];
   for (const one of planned) endings.push(await runPlan(one, stage, source, options));
   if (options.apps === null) endings.push(...(await removeOthers(all, stage, options)));
-  return endings;
+  return { endings, others: othersOf(all, chosen, options.treeApps) };
 }
 
 async function planApps(

@@ -9,6 +9,7 @@ import { changeStore, explainFailure, type StoreChangeOptions } from "./change.t
 import { endJournal, type StoreChange } from "./change-journal.ts";
 import { owedIn, unpurgedIn } from "./journal.ts";
 import { type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
+import { refuseOtherApps, withOtherApps } from "./other-apps.ts";
 import { isEmpty, type Plan, planDeploy } from "./plan.ts";
 import type { Store } from "./store/store.ts";
 import type { StoreLock } from "./store/store-lock.ts";
@@ -61,20 +62,23 @@ export async function deployTree({ store, takeLock }: Target, options: DeployOpt
   }
 }
 
-async function previewDeploy(store: Store, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
+async function previewDeploy(store: Store, local: LocalTree, options: DeployOptions): Promise<Deployed> {
   const before = await readContents(store, options);
-  const plan = planDeploy(tree.files, before);
-  refuseAbsent(plan, tree, options, store);
+  const { tree, plan } = planFor(store, local, before, options);
   options.onPlan?.(plan);
   const generation = before.manifest?.generation ?? 0;
   const changed = changedFiles(plan, tree, before, unpurgedFor(plan, before, options), options);
-  return { ...reportOf(plan, tree, changed), generation, conditional: null, purges: null };
+  return { ...reportOf(plan, local, changed), generation, conditional: null, purges: null };
 }
 
-async function deployLocked(store: Store, lock: StoreLock, tree: LocalTree, options: DeployOptions): Promise<Deployed> {
+async function deployLocked(
+  store: Store,
+  lock: StoreLock,
+  local: LocalTree,
+  options: DeployOptions,
+): Promise<Deployed> {
   const before = await readContents(store, options);
-  const plan = planDeploy(tree.files, before);
-  refuseAbsent(plan, tree, options, store);
+  const { tree, plan } = planFor(store, local, before, options);
   refuseDeletions(plan, options);
   options.onPlan?.(plan);
   const hasChanges = !isEmpty(plan) || before.uploaded.size > 0;
@@ -97,7 +101,16 @@ async function deployLocked(store: Store, lock: StoreLock, tree: LocalTree, opti
   await explainFailure(explanation, () =>
     endJournal(store, change, Math.max(checkpointCount, before.checkpointCount), throwIfStopped),
   );
-  return { ...reportOf(plan, tree, changed), generation, conditional: lock.conditional, purges };
+  return { ...reportOf(plan, local, changed), generation, conditional: lock.conditional, purges };
+}
+
+/** `tree` is the local tree with the files of other apps that the store keeps. Throws UnfinishedTreeError. */
+function planFor(store: Store, local: LocalTree, before: StoreContents, options: DeployOptions) {
+  const tree = withOtherApps(local, before.manifest);
+  const plan = planDeploy(tree.files, before);
+  refuseOtherApps(plan, local, options.out, store);
+  refuseAbsent(plan, tree, options, store);
+  return { tree, plan };
 }
 
 export class TooManyDeletionsError extends Error {

@@ -7,6 +7,7 @@ import { holderOf } from "../../shared/lock.ts";
 import { BUILD_LOCK, readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { readElsewhere } from "../build/elsewhere.ts";
 import { digestOf, type FileDigest, type FileDigests } from "../build/file-digest.ts";
+import { hasAllApps } from "../build/others.ts";
 import { stateFilesIn, unknownFoldersIn } from "../build/selection.ts";
 import { exists, isFile, readText } from "../build/stage/file.ts";
 import { filesIn } from "../build/stage/folder.ts";
@@ -20,6 +21,8 @@ export type LocalTree = {
   readonly apps: readonly string[];
   /** Paths of files that this tree lacks, because they exist only where it was deployed. */
   readonly elsewhere: ReadonlySet<string>;
+  /** Whether the tree has every app of its database: one that was built with --app may lack some. */
+  readonly hasAllApps: boolean;
 };
 
 /** The local tree cannot be deployed: it is missing, unfinished or not as it was built. */
@@ -51,7 +54,8 @@ export function scanTree(out: string): LocalTree {
   if (JSON.stringify(readStates(out)) !== JSON.stringify(states)) throw underWay(out, null);
   const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
   const elsewhere = new Set([...digests.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
-  return { files: new Map(sorted), apps: states.map(({ app }) => app.key).sort(), elsewhere };
+  const apps = states.map(({ app }) => app.key).sort();
+  return { files: new Map(sorted), apps, elsewhere, hasAllApps: hasAllApps(out) };
 }
 
 function readWhole(out: string, path: string): Buffer {

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { requestOf, segment, textOfSegment } from "../../shared/address.ts";
 import { APP_KEY } from "../../shared/catalog.ts";
-import { isStateFile, STATE_FOLDER } from "../../shared/state.ts";
+import { isStateFile, STATE_FOLDER, topFolderOf } from "../../shared/state.ts";
 import { addressIn } from "../build/update/built.ts";
 
 export type TreeFile = {
@@ -31,6 +31,11 @@ export function areAppKeys(value: unknown): value is string[] {
 /** Whether a path is the state file of an app, which the next build reads. It is not for clients. */
 export function isStatePath(path: string): boolean {
   return path.startsWith(`${STATE_FOLDER}/`) && isStateFile(path.slice(STATE_FOLDER.length + 1));
+}
+
+/** The name of the folder of the app that a file belongs to; for a state file as well. */
+export function appFolderOf(path: string): string {
+  return isStatePath(path) ? topFolderOf(path.slice(STATE_FOLDER.length + 1)) : partsOf(path).appFolder;
 }
 
 /** Keys of the apps by the name of their folder. */

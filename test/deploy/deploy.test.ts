@@ -391,6 +391,29 @@ describe("a deploy to a folder", () => {
   });
 });
 
+test("a tree that was built with --app leaves other apps alone, and is refused where it would have to change them", async () => {
+  await rebuild(smallApp("other", ["A"]));
+  await deployInProcess(s3, out());
+  await rebuild(shopWithout(1));
+  const whole = join(place.folder, "whole");
+  cpSync(out(), whole, { recursive: true });
+  rmSync(out(), { recursive: true });
+  await place.json("build --app Shop");
+  for (const options of [{ force: true }, { cacheControl: "no-cache" }])
+    await expect(deployInProcess(s3, out(), options)).rejects.toThrow(
+      /^\S+ was built with --app, and s3:\S+ has files of other apps .*s-other\S+\. Nothing was changed\. Run `precast build` for all/,
+    );
+  expect((await deployInProcess(s3, out())).deleted).toBeGreaterThan(0);
+  expect(differencesOf(filesOf(s3), whole)).toEqual([]);
+  expect(await deployInProcess(s3, whole)).toMatchObject({ deleted: 0 });
+  // A tree of all apps shows which one the database has no more.
+  await store.database.execute("DELETE FROM precast.apps WHERE key = 'other'");
+  await place.build();
+  await deployInProcess(s3, out());
+  expect(differencesOf(filesOf(s3), out())).toEqual([]);
+  expect(internalFilesOf(s3)).toEqual(NOTES);
+});
+
 describe("checks before a deploy", () => {
   test("--dry-run only reads, and reports what the deploy then does", async () => {
     await deploy();

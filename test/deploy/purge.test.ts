@@ -376,6 +376,7 @@ describe("--wait-visible", () => {
       files: new Map(paths.map((path) => [path, digest])),
       apps: ["a", "b"],
       elsewhere: new Set<string>(),
+      hasAllApps: true,
     };
     const hashed = { ...page("b", "kept"), request: null };
     const changed = [page("a", "deleted"), hashed, page("b", "deleted"), page("b", "kept")];
