@@ -25,23 +25,32 @@ export type EdgeFile = { readonly name: string; readonly text: string };
 
 export const EDGE_SETTINGS = ["apps", "origin", "treeUrl", "cacheControl", "cdnCacheControl", "cacheTags"] as const;
 
-type EdgeKind = { readonly isRemote: boolean; readonly sendsTags?: boolean; readonly fetchesTree?: boolean };
+type EdgeKind = {
+  readonly isRemote: boolean;
+  readonly knowsOrigin?: boolean;
+  readonly sendsTags?: boolean;
+  readonly fetchesTree?: boolean;
+};
 
 /** Default origin of an edge on the same machine: where `precast serve` listens by default. */
 const LOCAL_ORIGIN = "http://127.0.0.1:3000";
 
 /**
- * `isRemote`, `sendsTags` and `fetchesTree` are those of the target (target.ts). Throws Error when a remote edge has no
- * origin, when `--cache-tags` or `--tree-url` is set for an edge that cannot use it, and when no app is known: an edge
- * without apps would send every request to the origin.
+ * The second argument is a target (target.ts). Throws Error when a remote edge has no origin, when `--origin`,
+ * `--cache-tags` or `--tree-url` is set for an edge that cannot use it, and when no app is known: an edge without apps
+ * would send every request to the origin.
  */
 export function readEdge(
   settings: Settings<(typeof EDGE_SETTINGS)[number] | "out">,
-  { isRemote, sendsTags = false, fetchesTree = false }: EdgeKind,
+  { isRemote, knowsOrigin = false, sendsTags = false, fetchesTree = false }: EdgeKind,
 ): Edge {
   if (isRemote && settings.origin === null)
     throw new Error(
       "This edge runs on other machines. Give the address where it reaches `precast serve`: --origin URL.",
+    );
+  if (settings.origin !== null && knowsOrigin)
+    throw new Error(
+      "This edge reaches `precast serve` at a host that you add to its service. Give the address there, and remove --origin (PRECAST_ORIGIN).",
     );
   if (settings.cacheTags && !sendsTags)
     throw new Error("This edge cannot send cache tags with files. Remove --cache-tags (PRECAST_CACHE_TAGS).");

@@ -14,6 +14,8 @@ export type Target = {
   readonly describes: string;
   /** Whether `--origin` is required, because the edge runs on other machines and connects to that address. */
   readonly isRemote: boolean;
+  /** Whether the origin is set up at the host, and not in the files; no if absent. */
+  readonly knowsOrigin?: boolean;
   /** Whether the edge can send cache tags; no if absent. */
   readonly sendsTags?: boolean;
   /** Whether the edge fetches files from a static host, at `--tree-url`; no if absent. */
@@ -59,6 +61,7 @@ export const TARGETS: readonly Target[] = [
   {
     name: "fastly",
     isRemote: false,
+    knowsOrigin: true,
     fetchesTree: true,
     describes: "VCL for Fastly in front of a static host with the tree (--tree-url)",
     files: fastlyFiles,

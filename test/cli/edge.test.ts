@@ -7,8 +7,9 @@ import { openEmbeddedPlace, openPlace, type Place, readTree, SHOP, shop, smallAp
 const TARGETS = ["nginx", "nginx-njs", "varnish", "caddy", "cloudflare", "cloudfront", "fastly", "netlify", "vercel"];
 /** The targets that fetch files from a static host. */
 const FETCHING = ["varnish", "fastly"];
-const ORIGIN = "--origin http://origin.example.com";
-const ADDRESSES = `${ORIGIN} --tree-url http://tree.example.com/precast/`;
+const ORIGIN = "--origin http://origin.example.com:8080/";
+const TREE = "--tree-url http://tree.example.com/precast/";
+const ADDRESSES = `${ORIGIN} ${TREE}`;
 
 type Printed = { readonly target: string; readonly files: readonly { readonly name: string; readonly text: string }[] };
 
@@ -28,7 +29,12 @@ afterAll(async () => {
 });
 
 /** The first word of `line` is the target. */
-const addressesFor = (line: string) => (FETCHING.includes(line.split(" ")[0] as string) ? ADDRESSES : ORIGIN);
+function addressesFor(line: string): string {
+  const [target = ""] = line.split(" ");
+  // At Fastly the origin is a host of the service, and not in the VCL.
+  if (target === "fastly") return TREE;
+  return FETCHING.includes(target) ? ADDRESSES : ORIGIN;
+}
 const edge = (line: string, at = place) => at.json<Printed>(`edge ${line} ${addressesFor(line)}`);
 
 describe("the list of targets", () => {
@@ -83,19 +89,15 @@ describe.each(TARGETS)("edge %s", (target) => {
   });
 
   test("all files are printed, with the origin and the cache headers that are configured", async () => {
-    const { code, stdout } = await place.run(
-      `edge ${target} --origin http://api.example.com:8080/${FETCHING.includes(target) ? " --tree-url http://tree.example.com" : ""}`,
-      {
-        PRECAST_CACHE_CONTROL: "public, max-age=7",
-        PRECAST_CDN_CACHE_CONTROL: "public, max-age=99",
-      },
-    );
+    const { code, stdout } = await place.run(`edge ${target} ${addressesFor(target)}`, {
+      PRECAST_CACHE_CONTROL: "public, max-age=7",
+      PRECAST_CDN_CACHE_CONTROL: "public, max-age=99",
+    });
     expect(code).toBe(0);
     if (files.length > 1) for (const { name } of files) expect(stdout).toContain(`==> ${name} <==\n`);
     expect(stdout).toContain("public, max-age=7");
     expect(stdout).toContain("public, max-age=99");
-    // At Fastly the origin is a host of the service, and not in the VCL.
-    if (target !== "fastly") expect(stdout).toContain("api.example.com");
+    if (target !== "fastly") expect(stdout).toContain("origin.example.com");
   });
 });
 
@@ -190,6 +192,14 @@ test.each(["nginx", "cloudfront"])("%s refuses --tree-url, because it has the fi
   const { code, stdout, stderr } = await place.run(`edge ${target} ${ADDRESSES}`);
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(/^This edge has the files of the tree itself .*Remove --tree-url \(PRECAST_TREE_URL\)\.\n$/);
+});
+
+test("fastly refuses --origin, because its origin is a host of the service", async () => {
+  const { code, stdout, stderr } = await place.run(`edge fastly ${ADDRESSES}`);
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).toMatch(
+    /^This edge reaches .* at a host that you add to its service\. .*remove --origin \(PRECAST_ORIGIN\)\.\n$/,
+  );
 });
 
 test.each(FETCHING)("%s requires --tree-url, because it has no files itself", async (target) => {
