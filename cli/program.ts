@@ -33,9 +33,9 @@ export type Surroundings = {
 
 /** Runs the command that the arguments of the process name. */
 export async function runProgram(surroundings: Surroundings): Promise<void> {
-  const [, , asked] = process.argv;
+  const [, , asked, next] = process.argv;
   const outputError = watchOutput();
-  const program = programOf(await loadCommands(asked), surroundings);
+  const program = programOf(await loadCommands(asked === "help" ? next : asked), surroundings);
   try {
     await program.parseAsync();
   } catch (error) {
@@ -57,8 +57,9 @@ export async function runProgram(surroundings: Surroundings): Promise<void> {
   });
 }
 
-/** Loads one command, or all of them for help and for the message about an unknown one. */
-function loadCommands(asked: string | undefined): Promise<Command[]> {
+/** Loads one command, none for the version, or all of them for help and for the message about an unknown one. */
+async function loadCommands(asked: string | undefined): Promise<Command[]> {
+  if (asked === "--version" || asked === "-V") return [];
   const requested = Object.entries(COMMANDS).filter(([name]) => name === asked);
   return Promise.all((requested.length > 0 ? requested : Object.entries(COMMANDS)).map(([, load]) => load()));
 }

@@ -1,7 +1,7 @@
 /** What all commands have in common: help, options and their variables, output, errors, exit codes, the database. */
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { openTerminal } from "../../cli/terminal/terminal.ts";
 import { sql } from "../../shared/database/database.ts";
@@ -165,6 +165,18 @@ describe("help and version", () => {
   test("--version prints the version of the package", async () => {
     const { version } = JSON.parse(readFileSync(join(MAIN, "../../../package.json"), "utf8")) as { version: string };
     expect(await nowhere.run("--version")).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
+  });
+
+  test.each([
+    ["--version", []],
+    ["help status", ["status.js"]],
+  ])("a command line that needs few modules loads those of no other command: %s", async (line, loaded) => {
+    const folder = join(nowhere.folder, "coverage");
+    await nowhere.run(line, { NODE_V8_COVERAGE: folder });
+    const text = readdirSync(folder).map((name) => readFileSync(join(folder, name), "utf8"));
+    const urls = text.join("").match(/dist\/cli\/commands\/[^"]+/g) ?? [];
+    expect(urls.map((url) => basename(url))).toEqual(loaded);
+    rmSync(folder, { recursive: true });
   });
 
   /** The description of each option, as one line. */
