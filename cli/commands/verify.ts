@@ -87,7 +87,10 @@ function adviceOf(different: readonly Checked[]): string[] {
     return [
       "A collation version has changed since the indexes of the database were built, so live answers may be wrong. Run `precast doctor` first: it says what to do.",
     ];
-  if (causes.includes("unexplained")) return ["Run `precast build --full` to repair the tree."];
+  if (causes.includes("unexplained"))
+    return [
+      "Run `precast build --full` to repair the tree. If files still differ then, content was written while triggers were off: run `SELECT precast.keep_anew()` as the owner of the tables, and build again.",
+    ];
   if (causes.includes("content changed"))
     return ["Content has changed since the tree was built: run `precast build`, and verify again."];
   return causes.length > 0 ? ["Run `precast build`."] : [];
