@@ -1,6 +1,6 @@
 /** Settings of `precast edge`: the addresses in the configuration, and where to write it. */
 import * as v from "valibot";
-import { matching, optionalText, orNull, setting } from "./setting.ts";
+import { folder, matching, orNull, setting } from "./setting.ts";
 
 const NO_ORIGIN = "must be an address without a path, such as https://api.example.com";
 /** Must have no path of its own: requests are forwarded to the origin with theirs. */
@@ -26,6 +26,6 @@ export const EDGE = {
     "--write <dir>",
     "PRECAST_WRITE",
     "write the files into this folder instead of printing them",
-    optionalText,
+    orNull(folder),
   ),
 } as const;

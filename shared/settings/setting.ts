@@ -108,7 +108,8 @@ export const optionalBase = orNull(
 export const optionalName = (example: string) =>
   orNull(matching(/^[\w-]+$/, `must be a name such as ${example}, of letters, digits, '_' and '-'`));
 export const method = matching(/^[A-Z]+$/, "must be an HTTP method in capital letters, such as POST");
-export const header = matching(/^[\x20-\x7e]+$/, "must be a header value of printable ASCII characters");
+/** Not only blanks, which would be sent as an empty header. */
+export const header = matching(/^(?=.*\S)[\x20-\x7e]+$/, "must be a header value of printable ASCII characters");
 
 /** An address without a host, as in `user@/name`, means a Unix socket; URL.canParse would refuse it. */
 export const postgresUrl = v.pipe(

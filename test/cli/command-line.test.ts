@@ -330,13 +330,16 @@ describe("the configuration", () => {
     const { code, stderr } = await nowhere.spawn(process.execPath, [MAIN, "build", "--out", "", "--data-dir", ""]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^--out must be the name of a folder/m)]);
     expect(stderr).toMatch(/^--data-dir must be the name of a folder/m);
+    const edge = await nowhere.spawn(process.execPath, [MAIN, "edge", "caddy", "--app", "a", "--write", ""]);
+    expect(edge).toEqual({ code: 1, stdout: "", stderr: "--write must be the name of a folder\n" });
   });
 
-  test("an empty host is refused, and does not stand for every address of the machine", async () => {
-    const args = ["serve", "--host", "", "--admin-host", ""];
+  test("an empty host is refused, and does not stand for every address of the machine; nor is a blank header sent", async () => {
+    const args = ["serve", "--host", "", "--admin-host", "", "--cache-control", " "];
     const { code, stderr } = await nowhere.spawn(process.execPath, [MAIN, ...args]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^--host must be an address such as 127\.0\.0\.1/m)]);
     expect(stderr).toMatch(/^--admin-host must be an address/m);
+    expect(stderr).toMatch(/^--cache-control must be a header value/m);
   });
 
   test("a PRECAST_APP that names no app is refused, and does not stand for an empty selection", async () => {
