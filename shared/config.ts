@@ -47,7 +47,10 @@ export function readSettings<N extends SettingName>(
     const flag = flags[attributeOf(name)];
     const given = flag ?? (env[variable] || undefined);
     const result = v.safeParse(schema, given);
-    if (result.success) values[name] = result.output;
+    // `--out $OUT --full` with an empty variable: the parser takes the next option for the value.
+    if (typeof flag === "string" && flag.startsWith("--"))
+      problems.push(`${flagOf(name)} must be followed by a value, not by ${flag}`);
+    else if (result.success) values[name] = result.output;
     else if (given === undefined) problems.push(`${flagOf(name)} is missing (or ${variable} in the environment)`);
     else problems.push(`${flag === undefined ? variable : flagOf(name)} ${problemOf(result.issues)}`);
   }

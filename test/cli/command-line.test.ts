@@ -334,6 +334,15 @@ describe("the configuration", () => {
     expect(edge).toEqual({ code: 1, stdout: "", stderr: "--write must be the name of a folder\n" });
   });
 
+  test("an option is not taken for the value that another one lacks, as after an empty variable of a shell", async () => {
+    const { code, stdout, stderr } = await nowhere.run("build --out --full --region --path-style");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toBe(
+      "--region must be followed by a value, not by --path-style\n--out must be followed by a value, not by --full\n",
+    );
+    expect(existsSync(join(nowhere.folder, "--full"))).toBe(false);
+  });
+
   test("an empty host is refused, and does not stand for every address of the machine; nor is a blank header sent", async () => {
     const args = ["serve", "--host", "", "--admin-host", "", "--cache-control", " "];
     const { code, stderr } = await nowhere.spawn(process.execPath, [MAIN, ...args]);
