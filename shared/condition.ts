@@ -81,10 +81,6 @@ function isOperator(text: string): text is Operator {
   return (OPERATORS as readonly string[]).includes(text);
 }
 
-export function isConditions(result: readonly Condition[] | Refusal): result is readonly Condition[] {
-  return Array.isArray(result);
-}
-
 export function isNegated(condition: Condition): boolean {
   return condition.kind === "equals" && condition.negated;
 }

@@ -8,7 +8,7 @@ import { renderEntry } from "./entry.ts";
 import { readEntryRow } from "./entry-row.ts";
 import { findEntries, type LiveText } from "./live-entries.ts";
 import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./plan.ts";
-import { type Refusal, typeNotFound } from "./refusal.ts";
+import { isRefusal, type Refusal, typeNotFound } from "./refusal.ts";
 import { listQuery } from "./sql/list-query.ts";
 import { entriesQuery, entryCountsQuery, slotsQuery, typesOf } from "./sql/query.ts";
 import { searchQuery } from "./sql/search-query.ts";
@@ -82,7 +82,7 @@ export async function answerEntries(
 }
 
 function liveAnswerOf(found: LiveText | Refusal): LiveAnswer | Refusal {
-  return "code" in found ? found : { body: bodyOf(found.text), edition: found.edition };
+  return isRefusal(found) ? found : { body: bodyOf(found.text), edition: found.edition };
 }
 
 async function find(

@@ -3,7 +3,7 @@
  * run in the order of contract.md section 3.
  */
 import { type ContentType, DEFAULT_PER_PAGE, defaultPerPage, type Field, MAX_PER_PAGE } from "./catalog.ts";
-import { type Condition, isConditions, planConditions } from "./condition.ts";
+import { type Condition, planConditions } from "./condition.ts";
 import {
   badFields,
   badPage,
@@ -91,24 +91,24 @@ function planEntry(type: ContentType, text: string, { populate }: RequestParamet
 
 function planList(type: ContentType, parameters: RequestParameters): ListPlan | Refusal {
   const conditions = planConditions(type, parameters.filters);
-  if (!isConditions(conditions)) return conditions;
+  if (isRefusal(conditions)) return conditions;
   const sort = parameters.sort === undefined ? defaultSort(type) : readSort(type, parameters.sort);
   if (sort === null) return badSort(type);
   const pages = planPages(parameters, defaultPerPage(type));
   if (isRefusal(pages)) return pages;
   const shown = planShown(type, parameters.fields, shownOfList);
-  return "kind" in shown ? shown : { ...pages, kind: "list", type, conditions, sort, shown };
+  return isRefusal(shown) ? shown : { ...pages, kind: "list", type, conditions, sort, shown };
 }
 
 function planSearch(type: ContentType, parameters: RequestParameters): SearchPlan | Refusal {
   const conditions = planConditions(type, parameters.filters);
-  if (!isConditions(conditions)) return conditions;
+  if (isRefusal(conditions)) return conditions;
   const sort = parameters.sort === undefined ? null : readSort(type, parameters.sort);
   if (parameters.sort !== undefined && sort === null) return badSort(type);
   const pages = planPages(parameters, DEFAULT_PER_PAGE);
   if (isRefusal(pages)) return pages;
   const shown = planShown(type, parameters.fields, shownOfSearch);
-  if ("kind" in shown) return shown;
+  if (isRefusal(shown)) return shown;
   const query = (parameters.q ?? "").trim();
   const length = lengthOf(query);
   if (length < MIN_QUERY_LENGTH || length > MAX_QUERY_LENGTH) return badQuery();
@@ -121,12 +121,12 @@ function readWords(query: string): string[] {
   return [...new Map(words.map((word) => [word.toLowerCase(), word])).values()];
 }
 
-function planPages(parameters: RequestParameters, defaultSize: number): (Pages & { kind: "pages" }) | Refusal {
+function planPages(parameters: RequestParameters, defaultSize: number): Pages | Refusal {
   const page = readWhole(parameters.page ?? "1");
   if (page === null || page < 1n) return badPage();
   const perPage = parameters.per_page === undefined ? BigInt(defaultSize) : readWhole(parameters.per_page);
   if (perPage === null || perPage < 1n || perPage > MAX_PER_PAGE) return badPerPage();
-  return { kind: "pages", page, perPage: Number(perPage) };
+  return { page, perPage: Number(perPage) };
 }
 
 function planShown(

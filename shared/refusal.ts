@@ -49,8 +49,9 @@ export const MAX_NAMES_LENGTH = 500;
 export const MIN_QUERY_LENGTH = 2;
 export const MAX_QUERY_LENGTH = 200;
 
-export function isRefusal(value: { readonly kind: string }): value is Refusal {
-  return value.kind === "refusal";
+/** Tells a refusal from whatever else a function may return in its place. */
+export function isRefusal(value: unknown): value is Refusal {
+  return typeof value === "object" && value !== null && "kind" in value && value.kind === "refusal";
 }
 
 export function statusOf(refusal: Refusal): number {

@@ -96,7 +96,7 @@ async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft:
   if (request.kind === "preflight") return request;
   if (isRefusal(request)) return { kind: "refused", refusal: request, circumstances: null };
   const known = await guarded(sources, () => findApp(request.appKey, sources, gone));
-  if ("code" in known) return { kind: "refused", refusal: known, circumstances: null };
+  if (isRefusal(known)) return { kind: "refused", refusal: known, circumstances: null };
 
   const { app, tree } = known;
   const reading = before?.app === app ? before : readFor(app, request);
@@ -107,12 +107,12 @@ async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft:
   if (result === null) return respondFrom(raw, sources, restartsLeft - 1);
   const { outcome, fromTree, isCurrent } = result;
   // Readings of requests that the server turns away would displace those of requests that it answers.
-  if (reading !== before && tree !== null && !("kind" in outcome && isTemporary(outcome)))
+  if (reading !== before && tree !== null && !(isRefusal(outcome) && isTemporary(outcome)))
     sources.readings?.keep(raw, reading);
   const { route, likeFields } = request;
   const type = route.kind === "catalog" ? null : route.slug;
   const circumstances = { appKey: app.key, type, metering, saving, fromTree, likeFields };
-  return "kind" in outcome
+  return isRefusal(outcome)
     ? { kind: "refused", refusal: outcome, circumstances }
     : { kind: "found", body: outcome, circumstances, isCurrent };
 }

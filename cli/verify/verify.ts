@@ -7,6 +7,7 @@ import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { answerLive } from "../../shared/live.ts";
+import { isRefusal } from "../../shared/refusal.ts";
 import { answerOf, respond, type Sources } from "../../shared/respond.ts";
 import type { SlotCache } from "../../shared/sql/slots.ts";
 import { hiddenTypesQuery, publishedIdsQuery } from "../../shared/sql/tree-query.ts";
@@ -115,7 +116,7 @@ async function computeLive(session: Session, app: App, address: Address, slots: 
     findApp: async () => app,
     answer: async (known, plan) => {
       const answered = await answerLive(session, known, plan, slots);
-      return "code" in answered ? answered : answered.body;
+      return isRefusal(answered) ? answered : answered.body;
     },
     onError: (error) => {
       throw error;

@@ -6,7 +6,7 @@ import type { Body } from "../../shared/answer.ts";
 import type { App } from "../../shared/catalog.ts";
 import { type LiveAnswer, typesIn } from "../../shared/live.ts";
 import type { Plan } from "../../shared/plan.ts";
-import type { Refusal } from "../../shared/refusal.ts";
+import { isRefusal, type Refusal } from "../../shared/refusal.ts";
 import type { Edition } from "./editions.ts";
 
 export type KeptAnswer = { readonly app: App; readonly edition: string; readonly body: Body };
@@ -44,20 +44,16 @@ export async function answerKept(cache: AnswerCache, request: LiveRequest): Prom
   const kept = slugs === null ? undefined : cache.find(key);
   const candidate = kept?.app === app ? kept : await joinRunning();
   const edition = slugs === null || candidate === null ? undefined : await readEdition(slugs);
-  if (isRefused(edition)) return edition;
+  if (isRefusal(edition)) return edition;
   const answered = hasEdition(candidate, edition) ? candidate : await answer(edition);
-  if (isRefused(answered)) return answered;
+  if (isRefusal(answered)) return answered;
   const { body, edition: own } = answered;
   if (answered !== kept && own !== null) cache.keep(key, { app, edition: own, body }, sizeOf(key, body));
   return body;
 }
 
 function hasEdition(candidate: LiveAnswer | Refusal | null, edition: Edition | undefined): candidate is LiveAnswer {
-  return candidate !== null && !isRefused(candidate) && candidate.edition !== null && candidate.edition === edition;
-}
-
-function isRefused(found: Edition | undefined | LiveAnswer | Refusal): found is Refusal {
-  return typeof found === "object" && found !== null && "code" in found;
+  return candidate !== null && !isRefusal(candidate) && candidate.edition !== null && candidate.edition === edition;
 }
 
 function sizeOf(key: string, { bytes }: Body): number {
