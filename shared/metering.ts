@@ -4,7 +4,8 @@ import type { ApiRequest, Filter, RequestParameters } from "./request.ts";
 import { readSort } from "./sort.ts";
 
 export type FreeShape = "catalog" | "schema" | "entry" | "page" | "filter" | "sort";
-export type CountedShape = "list" | "populate" | "search";
+const COUNTED_SHAPES = ["list", "populate", "search"] as const;
+export type CountedShape = (typeof COUNTED_SHAPES)[number];
 export type Shape = FreeShape | CountedShape;
 
 export type Metering = {
@@ -14,11 +15,9 @@ export type Metering = {
   readonly rule: string;
 };
 
-const COUNTED: readonly Shape[] = ["list", "populate", "search"];
-
 /** Decides by shape alone. A request that the ledger cannot record is refused and uncounted, whatever its shape. */
-export function isCountedShape(shape: Shape): boolean {
-  return COUNTED.includes(shape);
+export function isCountedShape(shape: Shape): shape is CountedShape {
+  return (COUNTED_SHAPES as readonly Shape[]).includes(shape);
 }
 
 /** `type` is undefined when the app has no such published type, which then has no filterable and no sortable field. */

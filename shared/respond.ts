@@ -14,7 +14,7 @@ import {
 import { type AppTree, answerFromTree, type CurrentCheck, currentOf, isFile } from "./app-tree.ts";
 import { APP_KEY, type App } from "./catalog.ts";
 import { DatabaseFault, type FaultReason } from "./database/fault.ts";
-import type { FreeShape } from "./metering.ts";
+import { isCountedShape } from "./metering.ts";
 import type { Plan } from "./plan.ts";
 import { type Reading, readFor } from "./reading.ts";
 import {
@@ -157,8 +157,9 @@ async function answerPlan(
   tree: AppTree | null,
   { sources, gone, since, isLast }: AnswerContext,
 ): Promise<Result | null> {
-  if (!metering.counted && tree !== null) {
-    const outcome = await guarded(sources, () => answerFromTree(request, tree, plan, metering.shape as FreeShape));
+  const { shape } = metering;
+  if (!isCountedShape(shape) && tree !== null) {
+    const outcome = await guarded(sources, () => answerFromTree(request, tree, plan, shape));
     // A build may just have deleted the file: then it has already replaced the app's state, which isCurrentOnDisk
     // notices.
     if (!isFile(outcome) && !isLast && !tree.isCurrentOnDisk()) return null;

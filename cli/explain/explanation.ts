@@ -5,7 +5,7 @@ import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
 import { type App, findType } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { currentSlots, queryOf } from "../../shared/live.ts";
-import { type FreeShape, meter } from "../../shared/metering.ts";
+import { type FreeShape, isCountedShape, meter } from "../../shared/metering.ts";
 import { type Plan, planRequest } from "../../shared/plan.ts";
 import { isRefusal, type Refusal, statusOf } from "../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
@@ -64,9 +64,9 @@ export async function explain(database: Database, app: App, target: string, fold
     nearest_free: counted && type !== undefined ? nearestFree(request, type) : null,
   };
   if (isRefusal(plan)) return { ...explanation, refusal: refusalOf(plan) };
-  return counted
+  return isCountedShape(shape)
     ? { ...explanation, sql: await explainQuery(database, app, plan) }
-    : { ...explanation, file: fileFor(request, shape as FreeShape, app, plan, folder) };
+    : { ...explanation, file: fileFor(request, shape, app, plan, folder) };
 }
 
 function refusalOf(refusal: Refusal): Explanation["refusal"] {
