@@ -12,21 +12,32 @@ const MATCHES = ["contains", "starts_with"] as const;
 export const OPERATORS = ["eq", "neq", ...ORDERS, ...MATCHES, "in", "nin"] as const;
 type Operator = (typeof OPERATORS)[number];
 
-/** A condition that entries must meet. Values of `equals` and `order` are in canonical spelling. */
-export type Condition =
-  | { readonly kind: "equals"; readonly column: Column; readonly values: readonly string[]; readonly negated: boolean }
-  | {
-      readonly kind: "order";
-      readonly column: Column;
-      readonly operator: (typeof ORDERS)[number];
-      readonly value: string;
-    }
-  | {
-      readonly kind: "match";
-      readonly column: Column;
-      readonly operator: (typeof MATCHES)[number];
-      readonly text: string;
-    };
+/** `eq` and `in`: the column has one of the values. If `negated`, `neq` and `nin`: it has none of them. */
+export type EqualsCondition = {
+  readonly kind: "equals";
+  readonly column: Column;
+  /** In canonical spelling. */
+  readonly values: readonly string[];
+  readonly negated: boolean;
+};
+
+export type OrderCondition = {
+  readonly kind: "order";
+  readonly column: Column;
+  readonly operator: (typeof ORDERS)[number];
+  /** In canonical spelling. */
+  readonly value: string;
+};
+
+export type MatchCondition = {
+  readonly kind: "match";
+  readonly column: Column;
+  readonly operator: (typeof MATCHES)[number];
+  readonly text: string;
+};
+
+/** A condition that entries must meet. */
+export type Condition = EqualsCondition | OrderCondition | MatchCondition;
 
 /** Of several faults, reports the kind that the contract lists first, and within it the first fault in the URL. */
 export function planConditions(type: ContentType, filters: readonly Filter[]): readonly Condition[] | Refusal {
@@ -72,7 +83,7 @@ function planCondition(column: Column, operator: Operator, value: string): Condi
   }
 }
 
-function equals(column: Column, texts: readonly string[], negated: boolean): Condition {
+function equals(column: Column, texts: readonly string[], negated: boolean): EqualsCondition {
   const values = texts.map((text) => equalOperand(column, text)).filter((value) => value !== null);
   return { kind: "equals", column, values, negated };
 }

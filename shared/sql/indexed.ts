@@ -1,6 +1,12 @@
 /** Builds the tests and sort keys that indexes serve: those on fields with a slot and on the timestamp columns. */
 import type { Column } from "../catalog.ts";
-import { type Condition, isNegated } from "../condition.ts";
+import {
+  type Condition,
+  type EqualsCondition,
+  isNegated,
+  type MatchCondition,
+  type OrderCondition,
+} from "../condition.ts";
 import { isTextual, sqlType } from "./column.ts";
 import type { Slots } from "./slots.ts";
 import { type Bind, conditionSql, MAX_PLACEHOLDERS, matchTest, SIGNS } from "./where.ts";
@@ -41,9 +47,7 @@ export function elementSlot(condition: Condition, slots: Slots): string | null {
 /** Size limit, in bytes, of a counted element and of each value of a counted pair (schema/0016_value_counts.sql). */
 export const MAX_COUNTED_SIZE = 500;
 
-type Match = Condition & { readonly kind: "match" };
-
-function isMatch(condition: Condition): condition is Match {
+function isMatch(condition: Condition): condition is MatchCondition {
   return condition.kind === "match";
 }
 
@@ -53,7 +57,7 @@ function isMatch(condition: Condition): condition is Match {
  * parts of it. To find a prefix, the LIKE pattern contains the slot number but not the line feed before it: every row
  * has line feeds, so looking for one costs more than it narrows.
  */
-function matchSql(condition: Match, slot: string, bind: Bind, isGeneric: boolean): string {
+function matchSql(condition: MatchCondition, slot: string, bind: Bind, isGeneric: boolean): string {
   const { text, operator } = condition;
   const line = slot.slice(1);
   // In `texts`, a line feed within a value is stored as a carriage return.
@@ -112,7 +116,7 @@ function servedSql(condition: Condition, slots: Slots, bind: Bind): string | nul
   }
 }
 
-function equalSql({ column, values }: Condition & { kind: "equals" }, stored: string, bind: Bind): string {
+function equalSql({ column, values }: EqualsCondition, stored: string, bind: Bind): string {
   return equalsAny(
     stored,
     values.map((value) => storedOperand(column, value)),
@@ -135,7 +139,7 @@ export function equalsAny(sql: string, values: readonly string[], type: string, 
 /** Times in this spelling sort chronologically as texts, under any collation. */
 const TIME = /^\d{4}-\d{2}-\d{2}/;
 
-function orderSql(condition: Condition & { kind: "order" }, stored: string, bind: Bind): string | null {
+function orderSql(condition: OrderCondition, stored: string, bind: Bind): string | null {
   const { column, operator, value } = condition;
   if (column.type === "date" || column.type === "datetime") {
     if (!TIME.test(value)) return null;

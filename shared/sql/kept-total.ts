@@ -3,7 +3,7 @@
  * schema/0016_value_counts.sql), so that nothing has to be counted.
  */
 import type { Column } from "../catalog.ts";
-import type { Condition } from "../condition.ts";
+import type { Condition, EqualsCondition } from "../condition.ts";
 import { elementSlot, equalsAny, MAX_COUNTED_SIZE, storedOperand } from "./indexed.ts";
 import { totalOf } from "./query.ts";
 import type { Slots } from "./slots.ts";
@@ -18,13 +18,11 @@ export function keptTotal(conditions: readonly Condition[], slots: Slots, bind: 
   return isEqual(one) && isEqual(other) ? totalOfBoth(one, other, slots, bind) : null;
 }
 
-type Equals = Condition & { readonly kind: "equals" };
-
-function isEqual(condition: Condition): condition is Equals {
+function isEqual(condition: Condition): condition is EqualsCondition {
   return condition.kind === "equals";
 }
 
-function totalOfOne(condition: Equals, slots: Slots, bind: Bind): string | null {
+function totalOfOne(condition: EqualsCondition, slots: Slots, bind: Bind): string | null {
   const { column } = condition;
   const slot = column.multiple ? elementSlot(condition, slots) : isCounted(column) ? slots.slotOf(column) : null;
   if (slot === null) return null;
@@ -33,7 +31,7 @@ function totalOfOne(condition: Equals, slots: Slots, bind: Bind): string | null 
 }
 
 /** Null for two negated conditions, which are rare. */
-function totalOfBoth(one: Equals, other: Equals, slots: Slots, bind: Bind): string | null {
+function totalOfBoth(one: EqualsCondition, other: EqualsCondition, slots: Slots, bind: Bind): string | null {
   if (one.negated) return other.negated ? null : totalOfBoth(other, one, slots, bind);
   const both = totalOfPairs(one, other, slots, bind);
   if (both === null || !other.negated) return both;
@@ -42,7 +40,7 @@ function totalOfBoth(one: Equals, other: Equals, slots: Slots, bind: Bind): stri
 }
 
 /** SQL of the number of entries with one of the first condition's values and one of the second's; null if not kept. */
-function totalOfPairs(one: Equals, other: Equals, slots: Slots, bind: Bind): string | null {
+function totalOfPairs(one: EqualsCondition, other: EqualsCondition, slots: Slots, bind: Bind): string | null {
   const [first, second] = [slots.slotOf(one.column), slots.slotOf(other.column)];
   if (first === null || second === null || first === second) return null;
   if (first > second) return totalOfPairs(other, one, slots, bind);
@@ -73,7 +71,7 @@ function isCounted({ type }: Column): boolean {
   return type === "select" || type === "boolean" || type === "relation";
 }
 
-function operandsOf({ column, values }: Equals): string[] {
+function operandsOf({ column, values }: EqualsCondition): string[] {
   return values.map((value) => storedOperand(column, value));
 }
 

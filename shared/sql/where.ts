@@ -2,7 +2,7 @@
  * Turns filter conditions into SQL: the tests that an entry `e` must pass, where none of indexed.ts serves. It always
  * does for a timestamp column, except for `contains` and `starts_with`.
  */
-import type { Condition } from "../condition.ts";
+import type { Condition, EqualsCondition, MatchCondition, OrderCondition } from "../condition.ts";
 import type { Value } from "../database/database.ts";
 import { elementsSql, holdsElementsSql, isContainable, isTextual, sqlType, textSql, valueSql } from "./column.ts";
 
@@ -17,8 +17,6 @@ export function conditionSql(condition: Condition, bind: Bind): string {
   return condition.kind === "equals" && condition.negated ? `(${test}) IS NOT TRUE` : test;
 }
 
-type Equals = Condition & { readonly kind: "equals" };
-
 /**
  * Up to this many values of one condition get a placeholder each. More are sent as one array, so that the text of the
  * statement is the same for any number of them.
@@ -29,7 +27,7 @@ export const MAX_PLACEHOLDERS = 8;
  * Equality to one of up to MAX_PLACEHOLDERS values as containment, which an index can find. Null when there are more
  * values or none, or when containment does not express equality (isContainable).
  */
-function containmentSql({ column, values: wanted }: Equals, bind: Bind): string | null {
+function containmentSql({ column, values: wanted }: EqualsCondition, bind: Bind): string | null {
   if (wanted.length === 0 || wanted.length > MAX_PLACEHOLDERS || !isContainable(column)) return null;
   const contained = wanted.map((text) => {
     const value = `${bind(text)}::${sqlType(column)}`;
@@ -59,12 +57,12 @@ function testSql(condition: Condition, value: string, text: string, bind: Bind):
   }
 }
 
-function equalsTest({ column, values: wanted }: Equals, value: string, bind: Bind): string {
+function equalsTest({ column, values: wanted }: EqualsCondition, value: string, bind: Bind): string {
   return `${value} = ANY (${bind(wanted)}::${sqlType(column)}[])`;
 }
 
 /** The test of a `contains` or `starts_with` condition. `text` is SQL of the text to search. */
-export function matchTest({ text: wanted, operator }: Condition & { kind: "match" }, text: string, bind: Bind): string {
+export function matchTest({ text: wanted, operator }: MatchCondition, text: string, bind: Bind): string {
   // PostgreSQL cannot store U+0000, so no text contains it.
   if (wanted.includes("\0")) return "false";
   const operand = `lower(${bind(wanted)}::text COLLATE "und-x-icu")`;
@@ -74,7 +72,7 @@ export function matchTest({ text: wanted, operator }: Condition & { kind: "match
 
 export const SIGNS = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const;
 
-function orderTest(condition: Condition & { kind: "order" }, value: string, bind: Bind): string {
+function orderTest(condition: OrderCondition, value: string, bind: Bind): string {
   const { column, operator } = condition;
   const sign = SIGNS[operator];
   if (isTextual(column)) return `precast.double(${value}) ${sign} ${bind(condition.value)}::float8`;
