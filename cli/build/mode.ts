@@ -30,7 +30,7 @@ export function chooseMode(
   if (incompatibility !== null) return full(incompatibility);
   if (state.app.media_base_url !== app.media_base_url) return full("the address of its media has changed");
   if (!isReachable && hasBelow(folderOf(app.key))) return full("some of its files exist only at the deploy target");
-  if (!hasFiles(out, state.app)) return full("files of its tree are missing");
+  if (!firstFilesOf(state.app).every((file) => isFile(join(out, file)))) return full("files of its tree are missing");
   return { mode: "incremental", reason: `since ${state.built_at}`, state };
 }
 
@@ -43,9 +43,11 @@ export function incompatibilityOf(state: TreeState, source: Pick<Source, "source
     : "it was built from another database";
 }
 
-/** Checks only the catalog and the first page of each type: enough to notice that a folder was removed. */
-function hasFiles(out: string, app: App): boolean {
-  const folder = join(out, folderOf(app.key));
+/**
+ * The catalog and the first page of each type, relative to the tree. An incremental build checks that these are there,
+ * which is enough to notice that a folder was removed.
+ */
+export function firstFilesOf(app: App): string[] {
   const pages = app.types.map(({ slug }) => ({ kind: "page", slug, page: 1n }) as const);
-  return [{ kind: "catalog" } as const, ...pages].every((address) => isFile(join(folder, fileOf(address))));
+  return [{ kind: "catalog" } as const, ...pages].map((address) => `${folderOf(app.key)}/${fileOf(address)}`);
 }

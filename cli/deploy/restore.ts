@@ -5,11 +5,12 @@
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { fileOf, folderOf, segment } from "../../shared/address.ts";
+import { segment } from "../../shared/address.ts";
 import { takeLock } from "../../shared/lock.ts";
 import { BUILD_LOCK, readState, stateFileOf, type TreeState } from "../../shared/state.ts";
 import { type Elsewhere, type Fetch, openElsewhere, readElsewhere, writeElsewhere } from "../build/elsewhere.ts";
 import { digestOf, type FileDigest } from "../build/file-digest.ts";
+import { firstFilesOf } from "../build/mode.ts";
 import { builtAppKeys } from "../build/selection.ts";
 import { discardStages } from "../build/stage/publish.ts";
 import { ForeignTreeError } from "../build/update/built.ts";
@@ -74,7 +75,7 @@ async function restoreFiles(
   // Its state file lets the build find an app that the database has deleted. An app without its files is built in full.
   for (const { path, content } of usable) writeInto(out, path, content);
   const elsewhere = openElsewhere(out, fetchFrom(store, concurrency));
-  await elsewhere.fetchFiles(usable.flatMap(({ state }) => firstFiles(state)));
+  await elsewhere.fetchFiles(usable.flatMap(({ state }) => firstFilesOf(state.app)));
   return { kind: "restored", elsewhere, files: deployed.length };
 }
 
@@ -84,12 +85,6 @@ function removeEarlier(out: string, appFolders: ReadonlySet<string>): void {
   for (const key of earlierKeys) rmSync(join(out, stateFileOf(key)), { force: true });
   for (const folder of [...appFolders, ...earlierKeys.map(segment)])
     rmSync(join(out, folder), { recursive: true, force: true });
-}
-
-/** The files by which a build checks that the tree of an app is present. */
-function firstFiles({ app }: TreeState): string[] {
-  const pages = app.types.map(({ slug }) => ({ kind: "page", slug, page: 1n }) as const);
-  return [{ kind: "catalog" } as const, ...pages].map((address) => `${folderOf(app.key)}/${fileOf(address)}`);
 }
 
 function fetchFrom(store: Store, concurrency: number): Fetch {
