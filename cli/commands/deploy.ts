@@ -35,11 +35,11 @@ export const deployCommand = defineCommand({
   ],
   run: async ({ terminal, now, stopped }, settings, text) => {
     const start = now();
-    const permit = untilStopped(stopped());
-    const { target, purge } = openTargetAndPurge(text, settings, now, permit);
-    const deployed = await deploy(target, purge, settings, terminal, permit);
+    const throwIfStopped = stopCheckOf(stopped());
+    const { target, purge } = openTargetAndPurge(text, settings, now, throwIfStopped);
+    const deployed = await deploy(target, purge, settings, terminal, throwIfStopped);
     if (settings.dryRun) warnOfRefusal(deployed, settings, terminal);
-    else await waitFor(deployed, settings, now, permit);
+    else await waitFor(deployed, settings, now, throwIfStopped);
     const seconds = (now().getTime() - start.getTime()) / 1_000;
     printReport(terminal, target.store.name, deployed, settings.dryRun, seconds);
     return DONE;
@@ -53,7 +53,7 @@ function openTargetAndPurge(
   text: string,
   settings: DeploySettings,
   now: () => Date,
-  permit: () => void,
+  throwIfStopped: () => void,
 ): TargetAndPurge {
   const { timeout, retries } = settings;
   const problems = new Set<string>();
@@ -67,7 +67,7 @@ function openTargetAndPurge(
     }
   };
   const target = collectProblems(() => openTarget(text, settings, { timeout, retries, now }));
-  const purge = collectProblems(() => openPurge(settings, { timeout, retries, now, throwIfStopped: permit }));
+  const purge = collectProblems(() => openPurge(settings, { timeout, retries, now, throwIfStopped }));
   if (target === null || problems.size > 0) throw new ConfigError([...problems]);
   return { target, purge };
 }
@@ -77,12 +77,12 @@ function deploy(
   purge: Purge | null,
   settings: DeploySettings,
   terminal: Terminal,
-  permit: () => void,
+  throwIfStopped: () => void,
 ): Promise<Deployed> {
   const progress = terminal.progress();
   return deployTree(target, {
     ...settings,
-    throwIfStopped: permit,
+    throwIfStopped,
     purge: purge ?? undefined,
     onProgress: progress?.update,
     onPlan: settings.dryRun ? (plan: Plan) => sayPlan(terminal, plan) : undefined,
@@ -98,9 +98,9 @@ async function waitFor(
   { tree, changed }: Deployed,
   { waitVisible: address, waitLimit: limit, timeout, out }: DeploySettings,
   now: () => Date,
-  permit: () => void,
+  throwIfStopped: () => void,
 ): Promise<void> {
-  if (address !== null) await waitVisible(tree, changed, { address, limit, timeout, now, out, throwIfStopped: permit });
+  if (address !== null) await waitVisible(tree, changed, { address, limit, timeout, now, out, throwIfStopped });
 }
 
 function printReport(terminal: Terminal, name: string, deployed: Deployed, dryRun: boolean, seconds: number): void {
@@ -121,13 +121,14 @@ function printReport(terminal: Terminal, name: string, deployed: Deployed, dryRu
 const UNCONDITIONAL =
   "does not honour conditional writes (If-Match, If-None-Match): two deploys that start at the same time can interfere with each other. Run only one at a time.";
 
-function untilStopped(stopped: Promise<void>): () => void {
-  let stop = false;
+/** Returns a function that throws once the process is told to stop. */
+function stopCheckOf(stopped: Promise<void>): () => void {
+  let isStopped = false;
   void stopped.then(() => {
-    stop = true;
+    isStopped = true;
   });
   return () => {
-    if (stop) throw new Error("The deploy was stopped by a signal.");
+    if (isStopped) throw new Error("The deploy was stopped by a signal.");
   };
 }
 
