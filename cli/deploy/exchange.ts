@@ -2,7 +2,7 @@
  * Sends a request and reads the whole response. Retries transient faults with exponential backoff, or after the pause
  * that `Retry-After` asks for (RFC 9110 section 10.2.3).
  */
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { isCertificateError } from "../failure.ts";
 import { RemoteFault } from "./fault.ts";
 
@@ -50,7 +50,7 @@ export async function exchange<T>(
     const outcome = await attempt(await make(), judge, host, retryPolicy, signal);
     if ("done" in outcome) return outcome.done;
     if (!outcome.isRetryable || tries >= retryPolicy.retries) throw outcome.fault;
-    await pause(pauseBefore(tries, outcome.after ?? null, retryPolicy.now()), undefined, { signal });
+    await sleep(pauseBefore(tries, outcome.after ?? null, retryPolicy.now()), undefined, { signal });
   }
 }
 

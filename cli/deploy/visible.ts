@@ -1,5 +1,5 @@
 /** Waits until clients see what was deployed: polls the public address, through the CDN, with the keys of the apps. */
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { folderOf } from "../../shared/address.ts";
 import { digestOf } from "../build/file-digest.ts";
 import { RemoteFault } from "./fault.ts";
@@ -40,7 +40,7 @@ export async function waitVisible(
       if (left <= 0) throw notSeen(addressOf(options.address, file), seen, options.limit);
       seen = await probe(file, sha256, options, left);
       if (seen === SEEN) break;
-      await pause(Math.min(wait, left * 1_000));
+      await sleep(Math.min(wait, left * 1_000));
     }
   }
 }
