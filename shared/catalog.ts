@@ -72,6 +72,11 @@ const OPAQUE_TYPES: readonly FieldType[] = ["rich_text", "json"];
 export const DEFAULT_PER_PAGE = 20;
 export const MAX_PER_PAGE = 100;
 
+/** Whether the addresses of media can be formed from it: file names are appended, so it has no `?` and no `#`. */
+export function isMediaBaseUrl(address: string): boolean {
+  return /^https?:\/\/[^/\s?#][^\s?#]*$/.test(address) && URL.canParse(address);
+}
+
 export function isTimestamp(name: string): name is Timestamp {
   return (TIMESTAMPS as readonly string[]).includes(name);
 }

@@ -1,6 +1,14 @@
 /** Reads `app.json` and the files of content types, and checks their shape: their keys and the types of values. */
 import * as v from "valibot";
-import { APP_KEY, type ContentType, FIELD_NAME, FIELD_TYPES, MAX_PER_PAGE, TYPE_SLUG } from "../../shared/catalog.ts";
+import {
+  APP_KEY,
+  type ContentType,
+  FIELD_NAME,
+  FIELD_TYPES,
+  isMediaBaseUrl,
+  MAX_PER_PAGE,
+  TYPE_SLUG,
+} from "../../shared/catalog.ts";
 import { quote } from "./problem.ts";
 import { ruleFaults } from "./rules.ts";
 import { faultyLine } from "./syntax.ts";
@@ -29,7 +37,7 @@ const slug = matching(TYPE_SLUG, A_SLUG);
 const APP = {
   key: matching(APP_KEY, "1 to 128 characters from A-Z, a-z, 0-9, - and _, beginning with a letter or digit"),
   name: text,
-  media_base_url: orNull(satisfying(v.string, isWebAddress, "an absolute http or https address without ? and #")),
+  media_base_url: orNull(satisfying(v.string, isMediaBaseUrl, "an absolute http or https address without ? and #")),
 };
 
 const FIELD = {
@@ -160,8 +168,4 @@ function placeOf(path: readonly { readonly key: unknown }[]): string {
     .map(({ key }) => (typeof key === "number" ? `[${key}]` : `.${key}`))
     .join("")
     .replace(/^\./, "");
-}
-
-function isWebAddress(address: string): boolean {
-  return /^https?:\/\/[^/\s?#][^\s?#]*$/.test(address) && URL.canParse(address);
 }

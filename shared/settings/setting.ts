@@ -1,6 +1,6 @@
 /** Defines what a setting is, and the schemas that turn its text into a typed value or say which values are valid. */
 import * as v from "valibot";
-import { APP_KEY } from "../catalog.ts";
+import { APP_KEY, isMediaBaseUrl } from "../catalog.ts";
 import { isDate } from "../value.ts";
 
 export type Setting<T> = {
@@ -91,10 +91,9 @@ function isWebAddress(address: string): boolean {
   const { username, password } = new URL(filled);
   return username === "" && password === "";
 }
-/** No `?` or `#`: file names are appended to it. */
-export const mediaAddress = matching(
-  /^https?:\/\/[^/\s?#][^\s?#]*$/,
-  "must be an address such as https://media.example.com, without ? and #",
+export const mediaAddress = v.pipe(
+  v.string(),
+  v.check(isMediaBaseUrl, "must be an address such as https://media.example.com, without ? and #"),
 );
 export const optionalAddress = orNull(webAddress);
 /** Without trailing slashes: paths are appended to it. */

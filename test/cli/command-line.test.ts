@@ -232,7 +232,7 @@ type Bad = readonly [command: string, flag: string, variable: string, bad: strin
 
 /** Options whose values are validated, with a bad and a good value. */
 const CHECKED: Bad[] = [
-  ["status", "--media-base-url", "PRECAST_MEDIA_BASE_URL", "media", "https://media.test"],
+  ["status", "--media-base-url", "PRECAST_MEDIA_BASE_URL", "https://media.test:port", "https://media.test"],
   ["build", "--app", "PRECAST_APP", "a.b", "a"],
   ["explain /x", "--app", "PRECAST_APP", "a.b", "a"],
   ["usage", "--app", "PRECAST_APP", "a.b", "a"],
