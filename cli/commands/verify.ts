@@ -60,10 +60,10 @@ async function checkApps(session: Session, options: Options): Promise<Checked[]>
 }
 
 async function causeOf(session: Session, key: string, options: Options): Promise<DifferenceCause> {
-  const standing = await readTreeStatus(session, key, options);
-  if (standing === null) return "not built";
+  const status = await readTreeStatus(session, key, options);
+  if (status === null) return "not built";
   if ((await changedCollations(session)).length > 0) return "outdated order";
-  return standing.current ? "unexplained" : "content changed";
+  return status.current ? "unexplained" : "content changed";
 }
 
 function textOf(checked: readonly Checked[]): string {

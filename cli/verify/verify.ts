@@ -14,7 +14,7 @@ import { hiddenTypesQuery, publishedIdsQuery } from "../../shared/sql/tree-query
 import { freeAnswers } from "../build/answers/answers.ts";
 import { countFiles } from "../build/answers/totals.ts";
 import { readElsewhere } from "../build/elsewhere.ts";
-import type { FileDigests } from "../build/file-digest.ts";
+import type { FileDigest, FileDigests } from "../build/file-digest.ts";
 import type { FileProgress } from "../build/meter.ts";
 import { isFile, readOrNull, readText } from "../build/stage/file.ts";
 import { filesIn } from "../build/stage/folder.ts";
@@ -53,7 +53,6 @@ export async function verifyApp(
   const sampleSize = Math.min(sample ?? totalFiles, totalFiles);
   const published = await readPublished(session, app);
   const elsewhere: FileDigests = readElsewhere(out) ?? new Map();
-  const markOf = (file: string) => elsewhere.get(`${folderOf(app.key)}/${file}`)?.sha256;
   const expected = new Set<string>();
   const slots: SlotCache = new Map();
   let computed = 0;
@@ -68,24 +67,32 @@ export async function verifyApp(
       const live = isChosen ? await computeLive(session, app, address, slots) : null;
       if (live !== null) computed++;
       expected.add(file);
-      if (content === null && markOf(file) !== undefined) {
-        if (markOf(file) !== hash("sha256", live ?? body, "hex")) note("differs", file);
-      } else if (content === null) note("missing", file);
-      else if (content !== body || (live !== null && content !== live)) note("differs", file);
+      const problem = problemOf(content, elsewhere.get(`${folderOf(app.key)}/${file}`), body, live);
+      if (problem !== null) note(problem, file);
       bytes += Buffer.byteLength(content ?? "");
       onProgress?.({ done: expected.size, total: totalFiles, bytes });
     }
   }
-  const absent = [...elsewhere.keys()].filter((path) => path.startsWith(`${folderOf(app.key)}/`));
-  for (const path of absent) {
-    const file = path.slice(folderOf(app.key).length + 1);
-    if (!expected.has(file) && !isFile(join(out, path))) note("surplus", file);
+  for (const file of absentFilesOf(out, app.key, elsewhere)) {
+    if (!expected.has(file)) note("surplus", file);
   }
   for (const file of filesOf(out, app.key)) {
     if (!expected.has(file)) note("surplus", file);
     if (showsUnpublished(file, readText(join(root, file)) ?? "", published)) note("shows an unpublished entry", file);
   }
   return { key: app.key, files: expected.size, computed, differences };
+}
+
+/** `content` is that of the file, null when it is not here. `deployed` identifies a file that is only at the target. */
+function problemOf(
+  content: string | null,
+  deployed: FileDigest | undefined,
+  body: string,
+  live: string | null,
+): Difference["problem"] | null {
+  if (content !== null) return content === body && (live === null || content === live) ? null : "differs";
+  if (deployed === undefined) return "missing";
+  return deployed.sha256 === hash("sha256", live ?? body, "hex") ? null : "differs";
 }
 
 /** Reports all files of an app that is in the tree but no longer in the database as surplus. */
@@ -107,6 +114,13 @@ function readExactly(file: string): string | null {
 function* filesOf(out: string, key: string): Generator<string> {
   const folder = folderOf(key);
   for (const path of filesIn(out, folder)) yield path.slice(folder.length + 1);
+}
+
+/** The files of an app that are only where the tree was deployed: paths relative to the folder of the app. */
+function absentFilesOf(out: string, key: string, elsewhere: FileDigests): string[] {
+  const folder = `${folderOf(key)}/`;
+  const absent = [...elsewhere.keys()].filter((path) => path.startsWith(folder) && !isFile(join(out, path)));
+  return absent.map((path) => path.slice(folder.length));
 }
 
 /** Sends the request through the same pipeline as a client's request, with a database and without a tree. */
