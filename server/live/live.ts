@@ -101,15 +101,19 @@ export function openLive(database: Database, options: LiveOptions): Live {
     const work = (controller: AbortController) =>
       ask(controller, kind, (session) => answerLive(session, app, plan, slots), left());
     const nameOf = (edition?: Edition) => `${key} ${edition}`;
-    const joinRunning = () => (plan.kind === "entry" ? null : answers.join(nameOf(), app, gone));
-    const answer = async (edition?: Edition) => {
-      if (plan.kind === "entry") return instead() ?? loadEntry(app, plan, left(), gone);
-      // The catalog has no edition.
-      if (plan.kind === "catalog") return catalogs(key, app, gone, work, instead);
-      return answers.share(nameOf(edition), app, gone, work, instead);
-    };
-    const readEdition = (slugs: readonly string[]) => editions(app.key, slugs, deadline, gone);
-    return answerKept(answerCache, { app, plan, key, joinRunning, answer, readEdition });
+    return answerKept(answerCache, {
+      app,
+      plan,
+      key,
+      readEdition: (slugs) => editions(app.key, slugs, deadline, gone),
+      joinRunning: () => (plan.kind === "entry" ? null : answers.join(nameOf(), app, gone)),
+      answer: async (edition) => {
+        if (plan.kind === "entry") return instead() ?? loadEntry(app, plan, left(), gone);
+        // The catalog has no edition.
+        if (plan.kind === "catalog") return catalogs(key, app, gone, work, instead);
+        return answers.share(nameOf(edition), app, gone, work, instead);
+      },
+    });
   }
 
   const { state, answered, close } = sources;
