@@ -54,9 +54,9 @@ test("the README of the repository links to all others", () => {
   expect(new Set(linked)).toEqual(new Set(READMES.slice(1)));
 });
 
-test("the map of the code lists every folder, and every file directly in `shared`", () => {
+test("the map of the code lists every folder, and every file directly in `shared`, `cli` and `server`", () => {
   const map = textOf("README.md").split("## The code")[1] as string;
-  const names = MAP_OF.flatMap(below).filter((path) => path.endsWith("/") || /^shared\/[\w-]+\.ts$/.test(path));
+  const names = MAP_OF.flatMap(below).filter((path) => path.endsWith("/") || /^\w+\/[\w-]+\.ts$/.test(path));
   const sources = names.filter((path) => !path.startsWith("cli/demo/"));
   expect(sources.length).toBeGreaterThan(60);
   const last = (path: string) => /[^/]+\/?$/.exec(path)?.[0] as string;
