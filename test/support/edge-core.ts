@@ -3,7 +3,7 @@ import { createContext, runInContext } from "node:vm";
 import { readCore } from "../../cli/edge/script.ts";
 import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
 import { type App, findType } from "../../shared/catalog.ts";
-import { type FreeShape, meter } from "../../shared/metering.ts";
+import { isCountedShape, meter } from "../../shared/metering.ts";
 import { planRequest } from "../../shared/plan.ts";
 import { isRefusal } from "../../shared/refusal.ts";
 import { readRequest } from "../../shared/request.ts";
@@ -31,8 +31,8 @@ export function fileOfRequest(apps: readonly App[], target: string, keys: readon
   const app = apps.find(({ key }) => key === request.appKey);
   if (app === undefined) return null;
   const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
-  const { shape, counted } = meter(request, type);
-  if (counted || isRefusal(planRequest(request, type))) return null;
-  const address = addressOf(request, shape as FreeShape, type);
+  const { shape } = meter(request, type);
+  if (isCountedShape(shape) || isRefusal(planRequest(request, type))) return null;
+  const address = addressOf(request, shape, type);
   return address === null ? null : `/${folderOf(app.key)}/${fileOf(address)}`;
 }

@@ -8,6 +8,7 @@ import type { App } from "../../../shared/catalog.ts";
 import type { Database } from "../../../shared/database/database.ts";
 import { answerLive } from "../../../shared/live.ts";
 import { planRequest } from "../../../shared/plan.ts";
+import { isRefusal } from "../../../shared/refusal.ts";
 import { readRequest } from "../../../shared/request.ts";
 
 /** A body by its hash, and the ETag that it came with. */
@@ -77,9 +78,9 @@ async function computeLive(database: Database, app: App, target: string): Promis
     request,
     app.types.find((type) => type.slug === slug),
   );
-  if (plan.kind === "refusal") throw new Error(`${target} is refused`);
+  if (isRefusal(plan)) throw new Error(`${target} is refused`);
   const answer = await answerLive(database, app, plan, new Map());
-  if ("code" in answer) throw new Error(`${target} is refused`);
+  if (isRefusal(answer)) throw new Error(`${target} is refused`);
   return String(answer.body.bytes);
 }
 
