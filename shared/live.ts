@@ -105,8 +105,9 @@ async function find(
 }
 
 /**
- * Queries with the slots that were last known. A result without rows means that the slots have changed, the type is
- * gone, or it is no longer small or now known: then reads the slots again. Returns no rows only when the type is gone.
+ * Queries with the slots that were last known. A result without rows means that the slots have changed, that the type
+ * is gone, or that what the query relies on no longer holds (Parts.premise in sql/page-query.ts): then reads the slots
+ * again. Returns no rows only when the type is gone.
  */
 async function queryPage(
   session: Pick<Session, "query">,

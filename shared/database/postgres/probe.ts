@@ -5,6 +5,7 @@ import { CONNECT_TIMEOUT, closeInBackground } from "./pool.ts";
 
 /** Milliseconds within which a new connection gets an answer from an available database. */
 const PROBE_TIMEOUT = 1_000;
+
 /**
  * Checks the database over a connection of its own: those of the pool may all be busy, and an answer on one of them
  * does not show that new ones are accepted. If a new one fails, an answer on an idle one of the pool is enough.
