@@ -5,6 +5,7 @@ import { type CheckContext, defineCheck, LARGE_TYPE, type TypeSize } from "../ch
 import type { Finding } from "../finding.ts";
 
 const EXTENSION = "pg_trgm";
+
 type Index = {
   /** The requests that read every entry without the index. */
   readonly serves: string;
@@ -23,9 +24,9 @@ const INDEXES: Readonly<Record<string, Index>> = {
 };
 
 type Facts = {
-  /** Names of the extensions and indexes that do not exist. */
+  /** The name of the extension, if it does not exist, and those of the indexes that do not. */
   readonly missing: readonly string[];
-  /** Whether the server has the files of the extensions, so that they can be created. */
+  /** Whether the server has the files of the extension, so that it can be created. */
   readonly available: boolean;
   readonly mayCreate: boolean;
   /** Name of the operator class, with the schema of the extension once that exists. */
@@ -43,15 +44,15 @@ async function readMissing({ database, types }: CheckContext): Promise<Facts> {
   const [row] = await database.query(
     sql(
       `SELECT array_to_string(ARRAY(
-    SELECT name FROM unnest($1::text[]) AS name WHERE name NOT IN (SELECT extname FROM pg_extension)
+    SELECT $1::text WHERE $1 NOT IN (SELECT extname FROM pg_extension)
     UNION ALL
     SELECT name FROM unnest($2::text[]) AS name WHERE to_regclass('precast.' || name) IS NULL), ','),
-  ((SELECT count(*) FROM pg_available_extensions WHERE name = ANY ($1::text[])) = cardinality($1::text[]))::text,
+  (EXISTS (SELECT FROM pg_available_extensions WHERE name = $1))::text,
   (pg_has_role((SELECT relowner FROM pg_class WHERE oid = 'precast.entries'::regclass), 'USAGE')
     AND has_database_privilege(current_database(), 'CREATE'))::text,
   coalesce((SELECT quote_ident(nspname) || '.' FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace
-    WHERE extname = 'pg_trgm'), '')`,
-      [[EXTENSION], Object.keys(INDEXES)],
+    WHERE extname = $1), '')`,
+      [EXTENSION, Object.keys(INDEXES)],
     ),
   );
   const [missing = "", available, mayCreate, schema = ""] = row ?? [];
