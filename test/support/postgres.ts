@@ -30,9 +30,9 @@ import { createRequire } from "node:module";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { Client, escapeIdentifier } from "pg";
+import { until } from "./until.ts";
 
 export type Postgres = { readonly version: string; readonly bin: string };
 
@@ -249,7 +249,7 @@ function handle(place: Place, first: ChildProcess, stopGuarding: () => void): Te
     async kill() {
       const pids = killAll(pid());
       await ended(child);
-      await until(() => !pids.some(isRunning), "the killed server to be gone");
+      await until("the killed server to be gone", () => !pids.some(isRunning));
       forgetPid(place.folder);
     },
     pause() {
@@ -351,7 +351,7 @@ async function launch(place: Place): Promise<ChildProcess> {
   child.unref();
   rememberPid(place.folder, child);
   try {
-    await until(async () => hasEnded(child) || (await isReady(place)), "PostgreSQL to answer");
+    await until("PostgreSQL to answer", async () => hasEnded(child) || (await isReady(place)));
     if (hasEnded(child)) throw new Error("PostgreSQL ended at its start");
     return child;
   } catch (error) {
@@ -380,15 +380,7 @@ function hasEnded(child: ChildProcess): boolean {
 }
 
 async function ended(child: ChildProcess): Promise<void> {
-  await until(() => hasEnded(child), "PostgreSQL to end");
-}
-
-async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const deadline = Date.now() + DEADLINE_MS;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`Waited ${DEADLINE_MS / 1000} s for ${what}`);
-    await sleep(20);
-  }
+  await until("PostgreSQL to end", () => hasEnded(child));
 }
 
 // ---- Its processes
