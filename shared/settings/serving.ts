@@ -9,7 +9,7 @@ const postgresUrls = v.pipe(
   v.transform((urls) => urls ?? []),
 );
 
-export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export const SERVING = {

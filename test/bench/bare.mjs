@@ -15,7 +15,7 @@ const server = createServer((incoming, outgoing) => {
   outgoing.writeHead(status, fields);
   outgoing.end(body);
 });
-// A connection that rests is not to be lost in the middle of a bench.
+// An idle connection must not be closed in the middle of a benchmark.
 server.keepAliveTimeout = 65_000;
 server.listen(0, "127.0.0.1", () => {
   console.log(JSON.stringify({ url: `http://127.0.0.1:${server.address().port}` }));

@@ -2,7 +2,7 @@
 import { ROWS, type RowName } from "./live/asked.ts";
 import { COMMON_OPTIONS, type CommonOptions, readCommon, readNames, readOptions, readWhole } from "./options.ts";
 
-export const LIVE_CASES = ["reads", "writes", "tenants"] as const;
+const LIVE_CASES = ["reads", "writes", "tenants"] as const;
 export type LiveCase = (typeof LIVE_CASES)[number];
 
 export type LiveOptions = CommonOptions & {

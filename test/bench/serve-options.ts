@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { COMMON_OPTIONS, type CommonOptions, readCommon, readNames, readOptions, readWhole } from "./options.ts";
 
-export const SERVE_CASES = ["cached", "counted", "overload"] as const;
+const SERVE_CASES = ["cached", "counted", "overload"] as const;
 export type ServeCase = (typeof SERVE_CASES)[number];
 
 export type ServeOptions = CommonOptions & {

@@ -4,7 +4,7 @@ import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundl
 /** The key of the app that has an entry for every value below. */
 export const EDGE_KEY = "Shop";
 /** The same in other case, a property of every JavaScript object, a folder name of the tree, a key that is hashed. */
-export const OTHER_KEYS = ["shop", "SHOP", "constructor", "x-53686f70", `Long${"k".repeat(80)}`];
+const OTHER_KEYS = ["shop", "SHOP", "constructor", "x-53686f70", `Long${"k".repeat(80)}`];
 export const EDGE_KEYS = [EDGE_KEY, ...OTHER_KEYS];
 
 /** Values that stand literally in their file names (`s-…`). */

@@ -9,7 +9,7 @@ import { BRACKETS, COUNTED, MALFORMED, MISSING, PLAIN, REFUSED, ROUNDABOUT, WRON
  * The classes of requests that a file of the tree answers: spelled plainly, with an encoded value, with a value whose
  * file name is hex, with one whose file name is a hash, and spelled in an unusual way.
  */
-export const FILE_CLASSES = ["plain", "encoded", "named", "hashed", "roundabout"] as const;
+const FILE_CLASSES = ["plain", "encoded", "named", "hashed", "roundabout"] as const;
 export type FileClass = (typeof FILE_CLASSES)[number];
 /** `missing`: free, but no file has the answer. `malformed`: not a target of this API, perhaps not even of HTTP. */
 export type VectorClass = FileClass | "missing" | "counted" | "refused" | "malformed" | "preflight";

@@ -16,7 +16,7 @@ const MINUTE = 60_000;
 const ONE_DAY = 24 * 60 * MINUTE;
 
 /** A number too large for a double becomes infinite: larger than all others. */
-export function numberOf(text: string): number | undefined {
+function numberOf(text: string): number | undefined {
   return NUMBER.test(text) ? Number(text) : undefined;
 }
 
@@ -37,7 +37,7 @@ export function instantOf(text: string): number | undefined {
 }
 
 /** The midnight UTC of a day, or of the UTC day of an instant. */
-export function dayOf(text: string): number | undefined {
+function dayOf(text: string): number | undefined {
   const instant = instantOf(text);
   return instant === undefined ? undefined : Math.floor(instant / ONE_DAY) * ONE_DAY;
 }

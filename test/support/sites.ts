@@ -17,7 +17,7 @@ import {
 
 export const TREE = "PostgreSQL with a tree";
 export const LIVE = "PostgreSQL without a tree";
-export const EMBEDDED = "the embedded database";
+const EMBEDDED = "the embedded database";
 /** The fields of works and texts have no slots: all are taken by other fields. */
 export const CROWDED = "PostgreSQL without slots";
 export const ENGINES = [TREE, LIVE, EMBEDDED];

@@ -43,7 +43,7 @@ export async function checkAgreement(sides: Sides, all: readonly Asked[], second
       const theirs = await ask(sides.byHand, asked, agent);
       times.push(ours.took, theirs.took);
       const lengths = { Precast: ours.length, anew: ours.length, "by hand": theirs.length };
-      if (isRefusal(ours.status)) late.push({ asked, lengths: { ...lengths, Precast: null, anew: null } });
+      if (isTooLate(ours.status)) late.push({ asked, lengths: { ...lengths, Precast: null, anew: null } });
       else if (agree(ours, theirs)) same.push({ asked, lengths });
       else different.push(differenceText(asked, ours, theirs));
     }
@@ -55,7 +55,7 @@ export async function checkAgreement(sides: Sides, all: readonly Asked[], second
 }
 
 /** Timed out, or refused because of overload: neither is a wrong answer. */
-function isRefusal(status: number): boolean {
+function isTooLate(status: number): boolean {
   return status === 503 || status === 504;
 }
 

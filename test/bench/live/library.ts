@@ -92,7 +92,7 @@ async function fillNeighbour(client: Client, number: number): Promise<void> {
 }
 
 /** Entries of a small type with the fields of articles. */
-export function smallEntries(type: number, count: number): Entry[] {
+function smallEntries(type: number, count: number): Entry[] {
   const first = 2 ** 29 + type * 1_000;
   return Array.from({ length: count }, (_, index) => entryOfArticle(articleOf(first + index, 20, 30)));
 }
