@@ -48,7 +48,18 @@ export function withoutContentType(headers: Headers): [name: string, value: stri
   return Object.entries(headers).filter(([name]) => name !== "Content-Type");
 }
 
+/** Seconds for which a shared cache takes an answer as fresh. Zero when the policy says none. Source: RFC 9111 section 4.2.1. */
+export function lifetimeOf(policy: string): number {
+  return directiveOf(policy, "s-maxage") ?? directiveOf(policy, "max-age") ?? 0;
+}
+
 /** Seconds of a Cache-Control directive, for hosts that need the number. Zero when the policy has no such directive. */
-export function secondsOf(policy: string, directive: string): number {
-  return Number(new RegExp(`(?:^|[\\s,])${directive}=(\\d+)`).exec(policy)?.[1] ?? 0);
+export function secondsOf(policy: string, directive: "stale-while-revalidate" | "stale-if-error"): number {
+  return directiveOf(policy, directive) ?? 0;
+}
+
+/** The case of a directive's name does not matter (RFC 9111 section 5.2). */
+function directiveOf(policy: string, name: string): number | null {
+  const found = new RegExp(`(?:^|[\\s,])${name}=(\\d+)`, "i").exec(policy);
+  return found === null ? null : Number(found[1]);
 }

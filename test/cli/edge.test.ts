@@ -182,6 +182,21 @@ test.each(["https://192.0.2.1", "https://[2001:db8::1]:8443"])(
   },
 );
 
+test.each([
+  ["max-age=7", 7],
+  ["max-age=7, s-maxage=8", 8],
+  ["Public, S-MaxAge=0, Max-Age=7", 0],
+  ["no-store", 0],
+])("%s has fastly and varnish keep a file for %i seconds", async (policy, seconds) => {
+  for (const target of FETCHING) {
+    const { stdout } = await place.run(`edge ${target} ${ADDRESSES}`, {
+      PRECAST_CDN_CACHE_CONTROL: `${policy}, Stale-If-Error=9`,
+    });
+    expect(stdout).toContain(`set beresp.ttl = ${seconds}s;`);
+    expect(stdout).toMatch(/set beresp\.(grace|stale_if_error) = 9s;/);
+  }
+});
+
 test("nginx refuses values in which it would read a variable", async () => {
   const { code, stdout, stderr } = await place.run("edge nginx", { PRECAST_CACHE_CONTROL: "max-age=$age" });
   expect([code, stdout]).toEqual([1, ""]);

@@ -1,6 +1,6 @@
 /** Writes VCL for Fastly. It names files itself, unless a value needs decoding; the files come from a static host. */
 import type { Edge, EdgeFile } from "../edge.ts";
-import { fileHeaders, preflightHeaders, secondsOf } from "../headers.ts";
+import { fileHeaders, lifetimeOf, preflightHeaders, secondsOf } from "../headers.ts";
 import { comment, sections } from "../text.ts";
 import { appRules, setHeaders, treePathOf } from "../vcl.ts";
 import { FILE_SUBROUTINE } from "./fastly-names.ts";
@@ -118,7 +118,7 @@ sub vcl_fetch {
   }
   # A host may compress files, and so may Fastly: each coding is cached by itself.
   set beresp.http.Vary = "Accept-Encoding";
-  set beresp.ttl = ${secondsOf(policy.cdns, "max-age")}s;
+  set beresp.ttl = ${lifetimeOf(policy.cdns)}s;
   set beresp.stale_while_revalidate = ${secondsOf(policy.cdns, "stale-while-revalidate")}s;
   set beresp.stale_if_error = ${secondsOf(policy.cdns, "stale-if-error")}s;
   return(deliver);

@@ -1,6 +1,13 @@
 /** Writes VCL for Varnish. It names files itself, unless the name is a hash; the files come from a static host. */
 import type { Edge, EdgeFile } from "../edge.ts";
-import { fileHeaders, preflightHeaders, purgeRefusalAnswer, secondsOf, unavailableAnswer } from "../headers.ts";
+import {
+  fileHeaders,
+  lifetimeOf,
+  preflightHeaders,
+  purgeRefusalAnswer,
+  secondsOf,
+  unavailableAnswer,
+} from "../headers.ts";
 import { comment, sections } from "../text.ts";
 import { appRules, setHeaders, treePathOf } from "../vcl.ts";
 import { FILE_SUBROUTINE } from "./varnish-names.ts";
@@ -150,7 +157,7 @@ sub vcl_hash {
 }
 
 function fetch({ origin, policy }: Edge, tree: URL): string {
-  const kept = secondsOf(policy.cdns, "max-age");
+  const kept = lifetimeOf(policy.cdns);
   const stale = Math.max(secondsOf(policy.cdns, "stale-while-revalidate"), secondsOf(policy.cdns, "stale-if-error"));
   return `sub vcl_backend_fetch {
   set bereq.http.Host = "${origin.host}";
