@@ -94,51 +94,27 @@ const SAMPLE = 1_000;
 async function runScenes(
   options: SoakOptions,
   base: Omit<Scene, "random" | "edited">,
-  { free, counted }: Targets,
+  asked: Targets,
 ): Promise<Report> {
   const { server, truth, url } = base;
-  const faults: string[] = [];
-  const received = new Map<string, number>();
   const random = randomFrom(options.seed);
   const scene = { ...base, random, edited: Array.from({ length: EDITED }, (_, index) => index * 3) };
-  const check = (allowed: readonly number[]) => (target: string, reply: Reply) => {
-    if (!allowed.includes(reply.status)) faults.push(`${target} was ${reply.status}`);
-    if (reply.status === 200) truth.see(target, reply.body, String(reply.headers.etag));
-  };
-  const common = { url: server.url, appKey: APP };
-  const readers = startReaders({
-    ...common,
-    ...{ targets: free.map(requestOf), clients: options.clients, seed: options.seed, onReply: check([200]) },
-  });
-  const checkLive = check([200, 503, 504]);
-  const payers = startReaders({
-    ...common,
-    ...{ targets: counted, clients: Math.ceil(options.clients / 3), seed: options.seed + 1_000_000 },
-    onReply: (target, reply) => {
-      checkLive(target, reply);
-      addReply(received, target.includes("/search") ? "search" : "list", reply);
-    },
-  });
+  const { readers, payers, received, faults } = startClients(options, base, asked);
   const samples = sampleMemory(server);
   const begun = performance.now();
-  const events: Record<EventName, number> = { edit: 0, stop: 0, freeze: 0, kill: 0 };
-  while (performance.now() - begun < options.minutes * 60_000) {
-    const name = random.below(2) === 0 ? "edit" : random.pick(EVENTS);
-    faults.push(...(await HAPPEN[name](scene)));
-    events[name] += 1;
-    await sleep(REST);
-  }
+  const happened = await causeEvents(scene, options.minutes * 60_000);
   await Promise.all([readers.stop(), payers.stop()]);
   const memory = samples.stop();
   const exitCode = await server.stop();
   const ledger = await withClient(url, (client) => readLedger(client, APP));
   const most = sumOf(received) + payers.broken();
+  faults.push(...happened.faults);
   if (exitCode !== 0) faults.push(`the server ended with ${exitCode}`);
   if (sumOf(ledger) > most) faults.push(`${sumOf(ledger)} in the ledger, ${most} at most were asked for`);
   faults.push(...truth.faults(), ...lost(received, ledger));
   return {
     seconds: (performance.now() - begun) / 1_000,
-    events,
+    events: happened.events,
     free: readOf(readers),
     counted: readOf(payers),
     received: sumOf(received),
@@ -147,6 +123,49 @@ async function runScenes(
     exitCode,
     faults,
   };
+}
+
+/** Readers of free answers and of counted ones (payers). `received` and `faults` grow until both have stopped. */
+function startClients(
+  { clients, seed }: SoakOptions,
+  { server, truth }: Pick<Scene, "server" | "truth">,
+  { free, counted }: Targets,
+) {
+  const faults: string[] = [];
+  const received = new Map<string, number>();
+  const check = (allowed: readonly number[]) => (target: string, reply: Reply) => {
+    if (!allowed.includes(reply.status)) faults.push(`${target} was ${reply.status}`);
+    if (reply.status === 200) truth.see(target, reply.body, String(reply.headers.etag));
+  };
+  const common = { url: server.url, appKey: APP };
+  const readers = startReaders({
+    ...common,
+    ...{ targets: free.map(requestOf), clients, seed, onReply: check([200]) },
+  });
+  const checkLive = check([200, 503, 504]);
+  const payers = startReaders({
+    ...common,
+    ...{ targets: counted, clients: Math.ceil(clients / 3), seed: seed + 1_000_000 },
+    onReply: (target, reply) => {
+      checkLive(target, reply);
+      addReply(received, target.includes("/search") ? "search" : "list", reply);
+    },
+  });
+  return { readers, payers, received, faults };
+}
+
+/** Causes events for `duration` milliseconds. Most are edits: only these come with a build. */
+async function causeEvents(scene: Scene, duration: number) {
+  const faults: string[] = [];
+  const events: Record<EventName, number> = { edit: 0, stop: 0, freeze: 0, kill: 0 };
+  const end = performance.now() + duration;
+  while (performance.now() < end) {
+    const name = scene.random.below(2) === 0 ? "edit" : scene.random.pick(EVENTS);
+    faults.push(...(await HAPPEN[name](scene)));
+    events[name] += 1;
+    await sleep(REST);
+  }
+  return { events, faults };
 }
 
 function sampleMemory(server: SoakServer) {
