@@ -54,6 +54,7 @@ const CORS = {
 const COMMON = { Vary: "X-App-Key", ...CORS };
 /** Only the bodies of successful answers are compressed; all other answers have one coding. */
 const NEGOTIATED = { Vary: "X-App-Key, Accept-Encoding" };
+const METHODS = "GET, HEAD, OPTIONS";
 const JSON_TYPE = { "Content-Type": "application/json; charset=utf-8" };
 const MAX_WARNINGS = 10;
 const MAX_FIELD_NAME = 63;
@@ -61,10 +62,10 @@ const MAX_FIELD_NAME = 63;
 export function preflightAnswer(): Answer {
   const headers = {
     ...COMMON,
-    "Access-Control-Allow-Methods": "GET, HEAD, OPTIONS",
+    "Access-Control-Allow-Methods": METHODS,
     "Access-Control-Allow-Headers": "X-App-Key, Accept, If-None-Match",
     "Access-Control-Max-Age": "7200",
-    Allow: "GET, HEAD, OPTIONS",
+    Allow: METHODS,
   };
   return { status: 204, headers, body: null };
 }
@@ -100,7 +101,7 @@ export function refusalAnswer(refusal: Refusal, circumstances: Circumstances | n
     "Cache-Control": isCacheable ? "public, max-age=10" : "no-store",
     ...(isCacheable && tagged ? tagsFor(circumstances) : {}),
     ...(seconds === null ? {} : { "Retry-After": String(seconds) }),
-    ...(status === 405 ? { Allow: "GET, HEAD, OPTIONS" } : {}),
+    ...(status === 405 ? { Allow: METHODS } : {}),
   };
   return { status, headers, body: errorBody(refusal) };
 }
