@@ -107,7 +107,7 @@ async function openMonitoring(process: Process, { database, replicas }: Database
   const metrics = await openMetricsOf(log);
   const { openControl } = await import("../../server/admin/control.ts");
   const { gatherMetrics } = await import("../../server/admin/worker-metrics.ts");
-  const text = workers === 1 ? metrics.text : gatherMetrics(metrics);
+  const exposition = workers === 1 ? metrics.text : gatherMetrics(metrics);
   const replicaHealth = () => replicas.all.map(({ status }) => healthOf(status()));
   const control = await openControl({
     host,
@@ -118,7 +118,7 @@ async function openMonitoring(process: Process, { database, replicas }: Database
     replicas: replicaHealth,
     now: context.now,
     metrics,
-    text,
+    exposition,
     onError: log.error,
   }).catch((error: NodeJS.ErrnoException) => {
     const describe = ADMIN_FAULTS[error.code ?? ""];

@@ -21,7 +21,7 @@ export type ControlOptions = {
   /** Metrics of this process. */
   readonly metrics: Pick<Metrics, "addGauges">;
   /** The metrics of all processes, in the text format of Prometheus. */
-  readonly text: () => Promise<string>;
+  readonly exposition: () => Promise<string>;
   readonly onError: (error: unknown) => void;
 };
 
@@ -33,7 +33,7 @@ export type Control = {
 };
 
 export async function openControl(options: ControlOptions): Promise<Control> {
-  const { host, port, out, ledgerFolder, database, replicas, now, metrics, text, onError } = options;
+  const { host, port, out, ledgerFolder, database, replicas, now, metrics, exposition, onError } = options;
   const probe = openProbe(database);
   let draining = false;
 
@@ -52,7 +52,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   }
 
   metrics.addGauges({ treeAge });
-  const admin = await openAdmin({ readiness, metrics: text, onError }, host, port);
+  const admin = await openAdmin({ readiness, metrics: exposition, onError }, host, port);
   return {
     url: admin.url,
     drain: () => {

@@ -42,10 +42,9 @@ export function sendMetrics({ snapshot }: Pick<Metrics, "snapshot">): () => Prom
 
 /**
  * In the primary: returns a function that asks all workers and resolves to the sums as Prometheus text. `own` are the
- * primary's metrics, if any. The counts of ended workers are kept: Prometheus takes a sum that falls for a counter
- * reset.
+ * primary's metrics. The counts of ended workers are kept: Prometheus takes a sum that falls for a counter reset.
  */
-export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Promise<string> {
+export function gatherMetrics(own: Pick<Metrics, "snapshot">): () => Promise<string> {
   const last = new Map<number, Snapshot>();
   const waiting = new Map<number, { readonly turn: number; readonly done: () => void }>();
   let ended: Promise<Snapshot> = Promise.resolve([]);
@@ -83,7 +82,7 @@ export function gatherMetrics(own: Pick<Metrics, "snapshot"> | null): () => Prom
     await Promise.all(workers.map((worker) => ask(worker as Worker, turn)));
     // `last` and `ended` are read at the same moment: otherwise a worker that ends in between would be in neither.
     const running = [...last.values()];
-    return sumOf([await ended, ...running, ...(own === null ? [] : [await own.snapshot()])]).metrics();
+    return sumOf([await ended, ...running, await own.snapshot()]).metrics();
   };
 }
 
