@@ -1,7 +1,7 @@
 /** `precast doctor`: what it finds, what it says of it, and what `--fix` does while others write. */
 import { hash } from "node:crypto";
-import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { estimateDistinct } from "../../cli/doctor/distinct.ts";
@@ -220,6 +220,17 @@ describe("doctor on PostgreSQL", () => {
     expect(subjects((await examine(place, "--fix")).findings)).not.toContain("precast.notes: statistics");
     expect((await examine(place)).findings).toEqual([]);
     await store.database.execute("DROP TABLE precast.notes");
+  });
+
+  test("says that journals were not looked for where their folder cannot be read", async () => {
+    const folder = join(place.folder, ".precast", "ledger");
+    mkdirSync(dirname(folder), { recursive: true });
+    // A file in its place, because root may read every folder.
+    writeFileSync(folder, "");
+    const { code, findings } = await examine(place);
+    rmSync(folder);
+    expect([code, subjects(findings)]).toEqual([0, [".precast/ledger: cannot be read"]]);
+    expect(findings[0]).toMatchObject({ kind: "information", problem: expect.stringContaining("ENOTDIR") });
   });
 
   describe("on a database with many problems", () => {

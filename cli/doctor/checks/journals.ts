@@ -6,25 +6,41 @@ import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
 type Journal = { readonly bytes: number; readonly minutes: number; readonly broken: boolean };
-type Facts = { readonly folder: string; readonly journals: readonly Journal[] };
+type Facts = {
+  readonly folder: string;
+  readonly journals: readonly Journal[];
+  /** The system's error code when the folder cannot be read. Null when it can be, and when there is none. */
+  readonly refusal: string | null;
+};
 
 export const journalsCheck = defineCheck({
   name: "journals",
   gather: readJournals,
-  judge: (facts) => [unsentFinding(facts), brokenFinding(facts)].filter((one) => one !== null),
+  judge: (facts) => [unsentFinding(facts), brokenFinding(facts), unreadFinding(facts)].filter((one) => one !== null),
 });
 
 async function readJournals({ dataDir, now }: CheckContext): Promise<Facts> {
   const folder = join(dataDir, "ledger");
-  const names = await readdir(folder).catch(() => []);
-  const files = names.filter((name) => /\.ndjson(\.broken)?$/.test(name));
-  const journals = await Promise.all(files.map((name) => readJournal(join(folder, name), now)));
-  return { folder, journals: journals.filter((journal) => journal !== null) };
+  try {
+    const files = (await readdir(folder)).filter((name) => /\.ndjson(\.broken)?$/.test(name));
+    const journals = await Promise.all(files.map((name) => readJournal(join(folder, name), now)));
+    return { folder, journals: journals.filter((journal) => journal !== null), refusal: null };
+  } catch (error) {
+    const code = codeOf(error);
+    return { folder, journals: [], refusal: code === "ENOENT" ? null : code };
+  }
+}
+
+function codeOf(error: unknown): string {
+  return String((error as NodeJS.ErrnoException).code ?? error);
 }
 
 /** Null when the file is gone, because a server has just sent it. */
 async function readJournal(path: string, now: Date): Promise<Journal | null> {
-  const found = await stat(path).catch(() => null);
+  const found = await stat(path).catch((error: unknown) => {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  });
   if (found === null) return null;
   const minutes = (now.getTime() - found.mtimeMs) / 60_000;
   return { bytes: found.size, minutes, broken: path.endsWith(".broken") };
@@ -55,6 +71,18 @@ function brokenFinding({ folder, journals }: Facts): Finding | null {
     problem: `${describe(broken)} with lines that could not be read. All other lines are counted.`,
     gain: "No counts are lost unnoticed.",
     remedy: "Find the cause (a full disk or a manual edit, for example), then delete the files that end in .broken.",
+    fix: null,
+  };
+}
+
+function unreadFinding({ folder, refusal }: Facts): Finding | null {
+  if (refusal === null) return null;
+  return {
+    kind: "information",
+    subject: `${folder}: cannot be read`,
+    problem: `It was not checked for journals that no server sends: the system refuses to read it (${refusal}).`,
+    gain: "Unsent and broken journals are reported.",
+    remedy: "Run `precast doctor` as the user of the server.",
     fix: null,
   };
 }
