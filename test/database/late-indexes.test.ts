@@ -81,13 +81,6 @@ describe.each(ENGINES)("on %s", (engine) => {
     await api.close();
   });
 
-  test("an import of few entries leaves the indexes alone, and so does everybody once there are entries", async () => {
-    const age = await ages();
-    await loadBundles(store, [GOODS]);
-    expect(await store.database.query(LATE)).toEqual([["false"]]);
-    expect([await ages(), await indexes()]).toEqual([age, before]);
-  });
-
   test("a transaction drops the B-tree indexes but the primary key, and has them again when it ends", async () => {
     await store.database.transaction("write", async (session) => {
       expect(await session.query(LATE)).toEqual([["true"]]);
@@ -98,6 +91,16 @@ describe.each(ENGINES)("on %s", (engine) => {
     });
     expect([...(await indexes())].sort()).toEqual([...before].sort());
     expect(await store.database.query(sql("SELECT name FROM precast.late_indexes"))).toEqual([]);
+  });
+
+  // The same statements in the same PostgreSQL, which takes seconds for them here.
+  if (engine === "embedded") return;
+
+  test("an import of few entries leaves the indexes alone, and so does everybody once there are entries", async () => {
+    const age = await ages();
+    await loadBundles(store, [GOODS]);
+    expect(await store.database.query(LATE)).toEqual([["false"]]);
+    expect([await ages(), await indexes()]).toEqual([age, before]);
   });
 
   test("a transaction that fails, or that turned triggers off before, keeps the indexes", async () => {

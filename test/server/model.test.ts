@@ -41,7 +41,7 @@ type Setting = {
   readonly requests: number;
 };
 const SETTINGS: readonly Setting[] = [
-  { on: "PostgreSQL", engine: "postgres", settings: {}, contents: 15, requests: 250 },
+  { on: "PostgreSQL", engine: "postgres", settings: {}, contents: 12, requests: 250 },
   { on: "PostgreSQL with parallel plans", engine: "postgres", settings: PARALLEL, contents: 4, requests: 250 },
   { on: "the embedded database", engine: "embedded", settings: {}, contents: 4, requests: 150 },
 ];
