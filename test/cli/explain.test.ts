@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { explainCommand } from "../../cli/commands/explain.ts";
 import { indexUseOf } from "../../cli/explain/index-use.ts";
 import { readPlan } from "../../cli/explain/plan-node.ts";
 import { importBundle } from "../../cli/import/write.ts";
@@ -21,6 +22,7 @@ import {
   shop,
 } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
+import { jsonInProcess } from "../support/in-process.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 import { fieldOf, typeOf } from "../support/types.ts";
 
@@ -79,7 +81,11 @@ afterAll(async () => {
   await store.close();
 });
 
-const explain = (target: string) => place.json<Explanation>(`explain ${target} --app ${SHOP}`);
+/** What `explain --json` prints. Starting the program takes longer than to explain, so few tests do. */
+const explain = (target: string) =>
+  jsonInProcess<Explanation>({ ...place, env: { DATABASE_URL: store.url ?? "" } }, explainCommand, target, {
+    app: SHOP,
+  });
 const explainInWords = async (target: string) => (await place.run(`explain ${target} --app ${SHOP}`)).stdout;
 
 describe("explain of a free request", () => {

@@ -5,8 +5,10 @@
 import { mkdtempSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { buildTree } from "../../cli/build/build.ts";
+import type { Command } from "../../cli/command.ts";
 import { withDatabase } from "../../cli/database.ts";
 import { importBundle } from "../../cli/import/write.ts";
+import { openTerminal } from "../../cli/terminal/terminal.ts";
 import { COMMON_NAMES, type CommonName, readSettings, type Settings } from "../../shared/config.ts";
 import { writeBundle } from "./content.ts";
 import type { Bundle } from "./model-bundle.ts";
@@ -19,6 +21,23 @@ export async function importInProcess(context: CommandContext, bundle: Bundle): 
   const folder = mkdtempSync(join(context.folder, "bundle-"));
   await writeBundle(folder, bundle);
   await withDatabase(settingsOf(context), (database) => importBundle(database, folder, { prune: true, dryRun: false }));
+}
+
+/** Runs `<command> <argument> --json` and returns what it prints, with paths relative to the context's folder. */
+export async function jsonInProcess<T>(
+  context: CommandContext,
+  command: Command,
+  argument: string,
+  flags: Readonly<Record<string, unknown>>,
+): Promise<T> {
+  let printed = "";
+  const stdout = { write: (text: string) => (printed += text) };
+  const terminal = await openTerminal({ stdout, stderr: stdout, json: true, quiet: false, plain: true });
+  const names = [...command.settings, ...COMMON_NAMES] as const;
+  const settings = { ...readSettings(names, flags, context.env), ...settingsOf(context) };
+  const stopped = () => new Promise<void>(() => {});
+  await command.run({ terminal, now: () => new Date(), stopped }, settings as never, argument);
+  return JSON.parse(printed.replaceAll(`${context.folder}/`, ""));
 }
 
 /** Does what `build --out` does. */
