@@ -27,9 +27,17 @@ export function openDisk(megabytes: number): Disk {
     const { bavail, bsize } = statfsSync(folder);
     return (bavail * bsize) / MEGABYTE;
   };
+  const fill = (left: number) => {
+    try {
+      writeFileSync(filler, Buffer.alloc(Math.max(0, free() - left) * MEGABYTE, 1));
+    } catch (error) {
+      // A database on the disk has written meanwhile: it is as full as was asked, or fuller.
+      if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
+    }
+  };
   return {
     folder,
-    fill: (left) => writeFileSync(filler, Buffer.alloc(Math.max(0, free() - left) * MEGABYTE, 1)),
+    fill,
     free,
     empty,
     remove: () => {
