@@ -25,30 +25,31 @@ export type EdgeFile = { readonly name: string; readonly text: string };
 
 export const EDGE_SETTINGS = ["apps", "origin", "treeUrl", "cacheControl", "cdnCacheControl", "cacheTags"] as const;
 
-type EdgeKind = {
-  readonly isRemote: boolean;
-  readonly knowsOrigin?: boolean;
-  readonly sendsTags?: boolean;
-  readonly fetchesTree?: boolean;
-};
+/**
+ * `required`: the edge runs on other machines and connects to the address of `--origin`. `refused`: the address is set up
+ * at the host, and not in the files.
+ */
+export type OriginRule = "required" | "optional" | "refused";
+
+type EdgeKind = { readonly origin: OriginRule; readonly sendsTags?: boolean; readonly fetchesTree?: boolean };
 
 /** Default origin of an edge on the same machine: where `precast serve` listens by default. */
 const LOCAL_ORIGIN = "http://127.0.0.1:3000";
 
 /**
- * The second argument is a target (target.ts). Throws Error when a remote edge has no origin, when `--origin`,
+ * The second argument is a target (target.ts). Throws Error when the required `--origin` is missing, when `--origin`,
  * `--cache-tags` or `--tree-url` is set for an edge that cannot use it, and when no app is known: an edge without apps
  * would send every request to the origin.
  */
 export function readEdge(
   settings: Settings<(typeof EDGE_SETTINGS)[number] | "out">,
-  { isRemote, knowsOrigin = false, sendsTags = false, fetchesTree = false }: EdgeKind,
+  { origin, sendsTags = false, fetchesTree = false }: EdgeKind,
 ): Edge {
-  if (isRemote && settings.origin === null)
+  if (origin === "required" && settings.origin === null)
     throw new Error(
       "This edge runs on other machines. Give the address where it reaches `precast serve`: --origin URL.",
     );
-  if (settings.origin !== null && knowsOrigin)
+  if (origin === "refused" && settings.origin !== null)
     throw new Error(
       "This edge reaches `precast serve` at a host that you add to its service. Give the address there, and remove --origin (PRECAST_ORIGIN).",
     );

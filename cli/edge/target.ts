@@ -1,5 +1,5 @@
 /** Lists the hosts that `precast edge` writes configurations for. */
-import type { Edge, EdgeFile } from "./edge.ts";
+import type { Edge, EdgeFile, OriginRule } from "./edge.ts";
 import { caddyFiles } from "./targets/caddy.ts";
 import { cloudflareFiles } from "./targets/cloudflare.ts";
 import { cloudfrontFiles } from "./targets/cloudfront.ts";
@@ -12,10 +12,7 @@ import { vercelFiles } from "./targets/vercel.ts";
 export type Target = {
   readonly name: string;
   readonly describes: string;
-  /** Whether `--origin` is required, because the edge runs on other machines and connects to that address. */
-  readonly isRemote: boolean;
-  /** Whether the origin is set up at the host, and not in the files; no if absent. */
-  readonly knowsOrigin?: boolean;
+  readonly origin: OriginRule;
   /** Whether the edge can send cache tags; no if absent. */
   readonly sendsTags?: boolean;
   /** Whether the edge fetches files from a static host, at `--tree-url`; no if absent. */
@@ -27,54 +24,53 @@ export type Target = {
 export const TARGETS: readonly Target[] = [
   {
     name: "nginx",
-    isRemote: false,
+    origin: "optional",
     describes: "nginx without modules: files with literal names, the rest from the origin",
     files: nginxFiles,
   },
-  { name: "nginx-njs", isRemote: false, describes: "nginx with the njs module: all files", files: nginxNjsFiles },
+  { name: "nginx-njs", origin: "optional", describes: "nginx with the njs module: all files", files: nginxNjsFiles },
   {
     name: "varnish",
-    isRemote: false,
+    origin: "optional",
     fetchesTree: true,
     describes: "Varnish in front of a static host with the tree (--tree-url)",
     files: varnishFiles,
   },
   {
     name: "caddy",
-    isRemote: false,
+    origin: "optional",
     describes: "Caddy without plugins: files with literal names, the rest from the origin",
     files: caddyFiles,
   },
   {
     name: "cloudflare",
-    isRemote: true,
+    origin: "required",
     sendsTags: true,
     describes: "a Cloudflare Worker with the tree as static assets or in R2: all files",
     files: cloudflareFiles,
   },
   {
     name: "cloudfront",
-    isRemote: true,
+    origin: "required",
     describes: "CloudFront functions for a tree in S3, with failover to the server: all files",
     files: cloudfrontFiles,
   },
   {
     name: "fastly",
-    isRemote: false,
-    knowsOrigin: true,
+    origin: "refused",
     fetchesTree: true,
     describes: "VCL for Fastly in front of a static host with the tree (--tree-url)",
     files: fastlyFiles,
   },
   {
     name: "netlify",
-    isRemote: true,
+    origin: "required",
     describes: "a Netlify edge function, with the tree as the site: all files",
     files: netlifyFiles,
   },
   {
     name: "vercel",
-    isRemote: true,
+    origin: "required",
     describes: "a Vercel middleware, with the tree as static files: all files",
     files: vercelFiles,
   },
