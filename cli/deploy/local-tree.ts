@@ -52,10 +52,14 @@ export function scanTree(out: string): LocalTree {
   }
   refuseUnderWay(out);
   if (JSON.stringify(readStates(out)) !== JSON.stringify(states)) throw underWay(out, null);
-  const sorted = [...files].sort(([one], [other]) => (one < other ? -1 : 1));
   const elsewhere = new Set([...digests.keys()].filter((path) => files.has(path) && !isFile(join(out, path))));
   const apps = states.map(({ app }) => app.key).sort();
-  return { files: new Map(sorted), apps, elsewhere, hasAllApps: hasAllApps(out) };
+  return { files: inOrder(files), apps, elsewhere, hasAllApps: hasAllApps(out) };
+}
+
+/** Sorts files by their paths. */
+export function inOrder(files: Iterable<readonly [path: string, digest: FileDigest]>): FileDigests {
+  return new Map([...files].sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 function readWhole(out: string, path: string): Buffer {

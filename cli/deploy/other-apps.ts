@@ -1,6 +1,6 @@
 /** Keeps what a target has of apps that the tree lacks, because it was built with --app. */
 import { segment } from "../../shared/address.ts";
-import { type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
+import { inOrder, type LocalTree, UnfinishedTreeError } from "./local-tree.ts";
 import type { Manifest } from "./manifest.ts";
 import type { Plan } from "./plan.ts";
 import type { Store } from "./store/store.ts";
@@ -14,7 +14,7 @@ export function withOtherApps(tree: LocalTree, manifest: Manifest | null): Local
   if (tree.hasAllApps || manifest === null) return tree;
   const isOwn = ownedBy(tree);
   const others = [...manifest.files].filter(([path]) => !isOwn(path));
-  const files = new Map([...tree.files, ...others].sort(([one], [other]) => (one < other ? -1 : 1)));
+  const files = inOrder([...tree.files, ...others]);
   const apps = [...new Set([...tree.apps, ...manifest.apps])].sort();
   return { ...tree, files, apps, elsewhere: new Set([...tree.elsewhere, ...others.map(([path]) => path)]) };
 }
