@@ -9,7 +9,7 @@ import type { Command } from "../../cli/command.ts";
 import { withDatabase } from "../../cli/database.ts";
 import { importBundle } from "../../cli/import/write.ts";
 import { openTerminal } from "../../cli/terminal/terminal.ts";
-import { COMMON_NAMES, type CommonName, readSettings, type Settings } from "../../shared/config.ts";
+import { COMMON_NAMES, type CommonName, readSettings, type SettingName, type Settings } from "../../shared/config.ts";
 import { writeBundle } from "./content.ts";
 import type { Bundle } from "./model-bundle.ts";
 
@@ -33,8 +33,7 @@ export async function jsonInProcess<T>(
   let printed = "";
   const stdout = { write: (text: string) => (printed += text) };
   const terminal = await openTerminal({ stdout, stderr: stdout, json: true, quiet: false, plain: true });
-  const names = [...command.settings, ...COMMON_NAMES] as const;
-  const settings = { ...readSettings(names, flags, context.env), ...settingsOf(context) };
+  const settings = settingsOf(context, [...command.settings, ...COMMON_NAMES], flags);
   const stopped = () => new Promise<void>(() => {});
   await command.run({ terminal, now: () => new Date(), stopped }, settings as never, argument);
   return JSON.parse(printed.replaceAll(`${context.folder}/`, ""));
@@ -47,7 +46,11 @@ export async function buildInProcess(context: CommandContext, out: string): Prom
   await withDatabase(settings, (database) => buildTree(database, options));
 }
 
-function settingsOf({ folder, env }: CommandContext): Settings<CommonName> {
-  const settings = readSettings(COMMON_NAMES, {}, env);
+function settingsOf<N extends SettingName>(
+  { folder, env }: CommandContext,
+  names: readonly (N | CommonName)[] = COMMON_NAMES,
+  flags: Readonly<Record<string, unknown>> = {},
+): Settings<N | CommonName> {
+  const settings = readSettings(names, flags, env);
   return { ...settings, dataDir: resolve(folder, settings.dataDir), out: resolve(folder, settings.out) };
 }
