@@ -5,12 +5,14 @@
 import type { Database } from "../../shared/database/database.ts";
 
 export type PendingListMerger = {
-  /** To be called when the import has written more rows: starts a merge, unless one runs. */
-  readonly rowsWritten: () => void;
+  /** To be called for each batch of rows that the import has written: starts a merge now and then, unless one runs. */
+  readonly batchWritten: () => void;
   /** Resolves when no merge runs any more. */
   readonly whenIdle: () => Promise<void>;
 };
 
+/** Merging several batches at once takes less time than merging each: a key that they share is looked up once. */
+const BATCHES_PER_MERGE = 8;
 /**
  * For the transaction that writes: raises the size at which a writer merges a pending list itself, so that the merger
  * does it before.
@@ -21,8 +23,9 @@ export const MERGE_PENDING_LISTS = "SET LOCAL lock_timeout = '1s'; SELECT precas
 
 /** On the embedded database, which has only one connection, the merger does nothing. */
 export function openPendingListMerger(database: Database): PendingListMerger {
-  if (database.kind === "embedded") return { rowsWritten: () => {}, whenIdle: async () => {} };
+  if (database.kind === "embedded") return { batchWritten: () => {}, whenIdle: async () => {} };
   let merging: Promise<unknown> | null = null;
+  let batches = 0;
 
   async function merge(): Promise<void> {
     // After a failure, the sessions that write merge the pending lists, as they do without an import.
@@ -31,8 +34,9 @@ export function openPendingListMerger(database: Database): PendingListMerger {
   }
 
   return {
-    rowsWritten: () => {
-      merging ??= merge();
+    batchWritten: () => {
+      if (batches % BATCHES_PER_MERGE === 0) merging ??= merge();
+      batches += 1;
     },
     whenIdle: async () => {
       await merging;

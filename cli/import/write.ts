@@ -93,7 +93,7 @@ async function write(
   for (const type of bundle.types) {
     const advance = (count: number) => {
       done += count;
-      merger.rowsWritten();
+      merger.batchWritten();
       onProgress?.({ done, total });
     };
     entries = addChanges(
