@@ -10,11 +10,26 @@ const READ = [
   "precast.entry_counts",
   "precast.entry_words",
   "precast.slots",
+  "precast.terms",
   "precast.value_counts",
 ];
 
 /** Functions that live queries call, directly or through other functions. */
-const CALLED = ["double", "elements", "holds_elements", "is_day", "is_instant", "is_known", "is_uuid"];
+const CALLED = [
+  "are_terms",
+  "double",
+  "elements",
+  "holds_elements",
+  "is_day",
+  "is_instant",
+  "is_unspaced",
+  "is_uuid",
+  "keys_with",
+  "term_key",
+  "term_keys",
+  "terms_in",
+  "unspaced",
+];
 
 /** Rights that the ledger needs: see server/ledger/batch.ts. */
 const COUNTED = [

@@ -122,7 +122,7 @@ $$;
 CREATE FUNCTION precast.forget_all_words() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 BEGIN
-  TRUNCATE precast.entry_words;
+  TRUNCATE precast.entry_words, precast.terms;
   RETURN NULL;
 END
 $$;

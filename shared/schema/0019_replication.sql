@@ -6,6 +6,7 @@
 -- writes of entries, would fail as soon as a publication includes all tables of the database.
 ALTER TABLE precast.entry_counts REPLICA IDENTITY FULL;
 ALTER TABLE precast.value_counts REPLICA IDENTITY FULL;
+ALTER TABLE precast.terms REPLICA IDENTITY FULL;
 
 ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER stamp_entry;
 ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER keep_removal;

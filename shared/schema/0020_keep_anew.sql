@@ -12,6 +12,7 @@ BEGIN
     SELECT FROM precast.entries AS e
     WHERE (e.content_type_id, e.id) = (kept.content_type_id, kept.id) AND e.status = 'published');
   PERFORM precast.refresh_entries(types);
+  PERFORM precast.add_missing_terms();
   IF NOT precast.counts_are_brought() THEN
     DELETE FROM precast.value_counts;
     PERFORM precast.recount_values(type_id) FROM unnest(types) AS type_id;

@@ -55,7 +55,7 @@ function hiddenSql(test: string): string {
 }
 
 function unindexedSql(statement: Statement, matching: readonly string[], { sort }: ListPlan): Parts {
-  return gatheredSql(statement, fromSql(statement, matching), "e.id", sortKeys(sort));
+  return gatheredSql(statement, [fromSql(statement, matching)], "e.id", sortKeys(sort));
 }
 
 type Indexed = {

@@ -96,13 +96,17 @@ export function placesSql(ids: string): string {
 
 /**
  * Builds the parts of a query that no index can answer in order: it finds all matches once, then counts them and takes
- * the page. `from` is SQL of FROM and WHERE, `id` of the entry's id.
+ * the page. Each of `ways` is SQL of FROM and WHERE that finds some of them, `id` of the entry's id.
  */
-export function gatheredSql(statement: Statement, from: string, id: string, keys: readonly SortKey[]): Parts {
+export function gatheredSql(
+  statement: Statement,
+  ways: readonly string[],
+  id: string,
+  keys: readonly SortKey[],
+): Parts {
   const { columns, order } = keyColumns(keys);
   const matched = `matched AS MATERIALIZED (
-  SELECT ${id}, ${columns}
-  ${from})`;
+  ${ways.map((from) => `SELECT ${id}, ${columns}\n  ${from}`).join("\n  UNION ALL\n  ")})`;
   const ids = placesSql(`SELECT id FROM matched ORDER BY ${order} ${limitSql(statement)}`);
   return { tables: [matched], ...placedSql(statement, ids), total: "SELECT count(*) AS total FROM matched" };
 }

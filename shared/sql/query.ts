@@ -74,13 +74,9 @@ function elementsOf(value: string): string {
   return `jsonb_array_elements(CASE WHEN precast.holds_elements('relation', ${value}) THEN ${value} ELSE '[]' END) WITH ORDINALITY`;
 }
 
-/**
- * The slots of a published type: one row of [type id, slot map, slots counted in pairs, is it small, is it known], or
- * none.
- */
+/** The slots of a published type: one row of [type id, slot map, slots counted in pairs, is it small], or none. */
 export function slotsQuery(appKey: string, slug: string): Query {
-  const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text, (${isSmallSql("type.id")})::text,
-  (${isKnownSql("type.id")})::text
+  const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text, (${isSmallSql("type.id")})::text
 FROM precast.content_types AS type
 JOIN precast.slots ON slots.content_type_id = type.id
 JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slug = $2 AND type.published`;
@@ -101,11 +97,6 @@ const MAX_SMALL_ENTRIES = 1_000;
 /** SQL of a boolean: whether the type has at most MAX_SMALL_ENTRIES published entries. */
 export function isSmallSql(typeId: string): string {
   return `(${totalOf(typeId)}) <= ${MAX_SMALL_ENTRIES}`;
-}
-
-/** SQL of a boolean: whether the planner's statistics know the type (schema/0022_statistics.sql). */
-export function isKnownSql(typeId: string): string {
-  return `precast.is_known(${typeId})`;
 }
 
 /**

@@ -2,10 +2,9 @@
 import type { Query } from "../database/database.ts";
 import type { SearchPlan } from "../plan.ts";
 import type { Sort } from "../sort.ts";
-import { isTrigramServed, loweredSql, storedIn, testOf, textsIn } from "./indexed.ts";
+import { loweredSql, storedIn, testOf, textsIn } from "./indexed.ts";
 import { type SortKey, sortKeys } from "./order.ts";
 import { gatheredSql, lookupSql, pageQuery, recurring, statementOf } from "./page-query.ts";
-import { isKnownSql, isSmallSql } from "./query.ts";
 import type { Slots } from "./slots.ts";
 
 /**
@@ -15,33 +14,93 @@ import type { Slots } from "./slots.ts";
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
   const { bind } = statement.values;
-  const isGeneric = plan.conditions.length === 0 && plan.words.every(isTrigramServed);
+  const isGeneric = plan.conditions.length === 0;
   const words = plan.words.map((word) => loweredSql(bind(word), isGeneric));
-  const found = words.length === 0 ? ["false"] : words.map((word) => `w.words LIKE '%' || ${word} || '%'`);
-  const tests = plan.conditions.map((condition) => testOf(condition, slots, bind).sql);
-  const { keys, beside } = orderOf(plan.sort, words, slots);
-  const entries = entriesOf(slots);
-  const joined = new Set([...(tests.length > 0 ? [entries] : []), ...beside]);
-  const from = `FROM ${["precast.entry_words AS w", ...joined].join("\n  ")}
-  WHERE ${[`w.content_type_id = ${statement.typeId}`, ...found, ...tests].join("\n    AND ")}`;
-  const premise = joined.has(entries) ? { premise: premiseSql(statement.typeId, slots) } : {};
-  const query = pageQuery(statement, { ...gatheredSql(statement, from, "w.id", keys), ...premise });
-  return recurring(query, [...plan.words, ...textsIn(plan.conditions)], isGeneric);
+  const tests = plan.conditions.map((condition) => testOf(condition, slots, bind));
+  const order = orderOf(plan.sort, words, slots);
+  const search = { typeId: statement.typeId, words, tests: tests.map(({ sql }) => sql), order };
+  const mayBeginWithFilters = tests.some(({ index }) => index === "ordered") && words.length > 0 && !slots.isSmall;
+  const [tables, ways] = mayBeginWithFilters
+    ? [
+        [askedSql(search), chosenSql(search)],
+        [filtersFirstSql(search), wordsFirstSql(search, [`NOT ${FILTERS_FIRST}`])],
+      ]
+    : [[askedSql(search)], [wordsFirstSql(search)]];
+  const parts = gatheredSql(statement, ways, "w.id", order.keys);
+  const query = pageQuery(statement, { ...parts, tables: [...tables, ...parts.tables] });
+  return recurring(query, textsIn(plan.conditions), isGeneric);
+}
+
+/** What the entries of a search must meet, in SQL, and their order. */
+type Search = {
+  readonly typeId: string;
+  readonly words: readonly string[];
+  readonly tests: readonly string[];
+  readonly order: Order;
+};
+
+/** One row of the keys of the entries that may contain each word (schema/0018_terms.sql). */
+function askedSql({ typeId, words }: Search): string {
+  const keys = words.map((word, index) => `precast.keys_with(${typeId}, ${word}) AS keys_${index}`);
+  return `asked AS MATERIALIZED (SELECT ${keys.join(", ")})`;
+}
+
+/** Up to so many entries with the words are found first, whatever the filters: it takes no longer than to look at these. */
+const FEW_FOUND = 2_000;
+/** Up to so many entries that pass the filters are found first where more have the words. */
+const FEW_PASSING = 10_000;
+const FILTERS_FIRST = "(SELECT filters_first FROM chosen)";
+
+/** One row that tells whether to begin with the entries of the filters. Nothing tells the planner how many have a word. */
+function chosenSql({ typeId, words, tests }: Search): string {
+  const atMost = (limit: number, from: string) =>
+    `(SELECT count(*) <= ${limit} FROM (SELECT FROM ${from} LIMIT ${limit + 1}) AS some_of_them)`;
+  const found = `precast.entry_words AS w WHERE ${words.map((_, index) => mayContainSql(index)).join(" AND ")}`;
+  const passed = `precast.entries AS e WHERE ${passingSql(typeId, tests)}`;
+  return `chosen AS MATERIALIZED (SELECT CASE WHEN ${atMost(FEW_FOUND, found)} THEN false ELSE ${atMost(FEW_PASSING, passed)} END AS filters_first)`;
+}
+
+function passingSql(typeId: string, tests: readonly string[]): string {
+  return [`e.content_type_id = ${typeId}`, "e.status = 'published'", ...tests].join(" AND ");
+}
+
+/** The test by the index of keys, of which each is of a term and a type (schema/0018_terms.sql). */
+function mayContainSql(index: number): string {
+  return `precast.term_keys(w.content_type_id, w.words) && (SELECT keys_${index} FROM asked)`;
+}
+
+function containsSql(word: string): string {
+  return `w.words LIKE '%' || ${word} || '%'`;
 }
 
 /**
- * The entries of the words. `entry_words` has rows of published entries only: the test of the status lets the indexes of
- * slots serve, which find the entries of a filter. A join can begin with these, and is faster than lookups, but not in a
- * small type, and takes minutes where the statistics do not know the type.
+ * Hidden from the planner, which does not know how few entries have a key, and would rather read all of the type.
  */
-function entriesOf({ isSmall, isKnown }: Slots): string {
-  const key = "e.content_type_id = w.content_type_id AND e.id = w.id AND e.status = 'published'";
-  return isSmall || !isKnown ? lookupSql(key) : `JOIN precast.entries AS e ON ${key}`;
+function typeSql(typeId: string): string {
+  return `w.content_type_id + 0 = ${typeId}`;
 }
 
-/** What the choice between join and lookups relies on. */
-function premiseSql(typeId: string, { isSmall, isKnown }: Slots): string {
-  return isSmall ? isSmallSql(typeId) : `${isKnownSql(typeId)} = ${isKnown}`;
+/** `entry_words` has rows of published entries only. */
+const SAME_ENTRY = "e.content_type_id = w.content_type_id AND e.id = w.id";
+
+/** FROM and WHERE that find the entries of the words, then test them. */
+function wordsFirstSql({ typeId, words, tests, order }: Search, gates: readonly string[] = []): string {
+  const found = [...words.map((_, index) => mayContainSql(index)), typeSql(typeId), ...words.map(containsSql)];
+  const entry = tests.length > 0 || order.readsEntry ? [lookupSql(SAME_ENTRY)] : [];
+  return `FROM ${["precast.entry_words AS w", ...entry, ...order.beside].join("\n  ")}
+  WHERE ${[...gates, ...(words.length === 0 ? ["false"] : found), ...tests].join("\n    AND ")}`;
+}
+
+/**
+ * FROM and WHERE that find the entries of the filters, then look for the words in them. The limit tells the planner how
+ * few they are.
+ */
+function filtersFirstSql({ typeId, words, tests, order }: Search): string {
+  const passed = `(SELECT * FROM precast.entries AS e WHERE ${passingSql(typeId, tests)} LIMIT ${FEW_PASSING}) AS e`;
+  const test = [SAME_ENTRY, ...words.map(containsSql)].join(" AND ");
+  const read = `CROSS JOIN LATERAL (SELECT * FROM precast.entry_words AS w WHERE ${test} OFFSET 0) AS w`;
+  return `FROM ${[passed, read, ...order.beside].join("\n  ")}
+  WHERE ${FILTERS_FIRST}`;
 }
 
 const NEWEST_FIRST: readonly SortKey[] = [
@@ -49,20 +108,24 @@ const NEWEST_FIRST: readonly SortKey[] = [
   { value: "w.id", direction: "ASC" },
 ];
 
-/** The sort keys, and the joins that they need. */
-type Order = { readonly keys: readonly SortKey[]; readonly beside: readonly string[] };
+/** The sort keys, whether they read the entry `e`, and the joins that they need beside it. */
+type Order = {
+  readonly keys: readonly SortKey[];
+  readonly readsEntry: boolean;
+  readonly beside: readonly string[];
+};
 
 function orderOf(sort: Sort | null, words: readonly string[], slots: Slots): Order {
   if (sort === null) return relevanceOrder(words);
-  if (sort.column.name === "published_at") return { keys: NEWEST_FIRST, beside: [] };
+  if (sort.column.name === "published_at") return { keys: NEWEST_FIRST, readsEntry: false, beside: [] };
   const [{ value, direction }] = sortKeys(sort) as [SortKey];
   // A slot spares reading the value out of `data`.
   const stored = storedIn(sort.column, slots) ?? value;
-  return { keys: [{ value: stored, direction }, ...NEWEST_FIRST], beside: [entriesOf(slots)] };
+  return { keys: [{ value: stored, direction }, ...NEWEST_FIRST], readsEntry: true, beside: [] };
 }
 
 function relevanceOrder(words: readonly string[]): Order {
-  if (words.length === 0) return { keys: NEWEST_FIRST, beside: [] };
+  if (words.length === 0) return { keys: NEWEST_FIRST, readsEntry: false, beside: [] };
   const full = words.map((word, index) => `${occurrences(`(' ' || ${word} || ' ')`)} AS full_${index}`);
   const complete = words.map((_, index) => `counted.full_${index} > 0`).join(" AND ");
   const sum = words.map((_, index) => `counted.full_${index}`).join(" + ");
@@ -73,6 +136,7 @@ function relevanceOrder(words: readonly string[]): Order {
       { value: `CASE WHEN ${complete} THEN ${sum} ELSE ${partial} END`, direction: "DESC" },
       ...NEWEST_FIRST,
     ],
+    readsEntry: false,
     // OFFSET 0 keeps the planner from merging the subquery, so that each word is counted once per entry.
     beside: [`CROSS JOIN LATERAL (SELECT ${full.join(", ")} OFFSET 0) AS counted`],
   };

@@ -18,8 +18,6 @@ export type Slots = {
   readonly paired: readonly string[];
   /** Whether the type was small when the slots were read (isSmallSql in query.ts). */
   readonly isSmall: boolean;
-  /** Whether the planner's statistics knew the type when the slots were read (isKnownSql in query.ts). */
-  readonly isKnown: boolean;
 };
 
 /** The slots of each type as they were last read, by app key and slug. */
@@ -38,12 +36,11 @@ export const NO_SLOTS: Slots = {
   elementsOf: () => null,
   paired: [],
   isSmall: false,
-  isKnown: true,
 };
 
 /** Reads a row of slotsQuery; null when there is no row, because the type does not exist or is not published. */
 export function readSlots(row: Row | undefined): Slots | null {
-  const [typeId, map, paired, isSmall, isKnown] = row ?? [];
+  const [typeId, map, paired, isSmall] = row ?? [];
   if (typeId == null || map == null || paired == null) return null;
   const slots = new Map(
     Object.entries(JSON.parse(map) as StoredMap)
@@ -60,7 +57,6 @@ export function readSlots(row: Row | undefined): Slots | null {
     elementsOf: (column) => (column.multiple ? slotOf(column, true) : null),
     paired: JSON.parse(paired) as string[],
     isSmall: isSmall === "true",
-    isKnown: isKnown === "true",
   };
 }
 

@@ -727,9 +727,8 @@ describe("on PostgreSQL", () => {
     const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });
     await database.execute("DROP SCHEMA public");
     expect(await place.run("migrate --quiet", { DATABASE_URL: url })).toEqual({ code: 0, stdout: "", stderr: "" });
-    const indexes =
-      "SELECT to_regclass('precast.entry_words_by_part')::text, to_regclass('precast.entries_by_texts')::text";
-    expect(await database.query(sql(indexes))).toEqual([["precast.entry_words_by_part", "precast.entries_by_texts"]]);
+    const indexes = "SELECT to_regclass('precast.terms_by_part')::text, to_regclass('precast.entries_by_texts')::text";
+    expect(await database.query(sql(indexes))).toEqual([["precast.terms_by_part", "precast.entries_by_texts"]]);
     await database.close();
     await dropDatabase(url);
   });

@@ -237,7 +237,7 @@ test("records of removals are information, without a fix, when they are many and
 
 describe("a trigram index", () => {
   const missing = {
-    missing: ["pg_trgm", "entry_words_by_part"],
+    missing: ["pg_trgm", "terms_by_part"],
     available: true,
     mayCreate: true,
     operators: "gin_trgm_ops",
@@ -257,8 +257,8 @@ describe("a trigram index", () => {
   });
 
   test.each([
-    [["pg_trgm", "entry_words_by_part", "entries_by_texts"], "a search and for a contains filter"],
-    [["entry_words_by_part"], "a search"],
+    [["pg_trgm", "terms_by_part", "entries_by_texts"], "a search and for a contains filter"],
+    [["terms_by_part"], "a search"],
     [["entries_by_texts"], "a contains filter"],
   ])("that is missing is reported with the requests that are slow without it: %j", (names, slow) => {
     expect(trigramsCheck.judge({ ...missing, missing: names })[0]?.problem).toBe(
@@ -271,7 +271,7 @@ describe("a trigram index", () => {
       {
         fix: [
           "CREATE EXTENSION IF NOT EXISTS pg_trgm",
-          expect.stringMatching(/^CREATE INDEX CONCURRENTLY IF NOT EXISTS entry_words_by_part /),
+          expect.stringMatching(/^CREATE INDEX CONCURRENTLY IF NOT EXISTS terms_by_part /),
         ],
       },
     ]);

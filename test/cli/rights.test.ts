@@ -91,9 +91,11 @@ test.each([
   "SELECT ON precast.entries",
   "SELECT ON precast.value_counts",
   "SELECT ON precast.entry_words",
+  "SELECT ON precast.terms",
   "SELECT ON precast.slots",
   "EXECUTE ON FUNCTION precast.is_day(text)",
   "EXECUTE ON FUNCTION precast.double(text)",
+  "EXECUTE ON FUNCTION precast.keys_with(integer, text)",
   "UPDATE ON precast.usage",
 ])("a role that lacks %s is refused, and accepted after the GRANT that the refusal names", async (right) => {
   await client.query(`GRANT SELECT ON ALL TABLES IN SCHEMA precast TO ${role};

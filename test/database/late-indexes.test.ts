@@ -78,6 +78,8 @@ describe.each(ENGINES)("on %s", (engine) => {
     const api = await openApiServer(store);
     const { json } = await api.get("/api/v1/goods?filter[title][starts_with]=chair%2049&sort=title", { appKey: KEY });
     expect([json.meta.total, json.data[0].title]).toEqual([111, "chair 49"]);
+    const found = await api.get("/api/v1/goods/search?q=hai+499", { appKey: KEY });
+    expect([found.json.meta.total, found.json.data[0].title]).toEqual([15, "chair 499"]);
     await api.close();
   });
 

@@ -35,11 +35,11 @@ describe.each(ENGINES)("on %s", (engine) => {
     return store.database.query(sql(text));
   };
   const one = (number: number) => `content_type_id = ${TYPE} AND id = '${id(number)}'`;
-  /** The ids that a search finds, by their last digits, in order. Also checks that no stored words are stale. */
+  /** The ids that a search finds, by their last digits, in order. Also checks that what is stored for search is right. */
   const found = async (query: string): Promise<number[]> => {
     const got = await api.get(`/api/v1/goods/search?per_page=50&q=${query}`, { appKey: KEY });
     expect(got.status).toBe(200);
-    expect(await stale()).toEqual([]);
+    expect([await stale(), await missingTerms()]).toEqual([[], []]);
     return got.json.data.map((item: { id: string }) => Number(item.id.slice(-2)));
   };
   /** Stored words that differ from the text of their entry, and published entries without words. */
@@ -48,6 +48,9 @@ describe.each(ENGINES)("on %s", (engine) => {
       FROM (SELECT * FROM precast.entries WHERE status = 'published') AS e
       FULL JOIN precast.entry_words AS w USING (content_type_id, id)
       WHERE (w.words, w.published_at) IS DISTINCT FROM (precast.words_of(content_type_id, e.data, e.rich), e.published_at)`);
+  const missingTerms = () =>
+    run(`SELECT id::text, term FROM precast.entry_words AS w CROSS JOIN unnest(precast.terms_in(words)) AS term
+      WHERE NOT EXISTS (SELECT FROM precast.terms AS t WHERE (t.content_type_id, t.term) = (w.content_type_id, term))`);
   const add = (numbers: readonly number[], data: object, more = "") =>
     run(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
       SELECT ${TYPE}, id, 'published', '2026-01-21T00:00Z', '${JSON.stringify(data)}'
@@ -161,6 +164,32 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await found("other")).toEqual([]);
   });
 
+  test("any part of a text without spaces and of a very long word is found", async () => {
+    const sentence = "qzx東京都庁舎vwq展望室jzy";
+    const encoded = (q: string) => encodeURIComponent(q).replace("%2B", "+");
+    const long = Array.from({ length: 400 }, (_, number) => `${number}x`).join("");
+    await add([30], { title: `${sentence} 字 ไทยแลนด์ นะ` });
+    await add([31], { title: long });
+    const letters = [...sentence];
+    const parts = letters.flatMap((_, from) => letters.map((_, to) => letters.slice(from, to + 1).join("")));
+    const more = ["字+นะ", "ยแ", "แลนด์"];
+    for (const part of [...new Set(parts)].filter((part) => [...part].length > 1).concat(more))
+      expect([part, await found(encoded(part))]).toEqual([part, [30]]);
+    for (const other of ["京庁", "都都", "庁v", "舎展", "vwq東", "ยล"]) expect(await found(encoded(other))).toEqual([]);
+    for (let from = 0; from < long.length; from += 97) expect(await found(long.slice(from, from + 190))).toEqual([31]);
+    expect(await found(`${long.slice(700, 880)}y`)).toEqual([]);
+    await run(`DELETE FROM precast.entries WHERE ${one(30)} OR ${one(31)}`);
+  });
+
+  test("a part that hundreds of words have is found in all of them", async () => {
+    const numbers = Array.from({ length: 60 }, (_, number) => number + 30);
+    const title = (number: number) => Array.from({ length: 20 }, (_, place) => `w${number}zq${place}`).join(" ");
+    for (const number of numbers) await add([number], { title: title(number) });
+    const total = async (q: string) => (await api.get(`/api/v1/goods/search?q=${q}`, { appKey: KEY })).json.meta.total;
+    expect([await total("zq"), await total("zq1"), await total("zq19"), await total("w55zq")]).toEqual([60, 60, 60, 1]);
+    await run(`DELETE FROM precast.entries WHERE right(id::text, 2) >= '30'`);
+  });
+
   test("deleting an entry, its type, its app or all entries removes their words", async () => {
     const kept = async () => Number((await run("SELECT count(*)::text FROM precast.entry_words"))[0]?.[0]);
     expect(await kept()).toBe(6);
@@ -173,7 +202,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     await add([10], { title: "Otter" });
     expect(await found("otter")).toEqual([10]);
     await run("DELETE FROM precast.apps");
-    expect(await kept()).toBe(0);
+    expect([await kept(), await run("SELECT term FROM precast.terms")]).toEqual([0, []]);
   });
 
   test("a role that may write entries needs no rights to write their words", async () => {

@@ -27,7 +27,7 @@ const contentQueries = async (url: string) =>
     await rowsOf(
       url,
       `SELECT pid FROM pg_stat_activity WHERE application_name = 'precast' AND datname = current_database()
-       AND query LIKE '%counted.total%'`,
+       AND query ~ 'counted\\.total|keys_with'`,
     )
   ).length;
 

@@ -13,9 +13,9 @@ type Index = {
   readonly on: (operators: string) => string;
 };
 const INDEXES: Readonly<Record<string, Index>> = {
-  entry_words_by_part: {
+  terms_by_part: {
     serves: "a search",
-    on: (operators) => `precast.entry_words USING gin (words ${operators})`,
+    on: (operators) => `precast.terms USING gin (term ${operators})`,
   },
   entries_by_texts: {
     serves: "a contains filter",

@@ -1,4 +1,4 @@
--- Creates trigram indexes that find substrings of the words of search and of the texts in slots. They need the
+-- Creates trigram indexes that find substrings of terms (0018_terms.sql) and of the texts in slots. They need the
 -- extension pg_trgm, which comes with PostgreSQL and which the owner of a database may create. Without it the answers
 -- are the same, but slower for large types. The indexes contain only texts and not the type: every search would read
 -- the index entry of its type as well, and entries of small types are found by the primary key anyway.
@@ -13,7 +13,7 @@ BEGIN
   END IF;
   SELECT quote_ident(nspname) || '.gin_trgm_ops' INTO operators
   FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace WHERE extname = 'pg_trgm';
-  EXECUTE format('CREATE INDEX entry_words_by_part ON precast.entry_words USING gin (words %s)', operators);
+  EXECUTE format('CREATE INDEX terms_by_part ON precast.terms USING gin (term %s)', operators);
   EXECUTE format('CREATE INDEX entries_by_texts ON precast.entries USING gin (texts %s) WHERE status = ''published''', operators);
 EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported THEN
   -- `precast doctor` recommends the indexes once a type is large enough to need them.

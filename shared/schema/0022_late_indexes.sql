@@ -65,8 +65,9 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
--- Builds one index, and after the last makes the primary key the youngest again (0021_primary_key.sql), unless somebody
--- has changed it, an object refers to it, or an event trigger forbids it.
+-- Builds one index. After the last it adds the terms of all entries (0018_terms.sql), and makes the primary key the
+-- youngest again (0021_primary_key.sql), unless somebody has changed it, an object refers to it, or an event trigger
+-- forbids it.
 CREATE FUNCTION precast.build_late_index() RETURNS trigger LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET default_tablespace = '' AS $$
 DECLARE
@@ -74,7 +75,11 @@ DECLARE
 BEGIN
   EXECUTE NEW.definition;
   DELETE FROM precast.late_indexes WHERE name = NEW.name;
-  IF NOT EXISTS (SELECT FROM precast.late_indexes) AND precast.is_all_in_definition(key) AND pg_get_indexdef(key)
+  IF EXISTS (SELECT FROM precast.late_indexes) THEN
+    RETURN NULL;
+  END IF;
+  PERFORM precast.add_missing_terms();
+  IF precast.is_all_in_definition(key) AND pg_get_indexdef(key)
     = 'CREATE UNIQUE INDEX entries_pkey ON precast.entries USING btree (content_type_id, id)'
   THEN
     BEGIN
