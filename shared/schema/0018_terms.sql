@@ -105,10 +105,29 @@ BEGIN
 END
 $$;
 
+-- Those of edited entries: the terms that they had before need not be looked up.
+CREATE FUNCTION precast.add_changed_terms() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+SET jit = off SET enable_sort = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM precast.late_indexes) THEN
+    INSERT INTO precast.terms (content_type_id, term)
+    SELECT content_type_id, term
+    FROM (
+      SELECT content_type_id, unnest(precast.terms_in(words)) AS term FROM written
+      EXCEPT
+      SELECT content_type_id, unnest(precast.terms_in(words)) AS term FROM former) AS found
+    WHERE NOT EXISTS (
+      SELECT FROM precast.terms AS known WHERE (known.content_type_id, known.term) = (found.content_type_id, found.term));
+  END IF;
+  RETURN NULL;
+END
+$$;
+
 CREATE TRIGGER add_terms AFTER INSERT ON precast.entry_words
   REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.add_terms();
-CREATE TRIGGER add_terms_of_changed AFTER UPDATE ON precast.entry_words
-  REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.add_terms();
+CREATE TRIGGER add_changed_terms AFTER UPDATE ON precast.entry_words
+  REFERENCING OLD TABLE AS former NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.add_changed_terms();
 
 CREATE FUNCTION precast.forget_terms() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
