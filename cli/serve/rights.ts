@@ -17,6 +17,7 @@ const READ = [
 /** Functions that live queries call, directly or through other functions. */
 const CALLED = [
   "are_terms",
+  "cut_terms",
   "double",
   "elements",
   "holds_elements",

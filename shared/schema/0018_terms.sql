@@ -20,20 +20,24 @@ $$;
 
 -- Whether each of the words is a term as it is.
 CREATE FUNCTION precast.are_terms(words text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT NOT precast.is_unspaced(words) AND words !~ '[^ ]{255}'
+  SELECT NOT precast.is_unspaced(words) AND (octet_length(words) < 255 OR words !~ '[^ ]{255}')
 $$;
 
--- The terms in the words of an entry (0006_words.sql), or in one word. A sentence without spaces would be a term that no
--- other entry has: it becomes all pairs of letters that follow each other, and the runs of other letters in it. A word of
--- more than 600 letters is too long for an index and becomes pieces of 600, one every 200: what is looked for, at most
--- 400 letters (200 of a query in lower case), lies within one of them.
-CREATE FUNCTION precast.terms_in(words text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET jit = off AS $$
+-- The terms in the words of an entry (0006_words.sql), or in one word.
+CREATE FUNCTION precast.terms_in(words text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+  RETURN CASE WHEN precast.are_terms(words) THEN string_to_array(btrim(words), '  ') ELSE precast.cut_terms(words) END;
+END
+$$;
+
+-- Those of words that are not all terms. A sentence without spaces would be a term that no other entry has: it becomes all
+-- pairs of letters that follow each other, and the runs of other letters in it. A word of more than 600 letters is too
+-- long for an index and becomes pieces of 600, one every 200: what is looked for, at most 400 letters (200 of a query in
+-- lower case), lies within one of them.
+CREATE FUNCTION precast.cut_terms(words text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET jit = off AS $$
 DECLARE
   whole text[] := string_to_array(btrim(words), '  ');
 BEGIN
-  IF precast.are_terms(words) THEN
-    RETURN whole;
-  END IF;
   RETURN ARRAY(
     SELECT word FROM unnest(whole) AS word WHERE NOT precast.is_unspaced(word) AND length(word) <= 600
     UNION ALL
