@@ -91,12 +91,14 @@ BEGIN
 END
 $$;
 
--- Adds the terms of written entries that their types do not have. Each is looked up by the index: the planner does not
--- know how many a type has while one transaction fills it. A transaction that builds indexes at its commit
--- (0022_late_indexes.sql) adds them all then.
+-- Adds the terms of written entries that their types do not have. Each is looked up by terms_by_type: the planner does
+-- not know how many a type has while one transaction fills it, and terms_by_part (0023_parts.sql), which finds whole
+-- terms too, reads its pending list for each. A transaction that builds indexes at its commit (0022_late_indexes.sql)
+-- adds them all then.
 CREATE FUNCTION precast.add_terms() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
-SET jit = off SET enable_sort = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET enable_sort = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_bitmapscan = off AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM precast.late_indexes) THEN
     INSERT INTO precast.terms (content_type_id, term)
@@ -112,7 +114,8 @@ $$;
 -- Those of edited entries: the terms that they had before need not be looked up.
 CREATE FUNCTION precast.add_changed_terms() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
-SET jit = off SET enable_sort = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET jit = off SET enable_sort = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_bitmapscan = off AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM precast.late_indexes) THEN
     INSERT INTO precast.terms (content_type_id, term)
@@ -145,7 +148,8 @@ CREATE TRIGGER forget_terms AFTER DELETE ON precast.content_types
   FOR EACH ROW EXECUTE FUNCTION precast.forget_terms();
 
 -- Adds the terms of all entries that are missing. It deletes none: a transaction that has begun before may rely on it.
-CREATE FUNCTION precast.add_missing_terms() RETURNS void LANGUAGE plpgsql SET jit = off SET enable_sort = off AS $$
+CREATE FUNCTION precast.add_missing_terms() RETURNS void LANGUAGE plpgsql
+SET jit = off SET enable_sort = off SET enable_bitmapscan = off AS $$
 BEGIN
   INSERT INTO precast.terms (content_type_id, term)
   SELECT content_type_id, term
