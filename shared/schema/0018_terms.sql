@@ -2,12 +2,13 @@
 -- and then the entries that have one of these terms: a type has few words and many entries. Two transactions that write
 -- the same new word both add it, so that none waits for the other. A word stays when the last entry that has it is
 -- edited or deleted, and then finds nothing: a transaction that has begun before may write it again and rely on it.
+-- `added_in` makes the key unique, by which a logical replica finds the terms of a deleted type.
 CREATE TABLE precast.terms (
   content_type_id integer NOT NULL,
-  term            text COLLATE "C" NOT NULL
+  term            text COLLATE "C" NOT NULL,
+  added_in        xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  PRIMARY KEY (content_type_id, term, added_in)
 );
-
-CREATE INDEX terms_by_type ON precast.terms (content_type_id, term);
 
 -- The letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han.
 CREATE FUNCTION precast.unspaced() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -91,10 +92,10 @@ BEGIN
 END
 $$;
 
--- Adds the terms of written entries that their types do not have. Each is looked up by terms_by_type: the planner does
--- not know how many a type has while one transaction fills it, and terms_by_part (0023_parts.sql), which finds whole
--- terms too, reads its pending list for each. A transaction that builds indexes at its commit (0022_late_indexes.sql)
--- adds them all then.
+-- Adds the terms of written entries that their types do not have. Each is looked up by the primary key: the planner
+-- does not know how many a type has while one transaction fills it, and terms_by_part (0023_parts.sql), which finds
+-- whole terms too, reads its pending list for each. A transaction that builds indexes at its commit
+-- (0022_late_indexes.sql) adds them all then.
 CREATE FUNCTION precast.add_terms() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 SET jit = off SET enable_sort = off SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off

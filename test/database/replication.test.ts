@@ -121,6 +121,16 @@ test("writes to the original show in the tree and in the live answers of the cop
   }
 });
 
+test("the copy finds what the original deletes by a key, but in two tables that are short", async () => {
+  const keyless = `SELECT relname FROM pg_class WHERE relnamespace = 'precast'::regnamespace AND relkind = 'r'
+    AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary) ORDER BY relname`;
+  expect(await rowsOf(urls.copy, keyless)).toEqual([{ relname: "entry_counts" }, { relname: "value_counts" }]);
+  await rowsOf(urls.original, "DELETE FROM precast.content_types WHERE slug = 'people'");
+  await brought();
+  const terms = "SELECT content_type_id, term FROM precast.terms ORDER BY 1, 2";
+  expect(await rowsOf(urls.copy, terms)).toEqual(await rowsOf(urls.original, terms));
+});
+
 test("250 edits of one entry, enough for counter rows to be added up, are replicated", async () => {
   await edit(250);
   await expectSame();
