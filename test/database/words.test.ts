@@ -35,12 +35,16 @@ describe.each(ENGINES)("on %s", (engine) => {
     return store.database.query(sql(text));
   };
   const one = (number: number) => `content_type_id = ${TYPE} AND id = '${id(number)}'`;
-  /** The ids that a search finds, by their last digits, in order. Also checks that what is stored for search is right. */
-  const found = async (query: string): Promise<number[]> => {
+  /** The ids that a search finds, by their last digits, in order. */
+  const answered = async (query: string): Promise<number[]> => {
     const got = await api.get(`/api/v1/goods/search?per_page=50&q=${query}`, { appKey: KEY });
     expect(got.status).toBe(200);
-    expect([await stale(), await missingTerms()]).toEqual([[], []]);
     return got.json.data.map((item: { id: string }) => Number(item.id.slice(-2)));
+  };
+  /** The same. Also checks that what is stored for search is right. */
+  const found = async (query: string): Promise<number[]> => {
+    expect([await stale(), await missingTerms()]).toEqual([[], []]);
+    return answered(query);
   };
   /** Stored words that differ from the text of their entry, and published entries without words. */
   const stale = () =>
@@ -170,14 +174,17 @@ describe.each(ENGINES)("on %s", (engine) => {
     const long = Array.from({ length: 400 }, (_, number) => `${number}x`).join("");
     await add([30], { title: `${sentence} 字 ไทยแลนด์ นะ` });
     await add([31], { title: long });
+    expect(await found("vwq")).toEqual([30]);
     const letters = [...sentence];
     const parts = letters.flatMap((_, from) => letters.map((_, to) => letters.slice(from, to + 1).join("")));
     const more = ["字+นะ", "ยแ", "แลนด์"];
     for (const part of [...new Set(parts)].filter((part) => [...part].length > 1).concat(more))
-      expect([part, await found(encoded(part))]).toEqual([part, [30]]);
-    for (const other of ["京庁", "都都", "庁v", "舎展", "vwq東", "ยล"]) expect(await found(encoded(other))).toEqual([]);
-    for (let from = 0; from < long.length; from += 97) expect(await found(long.slice(from, from + 190))).toEqual([31]);
-    expect(await found(`${long.slice(700, 880)}y`)).toEqual([]);
+      expect([part, await answered(encoded(part))]).toEqual([part, [30]]);
+    for (const other of ["京庁", "都都", "庁v", "舎展", "vwq東", "ยล"])
+      expect(await answered(encoded(other))).toEqual([]);
+    for (let from = 0; from < long.length; from += 97)
+      expect(await answered(long.slice(from, from + 190))).toEqual([31]);
+    expect(await answered(`${long.slice(700, 880)}y`)).toEqual([]);
     await run(`DELETE FROM precast.entries WHERE ${one(30)} OR ${one(31)}`);
   });
 
@@ -188,6 +195,19 @@ describe.each(ENGINES)("on %s", (engine) => {
     const total = async (q: string) => (await api.get(`/api/v1/goods/search?q=${q}`, { appKey: KEY })).json.meta.total;
     expect([await total("zq"), await total("zq1"), await total("zq19"), await total("w55zq")]).toEqual([60, 60, 60, 1]);
     await run(`DELETE FROM precast.entries WHERE right(id::text, 2) >= '30'`);
+  });
+
+  test("the owner can drop the words that no entry has any more", async () => {
+    const terms = () => run("SELECT term FROM precast.terms ORDER BY term");
+    const used = await run(
+      "SELECT DISTINCT unnest(precast.terms_in(words)) AS term FROM precast.entry_words ORDER BY term",
+    );
+    expect((await terms()).length).toBeGreaterThan(used.length);
+    await store.database.transaction("write", (session) =>
+      session.execute(`LOCK TABLE precast.entries IN SHARE ROW EXCLUSIVE MODE;
+        TRUNCATE precast.terms; SELECT precast.add_missing_terms()`),
+    );
+    expect([await terms(), await found("otter")]).toEqual([used, [10]]);
   });
 
   test("writing an entry does not search the index of parts, which is slow while many words are new", async () => {
