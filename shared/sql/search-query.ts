@@ -15,7 +15,7 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   const statement = statementOf(appKey, plan, slots);
   const { bind } = statement.values;
   const isGeneric = plan.conditions.length === 0;
-  const words = plan.words.map((word) => loweredSql(bind(word), isGeneric));
+  const words = longestFirst(plan.words).map((word) => loweredSql(bind(word), isGeneric));
   const tests = plan.conditions.map((condition) => testOf(condition, slots, bind));
   const order = orderOf(plan.sort, words, slots);
   const search = { typeId: statement.typeId, words, tests: tests.map(({ sql }) => sql), order };
@@ -39,9 +39,22 @@ type Search = {
   readonly order: Order;
 };
 
-/** One row of the keys of the entries that may contain each word (schema/0018_terms.sql). */
+/**
+ * The keys of so many words are looked up, which narrows what is found enough: for a word of one or two letters, of which
+ * a search may have a hundred, that reads all terms of the type.
+ */
+const MAX_LOOKED_UP = 4;
+
+/** Few entries have long words, and few of the terms have to be read for them. */
+function longestFirst(words: readonly string[]): string[] {
+  return [...words].sort((one, other) => other.length - one.length);
+}
+
+/** One row of the keys of the entries that may contain each of the first words (schema/0018_terms.sql). */
 function askedSql({ typeId, words }: Search): string {
-  const keys = words.map((word, index) => `precast.keys_with(${typeId}, ${word}) AS keys_${index}`);
+  const keys = words
+    .slice(0, MAX_LOOKED_UP)
+    .map((word, index) => `precast.keys_with(${typeId}, ${word}) AS keys_${index}`);
   return `asked AS MATERIALIZED (SELECT ${keys.join(", ")})`;
 }
 
@@ -55,7 +68,7 @@ const FILTERS_FIRST = "(SELECT filters_first FROM chosen)";
 function chosenSql({ typeId, words, tests }: Search): string {
   const atMost = (limit: number, from: string) =>
     `(SELECT count(*) <= ${limit} FROM (SELECT FROM ${from} LIMIT ${limit + 1}) AS some_of_them)`;
-  const found = `precast.entry_words AS w WHERE ${words.map((_, index) => mayContainSql(index)).join(" AND ")}`;
+  const found = `precast.entry_words AS w WHERE ${mayContainSql(words).join(" AND ")}`;
   const passed = `precast.entries AS e WHERE ${passingSql(typeId, tests)}`;
   return `chosen AS MATERIALIZED (SELECT CASE WHEN ${atMost(FEW_FOUND, found)} THEN false ELSE ${atMost(FEW_PASSING, passed)} END AS filters_first)`;
 }
@@ -64,9 +77,11 @@ function passingSql(typeId: string, tests: readonly string[]): string {
   return [`e.content_type_id = ${typeId}`, "e.status = 'published'", ...tests].join(" AND ");
 }
 
-/** The test by the index of keys, of which each is of a term and a type (schema/0018_terms.sql). */
-function mayContainSql(index: number): string {
-  return `precast.term_keys(w.content_type_id, w.words) && (SELECT keys_${index} FROM asked)`;
+/** The tests by the index of keys, of which each is of a term and a type (schema/0018_terms.sql). */
+function mayContainSql(words: readonly string[]): string[] {
+  return words
+    .slice(0, MAX_LOOKED_UP)
+    .map((_, index) => `precast.term_keys(w.content_type_id, w.words) && (SELECT keys_${index} FROM asked)`);
 }
 
 function containsSql(word: string): string {
@@ -85,7 +100,7 @@ const SAME_ENTRY = "e.content_type_id = w.content_type_id AND e.id = w.id";
 
 /** FROM and WHERE that find the entries of the words, then test them. */
 function wordsFirstSql({ typeId, words, tests, order }: Search, gates: readonly string[] = []): string {
-  const found = [...words.map((_, index) => mayContainSql(index)), typeSql(typeId), ...words.map(containsSql)];
+  const found = [...mayContainSql(words), typeSql(typeId), ...words.map(containsSql)];
   const entry = tests.length > 0 || order.readsEntry ? [lookupSql(SAME_ENTRY)] : [];
   return `FROM ${["precast.entry_words AS w", ...entry, ...order.beside].join("\n  ")}
   WHERE ${[...gates, ...(words.length === 0 ? ["false"] : found), ...tests].join("\n    AND ")}`;

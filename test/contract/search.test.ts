@@ -14,6 +14,8 @@ describe.each([...ENGINES, CROWDED])("search on %s", (site) => {
     ["the case of words does not matter", "OTTER", "2 1 3"],
     ["entries with every word in full come before the others", "fox+wolf", "23 21 22"],
     ["a term of two words finds them in any order", "wolf+the", "23"],
+    ["an entry must have all of many words", "fo+th+fox+the+wol+wolf", "23"],
+    ["an entry must have the shortest of many words", "fo+th+fox+the+wol+wolf+z", NOTHING],
     ["punctuation separates words", "panda-red", "12 11"],
     ["an underscore separates words", "snow_leopard", "24"],
     ["spaces around the term are ignored", "++otter%20", "2 1 3"],

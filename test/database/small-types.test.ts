@@ -19,6 +19,7 @@ type PlanNode = {
   readonly "Actual Loops": number;
   readonly "Node Type": string;
   readonly "Index Name"?: string;
+  readonly "Index Cond"?: string;
   readonly Plans?: readonly PlanNode[];
 };
 
@@ -167,5 +168,13 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(nodes.map((node) => node["Index Name"])).toContainEqual(expect.stringMatching(/^entries_by_n\d$/));
     // So many of the entries with the word are counted first.
     expect(await mostRows(search)).toBeLessThanOrEqual(2_001);
+  });
+
+  test("a search for many words looks up four of them, the longest ones", async () => {
+    const conditions = (q: string) =>
+      planOf(`/search?q=${q}`).then((plan) => nodesOf(plan).flatMap((node) => node["Index Cond"]?.match(/&&/g) ?? []));
+    expect(await conditions("a+b+c+t+h+i+n+g+thing+z")).toHaveLength(4);
+    // What no entry has is found at once, though it stands last, and no entry is read.
+    expect(await mostRows("/search?q=in+th+hi+ng+nothing")).toBeLessThanOrEqual(100);
   });
 });
