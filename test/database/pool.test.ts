@@ -67,6 +67,15 @@ test("query results do not depend on the settings of the role", async () => {
   }
 });
 
+test.each([
+  ["64kB", "32MB"],
+  ["1GB", "1GB"],
+])("a connection that answers requests has enough memory for large searches: work_mem = %s", async (given, used) => {
+  const database = await openDatabase({ ...OPTIONS, queryTimeout: 5_000, url: urlWith({ work_mem: given }) });
+  expect(await database.query(sql("SELECT current_setting('work_mem')"))).toEqual([[used]]);
+  await database.close();
+});
+
 test("a connection without a query timeout, as builds use it, ignores the timeouts of the role", async () => {
   const kinds = ["statement", "idle_in_transaction_session", "idle_session", "transaction"];
   const known = await openDatabase({ ...OPTIONS, url: inject("postgresUrl") });
