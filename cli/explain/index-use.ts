@@ -19,7 +19,8 @@ export function indexUseOf({ root, ran }: QueryPlan, plan: Plan, entries: number
   if (scan === null) return { by_index: true, indexes: [], read: 0, sentence: "The query reads no entries." };
   const read = ran ? rowsRead(scan.node) : null;
   const found = { indexes: scan.indexes, read };
-  if (isServed(scan)) return { ...found, by_index: true, sentence: servedSentence(scan, read, entries) };
+  if (isServed(scan) && !readsAll(plan, read, entries))
+    return { ...found, by_index: true, sentence: servedSentence(scan, read, entries) };
   const sentence = `${readSentence(scan, read, entries)} ${helpOf(plan, scan, read ?? entries)}`;
   return { ...found, by_index: false, sentence };
 }
@@ -64,7 +65,13 @@ function isServed(scan: Scan): boolean {
 
 function narrows({ condition, nodes }: PlanNode): boolean {
   const parts = condition?.split(" AND ") ?? [];
-  return parts.some((part) => !part.includes("content_type_id")) || nodes.some(narrows);
+  return parts.some((part) => !part.includes("content_type_id") || part.includes("term_keys")) || nodes.some(narrows);
+}
+
+/** For a part of too many words, the index of terms finds all entries of the type (schema/0018_terms.sql). */
+function readsAll(plan: Plan, read: number | null, entries: number | null): boolean {
+  if (plan.kind !== "search") return false;
+  return read === null ? plan.words.every(isShort) : entries !== null && read >= Math.max(entries, 1);
 }
 
 /** Null also for a filter on the status alone, which partial indexes have as their condition. */

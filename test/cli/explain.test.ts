@@ -310,6 +310,7 @@ describe("what explain says about indexes", () => {
     scan(rows, { "Index Name": "some_index", "Index Cond": condition, ...more });
   const estimated = { "Node Type": "Scan", "Plan Rows": 9_000, "Relation Name": "entries" };
   const [ofType, ofValue] = ["(content_type_id = 1)", "((content_type_id = 1) AND (t1 = 'a'::text))"];
+  const ofWord = "(precast.term_keys(content_type_id, words) && $4)";
   const [equal, above] = ["/logs?filter[kind]=a&per_page=3", "/logs?filter[views][gt]=1"];
   const doctor = "Run `precast doctor` to see whether the database lacks something.";
   const oneMore = `One more filter, on a value that few entries have, would help. ${doctor}`;
@@ -350,6 +351,13 @@ describe("what explain says about indexes", () => {
       scan(5_000),
       5_000,
       "Reads all 5,000 entries of the type: no index is used. A word of 3 letters or more would help.",
+    ],
+    ["/logs/search?q=abc", byIndex(30, ofWord), 5_000, "Served by index some_index: reads 30 of 5,000 entries."],
+    [
+      "/logs/search?q=ab",
+      byIndex(5_000, ofWord),
+      5_000,
+      "Reads all 5,000 entries of the type: no index selects the requested ones. A word of 3 letters or more would help.",
     ],
     ["/logs/search?q=abc+a", scan(5_000), 5_000, `Reads all 5,000 entries of the type: no index is used. ${oneMore}`],
     [
