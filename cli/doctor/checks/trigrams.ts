@@ -7,18 +7,18 @@ import type { Finding } from "../finding.ts";
 const EXTENSION = "pg_trgm";
 
 type Index = {
-  /** The requests that read every entry without the index. */
-  readonly serves: string;
+  /** What is read without the index, and by which requests. */
+  readonly spares: string;
   /** What follows ON in its definition. `operators` is the operator class of the extension. */
   readonly on: (operators: string) => string;
 };
 const INDEXES: Readonly<Record<string, Index>> = {
   terms_by_part: {
-    serves: "a search",
+    spares: "every different word of a type for a search",
     on: (operators) => `precast.terms USING gin (term ${operators})`,
   },
   entries_by_texts: {
-    serves: "a contains filter",
+    spares: "every entry of a type for a contains filter",
     on: (operators) => `precast.entries USING gin (texts ${operators}) WHERE status = 'published'`,
   },
 };
@@ -71,13 +71,13 @@ function findingsOf({ missing, available, mayCreate, operators, types }: Facts):
   );
   if (missing.length === 0 || !available || searched.length === 0) return [];
   const most = Math.max(...searched.map(({ entries }) => entries));
-  const slow = missing.flatMap((name) => INDEXES[name]?.serves ?? []).join(" and for ");
+  const read = missing.flatMap((name) => INDEXES[name]?.spares ?? []).join(" and ");
   const statements = missing.map((name) => statementOf(name, operators));
   return [
     {
       kind: "advice",
       subject: `${missing.join(", ")}: missing`,
-      problem: `The database reads every entry of a type for ${slow}, and the largest type has ${formatCount(most)} entries.`,
+      problem: `The database reads ${read}, and the largest type has ${formatCount(most)} entries.`,
       gain: "An index finds parts of three or more letters.",
       remedy: `${mayCreate ? "Run" : "Have an administrator run"} ${statements.join("; ")}. This does not block writers.`,
       fix: mayCreate ? statements : null,
