@@ -34,7 +34,8 @@ $$;
 -- Those of words that are not all terms. A sentence without spaces would be a term that no other entry has: it becomes all
 -- pairs of letters that follow each other, and the runs of other letters in it. A word of more than 600 letters is too
 -- long for an index and becomes pieces of 600, one every 200: what is looked for, at most 400 letters (200 of a query in
--- lower case), lies within one of them.
+-- lower case), lies within one of them. They are put together from parts of 200, because substr() counts the letters from
+-- the beginning of the word each time.
 CREATE FUNCTION precast.cut_terms(words text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET jit = off AS $$
 DECLARE
   whole text[] := string_to_array(btrim(words), '  ');
@@ -42,9 +43,16 @@ BEGIN
   RETURN ARRAY(
     SELECT word FROM unnest(whole) AS word WHERE NOT precast.is_unspaced(word) AND length(word) <= 600
     UNION ALL
-    SELECT substr(run, first, 600)
-    FROM unnest(whole) AS word, regexp_split_to_table(word, precast.unspaced() || '+') AS run,
-      generate_series(1, greatest(length(run) - 400, 1), 200) AS first
+    SELECT piece
+    FROM unnest(whole) AS word, regexp_split_to_table(word, precast.unspaced() || '+') AS run, LATERAL (
+      SELECT run WHERE length(run) <= 600
+      UNION ALL
+      SELECT part[1] || next[1] || last[1]
+      FROM (
+        SELECT part, lead(part) OVER places AS next, lead(part, 2) OVER places AS last
+        FROM regexp_matches(run, '.{1,200}', 'g') WITH ORDINALITY AS parts (part, place)
+        WHERE length(run) > 600 WINDOW places AS (ORDER BY place)) AS parts
+      WHERE last IS NOT NULL) AS pieces (piece)
     WHERE (precast.is_unspaced(word) OR length(word) > 600) AND run <> ''
     UNION ALL
     SELECT pair

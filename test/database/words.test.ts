@@ -188,6 +188,12 @@ describe.each(ENGINES)("on %s", (engine) => {
     await run(`DELETE FROM precast.entries WHERE ${one(30)} OR ${one(31)}`);
   });
 
+  test("a word of a million letters is found by its last ones", async () => {
+    await add([30], { title: `${"0123456789".repeat(100_000)}qzx` });
+    expect(await found("6789qzx")).toEqual([30]);
+    await run(`DELETE FROM precast.entries WHERE ${one(30)}`);
+  });
+
   test("a part that hundreds of words have is found in all of them", async () => {
     const numbers = Array.from({ length: 60 }, (_, number) => number + 30);
     const title = (number: number) => Array.from({ length: 20 }, (_, place) => `w${number}zq${place}`).join(" ");
