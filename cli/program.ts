@@ -4,10 +4,11 @@ import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName
 import { printable } from "../shared/printable.ts";
 import type { Setting } from "../shared/settings/setting.ts";
 import { VERSION } from "../shared/version.ts";
-import { type Command, type Context, FAILED } from "./command.ts";
+import { type Command, type Context, DONE, FAILED } from "./command.ts";
 import { describeFailure } from "./failure.ts";
 import { secretsIn, withoutSecrets } from "./secrets.ts";
 import { stopped } from "./stop-signals.ts";
+import type { Stream } from "./terminal/stream.ts";
 import { openTerminal } from "./terminal/terminal.ts";
 
 /** A command is loaded only when it is needed, because each imports libraries of its own. */
@@ -30,18 +31,14 @@ export type Surroundings = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly now: () => Date;
 };
+type Streams = { readonly stdout: Stream; readonly stderr: Stream };
 
 /** Runs the command that the arguments of the process name. */
 export async function runProgram(surroundings: Surroundings): Promise<void> {
-  const [, , asked, next] = process.argv;
+  const [, , ...args] = process.argv;
   const outputError = watchOutput();
-  const program = programOf(await loadCommands(asked === "help" ? next : asked), surroundings);
-  try {
-    await program.parseAsync();
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    process.exitCode = error.exitCode;
-  }
+  process.exitCode = await runCommandLine(args, { ...surroundings, stdout: process.stdout, stderr: process.stderr });
+  const [asked] = args;
   if (asked === "serve" || asked === "watch") {
     // These run until they are stopped: output that nobody reads must not keep them from ending then.
     setTimeout(() => process.exit(), 2_000).unref();
@@ -57,6 +54,22 @@ export async function runProgram(surroundings: Surroundings): Promise<void> {
   });
 }
 
+/** Runs the command that the arguments name, and resolves to the exit code. */
+export async function runCommandLine(args: readonly string[], surroundings: Surroundings & Streams): Promise<number> {
+  const [asked, next] = args;
+  let code = DONE;
+  const program = programOf(await loadCommands(asked === "help" ? next : asked), surroundings, (ended) => {
+    code = ended;
+  });
+  try {
+    await program.parseAsync(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    code = error.exitCode;
+  }
+  return code;
+}
+
 /** Loads one command, none for the version, or all of them for help and for the message about an unknown one. */
 async function loadCommands(asked: string | undefined): Promise<Command[]> {
   if (asked === "--version" || asked === "-V") return [];
@@ -64,8 +77,14 @@ async function loadCommands(asked: string | undefined): Promise<Command[]> {
   return Promise.all((requested.length > 0 ? requested : Object.entries(COMMANDS)).map(([, load]) => load()));
 }
 
-function programOf(commands: readonly Command[], surroundings: Surroundings): Program {
+function programOf(
+  commands: readonly Command[],
+  surroundings: Surroundings & Streams,
+  ended: (code: number) => void,
+): Program {
+  const { stdout, stderr } = surroundings;
   const program = new Program("precast")
+    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .description("A content delivery API whose answers are built before they are asked for.")
     .version(VERSION)
     .showHelpAfterError("(see precast --help)")
@@ -81,7 +100,7 @@ function programOf(commands: readonly Command[], surroundings: Surroundings): Pr
     sub.addHelpText("after", `${secretsText(names)}${examplesText(command.examples)}`);
     sub.action(async (...given: unknown[]) => {
       const argument = command.argument === null ? "" : String(given[0] ?? "");
-      process.exitCode = await runCommand(command, names, sub.opts(), argument, surroundings);
+      ended(await runCommand(command, names, sub.opts(), argument, surroundings));
     });
   }
   addHelp(program);
@@ -122,7 +141,7 @@ async function runCommand(
   names: readonly SettingName[],
   flags: Record<string, unknown>,
   argument: string,
-  { env, now }: Surroundings,
+  { env, now, stdout, stderr }: Surroundings & Streams,
 ): Promise<number> {
   let debug = flags.debug === true;
   let secrets: readonly string[] = [];
@@ -131,13 +150,13 @@ async function runCommand(
     debug = settings.debug;
     secrets = secretsIn(names, settings);
     const plain = Boolean(env.CI || env.NO_COLOR);
-    const terminal = await openTerminal({ stdout: process.stdout, stderr: process.stderr, ...settings, plain });
+    const terminal = await openTerminal({ stdout, stderr, ...settings, plain });
     const context: Context = { terminal, now, stopped };
     return await command.run(context, settings as never, argument);
   } catch (error) {
     const stack = debug && error instanceof Error ? error.stack : undefined;
     const text = stack === undefined ? describeFailure(error) : printable(stack);
-    process.stderr.write(`${withoutSecrets(text, secrets)}\n`);
+    stderr.write(`${withoutSecrets(text, secrets)}\n`);
     return FAILED;
   }
 }

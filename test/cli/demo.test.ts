@@ -53,6 +53,13 @@ async function unpackPackage({ folder, spawn }: Place): Promise<string> {
   return join(folder, "package");
 }
 
+/** Runs a command of the package with `--json`. */
+async function json<T>(line: string): Promise<T> {
+  const { code, stdout, stderr } = await place.run(`${line} --json`);
+  expect([code, stderr]).toEqual([0, ""]);
+  return JSON.parse(stdout) as T;
+}
+
 /** The curl lines that the server printed, with the responses to their requests. */
 async function tried(): Promise<{ readonly line: string; readonly got: ReceivedAnswer }[]> {
   const lines = server
@@ -138,21 +145,21 @@ describe("verify", () => {
   type Report = { readonly apps: { key: string; files: number; computed: number; differences: unknown[] }[] };
 
   test("finds no difference in a sample while the server runs", async () => {
-    const { apps } = await place.json<Report>("verify --sample 100");
+    const { apps } = await json<Report>("verify --sample 100");
     expect(apps).toMatchObject([{ key: "atlas", differences: [] }]);
     expect(apps[0]?.files).toBeGreaterThan(1000);
   });
 
   test("finds no difference in any file after the server has ended", async () => {
     expect((await server.stop()).code).toBe(0);
-    const { apps } = await place.json<Report>("verify");
+    const { apps } = await json<Report>("verify");
     expect(apps).toMatchObject([{ key: "atlas", computed: apps[0]?.files, differences: [] }]);
   });
 });
 
 describe("the package", () => {
   test("prints every configuration for edges, with the scripts that they contain", async () => {
-    const { targets } = await place.json<{ targets: { name: string }[] }>("edge");
+    const { targets } = await json<{ targets: { name: string }[] }>("edge");
     expect(targets.length).toBeGreaterThan(5);
     for (const { name } of targets) {
       const origin = name === "fastly" ? "" : "--origin http://api.example.org";

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { copyEmbedded } from "./embedded.ts";
-import { buildInProcess, importInProcess } from "./in-process.ts";
+import { buildInProcess, importInProcess, runInProcess } from "./in-process.ts";
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
 import { ask, type ReceivedAnswer, type RequestOptions } from "./site.ts";
 
@@ -61,7 +61,12 @@ export type Place = {
   readonly folder: string;
   /** Runs a command line, split at blanks: `build --app shop`. */
   readonly run: (line: string, env?: Env) => Promise<CommandResult>;
-  /** Runs a command line with `--json` and parses what it prints; it must exit with 0 and print exactly one line. */
+  /**
+   * Does what `run` does in the test's own process, which saves the start of another. What that process does (how it
+   * ends, what it has open, its pipes and signals) is tested with `run`. Words may also be given one by one.
+   */
+  readonly call: (line: string | readonly string[], env?: Env) => Promise<CommandResult>;
+  /** Calls a command line with `--json` and parses what it prints; it must exit with 0 and print exactly one line. */
   readonly json: <T = unknown>(line: string, env?: Env) => Promise<T>;
   /** Imports a bundle as `import --prune` does, in the test's own process. */
   readonly import: (bundle: Bundle, env?: Env) => Promise<void>;
@@ -111,7 +116,8 @@ export function openPlace(env: Env = {}, main = MAIN): Place {
   return {
     folder,
     run: (line, more) => withDeadline(startCommand(line, more)),
-    json: async (line, more) => parsed(line, await withDeadline(startCommand(`${line} --json`, more))),
+    call: (line, more) => runInProcess(contextOf(more), typeof line === "string" ? wordsOf(line) : line),
+    json: async (line, more) => parsed(line, await runInProcess(contextOf(more), wordsOf(`${line} --json`))),
     import: (bundle, more) => importInProcess(contextOf(more), bundle),
     build: (out = "out") => buildInProcess(contextOf(), out),
     spawn: (program, args, more) => withDeadline(start(program, args, more)),

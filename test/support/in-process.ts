@@ -8,13 +8,41 @@ import { buildTree } from "../../cli/build/build.ts";
 import type { Command } from "../../cli/command.ts";
 import { withDatabase } from "../../cli/database.ts";
 import { importBundle } from "../../cli/import/write.ts";
+import { runCommandLine } from "../../cli/program.ts";
 import { openTerminal } from "../../cli/terminal/terminal.ts";
 import { COMMON_NAMES, type CommonName, readSettings, type SettingName, type Settings } from "../../shared/config.ts";
+import type { CommandResult } from "./cli.ts";
 import { writeBundle } from "./content.ts";
 import type { Bundle } from "./model-bundle.ts";
 
 /** The working directory and the environment that a command would have. */
 export type CommandContext = { readonly folder: string; readonly env: Readonly<Record<string, string>> };
+
+let last: Promise<unknown> = Promise.resolve();
+
+/**
+ * Runs a command line as the program does between its start and its end. Calls run one after the other, because a
+ * process has one working directory.
+ */
+export function runInProcess(context: CommandContext, args: readonly string[]): Promise<CommandResult> {
+  const ran = last.then(() => runIn(context, args));
+  last = ran.catch(() => {});
+  return ran;
+}
+
+async function runIn({ folder, env }: CommandContext, args: readonly string[]): Promise<CommandResult> {
+  const written = { stdout: "", stderr: "" };
+  const stream = (name: keyof typeof written) => ({ write: (text: string) => (written[name] += text) });
+  const before = process.cwd();
+  process.chdir(folder);
+  try {
+    const streams = { stdout: stream("stdout"), stderr: stream("stderr") };
+    const code = await runCommandLine(args, { env, now: () => new Date(), ...streams });
+    return { code, ...written };
+  } finally {
+    process.chdir(before);
+  }
+}
 
 /** Does what `import --prune` does. */
 export async function importInProcess(context: CommandContext, bundle: Bundle): Promise<void> {
