@@ -89,7 +89,7 @@ describe.each(TARGETS)("edge %s", (target) => {
   });
 
   test("all files are printed, with the origin and the cache headers that are configured", async () => {
-    const { code, stdout } = await place.run(`edge ${target} ${addressesFor(target)}`, {
+    const { code, stdout } = await place.call(`edge ${target} ${addressesFor(target)}`, {
       PRECAST_CACHE_CONTROL: "public, max-age=7",
       PRECAST_CDN_CACHE_CONTROL: "public, max-age=99",
     });
@@ -107,7 +107,7 @@ test("the order of the apps in --app, and naming one twice, do not change the ou
 });
 
 test("without a tree and without --app, edge fails and says what to do", async () => {
-  const { code, stdout, stderr } = await nowhere.run("edge nginx");
+  const { code, stdout, stderr } = await nowhere.call("edge nginx");
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toBe("out holds no tree. Build it (precast build), or name the apps: --app KEY.\n");
 });
@@ -117,7 +117,7 @@ test("a state file with a key that would break a configuration counts as broken"
   mkdirSync(folder, { recursive: true });
   const state = readFileSync(join(place.folder, "out/.precast/s-other.json"), "utf8");
   writeFileSync(join(folder, "s-other.json"), state);
-  const known = () => nowhere.run("edge nginx --out fetched");
+  const known = () => nowhere.call("edge nginx --out fetched");
   expect((await known()).stdout).toContain('"~^other$" "s-other";');
   writeFileSync(join(folder, "s-other.json"), state.replace('"key": "other"', '"key": "other$ x; } server {"'));
   expect((await known()).stderr).toMatch(/^fetched holds no tree\./);
@@ -126,7 +126,7 @@ test("a state file with a key that would break a configuration counts as broken"
 test.each(["tree[1]", "tree{x}", "tre*"])(
   "caddy refuses a tree folder whose name Caddy would read as a pattern: %s",
   async (out) => {
-    const { code, stdout, stderr } = await nowhere.run(`edge caddy --app ${SHOP} --out ${out}`);
+    const { code, stdout, stderr } = await nowhere.call(`edge caddy --app ${SHOP} --out ${out}`);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(/^Caddy reads the [[{*] in \/\S+\/tre\S+ as part of a pattern\. Use an --out path without /);
   },
@@ -140,7 +140,7 @@ test.each([
   "http://user@api.example.com",
   "http://api.example.com:99999",
 ])("an invalid --origin is refused: %s", async (origin) => {
-  const { code, stdout, stderr } = await place.run(`edge nginx --origin ${origin}`);
+  const { code, stdout, stderr } = await place.call(`edge nginx --origin ${origin}`);
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toBe("--origin must be an address without a path, such as https://api.example.com\n");
 });
@@ -148,7 +148,7 @@ test.each([
 test.each(["cloudflare", "cloudfront", "netlify", "vercel"])(
   "%s requires --origin, because it runs on other machines",
   async (target) => {
-    const { code, stdout, stderr } = await place.run(`edge ${target}`);
+    const { code, stdout, stderr } = await place.call(`edge ${target}`);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toBe(
       "This edge runs on other machines. Give the address where it reaches `precast serve`: --origin URL.\n",
@@ -157,24 +157,24 @@ test.each(["cloudflare", "cloudfront", "netlify", "vercel"])(
 );
 
 test("without --origin, nginx and caddy send requests to the default port of serve", async () => {
-  expect((await place.run("edge nginx")).stdout).toContain("server 127.0.0.1:3000;");
-  expect((await place.run("edge caddy")).stdout).toContain("reverse_proxy http://127.0.0.1:3000");
+  expect((await place.call("edge nginx")).stdout).toContain("server 127.0.0.1:3000;");
+  expect((await place.call("edge caddy")).stdout).toContain("reverse_proxy http://127.0.0.1:3000");
 });
 
 test("nginx and caddy connect to an https origin with TLS and its name, on port 443 by default", async () => {
-  const nginx = (await place.run("edge nginx --origin https://api.example.com")).stdout;
+  const nginx = (await place.call("edge nginx --origin https://api.example.com")).stdout;
   expect(nginx).toContain("server api.example.com:443;");
   expect(nginx).toContain("proxy_pass https://precast_origin;");
   expect(nginx).toContain('proxy_ssl_server_name on;\n    proxy_ssl_name "api.example.com";');
-  expect((await place.run("edge nginx")).stdout).not.toContain("proxy_ssl_verify");
-  const caddy = (await place.run("edge caddy --origin https://api.example.com")).stdout;
+  expect((await place.call("edge nginx")).stdout).not.toContain("proxy_ssl_verify");
+  const caddy = (await place.call("edge caddy --origin https://api.example.com")).stdout;
   expect(caddy).toContain("reverse_proxy https://api.example.com {\n\t\t\theader_up Host {upstream_hostport}\n");
 });
 
 test.each(["https://192.0.2.1", "https://[2001:db8::1]:8443"])(
   "nginx refuses %s as origin, because it could never verify the certificate",
   async (origin) => {
-    const { code, stdout, stderr } = await place.run(`edge nginx --origin ${origin}`);
+    const { code, stdout, stderr } = await place.call(`edge nginx --origin ${origin}`);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(
       /^nginx cannot verify a certificate for the IP address \S+\. Use the host name .*<name>\.\n$/,
@@ -188,7 +188,7 @@ test.each([
   ["no-store", 0],
 ])("%s has fastly and varnish keep a file for %i seconds", async (policy, seconds) => {
   for (const target of FETCHING) {
-    const { stdout } = await place.run(`edge ${target} ${addressesFor(target)}`, {
+    const { stdout } = await place.call(`edge ${target} ${addressesFor(target)}`, {
       PRECAST_CDN_CACHE_CONTROL: `${policy}, Stale-If-Error=9`,
     });
     expect(stdout).toContain(`set beresp.ttl = ${seconds}s;`);
@@ -197,19 +197,19 @@ test.each([
 });
 
 test("nginx refuses values in which it would read a variable", async () => {
-  const { code, stdout, stderr } = await place.run("edge nginx", { PRECAST_CACHE_CONTROL: "max-age=$age" });
+  const { code, stdout, stderr } = await place.call("edge nginx", { PRECAST_CACHE_CONTROL: "max-age=$age" });
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(/^nginx reads the \$ in max-age=\$age as a variable\. Use values without \$ for --out, /);
 });
 
 test.each(["nginx", "cloudfront"])("%s refuses --tree-url, because it has the files itself", async (target) => {
-  const { code, stdout, stderr } = await place.run(`edge ${target} ${ADDRESSES}`);
+  const { code, stdout, stderr } = await place.call(`edge ${target} ${ADDRESSES}`);
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(/^This edge has the files of the tree itself .*Remove --tree-url \(PRECAST_TREE_URL\)\.\n$/);
 });
 
 test("fastly refuses --origin, because its origin is a host of the service", async () => {
-  const { code, stdout, stderr } = await place.run(`edge fastly ${ADDRESSES}`);
+  const { code, stdout, stderr } = await place.call(`edge fastly ${ADDRESSES}`);
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr).toMatch(
     /^This edge reaches .* at a host that you add to its service\. .*remove --origin \(PRECAST_ORIGIN\)\.\n$/,
@@ -217,7 +217,7 @@ test("fastly refuses --origin, because its origin is a host of the service", asy
 });
 
 test.each(FETCHING)("%s requires --tree-url, because it has no files itself", async (target) => {
-  const { code, stderr } = await place.run(`edge ${target}`);
+  const { code, stderr } = await place.call(`edge ${target}`);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^\w+ needs the address at which a static host serves the tree: --tree-url URL\.\n$/);
 });
@@ -227,7 +227,7 @@ test("varnish refuses https addresses of the tree and of the origin", async () =
     "--tree-url https://tree.example.com",
     "--tree-url http://tree.example.com --origin https://api.example.com",
   ]) {
-    const { code, stderr } = await place.run(`edge varnish ${line}`);
+    const { code, stderr } = await place.call(`edge varnish ${line}`);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^Varnish does not support TLS .*http:\/\/\.\n$/)]);
   }
 });
