@@ -122,9 +122,9 @@ afterAll(() => nowhere.close());
 
 describe("help and version", () => {
   const helps = new Map<string, Promise<CommandResult>>();
-  /** Runs the help of a command once for all tests. */
+  /** Asks for the help of a command once for all tests. */
   function helpOf(command: string): Promise<CommandResult> {
-    const help = helps.get(command) ?? nowhere.run(`${command} --help`);
+    const help = helps.get(command) ?? nowhere.call(`${command} --help`);
     helps.set(command, help);
     return help;
   }
@@ -214,7 +214,7 @@ describe("an invalid command line", () => {
     ["build --out", /argument missing/],
     ["buidl", /build/],
   ])("ends with exit code 1 and says what is wrong: %s", async (line, sentence) => {
-    const { code, stdout, stderr } = await nowhere.run(line);
+    const { code, stdout, stderr } = await nowhere.call(line);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(sentence);
     expect(stderr).toContain("--help");
@@ -278,7 +278,7 @@ describe("the configuration", () => {
   const BAD_URL_LINE = "DATABASE_URL must begin with postgres:// or postgresql://\n";
 
   test("a malformed database address is refused with a hint, and the address of a socket is accepted", async () => {
-    const status = (url: string) => nowhere.spawn(process.execPath, [MAIN, "status", "--database-url", url], {});
+    const status = (url: string) => nowhere.call(["status", "--database-url", url]);
     for (const bad of [
       "postgres://u:a/b@host/db",
       "postgres://u:a#b@host/db",
@@ -310,7 +310,7 @@ describe("the configuration", () => {
       const bad = (option: Bad) => option[3];
       const good = (option: Bad) => option[4];
       const run = (words: string[], more: Record<string, string>) =>
-        nowhere.spawn(process.execPath, [MAIN, ...command.split(" "), ...words], { ...BAD_URL, ...more });
+        nowhere.call([...command.split(" "), ...words], { ...BAD_URL, ...more });
       const asked = [
         { ran: await run(flags(bad), {}), name: ([, flag]: Bad) => flag },
         { ran: await run([], env(bad)), name: ([, , variable]: Bad) => variable },
@@ -327,15 +327,15 @@ describe("the configuration", () => {
   );
 
   test("an empty folder name is refused, and does not stand for the current folder", async () => {
-    const { code, stderr } = await nowhere.spawn(process.execPath, [MAIN, "build", "--out", "", "--data-dir", ""]);
+    const { code, stderr } = await nowhere.call(["build", "--out", "", "--data-dir", ""]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^--out must be the name of a folder/m)]);
     expect(stderr).toMatch(/^--data-dir must be the name of a folder/m);
-    const edge = await nowhere.spawn(process.execPath, [MAIN, "edge", "caddy", "--app", "a", "--write", ""]);
+    const edge = await nowhere.call(["edge", "caddy", "--app", "a", "--write", ""]);
     expect(edge).toEqual({ code: 1, stdout: "", stderr: "--write must be the name of a folder\n" });
   });
 
   test("an option is not taken for the value that another one lacks, as after an empty variable of a shell", async () => {
-    const { code, stdout, stderr } = await nowhere.run("build --out --full --region --path-style");
+    const { code, stdout, stderr } = await nowhere.call("build --out --full --region --path-style");
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toBe(
       "--region must be followed by a value, not by --path-style\n--out must be followed by a value, not by --full\n",
@@ -345,28 +345,28 @@ describe("the configuration", () => {
 
   test("an empty host is refused, and does not stand for every address of the machine; nor is a blank header sent", async () => {
     const args = ["serve", "--host", "", "--admin-host", "", "--cache-control", " "];
-    const { code, stderr } = await nowhere.spawn(process.execPath, [MAIN, ...args]);
+    const { code, stderr } = await nowhere.call(args);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^--host must be an address such as 127\.0\.0\.1/m)]);
     expect(stderr).toMatch(/^--admin-host must be an address/m);
     expect(stderr).toMatch(/^--cache-control must be a header value/m);
   });
 
   test("a PRECAST_APP that names no app is refused, and does not stand for an empty selection", async () => {
-    const { code, stderr } = await nowhere.run("verify", { PRECAST_APP: " , " });
+    const { code, stderr } = await nowhere.call("verify", { PRECAST_APP: " , " });
     expect([code, stderr]).toEqual([1, "PRECAST_APP must name at least one app\n"]);
   });
 
   test("an empty environment variable counts as not set", async () => {
     const empty = Object.fromEntries([...CHECKED.map(([, , variable]) => [variable, ""]), ["PRECAST_JSON", ""]]);
-    expect((await nowhere.run("serve", { ...empty, ...BAD_URL })).stderr).toBe(BAD_URL_LINE);
+    expect((await nowhere.call("serve", { ...empty, ...BAD_URL })).stderr).toBe(BAD_URL_LINE);
   });
 
   test.each(FLAGS)("%s: %s accept true, 1, false and 0, and nothing else", async (command, variables) => {
     const env = (value: string) => Object.fromEntries(variables.map((variable) => [variable, value]));
     for (const value of ["true", "1", "false", "0"]) {
-      expect((await nowhere.run(command, { ...BAD_URL, ...env(value) })).stderr).toContain(BAD_URL_LINE.trim());
+      expect((await nowhere.call(command, { ...BAD_URL, ...env(value) })).stderr).toContain(BAD_URL_LINE.trim());
     }
-    const { code, stderr } = await nowhere.run(command, env("maybe"));
+    const { code, stderr } = await nowhere.call(command, env("maybe"));
     const told = variables.map((variable) => `${variable} must be true or false`);
     expect([code, stderr.trimEnd().split("\n").sort()]).toEqual([1, told.sort()]);
   });
@@ -388,7 +388,7 @@ describe("the configuration", () => {
   });
 
   test("a missing app is reported by the name of its flag, --app", async () => {
-    const { code, stderr } = await nowhere.run("explain /x");
+    const { code, stderr } = await nowhere.call("explain /x");
     expect(code).toBe(1);
     expect(stderr).toMatch(/--app\b/);
   });
@@ -453,7 +453,7 @@ describe("on PostgreSQL", () => {
     const { app, types, entries } = shop();
     const fewer = { app: { ...app, key: "fewer" }, types: types.slice(0, 1), entries: { posts: entries.posts ?? [] } };
     await writeBundle(join(place.folder, "fewer"), fewer);
-    const { code, stdout, stderr } = await place.run("import fewer --quiet --json");
+    const { code, stdout, stderr } = await place.call("import fewer --quiet --json");
     const told = `content_types/posts.json: the target of "author_id" is "authors", which is no content type of this app.`;
     expect([code, stderr.split("\n")]).toEqual([0, [expect.stringContaining(told), ""]]);
     const missing_targets = [{ type: "posts", field: "author_id", target: "authors" }];
@@ -469,17 +469,17 @@ describe("on PostgreSQL", () => {
   test("--quiet prints only results", async () => {
     const results = ["explain", "verify", "status", "doctor", "edge", "usage"];
     for (const line of [...lines(), "edge"]) {
-      const { code, stdout, stderr } = await place.run(`${line} --quiet`);
+      const { code, stdout, stderr } = await place.call(`${line} --quiet`);
       const isResult = results.includes(line.split(" ")[0] ?? "");
       expect([line, code, stdout !== "", stderr]).toEqual([line, 0, isResult, ""]);
-      const json = await place.run(`${line} --quiet --json`);
+      const json = await place.call(`${line} --quiet --json`);
       expect([line, json.code, json.stderr]).toEqual([line, 0, ""]);
       expect(json.stdout).not.toBe("");
     }
   });
 
   test("--quiet still prints errors", async () => {
-    const { code, stdout, stderr } = await place.run("build --app nope --quiet");
+    const { code, stdout, stderr } = await place.call("build --app nope --quiet");
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(SENTENCE);
   });
@@ -513,11 +513,11 @@ describe("on PostgreSQL", () => {
   test("an error is one sentence that names what is wrong, and has its stack only with --debug", async () => {
     writeFileSync(join(place.folder, "file"), "");
     for (const line of ["build --app nope", "build --out file/x", "verify --out file/x"]) {
-      const plain = await place.run(line);
+      const plain = await place.call(line);
       expect([line, plain.code, plain.stdout]).toEqual([line, 1, ""]);
       expect([line, plain.stderr]).toEqual([line, expect.stringMatching(SENTENCE)]);
       expect(plain.stderr).toContain(line.split(" ").at(-1));
-      for (const ran of [await place.run(`${line} --debug`), await place.run(line, { PRECAST_DEBUG: "1" })]) {
+      for (const ran of [await place.call(`${line} --debug`), await place.call(line, { PRECAST_DEBUG: "1" })]) {
         expect([line, ran.code, ran.stderr]).toEqual([line, 1, expect.stringMatching(STACK)]);
       }
     }
@@ -531,10 +531,10 @@ describe("on PostgreSQL", () => {
         .join() === folder;
 
     test("--out, PRECAST_OUT", async () => {
-      await place.run("build", { PRECAST_OUT: "a" });
+      await place.call("build", { PRECAST_OUT: "a" });
       expect(onlyIn("a")).toBe(true);
       rmSync(out("", "a"), { recursive: true });
-      await place.run("build --out b", { PRECAST_OUT: "a" });
+      await place.call("build --out b", { PRECAST_OUT: "a" });
       expect(onlyIn("b")).toBe(true);
       rmSync(out("", "b"), { recursive: true });
     });
@@ -558,20 +558,20 @@ describe("on PostgreSQL", () => {
     });
 
     test("--media-base-url, PRECAST_MEDIA_BASE_URL", async () => {
-      await place.run("build", { PRECAST_MEDIA_BASE_URL: "https://a.test" });
+      await place.call("build", { PRECAST_MEDIA_BASE_URL: "https://a.test" });
       expect(title()).toContain('"https://a.test/Shop/');
-      await place.run("build --media-base-url https://b.test", { PRECAST_MEDIA_BASE_URL: "https://a.test" });
+      await place.call("build --media-base-url https://b.test", { PRECAST_MEDIA_BASE_URL: "https://a.test" });
       expect(title()).toContain('"https://b.test/Shop/');
     });
 
     test("--json, PRECAST_JSON", async () => {
-      expect(JSON.parse((await place.run("status", { PRECAST_JSON: "1" })).stdout)).toHaveProperty("apps");
-      expect((await place.run("status", { PRECAST_JSON: "false" })).stdout).toMatch(/^Shop\t/);
+      expect(JSON.parse((await place.call("status", { PRECAST_JSON: "1" })).stdout)).toHaveProperty("apps");
+      expect((await place.call("status", { PRECAST_JSON: "false" })).stdout).toMatch(/^Shop\t/);
     });
 
     test("--quiet, PRECAST_QUIET", async () => {
-      expect((await place.run("build", { PRECAST_QUIET: "true" })).stdout).toBe("");
-      expect((await place.run("build", { PRECAST_QUIET: "0" })).stdout).not.toBe("");
+      expect((await place.call("build", { PRECAST_QUIET: "true" })).stdout).toBe("");
+      expect((await place.call("build", { PRECAST_QUIET: "0" })).stdout).not.toBe("");
     });
 
     test("--app, PRECAST_APP", async () => {
@@ -594,13 +594,13 @@ describe("on PostgreSQL", () => {
       expect(await types({ PRECAST_PRUNE: "1" }, "import fewer --dry-run")).toBe(3);
       expect(await types({ PRECAST_PRUNE: "1" })).toBe(3);
       expect(await types({ PRECAST_PRUNE: "1" })).toBe(0);
-      await place.run("build", { PRECAST_DRY_RUN: "1" });
+      await place.call("build", { PRECAST_DRY_RUN: "1" });
       expect(readdirSync(place.folder)).not.toContain("out");
     });
 
     test("--full, PRECAST_FULL", async () => {
-      await place.run("build");
-      for (const ran of [await place.run("build --full"), await place.run("build", { PRECAST_FULL: "1" })]) {
+      await place.call("build");
+      for (const ran of [await place.call("build --full"), await place.call("build", { PRECAST_FULL: "1" })]) {
         expect([ran.code, ran.stdout]).toEqual([0, expect.stringContaining("wrote 0 files")]);
       }
     });
@@ -615,7 +615,7 @@ describe("on PostgreSQL", () => {
     });
 
     test("--sample, PRECAST_SAMPLE", async () => {
-      await place.run("build");
+      await place.call("build");
       const computed = async (line: string, env: Record<string, string>) =>
         (await place.json<{ apps: { computed: number }[] }>(line, env)).apps[0]?.computed;
       expect(await computed("verify", { PRECAST_SAMPLE: "1" })).toBe(1);
@@ -647,7 +647,7 @@ describe("on PostgreSQL", () => {
     });
 
     test("--cache-control and --cdn-cache-control, and their variables", async () => {
-      await place.run("build");
+      await place.call("build");
       const env = { PRECAST_CACHE_CONTROL: "max-age=1", PRECAST_CDN_CACHE_CONTROL: "max-age=2" };
       const cachedAs = async (line: string) => {
         const server = await place.serve(line, env);
@@ -694,7 +694,7 @@ describe("on PostgreSQL", () => {
         (url) => Object.assign(url, { pathname: "/nothing_here" }),
       ],
     ])("an unknown %s", async (_, words, change) => {
-      const { code, stdout, stderr } = await nowhere.run("status", as(change));
+      const { code, stdout, stderr } = await nowhere.call("status", as(change));
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toBe(
         `The database refused the login (${words}). Check the user, the password and the name of the database in --database-url (DATABASE_URL).\n`,
@@ -716,7 +716,7 @@ describe("on PostgreSQL", () => {
     const env = { DATABASE_URL: url };
     const first = await place.run("migrate", env);
     expect([first.code, first.stdout]).toEqual([0, expect.stringMatching(/^Applied 0001_\w+\.sql, /)]);
-    const second = await place.run("migrate", env);
+    const second = await place.call("migrate", env);
     expect([second.code, second.stdout]).toEqual([0, "The schema is up to date.\n"]);
     expect(await place.json("migrate", env)).toEqual({ applied: [] });
     await dropDatabase(url);
@@ -726,7 +726,7 @@ describe("on PostgreSQL", () => {
     const url = await createDatabase(inject("postgresUrl"), "hardened");
     const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });
     await database.execute("DROP SCHEMA public");
-    expect(await place.run("migrate --quiet", { DATABASE_URL: url })).toEqual({ code: 0, stdout: "", stderr: "" });
+    expect(await place.call("migrate --quiet", { DATABASE_URL: url })).toEqual({ code: 0, stdout: "", stderr: "" });
     const indexes = "SELECT to_regclass('precast.terms_by_part')::text, to_regclass('precast.entries_by_texts')::text";
     expect(await database.query(sql(indexes))).toEqual([["precast.terms_by_part", "precast.entries_by_texts"]]);
     await database.close();
@@ -737,7 +737,7 @@ describe("on PostgreSQL", () => {
     "migrate refuses a database with the encoding %s and says how to create one in UTF-8",
     async (encoding) => {
       const url = await createDatabase(inject("postgresUrl"), "encoded", `ENCODING '${encoding}' LOCALE 'C'`);
-      const { code, stdout, stderr } = await place.run("migrate", { DATABASE_URL: url });
+      const { code, stdout, stderr } = await place.call("migrate", { DATABASE_URL: url });
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toBe(
         `The encoding of the database is ${encoding}, which cannot store every character. ` +
@@ -751,7 +751,7 @@ describe("on PostgreSQL", () => {
     "%s fails and asks for precast migrate when the database has no schema",
     async (command) => {
       const url = await createDatabase(inject("postgresUrl"), "empty");
-      const { code, stdout, stderr } = await place.run(callOf(command, bundle), { DATABASE_URL: url });
+      const { code, stdout, stderr } = await outcome(place, command, bundle, { DATABASE_URL: url });
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toMatch(SENTENCE);
       expect(stderr).toContain("`precast migrate`");
@@ -763,7 +763,7 @@ describe("on PostgreSQL", () => {
     "%s refuses a schema that a newer version has migrated",
     async (command) => {
       await store.database.execute("INSERT INTO precast.migrations (name) VALUES ('9999_future.sql')");
-      const { code, stdout, stderr } = await place.run(callOf(command, bundle));
+      const { code, stdout, stderr } = await outcome(place, command, bundle);
       await store.database.execute("DELETE FROM precast.migrations WHERE name = '9999_future.sql'");
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toMatch(/newer/);
@@ -775,6 +775,12 @@ describe("on PostgreSQL", () => {
 function callOf(command: string, folder: string): string {
   const rest: Record<string, string> = { import: folder, explain: "/posts --app Shop", serve: "--port 0" };
   return `${command} ${rest[command] ?? ""}`;
+}
+
+/** Those that run until they are stopped are run as processes. */
+function outcome(place: Place, command: string, folder: string, env: Record<string, string> = {}) {
+  const isLong = command === "serve" || command === "watch";
+  return (isLong ? place.run : place.call)(callOf(command, folder), env);
 }
 
 test("a Node.js that is too old is refused in one sentence, and the oldest that package.json names is not", async () => {
@@ -805,7 +811,7 @@ describe("when the database does not answer", () => {
   test.each(WITH_DATABASE.filter((command) => command !== "serve"))(
     "%s fails with one sentence that names DATABASE_URL",
     async (command) => {
-      const { code, stdout, stderr } = await nowhere.run(callOf(command, "bundle"), { DATABASE_URL: refused });
+      const { code, stdout, stderr } = await outcome(nowhere, command, "bundle", { DATABASE_URL: refused });
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toMatch(/^The database did not answer .*ECONNREFUSED.*DATABASE_URL.*\.\n$/);
     },
@@ -817,7 +823,7 @@ describe("when the database does not answer", () => {
   });
 
   test("status --debug does not print the password", async () => {
-    const { stderr } = await nowhere.run("status --debug", { DATABASE_URL: refused.replace("nobody", "me:s3cret") });
+    const { stderr } = await nowhere.call("status --debug", { DATABASE_URL: refused.replace("nobody", "me:s3cret") });
     expect(stderr).not.toContain("s3cret");
   });
 });
@@ -853,7 +859,7 @@ describe("on the embedded database", () => {
   test("a command ignores the lock of a dead process", async () => {
     const { stdout: dead } = await place.spawn("/bin/sh", ["-c", "echo $$"]);
     writeFileSync(lock(), dead);
-    expect(await place.run("status --quiet")).toMatchObject({ code: 0, stderr: "" });
+    expect(await place.call("status --quiet")).toMatchObject({ code: 0, stderr: "" });
   });
 
   test("a command ignores a lock that holds its own process id, as a container leaves it", async () => {
@@ -886,7 +892,7 @@ describe("on the embedded database", () => {
   test("a command fails when a file stands where the data folder should be", async () => {
     writeFileSync(join(place.folder, "file"), "");
     for (const folder of ["file", "file/x"]) {
-      const { code, stdout, stderr } = await place.run(`status --data-dir ${folder}`);
+      const { code, stdout, stderr } = await place.call(`status --data-dir ${folder}`);
       expect([folder, code, stdout]).toEqual([folder, 1, ""]);
       expect([folder, stderr]).toEqual([folder, expect.stringMatching(/^.*\bfile\b.*\. Specify another.*\n$/)]);
     }
@@ -895,7 +901,7 @@ describe("on the embedded database", () => {
   test("a command fails when the data folder is a link to nothing", async () => {
     symlinkSync(join(place.folder, "unmounted"), join(place.folder, "link"));
     for (const folder of ["link", "link/x"]) {
-      const { code, stdout, stderr } = await place.run(`status --data-dir ${folder}`);
+      const { code, stdout, stderr } = await place.call(`status --data-dir ${folder}`);
       expect([folder, code, stdout]).toEqual([folder, 1, ""]);
       expect([folder, stderr]).toEqual([
         folder,
@@ -916,7 +922,7 @@ describe("on the embedded database", () => {
           "build --out disk/a/b",
           "edge caddy --app a --write disk/x",
         ]) {
-          const { code, stdout, stderr } = await place.run(command);
+          const { code, stdout, stderr } = await place.call(command);
           expect([command, code, stdout]).toEqual([command, 1, ""]);
           expect([command, stderr]).toEqual([
             command,
