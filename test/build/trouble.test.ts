@@ -27,8 +27,8 @@ import {
 } from "../support/build-problems.ts";
 import { type Builder, openBuilder } from "../support/builder.ts";
 import { type CommandResult, MAIN, type Place } from "../support/cli.ts";
-import { copyEmbedded } from "../support/embedded.ts";
 import { runBuild } from "../support/history.ts";
+import { copyEmbedded } from "../support/migrated.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { newPost, POSTS, post, SHOP } from "../support/posts.ts";
 import { mountDisk, mountOverlay, NO_DISK, NO_OVERLAY, unlessLacking, unmountDisk } from "../support/root.ts";

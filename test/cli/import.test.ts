@@ -2,13 +2,12 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { describeProblem, ImportProblems } from "../../cli/import/problem.ts";
 import { type ImportOptions, importBundle } from "../../cli/import/write.ts";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { migrate } from "../../shared/schema/migrate.ts";
-import { createDatabase, dropDatabase } from "../support/postgres.ts";
+import { openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
 type Json = Record<string, unknown>;
@@ -401,19 +400,14 @@ const REFUSED: [string, () => Files, string][] = [
 ];
 
 describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
-  let url: string | null = null;
+  let store: Store;
   let database: Database;
 
   beforeAll(async () => {
-    url = kind === "postgres" ? await createDatabase(inject("postgresUrl"), "import") : null;
-    const dataDir = join(work, kind);
-    database = await openDatabase({ url, dataDir, queryTimeout: null, connections: 4 });
-    await migrate(database);
+    store = await openStore(kind);
+    database = store.database;
   });
-  afterAll(async () => {
-    await database.close();
-    if (url !== null) await dropDatabase(url);
-  });
+  afterAll(() => store.close());
   beforeEach(() => database.execute("DELETE FROM precast.apps"));
 
   const run = (files: Files, options: Partial<ImportOptions> = {}) =>
@@ -500,7 +494,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
   // The embedded database has one connection.
   if (kind === "postgres")
     test("merges the pending lists of GIN indexes on a second connection while it writes", async () => {
-      const counting = new URL(url as string);
+      const counting = new URL(store.url as string);
       counting.searchParams.set("options", "-c track_functions=all");
       const own = await openDatabase({ url: counting.href, dataDir: work, queryTimeout: null, connections: 2 });
       const entries = Array.from({ length: 1_000 }, (_, number) => entry({ id: uuid(number) }));
@@ -515,7 +509,7 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
 
   if (kind === "postgres")
     test("succeeds although another session keeps it from updating the statistics", async () => {
-      const other = await openDatabase({ url, dataDir: work, queryTimeout: null, connections: 1 });
+      const other = await openDatabase({ url: store.url, dataDir: work, queryTimeout: null, connections: 1 });
       const entries = Array.from({ length: 1_000 }, (_, number) => entry({ id: uuid(number) }));
       await other.transaction("write", async (session) => {
         await session.execute("LOCK TABLE precast.entries IN SHARE UPDATE EXCLUSIVE MODE");

@@ -24,6 +24,7 @@ import {
   shopWithout,
   smallApp,
 } from "../support/cli.ts";
+import { copyPostgres } from "../support/migrated.ts";
 import { createDatabase, dropDatabase, startPostgres, type TestServer } from "../support/postgres.ts";
 import { ENGINES, type Engine } from "../support/site.ts";
 import { until } from "../support/until.ts";
@@ -39,11 +40,11 @@ type Build = {
 let place: Place;
 let url: string | null;
 
-/** A place with the shop in a database of its own. */
-async function settle(engine: Engine, server = inject("postgresUrl")): Promise<void> {
-  url = engine === "postgres" ? await createDatabase(server) : null;
+/** A place with the shop in a database of its own, which is by default on the PostgreSQL of all tests. */
+async function settle(engine: Engine, server?: string): Promise<void> {
+  url = engine === "postgres" ? await (server === undefined ? copyPostgres() : createDatabase(server)) : null;
   place = url === null ? await openEmbeddedPlace() : openPlace({ DATABASE_URL: url });
-  if (url !== null) await place.run("migrate");
+  if (server !== undefined) await place.call("migrate");
   await place.import(shop());
 }
 async function leave(): Promise<void> {

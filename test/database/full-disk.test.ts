@@ -10,7 +10,7 @@ import { openDatabase } from "../../shared/database/open.ts";
 import { openPlace, type Place, SHOP, shop, shopWithout } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
 import { type Disk, openDisk } from "../support/disk.ts";
-import { copyEmbedded } from "../support/embedded.ts";
+import { copyEmbedded } from "../support/migrated.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { rowsOf } from "../support/replica-set.ts";
 import { NO_DISK, unlessLacking } from "../support/root.ts";

@@ -8,8 +8,8 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { copyEmbedded } from "./embedded.ts";
 import { buildInProcess, importInProcess, runInProcess } from "./in-process.ts";
+import { copyEmbedded } from "./migrated.ts";
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
 import { ask, type ReceivedAnswer, type RequestOptions } from "./site.ts";
 

@@ -541,19 +541,35 @@ function environment(): NodeJS.ProcessEnv {
 
 /**
  * Makes an empty database and returns its URL. Its name begins with `name`, and a random suffix makes it unique. `how`
- * is further options of CREATE DATABASE.
+ * is further options of CREATE DATABASE. Nobody may connect to the template: one in use cannot be copied.
  */
-export async function createDatabase(adminUrl: string, name = "test", how = ""): Promise<string> {
+export async function createDatabase(
+  adminUrl: string,
+  name = "test",
+  how = "",
+  template = "template0",
+): Promise<string> {
   const unique = `${name.slice(0, 40)}_${randomBytes(6).toString("hex")}`;
-  // From template0, to which nobody connects: a template in use cannot be copied.
-  await ask(adminUrl, `CREATE DATABASE ${escapeIdentifier(unique)} TEMPLATE template0 ${how}`);
+  const [made, copied] = [unique, template].map(escapeIdentifier);
+  await ask(adminUrl, `CREATE DATABASE ${made} TEMPLATE ${copied} ${how}`);
   return withDatabase(adminUrl, unique);
+}
+
+/** Makes a template for `createDatabase` of a database to which nobody is connected, and returns its name. */
+export async function keepAsTemplate(url: string): Promise<string> {
+  const name = nameOf(url);
+  await ask(withDatabase(url, "postgres"), `ALTER DATABASE ${escapeIdentifier(name)} ALLOW_CONNECTIONS false`);
+  return name;
 }
 
 /** Drops a database that `createDatabase` made, and ends the connections to it. */
 export async function dropDatabase(url: string): Promise<void> {
-  const name = decodeURIComponent(new URL(url).pathname.slice(1));
-  await ask(withDatabase(url, "postgres"), `DROP DATABASE IF EXISTS ${escapeIdentifier(name)} WITH (FORCE)`);
+  const name = escapeIdentifier(nameOf(url));
+  await ask(withDatabase(url, "postgres"), `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+}
+
+function nameOf(url: string): string {
+  return decodeURIComponent(new URL(url).pathname.slice(1));
 }
 
 function withDatabase(url: string, database: string): string {

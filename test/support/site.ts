@@ -3,7 +3,6 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { Agent, request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inject } from "vitest";
 import { buildTree } from "../../cli/build/build.ts";
 import type { AppReport } from "../../cli/build/ending.ts";
 import { importBundle } from "../../cli/import/write.ts";
@@ -23,7 +22,7 @@ import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import { writeBundle } from "./content.ts";
-import { copyEmbedded } from "./embedded.ts";
+import { copyEmbedded, copyPostgres } from "./migrated.ts";
 import type { Bundle } from "./model.ts";
 import { createDatabase, dropDatabase } from "./postgres.ts";
 
@@ -58,14 +57,10 @@ export type Store = {
 
 type DatabaseLimits = { readonly queryTimeout?: number; readonly connections?: number; readonly queue?: number };
 
-/** An empty, migrated database and a temporary folder. `server` is the URL on which PostgreSQL makes the database. */
-export async function openStore(
-  engine: Engine,
-  limits: DatabaseLimits = {},
-  server = inject("postgresUrl"),
-): Promise<Store> {
+/** An empty, migrated database and a temporary folder. `server` is the URL of a PostgreSQL of the test's own. */
+export async function openStore(engine: Engine, limits: DatabaseLimits = {}, server?: string): Promise<Store> {
   const folder = await mkdtemp(join(tmpdir(), "precast-test-"));
-  const url = engine === "postgres" ? await createDatabase(server) : null;
+  const url = engine === "postgres" ? await (server === undefined ? copyPostgres() : createDatabase(server)) : null;
   const dataDir = join(folder, "data");
   if (url === null) await copyEmbedded(dataDir);
   const bounds = { queryTimeout: 5_000, connections: 4, queue: 100, ...limits };
