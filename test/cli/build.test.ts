@@ -139,17 +139,17 @@ describe("a build of a small shop", () => {
   });
 
   test("writes files whose bytes are the expected responses", async () => {
-    await place.run("build");
+    await place.call("build");
     for (const [path, bytes] of BYTES) expect([path, readFileSync(inOut(path), "utf8")]).toEqual([path, bytes]);
   });
 
   test("writes no draft and nothing of an unpublished type into any file", async () => {
-    await place.run("build");
+    await place.call("build");
     for (const [path, bytes] of tree()) expect(path + bytes).not.toMatch(/draft|hidden|nobody|secrets/i);
   });
 
   test("writes nothing when nothing has changed, and keeps the modification times of files", async () => {
-    await place.run("build");
+    await place.call("build");
     const before = modified();
     const { apps } = await place.json<Built>("build");
     expect(apps).toMatchObject([{ key: SHOP, written: 0, unchanged: SHOP_FILES.length, deleted: 0 }]);
@@ -157,7 +157,7 @@ describe("a build of a small shop", () => {
   });
 
   test("rewrites only the files that differ after an edit", async () => {
-    await place.run("build");
+    await place.call("build");
     const [before, times] = [tree(), modified()];
     await place.import(
       shopWith((posts) =>
@@ -176,7 +176,7 @@ describe("a build of a small shop", () => {
   });
 
   test("deletes the file of an unpublished entry, and the list files that have no entry left", async () => {
-    await place.run("build");
+    await place.call("build");
     const before = tree();
     await place.import(shopWithout(1));
     const { apps } = await place.json<Built>("build");
@@ -197,11 +197,11 @@ describe("a build of a small shop", () => {
   });
 
   test("deletes the files of a content type that was removed", async () => {
-    await place.run("build");
+    await place.call("build");
     const { authors: _, ...entries } = shop().entries;
     const types = shop().types.filter(({ slug }) => slug !== "authors");
     await place.import({ ...shop(), types, entries });
-    await place.run("build");
+    await place.call("build");
     const left = SHOP_FILES.filter((path) => !path.includes("authors"));
     expect(paths(tree())).toEqual(inShop(left));
     expect(readdirSync(inOut(""))).not.toContain("authors");
@@ -209,7 +209,7 @@ describe("a build of a small shop", () => {
 
   test("deletes the files of an app that was removed, and leaves those of other apps unchanged", async () => {
     await place.import(smallApp("going", ["A"]));
-    await place.run("build");
+    await place.call("build");
     expect(paths(tree()).some((path) => path.startsWith("s-going/"))).toBe(true);
     await store.database.execute("DELETE FROM precast.apps WHERE key = 'going'");
     const { apps } = await place.json<Built>("build");
@@ -224,7 +224,7 @@ describe("a build of a small shop", () => {
 
   test("builds only the apps that --app names", async () => {
     for (const key of ["a", "b", "c"]) await place.import(smallApp(key, [key]));
-    await place.run("build --app a");
+    await place.call("build --app a");
     expect(readdirSync(out()).sort()).toEqual([".precast", "s-a"]);
     const { apps } = await place.json<Built>("build --app b c");
     expect(apps.map(({ key }) => key)).toEqual(["b", "c"]);
@@ -233,11 +233,11 @@ describe("a build of a small shop", () => {
 
   test("with --app, keeps the files of another app that was removed from the database", async () => {
     await place.import(smallApp("other", ["A"]));
-    await place.run("build");
+    await place.call("build");
     const before = tree();
     await place.import(shopWithout(1));
     await store.database.execute("DELETE FROM precast.apps WHERE key = 'other'");
-    await place.run(`build --app ${SHOP}`);
+    await place.call(`build --app ${SHOP}`);
     const others = (files: Map<string, string>) => [...files].filter(([path]) => path.startsWith("s-other/"));
     expect(others(tree())).toEqual(others(before));
     expect(others(before)).not.toEqual([]);
@@ -245,14 +245,14 @@ describe("a build of a small shop", () => {
 
   test("fails, lists the existing apps and builds nothing when --app names an unknown app", async () => {
     await place.import(smallApp("other", ["A"]));
-    const { code, stdout, stderr } = await place.run(`build --app ${SHOP} nope`);
+    const { code, stdout, stderr } = await place.call(`build --app ${SHOP} nope`);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(/^.*\bnope\b.*\bShop\b.*\bother\b.*\n$/);
     expect(paths(tree())).toEqual([]);
   });
 
   test("with --dry-run, lists what the next build writes and deletes, and changes nothing", async () => {
-    await place.run("build");
+    await place.call("build");
     await place.import(shopWithout(1));
     const [before, times] = [tree(), modified()];
     const { code, stdout } = await place.run("build --dry-run");
@@ -272,12 +272,12 @@ describe("a build of a small shop", () => {
 
   test("with --dry-run, says where the list begins anew because of a file that was changed after it was built", async () => {
     const page = `${SHOP_FOLDER}/authors/page/1.json`;
-    await place.run("build");
+    await place.call("build");
     const { types, app, entries } = shopWithout(1);
     const authors = entries.authors?.map((author) => ({ ...author, data: { name: "Grace" } })) ?? [];
     await place.import({ types, app, entries: { ...entries, authors } });
     writeFileSync(join(out(), page), "{}");
-    const { stdout } = await place.run("build --dry-run");
+    const { stdout } = await place.call("build --dry-run");
     const reason = `${page} was changed or removed after it was built`;
     const [before = "", after = "", ...others] = stdout.split(
       `${reason}: everything is built, and the list begins anew.\n`,
@@ -289,7 +289,7 @@ describe("a build of a small shop", () => {
   });
 
   test("with --dry-run, does not create the output folder", async () => {
-    expect((await place.run("build --dry-run")).code).toBe(0);
+    expect((await place.call("build --dry-run")).code).toBe(0);
     expect(readdirSync(place.folder)).not.toContain("out");
   });
 
@@ -323,22 +323,22 @@ describe("a build of a small shop", () => {
   });
 
   test("writes into the folder that --out names", async () => {
-    await place.run("build --out some/where");
+    await place.call("build --out some/where");
     expect(paths(readTree(join(place.folder, "some/where")))).toEqual(inShop(SHOP_FILES));
     expect(readdirSync(place.folder)).not.toContain("out");
     rmSync(join(place.folder, "some"), { recursive: true });
   });
 
   test("with --full, repairs a file that was changed by hand", async () => {
-    await place.run("build");
+    await place.call("build");
     const before = tree();
     writeFileSync(inOut("posts/page/1.json"), "broken");
-    expect((await place.run("build --full")).code).toBe(0);
+    expect((await place.call("build --full")).code).toBe(0);
     expect(tree()).toEqual(before);
   });
 
   test("with --full, deletes foreign files and folders in the folder of an app", async () => {
-    await place.run("build");
+    await place.call("build");
     const before = tree();
     const leftovers = ["posts/page/1.json.tmp", "posts/page/99.json", "notes.txt", "old/deep/down/x.json", "posts/.x"];
     leftovers.push(`posts/filter/tags/h-${"0".repeat(64)}.json`);
@@ -353,15 +353,15 @@ describe("a build of a small shop", () => {
   });
 
   test("with --full, replaces a folder that stands in place of a file, and a file in place of a folder", async () => {
-    await place.run("build");
+    await place.call("build");
     const before = tree();
     rmSync(inOut("posts/page/1.json"));
     mkdirSync(inOut("posts/page/1.json"));
-    expect((await place.run("build --full")).stderr).toBe("");
+    expect((await place.call("build --full")).stderr).toBe("");
     expect(tree()).toEqual(before);
     rmSync(inOut("posts"), { recursive: true });
     writeFileSync(inOut("posts"), "a file");
-    expect((await place.run("build --full")).stderr).toBe("");
+    expect((await place.call("build --full")).stderr).toBe("");
     expect(tree()).toEqual(before);
   });
 
@@ -396,10 +396,10 @@ describe("a build of a small shop", () => {
   test.each(["", "{", '"text"'])(
     "builds the same tree again when the state of the last build cannot be read: %j",
     async (broken) => {
-      await place.run("build");
+      await place.call("build");
       const before = tree();
       writeFileSync(join(out(), ".precast", "x-53686f70.json"), broken);
-      expect(await place.run("build")).toMatchObject({ code: 0, stderr: "" });
+      expect(await place.call("build")).toMatchObject({ code: 0, stderr: "" });
       expect(tree()).toEqual(before);
       expect(await place.json("status")).toMatchObject({ apps: [{ tree: { files: SHOP_FILES.length } }] });
     },
@@ -409,7 +409,7 @@ describe("a build of a small shop", () => {
     "fails when a file stands where the output folder should be: --out %s",
     async (path) => {
       writeFileSync(join(place.folder, "file"), "");
-      const { code, stdout, stderr } = await place.run(`build --out ${path}`);
+      const { code, stdout, stderr } = await place.call(`build --out ${path}`);
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toMatch(/^.*\bfile\b.*--out.*\n$/);
     },
@@ -417,7 +417,7 @@ describe("a build of a small shop", () => {
 
   test("says how to import content when the database has no app", async () => {
     await store.database.execute("DELETE FROM precast.apps");
-    const { code, stdout } = await place.run("build");
+    const { code, stdout } = await place.call("build");
     expect(code).toBe(0);
     expect(stdout).toContain("precast import <folder>");
     expect(await place.json<Built>("build")).toEqual({
@@ -428,24 +428,24 @@ describe("a build of a small shop", () => {
   });
 
   test("leaves the tree of another database alone while its own has no app, and then replaces it", async () => {
-    await place.run("build");
+    await place.call("build");
     const before = tree();
     const empty = await openStore("postgres");
-    const refused = await place.run("build", { DATABASE_URL: empty.url ?? "" });
+    const refused = await place.call("build", { DATABASE_URL: empty.url ?? "" });
     expect([refused.code, refused.stdout]).toEqual([1, ""]);
     expect(refused.stderr).toMatch(
       /^The database has no app, but the tree in out contains Shop from another database\. .*DATABASE_URL.*\n$/,
     );
     expect(tree()).toEqual(before);
     await loadBundles(empty, [smallApp("other", ["A"])]);
-    expect(await place.run("build", { DATABASE_URL: empty.url ?? "" })).toMatchObject({ code: 0 });
+    expect(await place.call("build", { DATABASE_URL: empty.url ?? "" })).toMatchObject({ code: 0 });
     expect(paths(tree()).filter((path) => path.startsWith(SHOP_FOLDER))).toEqual([]);
     expect(paths(tree())).toContain("s-other/v1/_schemas.json");
     await empty.close();
   });
 
   test("shows a reader the old or the new content of a file, never a part of it", async () => {
-    await place.run("build");
+    await place.call("build");
     const [page] = BYTES.filter(([path]) => path === "posts/page/1.json").map(([, bytes]) => bytes);
     const edited = await changeTitle("Uno");
     const building = place.run("build");
@@ -472,7 +472,7 @@ describe("a build of a small shop", () => {
   }
 
   test("uses --media-base-url for an app that sets no media address", async () => {
-    await place.run("build --media-base-url https://cdn.test/");
+    await place.call("build --media-base-url https://cdn.test/");
     expect(readFileSync(inOut("posts/page/1.json"), "utf8")).toContain(
       '"cover_url":"https://cdn.test/Shop/cms/media/c%201.png"',
     );
@@ -480,7 +480,7 @@ describe("a build of a small shop", () => {
 
   test("writes two apps whose keys differ only in case into separate folders", async () => {
     await place.import(smallApp("shop", ["lower"]));
-    await place.run("build");
+    await place.call("build");
     expect(readdirSync(out()).sort()).toEqual([".precast", "s-shop", "x-53686f70"]);
     expect(readFileSync(inOut("authors/page/1.json"), "utf8")).not.toContain("lower");
   });

@@ -39,7 +39,7 @@ INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
 const OF_LOGS = "content_type_id = (SELECT id FROM precast.content_types WHERE slug = 'logs')";
 
 async function examine(place: Place, line = ""): Promise<Report & { code: number | null; stderr: string }> {
-  const { code, stdout, stderr } = await place.run(`doctor ${line} --json`);
+  const { code, stdout, stderr } = await place.call(`doctor ${line} --json`);
   expect([stdout.split("\n").length, stderr]).toEqual([2, expect.not.stringMatching(/^\s+at /m)]);
   return { code, stderr, ...(JSON.parse(stdout) as Report) };
 }
@@ -563,7 +563,7 @@ describe("doctor on the embedded database", () => {
     ]);
     expect((await server.get("/api/v1/logs?filter[slug]=s7&per_page=1", { appKey: SHOP })).json.meta.total).toBe(1);
     expect((await server.stop()).code).toBe(0);
-    expect((await place.run("doctor")).stdout).toMatch(/\n\nNothing to change, 1 for information\.\n$/);
+    expect((await place.call("doctor")).stdout).toMatch(/\n\nNothing to change, 1 for information\.\n$/);
   });
 
   test("--fix repairs the indexes after a change of the collation version", async () => {

@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 
 describe("usage as text", () => {
-  const inWords = async (line = "") => (await place.run(`usage ${line}`)).stdout;
+  const inWords = async (line = "") => (await place.call(`usage ${line}`)).stdout;
 
   test("prints the total, its first and last day, and sums by app and shape", async () => {
     const text = await inWords();
@@ -67,7 +67,7 @@ describe("usage as text", () => {
     const usual = await inWords();
     const url = new URL(store.url ?? "");
     url.searchParams.set("options", `-c DateStyle=${style.replace(" ", "\\ ")}`);
-    const { stdout } = await place.run("usage", { DATABASE_URL: url.href });
+    const { stdout } = await place.call("usage", { DATABASE_URL: url.href });
     expect(stdout).toBe(usual);
   });
 
@@ -111,12 +111,12 @@ Shop: drop fields, which names all fields that a list shows; drop sort=-publishe
   });
 
   test.each(["0000-01-01", "2026-02-30", "today"])("refuses --since %s, which is not a date", async (day) => {
-    const { code, stderr } = await place.run(`usage --since ${day}`);
+    const { code, stderr } = await place.call(`usage --since ${day}`);
     expect([code, stderr]).toEqual([1, expect.stringContaining("--since must be a date such as 2026-01-20")]);
   });
 
   test("refuses a --since that is later than --until", async () => {
-    const { code, stderr } = await place.run("usage --since 2026-01-05 --until 2026-01-04");
+    const { code, stderr } = await place.call("usage --since 2026-01-05 --until 2026-01-04");
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(/^--since 2026-01-05 is later than --until 2026-01-04.*\n$/),
@@ -177,14 +177,14 @@ describe("usage for programs", () => {
         "",
       ].join("\r\n"),
     );
-    expect((await place.run("usage", { PRECAST_CSV: "true" })).stdout).toMatch(/^app,day,/);
-    expect((await place.run("usage --csv --since 2026-02-01")).stdout).toBe("app,day,shape,status,saving,count\r\n");
+    expect((await place.call("usage", { PRECAST_CSV: "true" })).stdout).toMatch(/^app,day,/);
+    expect((await place.call("usage --csv --since 2026-02-01")).stdout).toBe("app,day,shape,status,saving,count\r\n");
   });
 
   test("--csv and --json cannot be combined", async () => {
     for (const env of [{ PRECAST_JSON: "true" }, {}]) {
       const line = `usage --csv${"PRECAST_JSON" in env ? "" : " --json"}`;
-      const { code, stdout, stderr } = await place.run(line, env);
+      const { code, stdout, stderr } = await place.call(line, env);
       expect([code, stdout]).toEqual([1, ""]);
       expect(stderr).toBe("--csv and --json cannot be combined: specify only one of them.\n");
     }

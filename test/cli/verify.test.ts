@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 /** The problem and file of each difference that `--json` lists. The exit code must be 2. */
 async function differences(line = ""): Promise<string[]> {
-  const { code, stdout } = await place.run(`verify ${line} --json`);
+  const { code, stdout } = await place.call(`verify ${line} --json`);
   expect(code).toBe(2);
   const { apps } = JSON.parse(stdout) as Report;
   return apps.flatMap((app) => app.differences.map(({ problem, file }) => `${problem}: ${file}`));
@@ -56,8 +56,8 @@ test("verify finds no difference right after a build", async () => {
 test("verify and status say `1 file` of an app that has no type yet", async () => {
   await store.database.execute("INSERT INTO precast.apps (key) VALUES ('new')");
   await place.build();
-  expect((await place.run("verify --app new")).stdout).toBe("new: 1 file, 1 computed live, 0 differences\n");
-  expect((await place.run("status")).stdout).toMatch(/^new: built .*, 1 file, /m);
+  expect((await place.call("verify --app new")).stdout).toBe("new: 1 file, 1 computed live, 0 differences\n");
+  expect((await place.call("status")).stdout).toMatch(/^new: built .*, 1 file, /m);
 });
 
 test("verify finds a file that was changed", async () => {
@@ -136,7 +136,7 @@ test("verify finds every file that shows an entry unpublished since the build", 
   expect(found).toContain("differs: posts/page/1.json");
   expect(found).toContain("surplus: posts/page/2.json");
   await place.build();
-  expect((await place.run("verify")).code).toBe(0);
+  expect((await place.call("verify")).code).toBe(0);
 });
 
 test("verify finds an unpublished entry in a file that no build wrote", async () => {
@@ -160,7 +160,7 @@ test("verify finds a tree without app and state, deploy refuses it, and the next
   mkdirSync(stranger, { recursive: true });
   writeFileSync(join(stranger, "_schemas.json"), '{"data":[]}');
   expect(await differences()).toEqual(["surplus: _schemas.json"]);
-  const deployed = await place.run(`deploy file://${join(place.folder, "deployed")}`);
+  const deployed = await place.call(`deploy file://${join(place.folder, "deployed")}`);
   expect([deployed.code, deployed.stderr]).toEqual([
     1,
     expect.stringContaining("out/s-stranger does not belong to any finished build."),
@@ -187,7 +187,7 @@ test("verify finds the files of an app that was deleted", async () => {
 test("verify prints each difference and what to run, also with --quiet", async () => {
   writeFileSync(inOut("posts/page/1.json"), "{}");
   rmSync(inOut("notes/page/1.json"));
-  const { code, stdout } = await place.run("verify");
+  const { code, stdout } = await place.call("verify");
   expect(code).toBe(2);
   expect(stdout).toMatch(/^Shop posts\/page\/1\.json: differs$/m);
   expect(stdout).toMatch(/^Shop notes\/page\/1\.json: missing$/m);
@@ -205,7 +205,7 @@ test("verify lists the first 100 differences and counts the others", async () =>
   );
   await place.build();
   rmSync(inOut("", "s-many"), { recursive: true });
-  const { code, stdout } = await place.run("verify --app many");
+  const { code, stdout } = await place.call("verify --app many");
   const [, count] = /, (\d+) differences$/m.exec(stdout) ?? [];
   expect(code).toBe(2);
   expect(stdout.match(/: missing$/gm)).toHaveLength(100);
@@ -214,7 +214,7 @@ test("verify lists the first 100 differences and counts the others", async () =>
 
 test("verify of a database without apps says what to do, and finds no difference", async () => {
   await store.database.execute("DELETE FROM precast.apps");
-  const { code, stdout } = await place.run("verify --out nowhere");
+  const { code, stdout } = await place.call("verify --out nowhere");
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^No app in the database: import a bundle first .*\n$/)]);
 });
 
@@ -222,20 +222,20 @@ test("verify distinguishes a tree that is behind or not built from one that is w
   await place.import(shopWithout(1));
   const behind = await place.run("verify");
   expect([behind.code, behind.stdout]).toEqual([2, expect.stringMatching(/has changed since .* `precast build`, and/)]);
-  const { stdout } = await place.run("verify --out nowhere");
+  const { stdout } = await place.call("verify --out nowhere");
   expect(stdout).toMatch(/^Shop: .*: its tree is not built\nRun `precast build`\.\n$/);
   await place.build();
   writeFileSync(inOut("posts/page/1.json"), "{}");
-  expect((await place.run("verify")).stdout).toMatch(
+  expect((await place.call("verify")).stdout).toMatch(
     /^Run `precast build --full` .* triggers were off: run `SELECT precast\.keep_anew\(\)`/m,
   );
 });
 
 test("verify recommends doctor when the collation version has changed, as live answers may be the wrong ones", async () => {
   await store.database.execute("UPDATE pg_collation SET collversion = '1.1' WHERE collname = 'und-x-icu'");
-  expect((await place.run("verify")).code).toBe(0);
+  expect((await place.call("verify")).code).toBe(0);
   writeFileSync(inOut("posts/page/1.json"), "{}");
-  const { code, stdout } = await place.run("verify");
+  const { code, stdout } = await place.call("verify");
   expect([code, stdout.split("\n").at(-2)]).toEqual([
     2,
     expect.stringMatching(/^A collation version has changed .*`precast doctor`/),
@@ -262,7 +262,7 @@ test("verify --app checks that app only, and lists the existing apps when its ke
   await place.import(smallApp("other", ["A"]));
   await place.build();
   writeFileSync(inOut("authors/page/1.json", "s-other/v1"), "{}");
-  expect((await place.run(`verify --app ${SHOP}`)).code).toBe(0);
+  expect((await place.call(`verify --app ${SHOP}`)).code).toBe(0);
   expect(await differences("--app other")).toEqual(["differs: authors/page/1.json"]);
   expect(await differences()).toEqual(["differs: authors/page/1.json"]);
   const { code, stderr } = await place.run("verify --app nope");

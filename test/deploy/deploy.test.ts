@@ -298,7 +298,7 @@ describe("a deploy to a bucket", () => {
     const manifest = s3.objects.get(NOTES[0] as string) as S3Object;
     const text = String(manifest.bytes).replace(`${SHOP_FOLDER}/posts/page/2.json`, `${SHOP_FOLDER}/posts/page/9.json`);
     s3.objects.set(NOTES[0] as string, { ...manifest, bytes: Buffer.from(text) });
-    expect((await place.run(`deploy ${TARGET}`, s3.env)).stdout).toContain(
+    expect((await place.call(`deploy ${TARGET}`, s3.env)).stdout).toContain(
       ": uploaded 1 file, 46 unchanged, deleted 1,",
     );
   });
@@ -385,7 +385,7 @@ describe("a deploy to a folder", () => {
 
   test("is refused when the folder is that of the tree, contains it or lies in it", async () => {
     for (const folder of ["out", "out/web", "."]) {
-      const { code, stderr } = await place.run(`deploy ${pathToFileURL(join(place.folder, folder)).href}`);
+      const { code, stderr } = await place.call(`deploy ${pathToFileURL(join(place.folder, folder)).href}`);
       expect([code, stderr]).toEqual([1, expect.stringMatching(/it overlaps with the tree in --out/)]);
     }
   });
@@ -435,7 +435,7 @@ describe("checks before a deploy", () => {
     const before = new Map(s3.objects);
     const { code, stdout, stderr } = await place.run(`deploy ${TARGET} --max-delete 3`, s3.env);
     expect([code, stdout]).toEqual([1, ""]);
-    const foretold = await place.run(`deploy ${TARGET} --max-delete 3 --dry-run`, s3.env);
+    const foretold = await place.call(`deploy ${TARGET} --max-delete 3 --dry-run`, s3.env);
     expect([foretold.code, foretold.stderr]).toEqual([0, expect.stringContaining(stderr.trim())]);
     const [, count] =
       /^This would delete (\d+) files, but --max-delete is 3\. Nothing was changed\./.exec(stderr) ?? [];
@@ -482,7 +482,7 @@ describe("checks before a deploy", () => {
 
   test("invalid targets, missing credentials and an empty --region are refused; no password is printed", async () => {
     for (const target of ["s3://me:hunter2@content/api", "file://me:hunter2@/srv"]) {
-      const { code, stderr } = await place.run(`deploy ${target}`);
+      const { code, stderr } = await place.call(`deploy ${target}`);
       expect([code, stderr]).toEqual([
         1,
         expect.stringMatching(/^A target must not contain a user name or password: /),
@@ -490,35 +490,35 @@ describe("checks before a deploy", () => {
       expect(stderr).not.toContain("hunter2");
     }
     for (const target of ["content", "ftp://x/y", "https://content.s3.amazonaws.com"]) {
-      const { code, stderr } = await place.run(`deploy ${target}`);
+      const { code, stderr } = await place.call(`deploy ${target}`);
       expect([code, stderr]).toEqual([
         1,
         `${target} is not a valid target: specify s3://bucket/prefix or file:///folder.\n`,
       ]);
     }
     for (const target of ["s3://content/a/../b", "s3://content/.", "s3://content/.."]) {
-      const { code, stderr } = await place.run(`deploy ${target}`, s3.env);
+      const { code, stderr } = await place.call(`deploy ${target}`, s3.env);
       expect([code, stderr]).toEqual([
         1,
         expect.stringMatching(/ has '\.' or '\.\.' in its prefix, .*: specify a prefix without them\.\n$/),
       ]);
     }
     const { stderr } = await place.run("deploy s3://x/y");
-    expect((await place.run("deploy s3://xyz/y --purge cloudfront")).stderr).toMatch(
+    expect((await place.call("deploy s3://xyz/y --purge cloudfront")).stderr).toMatch(
       /^AWS_ACCESS_KEY_ID is missing .*\nAWS_SECRET_ACCESS_KEY is missing .*\n--cloudfront-distribution is missing .*\n$/,
     );
     expect(stderr).toMatch(
       /^s3:\/\/x\/y has no valid bucket name.*\nAWS_ACCESS_KEY_ID is missing.*\nAWS_SECRET_ACCESS_KEY is missing.*\n$/,
     );
     // As when a pipeline passes a variable that is not set.
-    expect((await place.run("deploy s3://xyz/y --region=")).stderr).toMatch(
+    expect((await place.call("deploy s3://xyz/y --region=")).stderr).toMatch(
       /^--region must be a name such as eu-central-1.*\n$/,
     );
     for (const target of ["file://host/x", "file:deployed"])
-      expect((await place.run(`deploy ${target}`)).stderr).toMatch(/with three slashes\.\n$/);
+      expect((await place.call(`deploy ${target}`)).stderr).toMatch(/with three slashes\.\n$/);
     // A URL ends its path at ? and #, so another folder would be deployed to, and files there deleted.
     for (const name of ["a?b", "a#b", "a\\b", "100%"]) {
-      const { code, stdout, stderr } = await place.run(`deploy file://${place.folder}/deployed/${name}`);
+      const { code, stdout, stderr } = await place.call(`deploy file://${place.folder}/deployed/${name}`);
       expect([code, stdout, stderr]).toEqual([1, "", expect.stringMatching(/ is not a valid target: .* # as %23 /)]);
     }
     expect(existsSync(join(place.folder, "deployed"))).toBe(false);
@@ -532,7 +532,7 @@ describe("checks before a deploy", () => {
         "http://127.0.0.1:99999/{path}",
         "http://[::1/{path}",
       ]) {
-        const { code, stdout, stderr } = await place.run(`deploy ${TARGET} ${option} ${address}`, s3.env);
+        const { code, stdout, stderr } = await place.call(`deploy ${TARGET} ${option} ${address}`, s3.env);
         expect([code, stdout, s3.requests]).toEqual([1, "", []]);
         expect(stderr).toMatch(
           new RegExp(`^${option} must be .*an address .*without a user name or password in it\n$`),
@@ -551,7 +551,7 @@ describe("checks before a deploy", () => {
     ["PRECAST_PURGE_HEADER", "--purge http://127.0.0.1:9{path}"],
   ])("%s is refused at once, and not printed, unless it is one line of printable ASCII", async (variable, line) => {
     for (const secret of ["AccessKey: hunter2\nmore", "AccessKey: hunter–2"]) {
-      const { code, stdout, stderr } = await place.run(`deploy ${TARGET} ${line}`, { ...s3.env, [variable]: secret });
+      const { code, stdout, stderr } = await place.call(`deploy ${TARGET} ${line}`, { ...s3.env, [variable]: secret });
       expect([code, stdout, stderr]).toEqual([1, "", `${variable} must be one line of printable ASCII\n`]);
       expect(s3.requests).toEqual([]);
     }
@@ -560,7 +560,7 @@ describe("checks before a deploy", () => {
   test("a line break at the end of a secret, as read from a file, is ignored", async () => {
     const { accessKeyId, secretAccessKey } = s3.keys;
     const env = { AWS_ACCESS_KEY_ID: `${accessKeyId}\n`, AWS_SECRET_ACCESS_KEY: `${secretAccessKey}\r\n` };
-    const { code, stderr } = await place.run(`deploy ${TARGET}`, { ...s3.env, ...env });
+    const { code, stderr } = await place.call(`deploy ${TARGET}`, { ...s3.env, ...env });
     expect([code, stderr]).toEqual([0, ""]);
   });
 
@@ -580,7 +580,7 @@ describe("checks before a deploy", () => {
       for (const text of ["", "{", ...formats]) {
         s3.objects.set(`api/.precast/${name}.json`, { ...(manifest as S3Object), bytes: Buffer.from(text) });
         s3.objects.set(stray, { bytes: Buffer.from("{}"), etag: '"x"', modified: new Date(), headers: {} });
-        const { code, stderr } = await place.run(`deploy ${TARGET}`, s3.env);
+        const { code, stderr } = await place.call(`deploy ${TARGET}`, s3.env);
         expect([code, stderr]).toEqual([
           1,
           expect.stringMatching(

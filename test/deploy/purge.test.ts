@@ -62,7 +62,7 @@ beforeEach(async () => {
 });
 
 const run = (line: string, env: Record<string, string> = {}) =>
-  place.run(`deploy ${TARGET} --retries 1 ${line}`, { ...s3.env, PRECAST_PURGE_ENDPOINT: cdn.url, ...env });
+  place.call(`deploy ${TARGET} --retries 1 ${line}`, { ...s3.env, PRECAST_PURGE_ENDPOINT: cdn.url, ...env });
 
 async function deploy(line: string, env: Record<string, string> = {}): Promise<{ purges: number; written: number }> {
   const { code, stdout, stderr } = await run(`${line} --json`, env);

@@ -131,7 +131,7 @@ describe("a partial tree, with the rest only in the store", () => {
     marks.set(`${SHOP_FOLDER}/authors/page/7.json`, marks.get(path) as { sha256: string; size: number });
     marks.set(path, { sha256: "0".repeat(64), size: 1 });
     writeFileSync(list, JSON.stringify([...marks]));
-    const { code, stdout } = await place.run("verify --out fresh");
+    const { code, stdout } = await place.call("verify --out fresh");
     expect(code).toBe(2);
     expect(stdout).toMatch(new RegExp(`^Shop authors/entry/${idOf(1)}\\.json: differs$`, "m"));
     expect(stdout).toMatch(/^Shop authors\/page\/7\.json: surplus$/m);
@@ -155,7 +155,7 @@ describe("a partial tree, with the rest only in the store", () => {
   });
 
   test.each(["", "--dry-run"])("cannot be deployed to a store that lacks the rest: deploy %s", async (line) => {
-    const { code, stderr } = await place.run(`deploy s3://content/other --out fresh ${line}`, s3.env);
+    const { code, stderr } = await place.call(`deploy s3://content/other --out fresh ${line}`, s3.env);
     expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(
@@ -166,7 +166,7 @@ describe("a partial tree, with the rest only in the store", () => {
   });
 
   test.each(["--force", "--force --dry-run"])("cannot be uploaded in full: deploy %s", async (line) => {
-    const { code, stdout, stderr } = await place.run(`deploy ${TARGET} --out fresh ${line}`, s3.env);
+    const { code, stdout, stderr } = await place.call(`deploy ${TARGET} --out fresh ${line}`, s3.env);
     expect([code, stdout, stderr]).toEqual([
       1,
       "",
@@ -248,7 +248,7 @@ test("a tree that was built from another database is not fetched", async () => {
 
 test("a build fails when the store denies access, and the next one is incremental and complete", async () => {
   s3.trouble = ({ key }) => (key.endsWith("/sort/price.json") ? { status: 403 } : undefined);
-  const { code, stderr } = await place.run(`build --out fresh --state ${TARGET}`, s3.env);
+  const { code, stderr } = await place.call(`build --out fresh --state ${TARGET}`, s3.env);
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^127\.0\.0\.1:\d+ denies access .*\n$/)]);
   s3.trouble = () => undefined;
   expect(modes(await build())).toContain("Shop incremental");
@@ -300,7 +300,7 @@ test("after a build was killed while moving files, the next continues from what 
 });
 
 test("--dry-run together with --state is refused", async () => {
-  const { code, stderr } = await place.run(`build --dry-run --state ${TARGET}`, s3.env);
+  const { code, stderr } = await place.call(`build --dry-run --state ${TARGET}`, s3.env);
   expect([code, stderr]).toEqual([
     1,
     "--dry-run changes nothing, but --state fetches a tree: specify only one of them.\n",

@@ -106,7 +106,7 @@ test("without --cache-tags an answer lacks Cache-Tag and no other header", async
 
 test("precast edge refuses --cache-tags for nginx and varnish, which send no tags with files", async () => {
   for (const target of ["nginx", "varnish"]) {
-    const { code, stdout, stderr } = await place.run(`edge ${target} --tree-url http://tree.example.com --cache-tags`);
+    const { code, stdout, stderr } = await place.call(`edge ${target} --tree-url http://tree.example.com --cache-tags`);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toBe("This edge cannot send cache tags with files. Remove --cache-tags (PRECAST_CACHE_TAGS).\n");
   }
