@@ -27,11 +27,11 @@ type Report = { readonly findings: Finding[]; readonly fixed: Finding[] };
 
 /** A type whose entries each have a slug of their own and one of seven colours. */
 const MANY = 5_000;
-const logs = (count = MANY) => `INSERT INTO precast.content_types (app_id, slug)
+const logs = (count = MANY, isSearchable = false) => `INSERT INTO precast.content_types (app_id, slug)
   SELECT id, 'logs' FROM precast.apps WHERE key = '${SHOP}';
-INSERT INTO precast.fields (content_type_id, name, position, type)
+INSERT INTO precast.fields (content_type_id, name, position, type, searchable)
   SELECT type.id, field.* FROM precast.content_types AS type,
-    (VALUES ('slug', 1, 'text'), ('color', 2, 'select')) AS field WHERE slug = 'logs';
+    (VALUES ('slug', 1, 'text', ${isSearchable}), ('color', 2, 'select', false)) AS field WHERE slug = 'logs';
 UPDATE precast.content_types SET filterable_fields = '{slug,color}' WHERE slug = 'logs';
 INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
   SELECT id, gen_random_uuid(), 'published', now(), jsonb_build_object('slug', 's' || n, 'color', 'c' || n % 7)
@@ -485,8 +485,7 @@ describe("doctor on PostgreSQL", () => {
 
   test("--fix creates missing trigram indexes, and a search then uses one", async () => {
     await store.database.execute("DROP EXTENSION pg_trgm CASCADE");
-    await store.database.execute(`DELETE FROM precast.content_types WHERE slug = 'logs'; ${logs(10_000)}`);
-    await store.database.execute("UPDATE precast.fields SET searchable = true WHERE name = 'slug'");
+    await store.database.execute(`DELETE FROM precast.content_types WHERE slug = 'logs'; ${logs(10_000, true)}`);
     const missing = "pg_trgm, terms_by_part, entries_by_texts: missing";
     expect(subjects((await examine(place)).findings)).toContain(missing);
     const { fixed } = await examine(place, "--fix");
