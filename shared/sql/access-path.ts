@@ -4,14 +4,15 @@
  */
 import { type Condition, isNegated } from "../condition.ts";
 import type { ListPlan } from "../plan.ts";
+import { isPrefix } from "./indexed.ts";
 
 /**
- * Whether one query plan fits all values: an index holds the list in its order, or the only condition is on a
- * `multiple` field, whose kept count then decides. Otherwise the values decide which of several indexes is best.
+ * Whether one query plan fits all values: an index holds the list in its order, or the only condition is a prefix, or on
+ * a `multiple` field, and the count then decides. Otherwise the values decide which of several indexes is best.
  */
 export function hasGenericPlan(plan: ListPlan): boolean {
   const [one, ...others] = plan.conditions;
-  return one === undefined || (others.length === 0 && (isInIndexOrder(plan) || one.column.multiple));
+  return one === undefined || (others.length === 0 && (isInIndexOrder(plan) || isPrefix(one) || one.column.multiple));
 }
 
 /**

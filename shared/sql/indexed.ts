@@ -88,9 +88,9 @@ export function isTrigramServed(text: string): boolean {
   return /[a-z0-9]{3}/i.test(text);
 }
 
-/** The texts of the `contains` and `starts_with` conditions. */
+/** The texts of the `contains` and `starts_with` conditions that the trigram index may serve. */
 export function textsIn(conditions: readonly Condition[]): string[] {
-  return conditions.flatMap((condition) => (condition.kind === "match" ? [condition.text] : []));
+  return conditions.flatMap((condition) => (isMatch(condition) && !isPrefix(condition) ? [condition.text] : []));
 }
 
 /** SQL of the entries column that holds a field's values; null when there is none. NULL in it means no value. */
@@ -112,8 +112,31 @@ function servedSql(condition: Condition, slots: Slots, bind: Bind): string | nul
     case "order":
       return orderSql(condition, stored, bind);
     case "match":
-      return null;
+      return isPrefix(condition) && isTextual(condition.column) ? prefixSql(condition, stored, bind) : null;
   }
+}
+
+/**
+ * Whether all texts that begin so, in either case, lie in one range of the order by "und-x-icu". That is certain for
+ * letters and digits of ASCII and spaces: no character that follows changes their weights there.
+ */
+export function isPrefix(condition: Condition): boolean {
+  return condition.kind === "match" && condition.operator === "starts_with" && /^[a-z0-9 ]+$/i.test(condition.text);
+}
+
+/** The range ends where texts begin with the next character. It also holds texts with accents, hence the last test. */
+function prefixSql({ text }: MatchCondition, stored: string, bind: Bind): string {
+  const lower = text.toLowerCase();
+  const prefix = `${bind(lower)}::text`;
+  const end = `${bind(lower.slice(0, -1) + following(lower.slice(-1)))}::text`;
+  return `${stored} >= ${prefix} AND ${stored} < ${end} AND starts_with(lower(${stored}), ${prefix})`;
+}
+
+/** The order by "und-x-icu" has the space before other signs, then digits, then Latin letters, then Greek ones. */
+const FOLLOWING: Readonly<Record<string, string>> = { " ": "_", "9": "a", z: "α" };
+
+function following(character: string): string {
+  return FOLLOWING[character] ?? String.fromCharCode(character.charCodeAt(0) + 1);
 }
 
 function equalSql({ column, values }: EqualsCondition, stored: string, bind: Bind): string {

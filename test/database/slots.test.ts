@@ -4,11 +4,23 @@
  */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { sql } from "../../shared/database/database.ts";
+import type { Field } from "../../shared/catalog.ts";
+import { sql, type Value } from "../../shared/database/database.ts";
+import { testOf } from "../../shared/sql/indexed.ts";
+import { NO_SLOTS } from "../../shared/sql/slots.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import { type ApiServer, ENGINES, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 
+const TITLE: Field = {
+  name: "title",
+  type: "text",
+  label: "Title",
+  required: false,
+  searchable: true,
+  multiple: false,
+  target: null,
+};
 const LONG = "x".repeat(3_000);
 const id = (number: number) => ID.slice(0, -2) + String(number).padStart(2, "0");
 
@@ -126,6 +138,29 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await titles(`filter[title][contains]=${encodeURIComponent("a\r1L")}`)).toEqual([]);
     await run("DELETE FROM precast.entries WHERE data ->> 'title' LIKE 'sofa%'");
   });
+
+  test.each(["la", "k", "i", "9", "s 1", "Q", "rz", "a ", "0"])(
+    "%j begins one range of texts in the order of titles",
+    async (text) => {
+      const values: Value[] = [];
+      const slots = { ...NO_SLOTS, slotOf: () => "t1" };
+      const tested = testOf({ kind: "match", column: TITLE, operator: "starts_with", text }, slots, (value) => {
+        values.push(value);
+        return `$${values.length}`;
+      });
+      expect(tested.index).toBe("ordered");
+      const wrong = await store.database.query(
+        sql(
+          `SELECT n::text, e.t1 FROM generate_series(1, 131071) AS n,
+          unnest(ARRAY['${text}' || chr(n) || 'x', upper('${text}') || chr(n), chr(n) || 'x']) AS written,
+          LATERAL (SELECT written COLLATE "und-x-icu" AS t1) AS e
+        WHERE n NOT BETWEEN 55296 AND 57343 AND (${tested.sql}) <> starts_with(lower(e.t1), lower('${text}')) LIMIT 5`,
+          values,
+        ),
+      );
+      expect(wrong).toEqual([]);
+    },
+  );
 
   test("a text too long for an index is stored, filtered and sorted like any other", async () => {
     await add(13, { title: `lamp${LONG}` });
