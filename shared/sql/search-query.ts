@@ -18,7 +18,8 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   const words = longestFirst(plan.words).map((word) => loweredSql(bind(word), isGeneric));
   const tests = plan.conditions.map((condition) => testOf(condition, slots, bind));
   const order = orderOf(plan.sort, words, slots);
-  const search = { typeId: statement.typeId, words, tests: tests.map(({ sql }) => sql), order };
+  const lookedUp = words.slice(0, MAX_LOOKED_UP);
+  const search = { typeId: statement.typeId, words, lookedUp, tests: tests.map(({ sql }) => sql), order };
   const mayBeginWithFilters = tests.some(({ index }) => index === "ordered") && words.length > 0 && !slots.isSmall;
   const [tables, ways] = mayBeginWithFilters
     ? [
@@ -35,6 +36,8 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
 type Search = {
   readonly typeId: string;
   readonly words: readonly string[];
+  /** The first of the words: those whose keys are looked up. */
+  readonly lookedUp: readonly string[];
   readonly tests: readonly string[];
   readonly order: Order;
 };
@@ -50,11 +53,9 @@ function longestFirst(words: readonly string[]): string[] {
   return [...words].sort((one, other) => other.length - one.length);
 }
 
-/** One row of the keys of the entries that may contain each of the first words (schema/0018_terms.sql). */
-function askedSql({ typeId, words }: Search): string {
-  const keys = words
-    .slice(0, MAX_LOOKED_UP)
-    .map((word, index) => `precast.keys_with(${typeId}, ${word}) AS keys_${index}`);
+/** One row of the keys of the entries that may contain each word that is looked up (schema/0018_terms.sql). */
+function askedSql({ typeId, lookedUp }: Search): string {
+  const keys = lookedUp.map((word, index) => `precast.keys_with(${typeId}, ${word}) AS keys_${index}`);
   return `asked AS MATERIALIZED (SELECT ${keys.join(", ")})`;
 }
 
@@ -65,10 +66,10 @@ const FEW_PASSING = 10_000;
 const FILTERS_FIRST = "(SELECT filters_first FROM chosen)";
 
 /** One row that tells whether to begin with the entries of the filters. Nothing tells the planner how many have a word. */
-function chosenSql({ typeId, words, tests }: Search): string {
+function chosenSql({ typeId, lookedUp, tests }: Search): string {
   const atMost = (limit: number, from: string) =>
     `(SELECT count(*) <= ${limit} FROM (SELECT FROM ${from} LIMIT ${limit + 1}) AS some_of_them)`;
-  const found = `precast.entry_words AS w WHERE ${mayContainSql(words).join(" AND ")}`;
+  const found = `precast.entry_words AS w WHERE ${lookedUp.map(mayContainSql).join(" AND ")}`;
   const passed = `precast.entries AS e WHERE ${passingSql(typeId, tests)}`;
   return `chosen AS MATERIALIZED (SELECT CASE WHEN ${atMost(FEW_FOUND, found)} THEN false ELSE ${atMost(FEW_PASSING, passed)} END AS filters_first)`;
 }
@@ -77,11 +78,9 @@ function passingSql(typeId: string, tests: readonly string[]): string {
   return [`e.content_type_id = ${typeId}`, "e.status = 'published'", ...tests].join(" AND ");
 }
 
-/** The tests by the index of keys, of which each is of a term and a type (schema/0018_terms.sql). */
-function mayContainSql(words: readonly string[]): string[] {
-  return words
-    .slice(0, MAX_LOOKED_UP)
-    .map((_, index) => `precast.term_keys(w.content_type_id, w.words) && (SELECT keys_${index} FROM asked)`);
+/** The test by the index of keys, of which each is of a term and a type (schema/0018_terms.sql). */
+function mayContainSql(_word: string, index: number): string {
+  return `precast.term_keys(w.content_type_id, w.words) && (SELECT keys_${index} FROM asked)`;
 }
 
 function containsSql(word: string): string {
@@ -99,8 +98,8 @@ function typeSql(typeId: string): string {
 const SAME_ENTRY = "e.content_type_id = w.content_type_id AND e.id = w.id";
 
 /** FROM and WHERE that find the entries of the words, then test them. */
-function wordsFirstSql({ typeId, words, tests, order }: Search, gates: readonly string[] = []): string {
-  const found = [...mayContainSql(words), typeSql(typeId), ...words.map(containsSql)];
+function wordsFirstSql({ typeId, words, lookedUp, tests, order }: Search, gates: readonly string[] = []): string {
+  const found = [...lookedUp.map(mayContainSql), typeSql(typeId), ...words.map(containsSql)];
   const entry = tests.length > 0 || order.readsEntry ? [lookupSql(SAME_ENTRY)] : [];
   return `FROM ${["precast.entry_words AS w", ...entry, ...order.beside].join("\n  ")}
   WHERE ${[...gates, ...(words.length === 0 ? ["false"] : found), ...tests].join("\n    AND ")}`;
