@@ -112,16 +112,18 @@ function servedSql(condition: Condition, slots: Slots, bind: Bind): string | nul
     case "order":
       return orderSql(condition, stored, bind);
     case "match":
-      return isPrefix(condition) && isTextual(condition.column) ? prefixSql(condition, stored, bind) : null;
+      return isPrefix(condition) ? prefixSql(condition, stored, bind) : null;
   }
 }
 
 /**
- * Whether all texts that begin so, in either case, lie in one range of the order by "und-x-icu". That is certain for
- * letters and digits of ASCII and spaces: no character that follows changes their weights there.
+ * Whether all texts that meet the condition lie in one range of the order by "und-x-icu". That is certain for those that
+ * begin, in either case, with letters and digits of ASCII and spaces: no character that follows changes their weights
+ * there.
  */
 export function isPrefix(condition: Condition): boolean {
-  return condition.kind === "match" && condition.operator === "starts_with" && /^[a-z0-9 ]+$/i.test(condition.text);
+  if (condition.kind !== "match" || condition.operator !== "starts_with") return false;
+  return isTextual(condition.column) && /^[a-z0-9 ]+$/i.test(condition.text);
 }
 
 /** The range ends where texts begin with the next character. It also holds texts with accents, hence the last test. */
