@@ -4,23 +4,15 @@
  */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Field } from "../../shared/catalog.ts";
 import { sql, type Value } from "../../shared/database/database.ts";
 import { testOf } from "../../shared/sql/indexed.ts";
 import { NO_SLOTS } from "../../shared/sql/slots.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import { type ApiServer, ENGINES, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
+import { fieldOf } from "../support/types.ts";
 import { until } from "../support/until.ts";
 
-const TITLE: Field = {
-  name: "title",
-  type: "text",
-  label: "Title",
-  required: false,
-  searchable: true,
-  multiple: false,
-  target: null,
-};
+const TITLE = fieldOf("title", "text");
 const LONG = "x".repeat(3_000);
 const id = (number: number) => ID.slice(0, -2) + String(number).padStart(2, "0");
 

@@ -90,7 +90,7 @@ function argumentsOf(main: string): string[] {
 
 /**
  * `env` is added to PATH, HOME and TMPDIR, which commands that share an embedded database need to find each other.
- * `main` is the compiled program.
+ * `main` is the compiled program, of which `call` and `json` know nothing: they call the source.
  */
 export function openPlace(env: Env = {}, main = MAIN): Place {
   const folder = mkdtempSync(join(tmpdir(), "precast-cli-"));
