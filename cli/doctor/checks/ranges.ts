@@ -103,19 +103,30 @@ function pairsOf({ typeId, equalityFields, rangeFields, indexes }: TypeRanges): 
 function findingOf(
   { app, type, typeId }: TypeRanges,
   pairs: readonly Pair[],
-  { equalityField, rangeField, index }: Pair,
+  { equalityField: largest }: Pair,
 ): Finding {
   const names = (fields: readonly SlottedField[]) => [...new Set(fields.map(({ name }) => name))].join(", ");
   const [equal, within] = [names(pairs.map((pair) => pair.equalityField)), names(pairs.map((pair) => pair.rangeField))];
-  // A partial index for one type. Its key leaves out the type's id, because PostgreSQL makes no use of a key column
-  // whose value the condition of the index fixes.
-  const statement = `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${index} ON precast.entries (${equalityField.slot}, ${rangeField.slot}) WHERE content_type_id = ${typeId} AND status = 'published' AND ${equalityField.slot} IS NOT NULL AND ${rangeField.slot} IS NOT NULL`;
+  const indexes = pairs.map(
+    (pair) => `for ${pair.equalityField.name} and ${pair.rangeField.name}: ${statementOf(typeId, pair)}`,
+  );
   return {
     kind: "information",
     subject: `${app.key}/${type.slug}: an equality filter combined with a range filter`,
-    problem: `To count the entries that match a value (${equal}) and a range (${within}), the database reads all entries with the value: about ${formatCount(equalityField.entries)} for each value of ${equalityField.name}.`,
+    problem: `To count the entries that match a value (${equal}) and a range (${within}), the database reads all entries with the value: about ${formatCount(largest.entries)} for each value of ${largest.name}.`,
     gain: "It reads only the entries in the range.",
-    remedy: `If clients combine such filters, create an index on the two fields, for example on ${equalityField.name} and ${rangeField.name}: ${statement}. Its creation does not block writers, but from then on every write to the type updates it. Drop it when one of the fields is removed from filterable_fields.`,
+    remedy: `If clients combine such filters, create an index on the two fields. Its creation does not block writers, but from then on every write to the type updates it. Drop it when one of the fields is removed from filterable_fields. The statement is, ${indexes.join("; ")}.`,
     fix: null,
   };
+}
+
+/**
+ * A partial index for one type. Its key leaves out the type's id, because PostgreSQL makes no use of a key column whose
+ * value the condition of the index fixes.
+ */
+function statementOf(
+  typeId: string,
+  { equalityField: { slot: equal }, rangeField: { slot: range }, index }: Pair,
+): string {
+  return `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${index} ON precast.entries (${equal}, ${range}) WHERE content_type_id = ${typeId} AND status = 'published' AND ${equal} IS NOT NULL AND ${range} IS NOT NULL`;
 }
