@@ -19,12 +19,8 @@ const MAKERS = {
     const [topic, section] = [random.pick(TOPICS), random.pick(SECTIONS)];
     return list("two", { "filter[topic]": topic, "filter[section]": section }, [topic, section], {});
   },
-  "in-range": (random) => {
-    const topics = [random.pick(TOPICS), random.pick(TOPICS), random.pick(TOPICS)].join(",");
-    const price = 1_000 + random.below(900);
-    const asked = { "filter[topic][in]": topics, "filter[price][gte]": price, sort: "-price" };
-    return list("in_range", asked, [topics, price], {});
-  },
+  "in-range": inRange,
+  "in-range-advised": inRange,
   contains: (random) => {
     const text = part(wordBetween(random, 200, 20_000), random, 4);
     return list("contains", { "filter[title][contains]": text }, [text.toLowerCase()], {});
@@ -78,6 +74,7 @@ export const ROW_TEXTS: Readonly<Record<RowName, string>> = {
   eq: "equality and per_page",
   two: "two filters",
   "in-range": "in, range, sort by number",
+  "in-range-advised": "the same, with the index that doctor names",
   contains: "contains, 4 letters",
   "starts-with": "starts_with, 4 letters",
   neq: "neq",
@@ -95,6 +92,11 @@ export const ROW_TEXTS: Readonly<Record<RowName, string>> = {
   "search-none": "search, no hit",
   "search-filter": "search, filter",
   "search-sort": "search, sort by number",
+};
+
+/** The pairs of fields for which `doctor` names an index, by the row that is measured with that index. */
+export const ADVISED: Readonly<Partial<Record<RowName, readonly [string, string]>>> = {
+  "in-range-advised": ["topic", "price"],
 };
 
 /** Up to `count` different requests of a row; fewer where there are not as many. */
@@ -123,6 +125,13 @@ function below(random: Random, limit: number, size: number): number {
 function entry(kind: string, random: Random, size: number, populate: string): Asked {
   const { id } = articleOf(random.below(size), peopleOf(size), 1);
   return { precast: `${BASE}/${id}?populate=${populate}`, byHand: `/entry/${kind}/${id}` };
+}
+
+function inRange(random: Random): Asked {
+  const topics = [random.pick(TOPICS), random.pick(TOPICS), random.pick(TOPICS)].join(",");
+  const price = 1_000 + random.below(900);
+  const asked = { "filter[topic][in]": topics, "filter[price][gte]": price, sort: "-price" };
+  return list("in_range", asked, [topics, price], {});
 }
 
 type Parameters = Readonly<Record<string, string | number>>;
