@@ -86,9 +86,22 @@ export function entryColumns(withRichText: boolean): string {
   return `e.id::text AS id, e.data::text AS data, ${rich} AS rich, ${times.join(", ")}`;
 }
 
-/** The columns of entryColumns, all NULL, for a row that stands for no entry. */
-export function noEntryColumns(): string {
-  return ["id", "data", "rich", ...TIMESTAMPS].map((name) => `NULL::text AS ${name}`).join(", ");
+/** The columns of an entry that an answer shows, and their SQL types. */
+const STORED: readonly (readonly [string, string])[] = [
+  ["id", "uuid"],
+  ["data", "jsonb"],
+  ["rich", "jsonb"],
+  ...TIMESTAMPS.map((name) => [name, "timestamptz"] as const),
+];
+
+/** The columns from which entryColumns makes a row: subqueries select these, and the query turns them into text once. */
+export function storedColumns(): string {
+  return STORED.map(([name]) => `e.${name}`).join(", ");
+}
+
+/** The columns of storedColumns, all NULL, for a row that stands for no entry. */
+export function noStoredColumns(): string {
+  return STORED.map(([name, type]) => `NULL::${type} AS ${name}`).join(", ");
 }
 
 function timestampText(name: string): string {

@@ -5,7 +5,7 @@
 import type { Field } from "../catalog.ts";
 import type { Query, Value } from "../database/database.ts";
 import type { EntryPlan } from "../plan.ts";
-import { entryColumns, noEntryColumns } from "./column.ts";
+import { entryColumns, noStoredColumns, storedColumns } from "./column.ts";
 import type { Bind } from "./where.ts";
 
 /** The values of a statement; `bind` adds one and returns its placeholder. */
@@ -35,14 +35,14 @@ export function entriesQuery(appKey: string, { type, populate }: EntriesAsked, i
   const text = `WITH types AS MATERIALIZED (
   SELECT type.id, type.slug FROM ${TYPES_OF_APP} AND type.slug = ANY ($4::text[])),
 main AS MATERIALIZED (
-  SELECT asked.place AS asked, e.* FROM unnest($3::uuid[]) WITH ORDINALITY AS asked(id, place)
+  SELECT asked.place AS asked, ${storedColumns()} FROM unnest($3::uuid[]) WITH ORDINALITY AS asked(id, place)
   JOIN precast.entries AS e ON e.id = asked.id AND ${publishedIn("$2")})
-SELECT asked::text, field, id, data, rich, published_at, created_at, updated_at, edition FROM (
-  SELECT 0 AS asked, '' AS field, 0 AS step, 0 AS place, ${noEntryColumns()}, (SELECT ${EDITION} FROM types AS type) AS edition
+SELECT asked::text, field, ${entryColumns(true)}, edition FROM (
+  SELECT 0 AS asked, '' AS field, 0 AS step, 0 AS place, ${noStoredColumns()}, (SELECT ${EDITION} FROM types AS type) AS edition
   FROM types WHERE types.slug = $2
   UNION ALL
-  SELECT asked, '', 0, 0, ${entryColumns(true)}, NULL FROM main AS e${related.join("")}
-) AS found ORDER BY asked, step, place`;
+  SELECT asked, '', 0, 0, ${storedColumns()}, NULL FROM main AS e${related.join("")}
+) AS e ORDER BY asked, step, place`;
   return { text, values: values.all, recurringPlan: "generic" };
 }
 
@@ -57,7 +57,7 @@ function relatedSql(field: Field, step: number, values: Values): string {
     : `(VALUES (main.data -> '${field.name}', 1))`;
   return `
   UNION ALL
-  SELECT main.asked, '${field.name}', ${step}, reference.place, ${entryColumns(true)}, NULL
+  SELECT main.asked, '${field.name}', ${step}, reference.place, ${storedColumns()}, NULL
   FROM main CROSS JOIN LATERAL ${references} AS reference(id, place)
   CROSS JOIN LATERAL (
     SELECT * FROM precast.entries AS e WHERE ${publishedIn(values.bind(field.target))}
