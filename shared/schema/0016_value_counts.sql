@@ -266,10 +266,16 @@ CREATE TRIGGER count_changed_values AFTER UPDATE ON precast.entries
   REFERENCING OLD TABLE AS old_entries NEW TABLE AS new_entries FOR EACH STATEMENT EXECUTE FUNCTION precast.count_changed_values();
 
 -- Folds the counts of types that have more than 20 rows in precast.entry_counts. Builds call it for writers at
--- REPEATABLE READ or SERIALIZABLE, which cannot fold (`add_counts`).
+-- REPEATABLE READ or SERIALIZABLE, which cannot fold (`add_counts`). A recount locks the type's row in `slots` first.
+-- Without that lock it would delete the rows that are folded here and count everything again, but not see the rows that
+-- this transaction has put in their place. Types that are being recounted are left out.
 CREATE FUNCTION precast.fold_crowded() RETURNS void LANGUAGE sql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
   SELECT precast.fold_counts(content_type_id), precast.fold_values(content_type_id)
-  FROM (SELECT content_type_id FROM precast.entry_counts GROUP BY content_type_id HAVING count(*) > 20) AS crowded
+  FROM (
+    SELECT content_type_id FROM precast.slots
+    WHERE content_type_id IN (
+      SELECT content_type_id FROM precast.entry_counts GROUP BY content_type_id HAVING count(*) > 20)
+    ORDER BY content_type_id FOR SHARE SKIP LOCKED) AS crowded
   WHERE NOT precast.counts_are_brought()
 $$;

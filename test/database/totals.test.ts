@@ -7,6 +7,7 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Session, sql } from "../../shared/database/database.ts";
 import { buildSite, ENGINES, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
 
 const COUNTED =
   "SELECT content_type_id::text, count(*)::text FROM precast.entries WHERE status = 'published' GROUP BY 1";
@@ -247,6 +248,22 @@ describe("concurrent writers", () => {
     await store.database.execute(`BEGIN; SET LOCAL lock_timeout = '1s'; ${insertEach(100)}; COMMIT`);
     await client.query("COMMIT");
     await expectRight(330);
+  });
+
+  test("change a type's lists while a build adds up counter rows, and the totals are right", async () => {
+    for (let turn = 1; turn <= 30; turn++)
+      await store.database.execute(`INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+        VALUES (${typeOf("one")}, '${idOf(turn)}', 'published', now(), '{"kind": "a", "open": true, "size": 5}')`);
+    await client.query("BEGIN; SELECT precast.fold_crowded()");
+    const recounted = store.database.execute(
+      "UPDATE precast.content_types SET filterable_fields = '{kind,open}' WHERE slug = 'one'",
+    );
+    const waits = `SELECT count(*)::text FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await until("the recount to wait", async () => Number((await client.query(waits)).rows[0].count) > 0);
+    await client.query("COMMIT");
+    await recounted;
+    await expectRight(30);
   });
 
   test("leave no counts behind TRUNCATE in a transaction that does not see their entries", async () => {
