@@ -2,11 +2,13 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
+import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { openActivity } from "../support/activity.ts";
 import { GOODS, KEY } from "../support/goods.ts";
 import { rowsOf } from "../support/replica-set.ts";
 import { type ApiServer, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
+import { until } from "../support/until.ts";
 
 const ROLE = `scarce_${Math.random().toString(36).slice(2)}`;
 const CLIENTS = 8;
@@ -96,4 +98,25 @@ test("requests that get no connection in time get OVERLOADED, as do all while th
   expect(talliesOf(await Promise.all(["e", "f", "g"].map(ask)))).toEqual({ OVERLOADED: 3 });
   await allow(-1);
   expect(await ask("h")).toBe("answered");
+});
+
+test("a query that is aborted while it waits for a connection ends then, and the connection goes to the next", async () => {
+  await allow(1);
+  const hanging = new AbortController();
+  const held = database.query(sql("SELECT pg_sleep(60)::text"), hanging.signal).catch((error: unknown) => error);
+  await until(
+    "the query to hold the connection",
+    () => database.connections().open === 1 && database.connections().idle === 0,
+  );
+  const waiting = new AbortController();
+  const asked = database.query(sql("SELECT 1::text"), waiting.signal);
+  waiting.abort();
+  // The pool itself would give up seconds later, and the first query ends a minute later.
+  await expect(asked).rejects.toMatchObject({
+    reason: "overloaded",
+    message: "the query was cancelled before it began",
+  });
+  hanging.abort();
+  expect(await held).toBeInstanceOf(DatabaseFault);
+  expect(await database.query(sql("SELECT 2::text"))).toEqual([["2"]]);
 });

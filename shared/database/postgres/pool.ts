@@ -1,7 +1,7 @@
 /** Pools the connections to PostgreSQL: lends each to one query or transaction at a time, and discards broken ones. */
 import pg from "pg";
 import type { Database, DatabaseOptions } from "../database.ts";
-import { DatabaseFault, hasTooManyConnections, isReadOnly, withConnectFaults } from "../fault.ts";
+import { DatabaseFault, hasTooManyConnections, isReadOnly, notBegunFault, withConnectFaults } from "../fault.ts";
 import { openConnectionLimit } from "./connection-limit.ts";
 import { openPrepared, type Prepared } from "./prepared.ts";
 
@@ -16,8 +16,11 @@ export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000
 export const AS_TEXT = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
 
 export type Pool = {
-  /** Runs `run` with a connection that it has to itself. Throws a DatabaseFault when none can be had. */
-  readonly lend: <T>(run: (client: pg.PoolClient) => Promise<T>) => Promise<T>;
+  /**
+   * Runs `run` with a connection that it has to itself. Throws a DatabaseFault when none can be had, or none before the
+   * signal aborts.
+   */
+  readonly lend: <T>(run: (client: pg.PoolClient) => Promise<T>, signal?: AbortSignal) => Promise<T>;
   /** The prepared statements of the pool's connections. */
   readonly prepared: Prepared<pg.PoolClient>;
   /** Discards all connections made before this call, each when it would next be lent. */
@@ -83,8 +86,8 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
   }
 
   /** Lends one connection. If it turns out to be lost, no connection made until then is lent again. */
-  const lend: Pool["lend"] = async (run) => {
-    const client = await borrow();
+  const lend: Pool["lend"] = async (run, signal) => {
+    const client = await (signal === undefined ? borrow() : unlessAborted(signal, borrow()));
     let broken = false;
     try {
       return await run(client);
@@ -106,6 +109,22 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     for (const client of open) destroyLater(client);
   };
   return { lend, prepared, renewConnections, connections: counts, close };
+}
+
+/** Gives up waiting for a connection when the signal aborts. One that comes later goes back to the pool. */
+function unlessAborted(signal: AbortSignal, borrowing: Promise<pg.PoolClient>): Promise<pg.PoolClient> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => {
+      reject(notBegunFault());
+      borrowing.then(
+        (client) => client.release(),
+        () => {},
+      );
+    };
+    if (signal.aborted) return giveUp();
+    signal.addEventListener("abort", giveUp, { once: true });
+    borrowing.then(resolve, reject).finally(() => signal.removeEventListener("abort", giveUp));
+  });
 }
 
 /** Closes a connection without waiting for it. */

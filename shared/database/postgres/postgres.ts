@@ -20,7 +20,7 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
       lend((client) => {
         const abort = signal === undefined ? null : { signal, awaitTurn };
         return runQuery(client, query, prepared, { limit, abort });
-      }),
+      }, signal),
     execute: (script) => lend((client) => runScript(client, script)),
     transaction: (access, run) => lend((client) => transaction(client, access, run, prepared)),
     listen: (onChange) => keepListening(() => openListening(url, onChange), onChange),
