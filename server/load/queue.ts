@@ -29,11 +29,11 @@ export function openQueue({ atOnce, waiting: most, limit }: QueueLimits): Queue 
   const places = openPlaces(atOnce, limit);
   const waiting = new Set<Waiting>();
 
-  /** No more slow work waits than can complete in time. */
+  /** No more slow work waits, of whatever kinds, than can complete in time. */
   function hasRoom(kind: Kind): boolean {
     if (waiting.size >= most) return false;
     if (!places.isSlow(kind)) return true;
-    return count(waiting, (other) => other === kind) + 1 <= Math.min(most / 2, places.maxQueued(kind));
+    return count(waiting, places.isSlow) + 1 <= Math.min(most / 2, places.maxQueued(kind));
   }
 
   function enter(signal: AbortSignal, kind: Kind): Place | Promise<Place> {

@@ -210,6 +210,16 @@ describe("queued work", () => {
     expect(await outcomes(asked)).toEqual(["done 300", "done 600", "done 900", "overloaded 0"]);
   });
 
+  test("of several slow kinds waits in at most half of the queue together", async () => {
+    const queue = open(2, 4);
+    const kinds = ["search", "list", "sort"];
+    for (const kind of kinds) await outcomes([ask(queue, kind, 300)]);
+    const asked = [...kinds, ...kinds].map((kind) => ask(queue, kind, 300));
+    expect(queue.isFull("entry")).toBe(false);
+    expect(queue.counts()).toEqual({ running: 1, waiting: 2 });
+    expect((await outcomes(asked)).filter((outcome) => outcome === "overloaded 0")).toHaveLength(3);
+  });
+
   test("of a slow kind gets half of the places, half of that when it is too late, and one more when it is not", async () => {
     const queue = open(8);
     await outcomes([ask(queue, "search", 1_000)]);
