@@ -26,15 +26,20 @@ export type EditionsOptions = {
   readonly instead: () => Refusal | null;
 };
 
+/** Requests share a read if the times that they have left differ by less than this number of milliseconds. */
+const STEP = 500;
+
 export function openEditions({ ask, instead }: EditionsOptions): Editions {
   const readings = openFreshFlight<Edition | Refusal>();
 
   return (appKey, slugs, deadline, gone) => {
+    // A request that has waited must not shorten the time of a new one.
+    const steps = Math.ceil((deadline - performance.now()) / STEP);
     const read = (controller: AbortController) => {
       const left = Math.max(0, deadline - performance.now());
       return ask(controller, (session) => readEdition(session, appKey, slugs), left);
     };
-    return readings(`${appKey} ${slugs.join(" ")}`, null, gone, read, instead);
+    return readings(`${appKey} ${slugs.join(" ")} ${steps}`, null, gone, read, instead);
   };
 }
 

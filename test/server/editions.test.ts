@@ -71,3 +71,17 @@ test("reads follow one another while they take no longer than usual, also behind
   expect(most).toBe(1);
   expect(readings).toBeLessThan(asked.length);
 });
+
+test("a request does not get the end of the time that another request has left", async () => {
+  const given: number[] = [];
+  const editions = openEditions({
+    ask: (_, run, left) => {
+      given.push(left);
+      return run({ query: async () => [["1"]] });
+    },
+    instead: () => null,
+  });
+  const now = performance.now();
+  await Promise.all([200, 5_000].map((left) => editions("shop", ["goods"], now + left, stays)));
+  expect(Math.max(...given)).toBeGreaterThan(4_000);
+});
