@@ -15,8 +15,9 @@ export const doctorCommand = defineCommand({
   examples: ["precast doctor", "precast doctor --fix"],
   run: async ({ terminal, now }, settings) => {
     const { fixed, left } = await withDatabase(settings, async (database) => {
-      const findings = await runChecks(database, settings, now());
-      return settings.fix ? applyFixes(database, findings, terminal) : { fixed: [], left: findings };
+      const check = (names?: readonly string[]) => runChecks(database, settings, now(), names);
+      const findings = await check();
+      return settings.fix ? applyFixes(database, findings, terminal, check) : { fixed: [], left: findings };
     });
     terminal.result(reportText(left, terminal), { findings: left, fixed });
     return left.some(isAdvice) ? DIFFERENT : DONE;

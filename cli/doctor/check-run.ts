@@ -46,12 +46,18 @@ export type CheckFinding = Finding & { readonly check: string };
 
 type DoctorSettings = Settings<CommonName | "connections" | "workers">;
 
-export async function runChecks(database: Database, settings: DoctorSettings, now: Date): Promise<CheckFinding[]> {
+/** Runs all checks, or those that `names` names. */
+export async function runChecks(
+  database: Database,
+  settings: DoctorSettings,
+  now: Date,
+  names: readonly string[] = CHECKS.map(({ name }) => name),
+): Promise<CheckFinding[]> {
   const { dataDir, connections, workers } = settings;
   const types = await readTypes(database, settings);
   const context: CheckContext = { database, types, dataDir, connections, workers, now };
   const found: CheckFinding[] = [];
-  for (const { name, findings } of CHECKS) {
+  for (const { name, findings } of CHECKS.filter((check) => names.includes(check.name))) {
     found.push(...(await findings(context)).map((finding) => ({ check: name, ...finding })));
   }
   return found;

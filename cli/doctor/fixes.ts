@@ -9,24 +9,38 @@ import { canFix } from "./finding.ts";
 
 export type FixResult = { readonly fixed: readonly CheckFinding[]; readonly left: readonly CheckFinding[] };
 
+/** Runs the named checks again, which tells whether a fix has helped. */
+export type CheckAgain = (names: readonly string[]) => Promise<readonly CheckFinding[]>;
+
 /**
- * Warns of a statement that fails, and keeps its finding in `left`. Throws a DatabaseFault when the database is
- * unavailable, and its error when the database is read-only.
+ * Warns of a statement that fails or does not help, and keeps its finding in `left`. Throws a DatabaseFault when the
+ * database is unavailable, and its error when the database is read-only.
  */
 export async function applyFixes(
   database: Database,
   findings: readonly CheckFinding[],
   terminal: Terminal,
+  checkAgain: CheckAgain,
 ): Promise<FixResult> {
   const fixed: CheckFinding[] = [];
   for (const finding of findings) {
     if (canFix(finding) && (await runAll(database, finding.fix, terminal))) fixed.push(finding);
   }
-  if (fixed.length > 0) {
-    await awaitStatistics(database);
-    terminal.say("");
-  }
-  return { fixed, left: findings.filter((finding) => !fixed.includes(finding)) };
+  if (fixed.length === 0) return { fixed, left: findings };
+  await awaitStatistics(database);
+  const again = await checkAgain([...new Set(fixed.map(({ check }) => check))]);
+  const remains = (finding: CheckFinding) => again.find((one) => isSame(one, finding));
+  for (const { subject } of fixed.filter(remains))
+    terminal.warn(`${subject}: the fix was applied and did not help. Something else has to change first.`);
+  terminal.say("");
+  return {
+    fixed: fixed.filter((finding) => remains(finding) === undefined),
+    left: findings.flatMap((finding) => (fixed.includes(finding) ? (remains(finding) ?? []) : finding)),
+  };
+}
+
+function isSame(one: CheckFinding, other: CheckFinding): boolean {
+  return one.check === other.check && one.subject === other.subject;
 }
 
 /** The first version of PostgreSQL that shows at once what has been counted (`server_version_num`). */

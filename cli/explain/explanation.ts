@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
 import { type App, findType } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { currentSlots, queryOf } from "../../shared/live.ts";
+import { countsOf, currentSlots, queryOf } from "../../shared/live.ts";
 import { type FreeShape, isCountedShape, meter } from "../../shared/metering.ts";
 import { type Plan, planRequest } from "../../shared/plan.ts";
-import { isRefusal, type Refusal, statusOf } from "../../shared/refusal.ts";
+import { isRefusal, type Refusal, statusOf, typeNotFound } from "../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
-import { countQuery } from "../../shared/sql/tree-query.ts";
+import { entryCountsQuery } from "../../shared/sql/query.ts";
 import { type IndexUse, indexUseOf } from "./index-use.ts";
 import { measureQuery } from "./measure.ts";
 import { type Nearest, nearestFree } from "./nearest.ts";
@@ -64,9 +64,12 @@ export async function explain(database: Database, app: App, target: string, fold
     nearest_free: counted && type !== undefined ? nearestFree(request, type) : null,
   };
   if (isRefusal(plan)) return { ...explanation, refusal: refusalOf(plan) };
-  return isCountedShape(shape)
-    ? { ...explanation, sql: await explainQuery(database, app, plan) }
-    : { ...explanation, file: fileFor(request, shape, app, plan, folder) };
+  if (!isCountedShape(shape)) return { ...explanation, file: fileFor(request, shape, app, plan, folder) };
+  const sql = await explainQuery(database, app, plan);
+  if (isRefusal(sql)) return { ...explanation, refusal: refusalOf(sql) };
+  // The server looks for the entry first: without it, the answer is 404.
+  const refused = plan.kind === "entry" ? plan.refusal : null;
+  return { ...explanation, sql, refusal: refused === null ? null : refusalOf(refused) };
 }
 
 function refusalOf(refusal: Refusal): Explanation["refusal"] {
@@ -86,17 +89,14 @@ function fileFor(
   return { path, exists: existsSync(path), has_tree: hasTree };
 }
 
-async function explainQuery(database: Database, app: App, plan: Plan): Promise<ExplainedQuery | null> {
+/** Null when no query is needed; a refusal when the type has been deleted or hidden since the tree was built. */
+async function explainQuery(database: Database, app: App, plan: Plan): Promise<ExplainedQuery | Refusal | null> {
+  const counts = countsOf(await database.query(entryCountsQuery(app.key)));
+  const entries = "type" in plan ? counts.get(plan.type.slug) : null;
+  if (entries === undefined) return typeNotFound();
   const query = queryOf(app, plan, await currentSlots(database, app, plan));
   if (query === null) return null;
   const measured = await measureQuery(database, query);
-  // When the query takes too long, counting may take too long as well.
-  const entries = measured.ran && "type" in plan ? await countEntries(database, app.key, plan.type.slug) : null;
   const { text, values } = query;
-  return { text, values, plan: measured, service: indexUseOf(measured, plan, entries) };
-}
-
-async function countEntries(database: Database, appKey: string, slug: string): Promise<number> {
-  const [row] = await database.query(countQuery(appKey, slug));
-  return Number(row?.[0]);
+  return { text, values, plan: measured, service: indexUseOf(measured, plan, measured.ran ? entries : null) };
 }

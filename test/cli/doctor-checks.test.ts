@@ -1,7 +1,7 @@
 /** How the checks of `precast doctor` judge what a test cannot create: large types, long times, server settings. */
 import { describe, expect, test } from "vitest";
 import { deadRowsCheck } from "../../cli/doctor/checks/dead-rows.ts";
-import { filtersCheck } from "../../cli/doctor/checks/filters.ts";
+import { filtersCheck, sampleShare } from "../../cli/doctor/checks/filters.ts";
 import { rangesCheck } from "../../cli/doctor/checks/ranges.ts";
 import { removalsCheck } from "../../cli/doctor/checks/removals.ts";
 import { savingsCheck } from "../../cli/doctor/checks/savings.ts";
@@ -42,6 +42,14 @@ describe("a filter with nearly as many values as entries", () => {
     expect(judge(20_000, 20_000)[0]?.problem).toMatch(/^The field has 20,000 values .*: 49 % of/);
     expect(judge(200_000, 199_000, false)[0]?.problem).toMatch(/^The field has about 199,000 values /);
   });
+});
+
+test("a sample is read of a type that fills much of the table, and all of a type that does not", () => {
+  expect(sampleShare(1_000_000, 1_200_000)).toBe(0.05);
+  expect(sampleShare(60_000, 60_000)).toBeCloseTo(0.83, 2);
+  // A sample is taken of the table of all types: that of one among two hundred would be 10,000,000 entries.
+  expect(sampleShare(60_000, 12_000_000)).toBe(1);
+  expect(sampleShare(40_000, 40_000)).toBe(1);
 });
 
 test("a field without a slot is advice if it is sortable, else information, with the reason and a remedy", () => {

@@ -171,6 +171,30 @@ describe("doctor on PostgreSQL", () => {
       });
     });
 
+    test("counts Precast's connections to other databases of the server", async () => {
+      const elsewhere = new URL(store.url ?? "");
+      elsewhere.pathname = "/postgres";
+      const free = async () => {
+        const { findings } = await examine(place, "--connections 1000");
+        return Number(
+          /PostgreSQL has (\d+) /.exec(findings.find(({ check }) => check === "server")?.problem ?? "")?.[1],
+        );
+      };
+      await until("twelve connections to be counted", async () => {
+        const before = await free();
+        const others = await Promise.all(
+          Array.from({ length: 12 }, async () => {
+            const client = new Client({ connectionString: elsewhere.href, application_name: "precast" });
+            await client.connect();
+            return client;
+          }),
+        );
+        const counted = before - (await free());
+        await Promise.all(others.map((client) => client.end()));
+        return counted === others.length;
+      });
+    });
+
     test("does not report an index that another role is still creating as unfinished", async () => {
       const [open, maker] = [await connect(), await connect()];
       await open.query("BEGIN; LOCK TABLE precast.usage IN ROW EXCLUSIVE MODE");
@@ -401,6 +425,24 @@ describe("doctor on PostgreSQL", () => {
       expect(subjects(findings).sort()).toEqual([...FOR_PEOPLE, TO_KNOW].sort());
       expect(await number("SELECT count(*)::text FROM pg_index WHERE NOT indisvalid")).toBe(0);
       expect(await number("SELECT count(*)::text FROM precast.usage_batches WHERE removed_at IS NOT NULL")).toBe(0);
+    });
+
+    test("--fix keeps a finding that its statement does not change, and says so", async () => {
+      const [holder, writer] = [await connect(), await connect()];
+      await holder.query("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM precast.apps");
+      for (const _ of [1, 2]) await writer.query(`UPDATE precast.entries SET updated_at = now() WHERE ${OF_LOGS}`);
+      await writer.end();
+      clients.splice(clients.indexOf(writer), 1);
+      const found = async () => subjects((await examine(place)).findings).includes("precast.entries");
+      await until("the dead rows to be found", found);
+      const { code, stderr, findings, fixed } = await examine(place, "--fix");
+      expect(code).toBe(2);
+      expect(subjects(fixed)).not.toContain("precast.entries");
+      expect(stderr).toMatch(/^precast\.entries: the fix was applied and did not help\. /m);
+      expect(subjects(findings)).toContain("precast.entries");
+      // Once nothing holds the old rows, it helps.
+      await holder.query("ROLLBACK");
+      expect(subjects((await examine(place, "--fix")).fixed)).toContain("precast.entries");
     });
 
     test("--fix reports a statement that fails, and keeps its finding", async () => {

@@ -156,9 +156,26 @@ describe("while the tree is behind the database", () => {
     await store.database.execute("DELETE FROM precast.apps");
     expect(await explain(target)).toMatchObject({ counted: false, file: { exists: true } });
   });
+
+  test("explain gives the refusal of a counted request for a type that was deleted from the database", async () => {
+    await store.database.execute("DELETE FROM precast.apps");
+    const server = await place.serve();
+    const { json } = await server.get("/api/v1/posts?per_page=1", asShop);
+    await server.stop();
+    const { refusal, counted, sql } = await explain("/posts?per_page=1");
+    expect([counted, sql, refusal?.code, refusal?.message]).toEqual([true, null, json.error.code, json.error.message]);
+    expect(refusal?.code).toBe("CONTENT_TYPE_NOT_FOUND");
+  });
 });
 
 describe("explain of a counted request", () => {
+  test("gives the refusal of parameters that the server checks once it has found the entry", async () => {
+    const target = `${ENTRY}?populate=${"x".repeat(501)}`;
+    const { json } = await live.get(`/api/v1${target}`, asShop);
+    const { refusal } = await explain(target);
+    expect(refusal).toMatchObject({ status: 400, code: json.error.code, message: json.error.message });
+  });
+
   test("shows the rule, the SQL with its values, and the plan", async () => {
     const found = await explain("/posts?filter[category]=News&filter[price][gte]=2");
     expect(found).toMatchObject({ shape: "list", counted: true, file: null, refusal: null });
@@ -325,6 +342,33 @@ describe("what explain says about indexes", () => {
       "Served by index some_index: reads 35 of 5,000 entries, and discards 5 of them.",
     ],
     [equal, byIndex(30, ofValue), null, "Served by index some_index: reads 30 entries."],
+    [
+      "/logs?filter[kind]=a&filter[views][gt]=1",
+      byIndex(30, "((content_type_id = 1) AND (t1 = 'a'::text) AND (n1 > '1'::double precision))", {
+        "Index Name": "entries_by_t1",
+      }),
+      5_000,
+      "Served by index entries_by_t1: goes through a range of it, where 30 of 5,000 entries meet the other conditions too.",
+    ],
+    [
+      "/logs?filter[kind]=a&filter[published_at][gt]=2020-01-01",
+      byIndex(30, "((content_type_id = 1) AND (t1 = 'a'::text) AND (published_at > '2020-01-01'::timestamptz))", {
+        "Index Name": "entries_by_t1",
+      }),
+      5_000,
+      "Served by index entries_by_t1: reads 30 of 5,000 entries.",
+    ],
+    [
+      equal,
+      step(0, {
+        Plans: [
+          byIndex(0, ofType, { Filter: "(t1 = 'a'::text)", "Actual Loops": 0 }),
+          byIndex(0, ofValue, { "Index Name": "other_index" }),
+        ],
+      }),
+      5_000,
+      "Served by index other_index: reads 0 of 5,000 entries.",
+    ],
     [equal, byIndex(30, ofValue), 20, "Served by index some_index: reads 30 entries."],
     [
       "/logs?per_page=3",

@@ -9,7 +9,7 @@ import { countUnfilteredFiles } from "../../build/answers/totals.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";
 import { estimateDistinct } from "../distinct.ts";
-import type { Finding } from "../finding.ts";
+import { CHANGE_WRITES, type Finding } from "../finding.ts";
 
 export const filtersCheck = defineCheck({
   name: "filters",
@@ -30,23 +30,34 @@ const SAMPLE = 50_000;
 
 async function readFilters(context: CheckContext): Promise<TypeFilters[]> {
   const found: TypeFilters[] = [];
+  const all = context.types.reduce((sum, { entries }) => sum + entries, 0);
   for (const size of context.types) {
+    const share = sampleShare(size.entries, all);
     const filters: Filter[] = [];
     for (const name of size.entries < FEW ? [] : size.type.filterable_fields) {
       const column = findColumn(size.type, name);
-      if (column !== undefined) filters.push(await readFilter(context, size, column));
+      if (column !== undefined) filters.push(await readFilter(context, size, column, share));
     }
-    found.push({ ...size, filters, exact: size.entries <= SAMPLE });
+    found.push({ ...size, filters, exact: share === 1 });
   }
   return found;
 }
 
+/**
+ * The share of a type's entries to read. A sample is taken of the table, which holds the entries of all types: `all`.
+ * It is only worth reading when it is smaller than the type.
+ */
+export function sampleShare(entries: number, all: number): number {
+  const share = SAMPLE / entries;
+  return share * all < entries ? share : 1;
+}
+
 async function readFilter(
   { database }: CheckContext,
-  { app, type, entries }: TypeSize,
+  { app, type }: TypeSize,
   column: Column,
+  share: number,
 ): Promise<Filter> {
-  const share = Math.min(1, SAMPLE / entries);
   const [row] = await database.query(sql(facetSql(column, share), [app.key, type.slug]));
   const [values = 0, valuesSeenOnce = 0, occurrences = 0, entriesWithValue = 0] = (row ?? []).map(Number);
   return {
@@ -95,7 +106,7 @@ function findingOf({ app, type, exact }: TypeFilters, { column, values, entries 
     subject: `${app.key}/${type.slug}: filter on ${column.name}`,
     problem: `The field has ${count} values in ${formatCount(entries)} entries, and each value is a file in the tree: ${share} of the type's files.`,
     gain: `A full build writes ${count} fewer files, and a build after an edit of the field two fewer.`,
-    remedy: `If no client filters by ${column.name}, remove it from filterable_fields: requests that filter by it are then refused. If clients do filter by it, keep it: the filter justifies its files.`,
+    remedy: `If no client filters by ${column.name}, remove it from filterable_fields: requests that filter by it are then refused. ${CHANGE_WRITES} If clients do filter by it, keep it: the filter justifies its files.`,
     fix: null,
   };
 }

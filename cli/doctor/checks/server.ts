@@ -10,7 +10,7 @@ type Facts = {
   readonly autovacuum: boolean;
   /**
    * Connections available to Precast: the lowest of the limits of the role, of the database, and of the server without
-   * its reserved connections and those that other clients have open.
+   * its reserved connections and those that other clients have open, among them Precast's on other databases.
    */
   readonly free: number;
   /** Number of concurrent live queries that a server may run, and of its processes. */
@@ -41,7 +41,7 @@ async function readServer({ database, connections, workers }: CheckContext): Pro
     (SELECT sum(CASE name WHEN 'max_connections' THEN setting::int ELSE -setting::int END) FROM pg_settings
      WHERE name IN ('max_connections', 'superuser_reserved_connections', 'reserved_connections'))
     - (SELECT count(*) FROM pg_stat_activity WHERE coalesce(backend_type = 'client backend', usesysid IS NOT NULL AND datid IS NOT NULL)
-       AND application_name NOT LIKE 'precast%'),
+       AND (datname IS DISTINCT FROM current_database() OR application_name NOT LIKE 'precast%')),
     (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user AND NOT rolsuper),
     (SELECT nullif(datconnlimit, -1) FROM pg_database, pg_roles
      WHERE datname = current_database() AND rolname = current_user AND NOT rolsuper))::text`),

@@ -4,7 +4,7 @@ import { defaultSort } from "../../../shared/sort.ts";
 import type { Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";
-import type { Finding } from "../finding.ts";
+import { CHANGE_WRITES, type Finding } from "../finding.ts";
 import { readLargeTypes } from "../large-types.ts";
 
 export const slotsCheck = defineCheck({
@@ -64,12 +64,19 @@ function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Findin
       subject: `${app.key}/${type.slug}: ${name}`,
       problem: `The field has no slot, because ${isLong ? TOO_LONG : "all slots are taken"}: ${sorts ? "a sort by it" : readBy(kind)} reads ${formatCount(entries)} entries.`,
       gain: "Pages and their totals are read from an index.",
-      remedy: isLong
-        ? `Remove it from ${namedIn.join(" and ")}, or name a field with shorter texts there. Or shorten the texts, then run UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}, remove the field from ${namedIn.join(" and ")} and add it again.`
-        : `Remove ${peersOf(kind)} field that no client uses from filterable_fields and sortable_fields. Its slot goes to the next field without one, sortable fields first.`,
+      remedy: `${isLong ? longRemedy(namedIn, typeId) : takenRemedy(kind)} ${CHANGE_WRITES}`,
       fix: null,
     };
   });
+}
+
+function longRemedy(namedIn: readonly Naming[], typeId: string): string {
+  const settings = namedIn.join(" and ");
+  return `Remove it from ${settings}, or name a field with shorter texts there. Or shorten the texts, then run UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}, remove the field from ${settings} and add it again.`;
+}
+
+function takenRemedy(type: Field["type"]): string {
+  return `Remove ${peersOf(type)} field that no client uses from filterable_fields and sortable_fields. Its slot goes to the next field without one, sortable fields first.`;
 }
 
 /**
