@@ -4,7 +4,7 @@
  * ways and chooses by the total when it runs, so one plan fits all values.
  */
 import { keyColumns, type SortKey } from "./order.ts";
-import { limitSql, placesSql, type Statement } from "./page-query.ts";
+import { limitSql, offsetSql, placesSql, type Statement } from "./page-query.ts";
 import { totalOf } from "./query.ts";
 
 export type Ways = {
@@ -19,21 +19,40 @@ export type Ways = {
   readonly before: string;
   /** Estimated share of the type's entries that the scan goes through; 1 means all. */
   readonly share: number;
+  /** Whether the scan may end before it has found the page (`mostPassed`). */
+  readonly ends: boolean;
 };
+
+/** How many times as many entries a scan may pass as match: so many times more than expected. */
+const PATIENCE = 2;
+
+/** SQL of the number of entries after which a scan ends: it has then taken longer than finding all matches would. */
+export function mostPassed(total: string): string {
+  return `(SELECT (${PATIENCE} * total)::bigint FROM (${total}) AS list)`;
+}
 
 /**
  * SQL of the page's ids, with places that ascend in the list's order. PostgreSQL does not run the branch whose test on
  * the total is false. The comparison assumes that a scan passes an entry in about the time that finding one takes.
  */
-export function fewOrManySql(statement: Statement, { from, scan, keys, total, before, share }: Ways): string {
+export function fewOrManySql(statement: Statement, ways: Ways): string {
+  const { from, scan, keys, total, before, share, ends } = ways;
   const passed = `(${before} + ${statement.perPage})::float8 * ${share} * (${totalOf(statement.typeId)})`;
   const isMany = `(SELECT total::float8 * total > ${passed} FROM (${total}) AS list)`;
   const { columns, order } = keyColumns(keys);
   // OFFSET 0 keeps the planner from merging the subquery: the matches are found first and then sorted.
-  const few = `SELECT id FROM (SELECT e.id, ${columns} ${from(`NOT ${isMany}`)} OFFSET 0) AS few
+  const few = (test: string) => `SELECT id FROM (SELECT e.id, ${columns} ${from(test)} OFFSET 0) AS few
     ORDER BY ${order} ${limitSql(statement)}`;
-  return `
+  if (!ends)
+    return `
   SELECT id, place FROM (${scan(isMany)}) AS walked
   UNION ALL
-  SELECT id, place FROM (${placesSql(few)}) AS found`;
+  SELECT id, place FROM (${placesSql(few(`NOT ${isMany}`))}) AS found`;
+  const wanted = `(SELECT least(${statement.perPage}, total - ${offsetSql(statement)}) FROM (${total}) AS list)`;
+  const isFound = `(SELECT count(*) FROM walked) >= ${wanted}`;
+  return `
+  WITH walked AS MATERIALIZED (${scan(isMany)})
+  SELECT id, place FROM walked WHERE ${isFound}
+  UNION ALL
+  SELECT id, place FROM (${placesSql(few(`NOT (${isFound})`))}) AS found`;
 }

@@ -3,7 +3,7 @@ import { isNegated } from "../condition.ts";
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
 import { hasGenericPlan, isChosenByTotal, isReadDirectly, scannedShare } from "./access-path.ts";
-import { fewOrManySql } from "./few-or-many.ts";
+import { fewOrManySql, mostPassed } from "./few-or-many.ts";
 import { isTrigramServed, storedIn, testOf, textsIn } from "./indexed.ts";
 import { keptTotal, keptWithValue } from "./kept-total.ts";
 import { type List, nearerEndSql } from "./nearer-end.ts";
@@ -40,7 +40,7 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
   const parts =
     stored === null
       ? unindexedSql(statement, matching, plan)
-      : indexedSql(statement, matching, { plan, slots, stored, scanTests });
+      : indexedSql(statement, matching, { plan, slots, stored, scanTests, isElement });
   const isGeneric =
     stored === null ? tests.every(({ index }) => index === "trigram") && isTrigram : hasGenericPlan(plan);
   // Any plan is fast for a small type, if its indexes begin with the type; the index of elements does not.
@@ -65,6 +65,8 @@ type Indexed = {
   readonly stored: string;
   /** The tests of the conditions, for a scan in the list's order. */
   readonly scanTests: readonly string[];
+  /** Whether the condition is on an element, for which no order has an index. */
+  readonly isElement: boolean;
 };
 
 /**
@@ -91,7 +93,7 @@ type Ordered = Indexed & { readonly total: string | null };
 
 /** Builds a page whose order an index gives. */
 function orderedSql(statement: Statement, matching: readonly string[], ordered: Ordered): OrderedParts {
-  const { plan, slots, stored, scanTests, total } = ordered;
+  const { plan, slots, stored, scanTests, isElement, total } = ordered;
   const { sort, conditions } = plan;
   if (isReadDirectly(plan)) return { tables: [], ...directSql(statement, scanTests) };
   const key: SortKey = { value: stored, direction: sort.descending ? "DESC" : "ASC" };
@@ -103,9 +105,21 @@ function orderedSql(statement: Statement, matching: readonly string[], ordered: 
     const scan = (...tests: readonly string[]) =>
       idsSql(statement, [...scanTests, ...more, ...tests], { keys, length });
     if (total === null || !isChosenByTotal(plan)) return scan();
+    const walk = (test: string) =>
+      isElement
+        ? endingScanSql(statement, matching, { keys, length, more: [...more, test], most: mostPassed(total) })
+        : scan(test);
     const offset = `${offsetSql(statement)}::float8`;
     const before = length === null ? offset : `least(${offset}, total - ${offset})`;
-    return fewOrManySql(statement, { from, scan, keys, total, before, share: scannedShare(plan) });
+    return fewOrManySql(statement, {
+      from,
+      scan: walk,
+      keys,
+      total,
+      before,
+      share: scannedShare(plan),
+      ends: isElement,
+    });
   };
   if (sort.column.type === "timestamp") return { tables: [], ...placedSql(statement, placesOf([], known(total))) };
   const valued = [`${stored} IS NOT NULL`];
@@ -172,9 +186,26 @@ type Scan = Pick<List, "keys"> & { readonly length: string | null };
 
 /** SQL of the ids of a page with their places, found by a scan in the list's order. */
 function idsSql(statement: Statement, matching: readonly string[], { keys, length }: Scan): string {
-  const from = fromSql(statement, matching);
+  return pagedSql(statement, () => fromSql(statement, matching), { keys, length });
+}
+
+/** `most` is SQL of the number of entries after which the scan ends; `more` holds tests that its index serves. */
+type EndingScan = Scan & { readonly more: readonly string[]; readonly most: string };
+
+/** The same by a scan that tests the conditions of no more entries than `most`. */
+function endingScanSql(statement: Statement, matching: readonly string[], ending: EndingScan): string {
+  const { more, most } = ending;
+  const from = (keys: readonly SortKey[]) => {
+    const columns = new Set(["e.id", "e.data", ...keys.map(({ value }) => value)]);
+    return `FROM (SELECT ${[...columns].join(", ")} ${fromSql(statement, more)}
+      ORDER BY ${keysSql(keys)} LIMIT ${most}) AS e WHERE ${matching.join(" AND ")}`;
+  };
+  return pagedSql(statement, from, ending);
+}
+
+function pagedSql(statement: Statement, from: List["from"], { keys, length }: Scan): string {
   if (length !== null) return nearerEndSql(statement, { from, keys, length });
-  return placesSql(`SELECT e.id ${from}
+  return placesSql(`SELECT e.id ${from(keys)}
     ORDER BY ${keysSql(keys)} ${limitSql(statement)}`);
 }
 

@@ -3,8 +3,8 @@ import { keysSql, reversed, type SortKey } from "./order.ts";
 import { offsetSql, placesSql, type Statement } from "./page-query.ts";
 
 export type List = {
-  /** FROM and WHERE of the matching entries `e`; a further test can be appended with AND. */
-  readonly from: string;
+  /** FROM and WHERE of the matching entries `e`, for a scan in this order; a further test can be appended with AND. */
+  readonly from: (keys: readonly SortKey[]) => string;
   /** Their values are never NULL. */
   readonly keys: readonly SortKey[];
   /** SQL of one row `total`: the number of entries in the list. */
@@ -20,12 +20,13 @@ export function nearerEndSql(statement: Statement, { from, keys, length }: List)
   const offset = offsetSql(statement);
   const total = `(SELECT total FROM (${length}) AS list)`;
   const rest = `greatest(0, ${total} - ${offset})`;
-  const forward = `SELECT e.id ${from}
+  const back = reversed(keys);
+  const forward = `SELECT e.id ${from(keys)}
     AND ${total} / 2 > ${offset}
     ORDER BY ${keysSql(keys)} LIMIT ${perPage} OFFSET ${offset}`;
-  const backward = `SELECT e.id ${from}
+  const backward = `SELECT e.id ${from(back)}
     AND ${total} / 2 <= ${offset}
-    ORDER BY ${keysSql(reversed(keys))} LIMIT least(${perPage}, ${rest}) OFFSET greatest(0, ${rest} - ${perPage})`;
+    ORDER BY ${keysSql(back)} LIMIT least(${perPage}, ${rest}) OFFSET greatest(0, ${rest} - ${perPage})`;
   return `
   SELECT id, place FROM (${placesSql(forward)}) AS forward
   UNION ALL
