@@ -6,6 +6,7 @@ import { appCountsQuery } from "../../shared/sql/tree-query.ts";
 import type { Check, CheckContext, TypeSize } from "./check.ts";
 import { batchesCheck } from "./checks/batches.ts";
 import { collationsCheck } from "./checks/collations.ts";
+import { countsCheck } from "./checks/counts.ts";
 import { deadRowsCheck } from "./checks/dead-rows.ts";
 import { filtersCheck } from "./checks/filters.ts";
 import { indexesCheck } from "./checks/indexes.ts";
@@ -31,6 +32,7 @@ const CHECKS: readonly Check[] = [
   trigramsCheck,
   snapshotsCheck,
   deadRowsCheck,
+  countsCheck,
   serverCheck,
   timeoutsCheck,
   slotsCheck,

@@ -538,6 +538,29 @@ describe("doctor on PostgreSQL", () => {
     await until("the index to be used", async () => (await number(scans)) > 0);
   });
 
+  test("finds counts that writers with one snapshot for a transaction have left, and --fix adds them up", async () => {
+    const writer = await connect();
+    await writer.query("SET default_transaction_isolation = 'repeatable read'");
+    await writer.query(`DO $$ BEGIN FOR n IN 1..1000 LOOP
+      UPDATE precast.entries SET updated_at = now() WHERE ${OF_LOGS} AND data->>'slug' = 's1';
+    END LOOP; END $$`);
+    const { code, findings } = await examine(place);
+    expect(code).toBe(2);
+    expect(findings.find(({ check }) => check === "counts")?.problem).toMatch(
+      /^The entries of one type are counted in 1,0\d\d rows: /,
+    );
+    const { fixed } = await examine(place, "--fix");
+    expect(subjects(fixed)).toContain("precast.entry_counts");
+    expect(
+      await number(
+        "SELECT max(rows)::text FROM (SELECT count(*) AS rows FROM precast.entry_counts GROUP BY content_type_id) AS types",
+      ),
+    ).toBe(1);
+    expect(await number(`SELECT sum(change)::text FROM precast.entry_counts WHERE ${OF_LOGS}`)).toBe(
+      await number(`SELECT count(*)::text FROM precast.entries WHERE ${OF_LOGS}`),
+    );
+  });
+
   test("recommends an index for an equality combined with a range, which queries use once it exists", async () => {
     await store.database.execute(`DELETE FROM precast.content_types WHERE slug = 'logs'; ${logs(12_000)};
       INSERT INTO precast.fields (content_type_id, name, position, type)
