@@ -47,7 +47,7 @@ describe("while the database is down", () => {
 
   beforeAll(async () => {
     server = await startPostgres();
-    store = await openStore("postgres", { queryTimeout: 500, connections: 3, queue: 10 }, server.url("postgres"));
+    store = await openStore("postgres", { queryTimeout: 5_000, connections: 3, queue: 10 }, server.url("postgres"));
     await loadBundles(store, [GOODS]);
     await buildSite(store);
     api = await openApiServer(store);
