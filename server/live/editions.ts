@@ -7,6 +7,7 @@ import type { Refusal } from "../../shared/refusal.ts";
 import { editionQuery } from "../../shared/sql/query.ts";
 import type { Ask } from "../load/source.ts";
 import { openFreshFlight } from "./fresh-flight.ts";
+import { tenthsLeft } from "./time-left.ts";
 
 /** The text that editionQuery returns; null when the app has none of these types. */
 export type Edition = string | null;
@@ -24,22 +25,18 @@ export type EditionsOptions = {
   readonly ask: <T>(controller: AbortController, run: Ask<T>, left: number) => Promise<T>;
   /** Returns the refusal to answer with when no new query may start; null when one may. */
   readonly instead: () => Refusal | null;
+  /** Maximum time for an answer, in milliseconds. */
+  readonly limit: number;
 };
 
-/** Requests share a read if the times that they have left differ by less than this number of milliseconds. */
-const STEP = 500;
-
-export function openEditions({ ask, instead }: EditionsOptions): Editions {
+export function openEditions({ ask, instead, limit }: EditionsOptions): Editions {
   const readings = openFreshFlight<Edition | Refusal>();
 
   return (appKey, slugs, deadline, gone) => {
-    // A request that has waited must not shorten the time of a new one.
-    const steps = Math.ceil((deadline - performance.now()) / STEP);
-    const read = (controller: AbortController) => {
-      const left = Math.max(0, deadline - performance.now());
-      return ask(controller, (session) => readEdition(session, appKey, slugs), left);
-    };
-    return readings(`${appKey} ${slugs.join(" ")} ${steps}`, null, gone, read, instead);
+    const left = () => Math.max(0, deadline - performance.now());
+    const read = (controller: AbortController) =>
+      ask(controller, (session) => readEdition(session, appKey, slugs), left());
+    return readings(`${appKey} ${slugs.join(" ")} ${tenthsLeft(left(), limit)}`, null, gone, read, instead);
   };
 }
 

@@ -9,6 +9,7 @@ import type { EntryPlan } from "../../shared/plan.ts";
 import type { Refusal } from "../../shared/refusal.ts";
 import { keyOf } from "./key.ts";
 import { openSingleFlight } from "./single-flight.ts";
+import { tenthsLeft } from "./time-left.ts";
 
 /** `left` is the remaining time for the answer, in milliseconds. Throws the reason of `gone` when that aborts. */
 export type EntryLoader = (app: App, plan: EntryPlan, left: number, gone: AbortSignal) => Promise<LiveAnswer | Refusal>;
@@ -42,9 +43,8 @@ export function openEntryLoader({ load, limit }: EntryLoaderOptions): EntryLoade
   const open = new WeakMap<App, Map<string, Batch>>();
   let last = 0;
 
-  /** Includes the remaining time in tenths of the limit: one that has waited must not shorten the time of a new one. */
   function batchKeyOf({ type, populate }: EntryPlan, left: number): string {
-    return `${type.slug} ${populate.map(({ name }) => name)} ${Math.ceil((10 * left) / limit)}`;
+    return `${type.slug} ${populate.map(({ name }) => name)} ${tenthsLeft(left, limit)}`;
   }
 
   function join(app: App, plan: EntryPlan, key: string, left: number): Batch {

@@ -50,6 +50,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
   const editions = openEditions({
     ask: (controller, run, left) => ask(controller, null, run, left),
     instead: () => refuseAtOnce(null),
+    limit: queryTimeout,
   });
   const loadEntry = openEntryLoader({
     load: (controller, app, plans, left) => {

@@ -7,12 +7,13 @@ import { expect, test } from "vitest";
 import { openEditions } from "../../server/live/editions.ts";
 import type { Session } from "../../shared/database/database.ts";
 
+const LIMIT = 5_000;
 const stays = new AbortController().signal;
 
 test("a request gets an edition that was read after it asked, however closely it follows another request", async () => {
   let now = 0;
   const session: Pick<Session, "query"> = { query: async () => [[String(now)]] };
-  const editions = openEditions({ ask: (_, run) => run(session), instead: () => null });
+  const editions = openEditions({ ask: (_, run) => run(session), instead: () => null, limit: LIMIT });
   for (let wait = 0; wait < 40; wait++) {
     const before = editions("shop", ["goods"], Number.POSITIVE_INFINITY, stays);
     for (let turn = 0; turn < wait; turn++) await Promise.resolve();
@@ -39,7 +40,7 @@ test("requests that arrive while a read hangs share a second read and do not wai
     if (number === 1) await hung;
     return [[String(number)]];
   };
-  const editions = openEditions({ ask: (_, run) => run({ query }), instead: () => null });
+  const editions = openEditions({ ask: (_, run) => run({ query }), instead: () => null, limit: LIMIT });
   const ask = () => editions("shop", ["goods"], Number.POSITIVE_INFINITY, stays);
   const first = ask();
   await begun;
@@ -59,7 +60,7 @@ test("reads follow one another while they take no longer than usual, also behind
     if (number === 1) throw new Error("the connection was closed");
     return [[String(number)]];
   };
-  const editions = openEditions({ ask: (_, run) => run({ query }), instead: () => null });
+  const editions = openEditions({ ask: (_, run) => run({ query }), instead: () => null, limit: LIMIT });
   const asked: Promise<unknown>[] = [];
   for (let turn = 0; turn < 12; turn++) {
     asked.push(editions("shop", ["goods"], Number.POSITIVE_INFINITY, stays).catch((error) => error.message));
@@ -80,6 +81,7 @@ test("a request does not get the end of the time that another request has left",
       return run({ query: async () => [["1"]] });
     },
     instead: () => null,
+    limit: LIMIT,
   });
   const now = performance.now();
   await Promise.all([200, 5_000].map((left) => editions("shop", ["goods"], now + left, stays)));
