@@ -21,14 +21,20 @@ export function indexUseOf({ root, ran }: QueryPlan, plan: Plan, entries: number
   const scan = largestScan(scansOf(root, false));
   if (scan === null) return { by_index: true, indexes: [], read: 0, sentence: "The query reads no entries." };
   const read = ran ? rowsRead(scan.node) : null;
-  const found = { indexes: scan.indexes, read: testsInIndex(scan.node) ? null : read };
+  const found = { indexes: scan.indexes, read: scan.tests ? null : read };
   if (isServed(scan) && !readsAll(plan, read, entries))
     return { ...found, by_index: true, sentence: servedSentence(scan, read, entries) };
   const sentence = `${readSentence(scan, read, entries)} ${helpOf(plan, scan, read ?? entries)}`;
   return { ...found, by_index: false, sentence };
 }
 
-type Scan = { readonly node: PlanNode; readonly indexes: readonly string[]; readonly sorted: boolean };
+type Scan = {
+  readonly node: PlanNode;
+  readonly indexes: readonly string[];
+  readonly sorted: boolean;
+  /** Whether entries are tested in the index itself (testsInIndex). */
+  readonly tests: boolean;
+};
 
 /** Tables that only tell which entries are requested. Reading them is ignored, because they have few rows. */
 const DEFINITIONS = ["apps", "content_types", "fields", "slots", "entry_counts", "value_counts"];
@@ -39,7 +45,8 @@ function scansOf(node: PlanNode, sorted: boolean): Scan[] {
   const own = sorted && node.name === null;
   // A query may hold several ways to find its entries, and runs one.
   if (loops === 0) return [];
-  if (table !== null) return DEFINITIONS.includes(table) ? [] : [{ node, indexes: indexesOf(node), sorted: own }];
+  if (table !== null && DEFINITIONS.includes(table)) return [];
+  if (table !== null) return [{ node, indexes: indexesOf(node), sorted: own, tests: testsInIndex(node) }];
   const above = !TAKES_PART.includes(step) && (own || step === "Sort");
   return nodes.flatMap((below) => scansOf(below, above));
 }
@@ -105,11 +112,11 @@ function filterOf({ filter }: PlanNode): string | null {
   return filter === null || /^\(?(\w+\.)?status = '\w+'::text\)?$/.test(filter) ? null : filter;
 }
 
-function servedSentence({ node, indexes }: Scan, read: number | null, entries: number | null): string {
+function servedSentence({ node, indexes, tests }: Scan, read: number | null, entries: number | null): string {
   const served = `Served by index ${indexes.join(" and ")}`;
   if (read === null) return `${served}.`;
   const of = entries === null || read > entries ? "" : ` of ${formatCount(entries)}`;
-  if (testsInIndex(node))
+  if (tests)
     return `${served}: goes through a range of it, where ${formatCount(read)}${of} entries meet the other conditions too.`;
   const left = node.discarded ? `, and discards ${formatCount(node.discarded)} of them` : "";
   return `${served}: reads ${formatCount(read)}${of} entries${left}.`;
