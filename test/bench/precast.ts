@@ -29,8 +29,8 @@ export function runPrecast(args: readonly string[], folder: string): Promise<Mea
 }
 
 /** What `precast doctor` finds, whose exit code 2 says that there is advice. */
-export function runDoctor(source: Source, out: string, folder: string): Finding[] {
-  const args = [MAIN, "doctor", ...source, "--out", out, "--json", "--quiet"];
+export function runDoctor(source: Source, folder: string): Finding[] {
+  const args = [MAIN, "doctor", ...source, "--json", "--quiet"];
   const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
   if (status !== 0 && status !== 2) throw new Error(`precast doctor: exit code ${status}\n${stderr}`);
   return (JSON.parse(stdout) as { readonly findings: Finding[] }).findings;

@@ -140,6 +140,33 @@ describe("doctor on PostgreSQL", () => {
     expect((await examine(place)).findings).toEqual([]);
   });
 
+  /** Resolves when `examined` finds as many connections fewer as are opened. */
+  async function untilCounted(
+    examined: (line: string) => ReturnType<typeof examine>,
+    url: string,
+    application_name: string,
+  ): Promise<void> {
+    const free = async () => {
+      const { findings } = await examined("--connections 1000");
+      return Number(/PostgreSQL has (\d+) /.exec(findings.find(({ check }) => check === "server")?.problem ?? "")?.[1]);
+    };
+    // Other tests open and close connections to the same server meanwhile, but not twelve at a time.
+    await until("twelve connections to be counted", async () => {
+      const before = await free();
+      const others = Array.from({ length: 12 }, () => new Client({ connectionString: url, application_name }));
+      await Promise.all(others.map((client) => client.connect()));
+      const counted = before - (await free());
+      await Promise.all(others.map((client) => client.end()));
+      return counted === others.length;
+    });
+  }
+
+  test("counts Precast's connections to other databases of the server", () => {
+    const elsewhere = new URL(store.url ?? "");
+    elsewhere.pathname = "/postgres";
+    return untilCounted((line) => examine(place, line), elsewhere.href, "precast");
+  });
+
   describe("run by a role that may only read", () => {
     let role: string;
     const examineAsReader = (line = "") => {
@@ -154,46 +181,8 @@ describe("doctor on PostgreSQL", () => {
     });
     afterAll(() => store.database.execute(`DROP OWNED BY ${role}; DROP ROLE ${role}`));
 
-    test("counts connections of other roles, although it may not see their type", async () => {
-      const free = async () => {
-        const { findings } = await examineAsReader("--connections 1000");
-        return Number(
-          /PostgreSQL has (\d+) /.exec(findings.find(({ check }) => check === "server")?.problem ?? "")?.[1],
-        );
-      };
-      // Other tests open and close connections to the same server meanwhile, but not twelve at a time.
-      await until("twelve connections to be counted", async () => {
-        const before = await free();
-        const others = await Promise.all(Array.from({ length: 12 }, connect));
-        const counted = before - (await free());
-        await Promise.all(clients.splice(clients.length - others.length).map((client) => client.end()));
-        return counted === others.length;
-      });
-    });
-
-    test("counts Precast's connections to other databases of the server", async () => {
-      const elsewhere = new URL(store.url ?? "");
-      elsewhere.pathname = "/postgres";
-      const free = async () => {
-        const { findings } = await examine(place, "--connections 1000");
-        return Number(
-          /PostgreSQL has (\d+) /.exec(findings.find(({ check }) => check === "server")?.problem ?? "")?.[1],
-        );
-      };
-      await until("twelve connections to be counted", async () => {
-        const before = await free();
-        const others = await Promise.all(
-          Array.from({ length: 12 }, async () => {
-            const client = new Client({ connectionString: elsewhere.href, application_name: "precast" });
-            await client.connect();
-            return client;
-          }),
-        );
-        const counted = before - (await free());
-        await Promise.all(others.map((client) => client.end()));
-        return counted === others.length;
-      });
-    });
+    test("counts connections of other roles, although it may not see their type", () =>
+      untilCounted(examineAsReader, store.url ?? "", "a writer"));
 
     test("does not report an index that another role is still creating as unfinished", async () => {
       const [open, maker] = [await connect(), await connect()];

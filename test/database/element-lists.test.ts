@@ -1,5 +1,7 @@
 /** Lists of the entries with an element of a `multiple` field: right on every page, wherever in the order they stand. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { measureQuery } from "../../cli/explain/measure.ts";
+import type { PlanNode } from "../../cli/explain/plan-node.ts";
 import { readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import { sql } from "../../shared/database/database.ts";
@@ -10,14 +12,6 @@ import { slotsQuery } from "../../shared/sql/query.ts";
 import { readSlots, type Slots } from "../../shared/sql/slots.ts";
 import type { Bundle } from "../support/model.ts";
 import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
-
-type PlanNode = {
-  readonly "Actual Rows": number;
-  readonly "Actual Loops": number;
-  readonly "Rows Removed by Filter"?: number;
-  readonly "Relation Name"?: string;
-  readonly Plans?: readonly PlanNode[];
-};
 
 const SHOP: Bundle = {
   app: { key: "shop", name: "Shop" },
@@ -39,7 +33,7 @@ const SHOP: Bundle = {
   entries: { goods: [] },
 };
 
-/** Entries by number, the oldest first. Those from SOLD on have no price; the price of the others falls with age. */
+/** Entries by number, the oldest first. Those from SOLD on have no price; the price of the others is their number. */
 const SIZE = 6_000;
 const SOLD = 5_900;
 /** Which entries have each tag. */
@@ -110,17 +104,13 @@ describe.each(ENGINES)("on %s", (engine) => {
     },
   );
 
-  const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+  const nodesOf = (node: PlanNode): PlanNode[] => [node, ...node.nodes.flatMap(nodesOf)];
 
   /** How many rows of entries the database reads to answer, those that it discards included. */
   async function readFor(parameters: string): Promise<number> {
-    const { text, values } = queryOf(parameters);
-    const [row] = await store.database.query({ text: `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values });
-    const output = typeof row?.[0] === "string" ? JSON.parse(row[0]) : row?.[0];
-    return nodesOf(output[0].Plan as PlanNode)
-      .filter((node) => node["Relation Name"] === "entries")
-      .map((node) => (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"])
-      .reduce((sum, rows) => sum + rows, 0);
+    const { root } = await measureQuery(store.database, queryOf(parameters));
+    const scans = nodesOf(root).filter(({ table }) => table === "entries");
+    return scans.reduce((sum, { rows, discarded }) => sum + (rows.actual ?? 0) + (discarded ?? 0), 0);
   }
 
   test("a page is found without passing all entries, also when those with the element stand at its far end", async () => {

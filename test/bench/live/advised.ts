@@ -31,7 +31,7 @@ export async function withAdvised<T>(
 }
 
 function adviceFor({ source }: Library, [equal, range]: readonly [string, string], folder: string): string | null {
-  const remedies = runDoctor(source, "out", folder).filter(({ check }) => check === "ranges");
+  const remedies = runDoctor(source, folder).filter(({ check }) => check === "ranges");
   const named = remedies.flatMap(({ remedy }) => remedy.split(`for ${equal} and ${range}: `)[1] ?? []);
   const [statement] = /^CREATE INDEX CONCURRENTLY .*? IS NOT NULL(?=[;.])/.exec(named[0] ?? "") ?? [];
   return statement ?? null;
