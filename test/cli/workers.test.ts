@@ -41,8 +41,13 @@ function childrenOf({ pid }: { readonly pid: number }): number[] {
 }
 
 function isThere(pid: number): boolean {
+  return signal(pid, 0);
+}
+
+/** Whether there is such a process, which then gets the signal: one may end between being listed and being signalled. */
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
-    process.kill(pid, 0);
+    process.kill(pid, name);
     return true;
   } catch {
     return false;
@@ -248,8 +253,8 @@ describe("workers and signals", () => {
     const wires = await Promise.all(Array.from({ length: 8 }, () => openWire(server.url)));
     for (const wire of wires) wire.send(`GET ${COUNTED} HTTP/1.1\r\nHost: x\r\nX-App-Key: ${SHOP}\r\n\r\n`.repeat(20));
     await Promise.all(wires.map((wire) => wire.answers(1)));
-    for (const signal of ["SIGINT", "SIGTERM", "SIGTERM"] as const) {
-      for (const pid of childrenOf(server)) process.kill(pid, signal);
+    for (const name of ["SIGINT", "SIGTERM", "SIGTERM"] as const) {
+      for (const pid of childrenOf(server)) signal(pid, name);
     }
     const stopped = server.stop();
     const answers = await Promise.all(wires.map((wire) => wire.answers(20)));
