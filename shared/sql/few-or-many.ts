@@ -10,8 +10,11 @@ import { totalOf } from "./query.ts";
 export type Ways = {
   /** FROM and WHERE of the matching entries `e`, with `test` added to the conditions. */
   readonly from: (test: string) => string;
-  /** SQL of the page's ids and places, found by a scan in the list's order, with `test` added to the conditions. */
-  readonly scan: (test: string) => string;
+  /**
+   * SQL of the page's ids and places, found by a scan in the list's order, with `test` added to the conditions. The scan
+   * ends after `most` entries, SQL of a number, unless that is null.
+   */
+  readonly scan: (test: string, most: string | null) => string;
   readonly keys: readonly SortKey[];
   /** SQL of one row `total`: the number of matching entries. */
   readonly total: string;
@@ -19,17 +22,12 @@ export type Ways = {
   readonly before: string;
   /** Estimated share of the type's entries that the scan goes through; 1 means all. */
   readonly share: number;
-  /** Whether the scan may end before it has found the page (`mostPassed`). */
+  /** Whether the scan may have to pass far more entries than `share` says, and then ends before it has found the page. */
   readonly ends: boolean;
 };
 
-/** How many times as many entries a scan may pass as match: so many times more than expected. */
+/** A scan that ends has passed so many times as many entries as match: finding all matches would have been faster. */
 const PATIENCE = 2;
-
-/** SQL of the number of entries after which a scan ends: it has then taken longer than finding all matches would. */
-export function mostPassed(total: string): string {
-  return `(SELECT (${PATIENCE} * total)::bigint FROM (${total}) AS list)`;
-}
 
 /**
  * SQL of the page's ids, with places that ascend in the list's order. PostgreSQL does not run the branch whose test on
@@ -45,13 +43,14 @@ export function fewOrManySql(statement: Statement, ways: Ways): string {
     ORDER BY ${order} ${limitSql(statement)}`;
   if (!ends)
     return `
-  SELECT id, place FROM (${scan(isMany)}) AS walked
+  SELECT id, place FROM (${scan(isMany, null)}) AS walked
   UNION ALL
   SELECT id, place FROM (${placesSql(few(`NOT ${isMany}`))}) AS found`;
+  const most = `(SELECT (${PATIENCE} * total)::bigint FROM (${total}) AS list)`;
   const wanted = `(SELECT least(${statement.perPage}, total - ${offsetSql(statement)}) FROM (${total}) AS list)`;
   const isFound = `(SELECT count(*) FROM walked) >= ${wanted}`;
   return `
-  WITH walked AS MATERIALIZED (${scan(isMany)})
+  WITH walked AS MATERIALIZED (${scan(isMany, most)})
   SELECT id, place FROM walked WHERE ${isFound}
   UNION ALL
   SELECT id, place FROM (${placesSql(few(`NOT (${isFound})`))}) AS found`;

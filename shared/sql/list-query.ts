@@ -3,7 +3,7 @@ import { isNegated } from "../condition.ts";
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
 import { hasGenericPlan, isChosenByTotal, isReadDirectly, scannedShare } from "./access-path.ts";
-import { fewOrManySql, mostPassed } from "./few-or-many.ts";
+import { fewOrManySql } from "./few-or-many.ts";
 import { isTrigramServed, storedIn, testOf, textsIn } from "./indexed.ts";
 import { keptTotal, keptWithValue } from "./kept-total.ts";
 import { type List, nearerEndSql } from "./nearer-end.ts";
@@ -102,18 +102,16 @@ function orderedSql(statement: Statement, matching: readonly string[], ordered: 
   const known = (length: string | null) => (statement.offset === 0n ? null : length);
   const placesOf = (more: readonly string[], length: string | null) => {
     const from = (test: string) => fromSql(statement, [...matching, ...more, test]);
-    const scan = (...tests: readonly string[]) =>
-      idsSql(statement, [...scanTests, ...more, ...tests], { keys, length });
-    if (total === null || !isChosenByTotal(plan)) return scan();
-    const walk = (test: string) =>
-      isElement
-        ? endingScanSql(statement, matching, { keys, length, more: [...more, test], most: mostPassed(total) })
-        : scan(test);
+    const scan = (tests: readonly string[], most: string | null) =>
+      most === null
+        ? idsSql(statement, [...scanTests, ...more, ...tests], { keys, length })
+        : endingScanSql(statement, matching, { keys, length, more: [...more, ...tests], most });
+    if (total === null || !isChosenByTotal(plan)) return scan([], null);
     const offset = `${offsetSql(statement)}::float8`;
     const before = length === null ? offset : `least(${offset}, total - ${offset})`;
     return fewOrManySql(statement, {
       from,
-      scan: walk,
+      scan: (test, most) => scan([test], most),
       keys,
       total,
       before,
