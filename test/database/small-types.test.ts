@@ -1,27 +1,18 @@
 /** Lists of types with few entries use generic plans, stay right when few entries become many, and need no statistics. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { measureQuery } from "../../cli/explain/measure.ts";
+import type { PlanNode } from "../../cli/explain/plan-node.ts";
 import { readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { answerLive } from "../../shared/live.ts";
+import { answerLive, queryOf } from "../../shared/live.ts";
 import { planRequest } from "../../shared/plan.ts";
 import { readRequest } from "../../shared/request.ts";
-import { listQuery } from "../../shared/sql/list-query.ts";
 import { slotsQuery } from "../../shared/sql/query.ts";
-import { searchQuery } from "../../shared/sql/search-query.ts";
 import { readSlots, type SlotCache } from "../../shared/sql/slots.ts";
 import type { Bundle } from "../support/model.ts";
 import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
-
-type PlanNode = {
-  readonly "Actual Rows": number;
-  readonly "Actual Loops": number;
-  readonly "Node Type": string;
-  readonly "Index Name"?: string;
-  readonly "Index Cond"?: string;
-  readonly Plans?: readonly PlanNode[];
-};
 
 const GOODS: Bundle["types"][number] = {
   slug: "goods",
@@ -131,16 +122,16 @@ describe.each(ENGINES)("on %s", (engine) => {
     );
     const slots = readSlots((await database.query(slotsQuery("shop", "novelties")))[0]);
     if (slots === null || (plan.kind !== "list" && plan.kind !== "search")) throw new Error(`${target} is refused`);
-    const { text, values } = (plan.kind === "list" ? listQuery : searchQuery)("shop", plan as never, slots);
-    const [row] = await database.query({ text: `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values });
-    return JSON.parse(row?.[0] as string)[0].Plan;
+    const query = queryOf(app, plan, slots);
+    if (query === null) throw new Error(`${target} needs no query`);
+    return (await measureQuery(database, query)).root;
   }
-  const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+  const nodesOf = (node: PlanNode): PlanNode[] => [node, ...node.nodes.flatMap(nodesOf)];
 
   /** The most rows that a part of the plan reads or makes to answer the request, all its repetitions together. */
   async function mostRows(target: string): Promise<number> {
-    const nodes = nodesOf(await planOf(target)).filter((node) => node["Node Type"] !== "Bitmap Index Scan");
-    return Math.max(...nodes.map((node) => node["Actual Rows"] * node["Actual Loops"]));
+    const nodes = nodesOf(await planOf(target)).filter(({ step }) => step !== "Bitmap Index Scan");
+    return Math.max(...nodes.map(({ rows }) => rows.actual ?? 0));
   }
 
   test.each([
@@ -165,14 +156,14 @@ describe.each(ENGINES)("on %s", (engine) => {
     await add(1_501, 6_000, "novelties");
     const search = "/search?q=in&filter[price]=7";
     const nodes = nodesOf(await planOf(search));
-    expect(nodes.map((node) => node["Index Name"])).toContainEqual(expect.stringMatching(/^entries_by_n\d$/));
+    expect(nodes.map(({ index }) => index)).toContainEqual(expect.stringMatching(/^entries_by_n\d$/));
     // So many of the entries with the word are counted first.
     expect(await mostRows(search)).toBeLessThanOrEqual(2_001);
   });
 
   test("a search for many words looks up four of them, the longest ones", async () => {
     const conditions = (q: string) =>
-      planOf(`/search?q=${q}`).then((plan) => nodesOf(plan).flatMap((node) => node["Index Cond"]?.match(/&&/g) ?? []));
+      planOf(`/search?q=${q}`).then((plan) => nodesOf(plan).flatMap(({ condition }) => condition?.match(/&&/g) ?? []));
     expect(await conditions("a+b+c+t+h+i+n+g+thing+z")).toHaveLength(4);
     // What no entry has is found at once, though it stands last, and no entry is read.
     expect(await mostRows("/search?q=in+th+hi+ng+nothing")).toBeLessThanOrEqual(100);
