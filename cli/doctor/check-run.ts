@@ -13,6 +13,7 @@ import { indexesCheck } from "./checks/indexes.ts";
 import { journalsCheck } from "./checks/journals.ts";
 import { rangesCheck } from "./checks/ranges.ts";
 import { removalsCheck } from "./checks/removals.ts";
+import { replicationCheck } from "./checks/replication.ts";
 import { savingsCheck } from "./checks/savings.ts";
 import { serverCheck } from "./checks/server.ts";
 import { slotsCheck } from "./checks/slots.ts";
@@ -31,6 +32,7 @@ const CHECKS: readonly Check[] = [
   indexesCheck,
   trigramsCheck,
   snapshotsCheck,
+  replicationCheck,
   deadRowsCheck,
   countsCheck,
   serverCheck,

@@ -4,6 +4,7 @@ import { deadRowsCheck } from "../../cli/doctor/checks/dead-rows.ts";
 import { filtersCheck, sampleShare } from "../../cli/doctor/checks/filters.ts";
 import { rangesCheck } from "../../cli/doctor/checks/ranges.ts";
 import { removalsCheck } from "../../cli/doctor/checks/removals.ts";
+import { replicationCheck } from "../../cli/doctor/checks/replication.ts";
 import { savingsCheck } from "../../cli/doctor/checks/savings.ts";
 import { serverCheck } from "../../cli/doctor/checks/server.ts";
 import { slotsCheck } from "../../cli/doctor/checks/slots.ts";
@@ -238,6 +239,39 @@ test("a transaction that has been open for half an hour is advice, with the stat
   const [found] = snapshotsCheck.judge([{ ...transaction, minutes: 31.5 }]);
   expect(found).toMatchObject({ kind: "advice", fix: null, problem: expect.stringMatching(/report .* 31 minutes/) });
   expect(found?.remedy).toContain("pg_terminate_backend(7)");
+});
+
+describe("replication", () => {
+  const slot = {
+    name: "west",
+    dropStatement: "SELECT pg_drop_replication_slot('west')",
+    isRead: true,
+    walBytes: 0,
+    transactions: 0,
+  };
+
+  test.each([
+    ["a slot that is read", { walBytes: 5_000_000_000 }, []],
+    ["a slot whose reader has been away for a moment", { isRead: false, walBytes: 900_000_000 }, []],
+    ["a slot without a reader that keeps much WAL", { isRead: false, walBytes: 5_000_000_000 }, ["5.0 GB of WAL"]],
+    ["a slot without a reader that keeps dead rows", { isRead: false, transactions: 200_000 }, ["last 200,000 tr"]],
+    ["a slot whose reader keeps dead rows", { transactions: 200_000 }, ["A query on it keeps the rows that died"]],
+  ])("%s", (_, sick, problems) => {
+    const found = replicationCheck.judge({ slots: [{ ...slot, ...sick }], standbys: [] });
+    expect(found.map(({ problem }) => problem)).toEqual(problems.map((problem) => expect.stringContaining(problem)));
+    expect(found.every(({ kind, fix }) => kind === "advice" && fix === null)).toBe(true);
+  });
+
+  test("a slot without a reader is advice with the statement that drops it", () => {
+    const [found] = replicationCheck.judge({ slots: [{ ...slot, isRead: false, walBytes: 1e10 }], standbys: [] });
+    expect(found?.remedy).toContain("SELECT pg_drop_replication_slot('west')");
+  });
+
+  test("a replica without a slot is advice only while a query there keeps the rows of many transactions", () => {
+    const judge = (transactions: number) =>
+      replicationCheck.judge({ slots: [], standbys: [{ name: "east", transactions }] });
+    expect([subjects(judge(99_999)), subjects(judge(100_000))]).toEqual([[], ["Replica east"]]);
+  });
 });
 
 test("records of removals are information, without a fix, when they are many and more than the entries", () => {

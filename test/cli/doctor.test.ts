@@ -4,9 +4,10 @@ import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { replicationCheck } from "../../cli/doctor/checks/replication.ts";
 import { estimateDistinct } from "../../cli/doctor/distinct.ts";
 import { importBundle } from "../../cli/import/write.ts";
-import type { Database } from "../../shared/database/database.ts";
+import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import { openEmbeddedPlace, openPlace, type Place, SHOP, shop } from "../support/cli.ts";
@@ -225,6 +226,23 @@ describe("doctor on PostgreSQL", () => {
       await swept;
       await keeper.query("DROP TABLE precast.notes");
     });
+  });
+
+  test("knows how much WAL a replication slot without a reader keeps, and drops it as it advises", async () => {
+    const database = await openDatabase({ url: store.url, dataDir: "", queryTimeout: 5_000, connections: 1 });
+    const gone = async () => {
+      const { slots } = await replicationCheck.gather({ database } as never);
+      return slots.find(({ name }) => name === "gone");
+    };
+    await database.query(sql("SELECT pg_create_physical_replication_slot('gone', true)::text"));
+    const before = await gone();
+    expect(before).toMatchObject({ isRead: false, transactions: 0 });
+    await store.database.execute("CREATE TABLE precast.notes AS SELECT repeat('a', 100) FROM generate_series(1, 5000)");
+    expect((await gone())?.walBytes).toBeGreaterThan((before?.walBytes ?? 0) + 500_000);
+    await database.query(sql(before?.dropStatement ?? ""));
+    expect(await gone()).toBeUndefined();
+    await store.database.execute("DROP TABLE precast.notes");
+    await database.close();
   });
 
   test("does not ask for statistics of a table from which all rows were deleted", async () => {
