@@ -54,7 +54,7 @@ export function readSettings<N extends SettingName>(
     else if (given === undefined) problems.push(`${flagOf(name)} is missing (or ${variable} in the environment)`);
     else problems.push(`${flag === undefined ? variable : flagOf(name)} ${problemOf(result.issues)}`);
   }
-  problems.push(...conflictsOf(values));
+  problems.push(...conflictsOf(values), ...vainFlags(names, flags, values));
   if (problems.length > 0) throw new ConfigError(problems);
   return values as Settings<N>;
 }
@@ -63,6 +63,33 @@ export function readSettings<N extends SettingName>(
 function conflictsOf({ databaseUrl, readDatabaseUrl }: Partial<Settings<SettingName>>): readonly string[] {
   if (databaseUrl !== null || !readDatabaseUrl?.length) return [];
   return [`${flagOf("readDatabaseUrl")} needs --database-url: the embedded database has no replicas`];
+}
+
+/** Flags that do nothing without another setting. Their variables may be set for other commands, so those are no problem. */
+const NEEDED: { readonly [name in SettingName]?: SettingName } = {
+  maxReplicaLag: "readDatabaseUrl",
+  adminHost: "adminPort",
+  purgeMethod: "purge",
+  purgeEndpoint: "purge",
+  cloudflareZone: "purge",
+  fastlyService: "purge",
+  cloudfrontDistribution: "purge",
+  waitLimit: "waitVisible",
+};
+
+/** `values` lacks invalid ones, which are reported as such. */
+function vainFlags(
+  names: readonly SettingName[],
+  flags: Readonly<Record<string, unknown>>,
+  values: Readonly<Record<string, unknown>>,
+): readonly string[] {
+  return names.flatMap((name) => {
+    const needed = NEEDED[name];
+    if (needed === undefined || flags[attributeOf(name)] === undefined || !(name in values)) return [];
+    const value = values[needed];
+    const isAbsent = value === null || (Array.isArray(value) && value.length === 0);
+    return isAbsent ? [`${flagOf(name)} has no effect without ${flagOf(needed)}`] : [];
+  });
 }
 
 function problemOf([{ message }]: [v.BaseIssue<unknown>, ...v.BaseIssue<unknown>[]]): string {

@@ -326,6 +326,23 @@ describe("the configuration", () => {
     },
   );
 
+  test("an option that does nothing without another is refused, and its variable, which may be for others, is not", async () => {
+    const vain: [command: string, needed: string, ...options: string[]][] = [
+      ["serve", "--read-database-url", "--max-replica-lag 2"],
+      ["serve", "--admin-port", "--admin-host ::1"],
+      ["deploy file:///nowhere", "--wait-visible", "--wait-limit 2"],
+      ["deploy file:///nowhere", "--purge", "--purge-method PURGE", "--purge-endpoint https://cdn.test"],
+      ["deploy file:///nowhere", "--purge", "--cloudflare-zone a", "--fastly-service b", "--cloudfront-distribution c"],
+    ];
+    for (const [command, needed, ...options] of vain) {
+      const { code, stdout, stderr } = await nowhere.run(`${command} ${options.join(" ")}`, BAD_URL);
+      const told = options.map((option) => `${option.split(" ")[0]} has no effect without ${needed}\n`).join("");
+      expect([code, stdout, stderr]).toEqual([1, "", `${BAD_URL_LINE}${told}`]);
+    }
+    const variables = { ...BAD_URL, PRECAST_ADMIN_HOST: "::1", PRECAST_MAX_REPLICA_LAG: "2" };
+    expect((await nowhere.run("serve", variables)).stderr).toBe(BAD_URL_LINE);
+  });
+
   test("an empty folder name is refused, and does not stand for the current folder", async () => {
     const { code, stderr } = await nowhere.call(["build", "--out", "", "--data-dir", ""]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^--out must be the name of a folder/m)]);

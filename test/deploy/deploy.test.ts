@@ -496,6 +496,7 @@ describe("checks before a deploy", () => {
         `${target} is not a valid target: specify s3://bucket/prefix or file:///folder.\n`,
       ]);
     }
+    expect((await place.call(["deploy", ""])).stderr).toMatch(/^An empty text is not a valid target: /);
     for (const target of ["s3://content/a/../b", "s3://content/.", "s3://content/.."]) {
       const { code, stderr } = await place.call(`deploy ${target}`, s3.env);
       expect([code, stderr]).toEqual([

@@ -39,7 +39,9 @@ export function openTarget(text: string, settings: StoreSettings, retryPolicy: R
   }
   if (text.startsWith("s3://")) return openBucket(text, settings, retryPolicy);
   if (text.startsWith("file:")) return openFolder(folderIn(text, settings.out));
-  throw new ConfigError([`${text} is not a valid target: specify s3://bucket/prefix or file:///folder.`]);
+  throw new ConfigError([
+    `${text || "An empty text"} is not a valid target: specify s3://bucket/prefix or file:///folder.`,
+  ]);
 }
 
 function openBucket(text: string, settings: StoreSettings, retryPolicy: RetryPolicy): Target {
