@@ -21,6 +21,7 @@ import { openFreshFlight } from "./fresh-flight.ts";
 import { keyOf } from "./key.ts";
 import { kindOf } from "./kind.ts";
 import { openSingleFlight } from "./single-flight.ts";
+import { tenthsLeft } from "./time-left.ts";
 
 export type LiveOptions = AppDefaults &
   SourceOptions & {
@@ -101,7 +102,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
     const instead = () => refuseAtOnce(kind);
     const work = (controller: AbortController) =>
       ask(controller, kind, (session) => answerLive(session, app, plan, slots), left());
-    const nameOf = (edition?: Edition) => `${key} ${edition}`;
+    const nameOf = (edition?: Edition) => `${key} ${edition} ${tenthsLeft(left(), queryTimeout)}`;
     return answerKept(answerCache, {
       app,
       plan,
@@ -111,7 +112,7 @@ export function openLive(database: Database, options: LiveOptions): Live {
       answer: async (edition) => {
         if (plan.kind === "entry") return instead() ?? loadEntry(app, plan, left(), gone);
         // The catalog has no edition.
-        if (plan.kind === "catalog") return catalogs(key, app, gone, work, instead);
+        if (plan.kind === "catalog") return catalogs(nameOf(), app, gone, work, instead);
         return answers.share(nameOf(edition), app, gone, work, instead);
       },
     });

@@ -6,9 +6,14 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { Socket } from "node:net";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { goneSignalOf } from "../../server/http/gone-signal.ts";
+import { openLive } from "../../server/live/live.ts";
+import type { App } from "../../shared/catalog.ts";
 import { sql } from "../../shared/database/database.ts";
+import type { Plan } from "../../shared/plan.ts";
+import { readFor } from "../../shared/reading.ts";
+import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { ClientGone } from "../../shared/respond.ts";
 import { type Activity, openActivity } from "../support/activity.ts";
 import { COUNTED, GOODS, KEY } from "../support/goods.ts";
@@ -16,6 +21,7 @@ import {
   type ApiServer,
   buildSite,
   loadBundles,
+  MEDIA,
   openApiServer,
   openStore,
   type ReceivedAnswer,
@@ -112,6 +118,24 @@ describe("identical live requests", () => {
     expect((await after).text).toContain('"Wares"');
     await activity.query("UPDATE precast.content_types SET name = 'Goods'");
   });
+
+  test.each(["/api/v1/_schemas", LIST, "/api/v1/goods/search?q=goods"])(
+    "are not given up with one that has waited before and has little time left: %s",
+    async (target) => {
+      const answerCache = { find: () => undefined, keep: () => {} };
+      const own = openLive(store.database, { ...store.limits, mediaBaseUrl: MEDIA, answerCache });
+      onTestFinished(own.close);
+      const { signal } = new AbortController();
+      const app = (await own.findApp(KEY, signal)) as App;
+      const { plan } = readFor(app, readRequest({ method: "GET", target, appKey: KEY }) as ApiRequest);
+      await activity.lock();
+      const late = own.answer(app, plan as Plan, signal, performance.now() - 0.98 * store.limits.queryTimeout);
+      const fresh = own.answer(app, plan as Plan, signal);
+      await expect(late).rejects.toThrow();
+      await activity.unlock();
+      expect(await fresh).toHaveProperty("bytes");
+    },
+  );
 
   test("share the query that reads an app without a tree", async () => {
     await activity.lock("precast.apps");
