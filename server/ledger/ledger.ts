@@ -65,7 +65,7 @@ export async function openLedger(
   const attempt = openAttempts((error) => {
     if (!(error instanceof DatabaseFault)) onError(error);
   });
-  const outbox = openOutbox(database, { folder, onError });
+  const outbox = openOutbox(database, { folder, syncNames, onError });
   const writer = openJournalWriter({ folder, owner, durability, put: outbox.put, onError });
   const adopt = openAdoption({
     folder,
@@ -97,6 +97,7 @@ export async function openLedger(
   async function heartbeat(turn: number): Promise<void> {
     // While the database is unavailable, only synced counts survive a power failure.
     if (writer.current() !== null) await attempt("sync", writer.sync);
+    await attempt("sync waiting", outbox.sync);
     // If another server has taken the current journal, the next write notices.
     await outbox.touch(now(), writer.current()?.file);
     await attempt("adopt", adopt);

@@ -1,5 +1,5 @@
 /** Holds the journals that wait to be sent, finished ones of this ledger and those of dead owners, and sends them. */
-import { rename, rm, utimes } from "node:fs/promises";
+import { open, rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isMissingOrForbidden } from "../../shared/database/fault.ts";
@@ -17,6 +17,8 @@ export type Outbox = {
    * stay. A single journal that the database refuses is skipped until `retry`.
    */
   readonly send: () => Promise<boolean>;
+  /** Resolves when what is in the waiting journals survives a power failure. */
+  readonly sync: () => Promise<void>;
   /** Lets `send` try again the journals that the database has refused. */
   readonly retry: () => void;
   /**
@@ -35,11 +37,14 @@ type Waiting = { readonly requests: number; readonly since: number };
 
 export type OutboxOptions = {
   readonly folder: string;
+  /** Resolves when the names of the folder's files survive a power failure. */
+  readonly syncNames: () => Promise<void>;
   readonly onError: (error: unknown) => void;
 };
 
-export function openOutbox(database: Database, { folder, onError }: OutboxOptions): Outbox {
+export function openOutbox(database: Database, { folder, syncNames, onError }: OutboxOptions): Outbox {
   const waiting = new Map<string, Waiting>();
+  const synced = new WeakSet<Waiting>();
   const refused = new Set<string>();
   const reported = new Set<string>();
   const attempt = openAttempts(onError);
@@ -107,6 +112,13 @@ export function openOutbox(database: Database, { folder, onError }: OutboxOption
       }
       return true;
     },
+    sync: async () => {
+      const unsynced = [...waiting].filter(([, one]) => !synced.has(one));
+      if (unsynced.length === 0) return;
+      for (const [file] of unsynced) await unlessGone(syncFile(join(folder, file)));
+      await syncNames();
+      for (const [, one] of unsynced) synced.add(one);
+    },
     retry: () => refused.clear(),
     touch: async (now, current) => {
       const touch = async (file: string) => {
@@ -118,6 +130,11 @@ export function openOutbox(database: Database, { folder, onError }: OutboxOption
     },
     waiting: () => [...waiting.values()],
   };
+}
+
+async function syncFile(path: string): Promise<void> {
+  const handle = await open(path, "r+");
+  await handle.sync().finally(() => handle.close());
 }
 
 /**

@@ -237,6 +237,36 @@ describe("on PostgreSQL", () => {
     },
   );
 
+  test.runIf(process.platform === "linux")(
+    "counts that wait for the database are on disk soon, and so are their names",
+    async () => {
+      const log = join(place.folder, "calls-waiting");
+      const server = await place.serve("--data-dir waiting", {
+        NODE_OPTIONS: `--import=${KILLER}`,
+        PRECAST_TEST_COUNT: log,
+      });
+      const client = new Client({ connectionString: store.url ?? "" });
+      await client.connect();
+      await client.query("BEGIN; LOCK TABLE precast.usage_batches IN ACCESS EXCLUSIVE MODE");
+      await server.get("/api/v1/posts?per_page=1", { appKey: SHOP });
+      const folder = realpathSync(join(place.folder, "waiting", "ledger"));
+      const [journal] = await readdir(folder);
+      const synced = `main fsync ${join(folder, journal as string)}`;
+      const calls = async () => (await readFile(log, "utf8")).trim().split("\n");
+      await until("the journal to be synced after the last count in it, and then its name", async () => {
+        const made = await calls();
+        const at = made.indexOf(synced);
+        return (
+          at > made.findLastIndex((call) => /^main write \d+$/.test(call)) &&
+          made.lastIndexOf(`main fsync ${folder}`) > at
+        );
+      });
+      await client.query("ROLLBACK");
+      await client.end();
+      await server.stop();
+    },
+  );
+
   /** Requests every target once, then waits until the server has sent its batch or is gone. */
   async function askThrough(server: RunningServer, tally: Tally): Promise<void> {
     let gone = false;
