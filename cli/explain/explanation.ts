@@ -5,8 +5,9 @@ import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
 import { type App, findType } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { countsOf, currentSlots, queryOf } from "../../shared/live.ts";
-import { type FreeShape, isCountedShape, meter } from "../../shared/metering.ts";
-import { type Plan, planRequest } from "../../shared/plan.ts";
+import { type FreeShape, isCountedShape } from "../../shared/metering.ts";
+import type { Plan } from "../../shared/plan.ts";
+import { readFor } from "../../shared/reading.ts";
 import { isRefusal, type Refusal, statusOf, typeNotFound } from "../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { entryCountsQuery } from "../../shared/sql/query.ts";
@@ -53,9 +54,9 @@ export async function explain(database: Database, app: App, target: string, fold
   };
   if (request.kind === "preflight") return empty;
   if (isRefusal(request)) return { ...empty, refusal: refusalOf(request) };
+  const { metering, plan } = readFor(app, request);
+  const { shape, counted, rule } = metering;
   const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
-  const { shape, counted, rule } = meter(request, type);
-  const plan = planRequest(request, type);
   const explanation = {
     ...empty,
     shape,

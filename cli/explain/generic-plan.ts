@@ -3,9 +3,13 @@ import { type Query, type Row, type Session, sql } from "../../shared/database/d
 import { literalOf } from "../../shared/database/postgres/literal.ts";
 import { planningSql } from "../../shared/database/postgres/planning.ts";
 
+let explained = 0;
+
 /** `how` is EXPLAIN with its options. `session` must be in a transaction of PostgreSQL. */
 export async function explainGeneric(session: Session, { text, values }: Query, how: string): Promise<Row[]> {
-  await session.execute(`DEALLOCATE ALL; PREPARE explained AS ${text}; ${planningSql("generic", "SET LOCAL")}`);
+  // A name of its own: the connection may have prepared other statements, which it must keep.
+  const name = `explained_${++explained}`;
+  await session.execute(`PREPARE ${name} AS ${text}; ${planningSql("generic", "SET LOCAL")}`);
   // EXECUTE accepts no bind parameters, so the values are written as literals.
-  return session.query(sql(`${how} EXECUTE explained (${values.map(literalOf).join(", ")})`));
+  return session.query(sql(`${how} EXECUTE ${name} (${values.map(literalOf).join(", ")})`));
 }

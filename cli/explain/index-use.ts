@@ -76,8 +76,15 @@ function isServed(scan: Scan): boolean {
 }
 
 function narrows({ condition, nodes }: PlanNode): boolean {
-  const parts = condition?.split(" AND ") ?? [];
-  return parts.some((part) => !part.includes("content_type_id") || part.includes("term_keys")) || nodes.some(narrows);
+  return (
+    partsOf(condition).some((part) => !part.includes("content_type_id") || part.includes("term_keys")) ||
+    nodes.some(narrows)
+  );
+}
+
+/** The tests of a condition, without the texts in them, which may contain anything. */
+function partsOf(condition: string | null): string[] {
+  return condition === null ? [] : condition.replace(/'(?:[^']|'')*'/g, "''").split(" AND ");
 }
 
 /** The column by which an ordered index of precast.entries selects a range, by the name of the index. */
@@ -95,7 +102,7 @@ function testsInIndex({ index, condition, nodes }: PlanNode): boolean {
   const [, slot] = /^entries_by_([tn]\d)$/.exec(index ?? "") ?? [];
   const column = slot ?? RANGE_COLUMNS[index ?? ""];
   if (column === undefined) return nodes.some(testsInIndex);
-  const parts = (condition ?? "").split(" AND ").map((part) => /^\(*(\w+)\)* (\S+)/.exec(part) ?? []);
+  const parts = partsOf(condition).map((part) => /^\(*(\w+)\)* (\S+)/.exec(part) ?? []);
   const isOneValue = parts.some(([, name, sign]) => name === column && sign === "=");
   const limits = ["content_type_id", column, ...(isOneValue ? ["published_at"] : [])];
   return parts.some(([, name]) => name !== undefined && !limits.includes(name));

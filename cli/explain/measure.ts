@@ -10,14 +10,14 @@ import { type QueryPlan, readPlan } from "./plan-node.ts";
  */
 export async function measureQuery(database: Database, query: Query): Promise<QueryPlan> {
   try {
-    return await explain(database, query, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)");
+    return await explainWith(database, query, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)");
   } catch (error) {
     if (!isLate(error)) throw error;
-    return explain(database, query, "EXPLAIN (FORMAT JSON)");
+    return explainWith(database, query, "EXPLAIN (FORMAT JSON)");
   }
 }
 
-async function explain(database: Database, query: Query, how: string): Promise<QueryPlan> {
+async function explainWith(database: Database, query: Query, how: string): Promise<QueryPlan> {
   const explained = { text: `${how} ${query.text}`, values: query.values };
   // The embedded database ends slow queries only outside of transactions, where a setting would affect all queries.
   if (database.kind === "embedded") return planIn(await database.query(explained));

@@ -351,6 +351,14 @@ describe("what explain says about indexes", () => {
       "Served by index entries_by_t1: goes through a range of it, where 30 of 5,000 entries meet the other conditions too.",
     ],
     [
+      "/logs?filter[kind]=R%20AND%20D%20E",
+      byIndex(30, "((content_type_id = 1) AND (t1 = 'R AND D E ''AND F'' G'::text))", {
+        "Index Name": "entries_by_t1",
+      }),
+      5_000,
+      "Served by index entries_by_t1: reads 30 of 5,000 entries.",
+    ],
+    [
       "/logs?filter[kind]=a&filter[published_at][gt]=2020-01-01",
       byIndex(30, "((content_type_id = 1) AND (t1 = 'a'::text) AND (published_at > '2020-01-01'::timestamptz))", {
         "Index Name": "entries_by_t1",

@@ -161,6 +161,12 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await mostRows(search)).toBeLessThanOrEqual(2_001);
   });
 
+  test("a connection that was used to explain answers what it has answered before", async () => {
+    const before = await list("filter[title]=thing&filter[price][gte]=3&sort=price&per_page=1");
+    await planOf("?filter[price][gte]=3&sort=price&per_page=1");
+    expect(await list("filter[title]=thing&filter[price][gte]=3&sort=price&per_page=1")).toEqual(before);
+  });
+
   test("a search for many words looks up four of them, the longest ones", async () => {
     const conditions = (q: string) =>
       planOf(`/search?q=${q}`).then((plan) => nodesOf(plan).flatMap(({ condition }) => condition?.match(/&&/g) ?? []));
