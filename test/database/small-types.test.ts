@@ -128,6 +128,14 @@ describe.each(ENGINES)("on %s", (engine) => {
   }
   const nodesOf = (node: PlanNode): PlanNode[] => [node, ...node.nodes.flatMap(nodesOf)];
 
+  test("a connection that was used to explain answers what it has answered before", async () => {
+    const again = () => list("filter[title]=thing&filter[price][gte]=3&sort=price&per_page=1");
+    for (let time = 1; time <= 5; time++) await again();
+    const before = await again();
+    await planOf("?filter[price][gte]=3&sort=price&per_page=1");
+    expect(await again()).toEqual(before);
+  });
+
   /** The most rows that a part of the plan reads or makes to answer the request, all its repetitions together. */
   async function mostRows(target: string): Promise<number> {
     const nodes = nodesOf(await planOf(target)).filter(({ step }) => step !== "Bitmap Index Scan");
@@ -159,12 +167,6 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(nodes.map(({ index }) => index)).toContainEqual(expect.stringMatching(/^entries_by_n\d$/));
     // So many of the entries with the word are counted first.
     expect(await mostRows(search)).toBeLessThanOrEqual(2_001);
-  });
-
-  test("a connection that was used to explain answers what it has answered before", async () => {
-    const before = await list("filter[title]=thing&filter[price][gte]=3&sort=price&per_page=1");
-    await planOf("?filter[price][gte]=3&sort=price&per_page=1");
-    expect(await list("filter[title]=thing&filter[price][gte]=3&sort=price&per_page=1")).toEqual(before);
   });
 
   test("a search for many words looks up four of them, the longest ones", async () => {
