@@ -1,11 +1,11 @@
 /** Selects the apps that a command works on: apps of the database by key, and apps that a tree has. */
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { segment, textOfSegment } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
 import { isStateFile, readState, STATE_FOLDER, stateFileOf, type TreeState, topFolderOf } from "../../shared/state.ts";
 import { isSourceOf, type Source } from "./source.ts";
 import { isFolder, readText } from "./stage/file.ts";
+import { namesIn } from "./stage/folder.ts";
 
 export class UnknownAppError extends Error {
   constructor(keys: readonly string[], known: readonly string[]) {
@@ -77,16 +77,6 @@ export function unknownFoldersIn(out: string, known: readonly string[]): string[
 /** Names of the state files in a folder, in byte order; none when the folder does not exist. */
 export function stateFilesIn(folder: string): string[] {
   return namesIn(folder).filter(isStateFile).sort();
-}
-
-/** Names in a folder; none when it does not exist. Throws when it exists but cannot be read. */
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return [];
-    throw error;
-  }
 }
 
 export class EmptyDatabaseError extends Error {

@@ -23,6 +23,11 @@ export function isTreeFile(path: string): boolean {
   return /^[shx]-[a-z0-9_-]*\/v1\/[a-z0-9_/-]+\.json$/.test(path) || isStatePath(path);
 }
 
+/** Whether a folder is named like those at the top of a tree: one for each app, and one for their state files. */
+export function isTopFolder(name: string): boolean {
+  return name === STATE_FOLDER || /^[shx]-/.test(name);
+}
+
 /** Whether a value that a store has sent is a list of app keys. */
 export function areAppKeys(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((key) => typeof key === "string" && APP_KEY.test(key));

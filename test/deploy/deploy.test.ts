@@ -1,4 +1,5 @@
 /** `precast deploy` makes a bucket or a folder equal to the tree, and refuses what it must not deploy. */
+import { execFileSync } from "node:child_process";
 import {
   cpSync,
   existsSync,
@@ -315,6 +316,20 @@ describe("a deploy to a folder", () => {
     await place.json(`deploy ${target()}`);
     expect(readFileSync(there as string, "utf8")).toBe(readFileSync(here as string, "utf8"));
     expect(statSync(there as string).mtimeMs).toBe((second + 1) * 1_000);
+  });
+
+  test("does not look into a folder of others beside the tree, which it may be unable to read", async () => {
+    const others = join(place.folder, "web", "lost+found");
+    mkdirSync(others, { recursive: true });
+    // Nobody can list the innermost by its path, which is too long; a folder of another user is one that root can read.
+    const deep = `for (let level = 0; level < 20; level++) { fs.mkdirSync("${"d".repeat(250)}"); process.chdir("${"d".repeat(250)}"); }`;
+    execFileSync(process.execPath, ["-e", deep], { cwd: others });
+    try {
+      expect((await place.json<Report>(`deploy ${target()} --force`)).written).toBeGreaterThan(0);
+      expect(existsSync(others)).toBe(true);
+    } finally {
+      execFileSync("rm", ["-rf", others]);
+    }
   });
 
   const target = () => pathToFileURL(join(place.folder, "web")).href;

@@ -1,5 +1,5 @@
 /** Lists and removes the files and folders of a tree. */
-import { type Dir, opendirSync, rmdirSync, rmSync, statSync } from "node:fs";
+import { type Dir, opendirSync, readdirSync, rmdirSync, rmSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { yieldToEventLoop } from "./event-loop.ts";
 import { codeOf, isFolder } from "./file.ts";
@@ -24,6 +24,16 @@ export function* filesIn(root: string, below = ""): Generator<string> {
     }
   } finally {
     folder.closeSync();
+  }
+}
+
+/** Names in a folder; none when it does not exist. Throws when it exists but cannot be read. */
+export function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return [];
+    throw error;
   }
 }
 

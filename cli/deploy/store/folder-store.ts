@@ -4,8 +4,9 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { yieldToEventLoop } from "../../build/stage/event-loop.ts";
 import { makeNewer, readOrNull, sizeOf } from "../../build/stage/file.ts";
-import { filesIn, removeFrom } from "../../build/stage/folder.ts";
+import { filesIn, namesIn, removeFrom } from "../../build/stage/folder.ts";
 import { moveInto } from "../../build/stage/move.ts";
+import { isTopFolder } from "../tree-file.ts";
 import { type Condition, STORE_FOLDER, type Store } from "./store.ts";
 
 /** Folder of files that are being written: inside the target, so that a rename stays on one file system. */
@@ -35,7 +36,8 @@ export function openFolderStore(folder: string): Store {
       return { kind: "put", etag: etagOf(bytes) };
     },
     list: async function* () {
-      yield* filesIn(folder);
+      // What else is there is somebody else's, and may be closed to this user: a volume has a lost+found.
+      for (const name of namesIn(folder)) if (isTopFolder(name)) yield* filesIn(folder, name);
     },
     remove: async (key, throwIfStopped) => {
       await yieldToEventLoop();
