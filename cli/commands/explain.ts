@@ -37,9 +37,13 @@ function builtApp(out: string, key: string): App | null {
   return isPartialTree(out) ? null : (stateOf(out, key)?.app ?? null);
 }
 
-/** The request target of an argument, which may begin with an origin and may omit the base path. */
+/**
+ * The request target of an argument, which may begin with an origin and may omit the base path. Percent-encodes what no
+ * URL may contain, as clients do.
+ */
 function targetOf(argument: string): string {
-  const target = argument.replace(/^https?:\/\/[^/?#]*/, "");
+  const encoded = argument.replace(/[^!-~]/gu, encodeURIComponent);
+  const target = encoded.replace(/^https?:\/\/[^/?#]*/, "");
   const path = target.startsWith("/") ? target : `/${target}`;
   return /^\/api\/v1(\/|$)/.test(path) ? path : `/api/v1${path}`;
 }

@@ -8,7 +8,14 @@ import { countsOf, currentSlots, queryOf } from "../../shared/live.ts";
 import { type FreeShape, isCountedShape } from "../../shared/metering.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { readFor } from "../../shared/reading.ts";
-import { isRefusal, type Refusal, statusOf, typeNotFound } from "../../shared/refusal.ts";
+import {
+  isRefusal,
+  MAX_TARGET_SIZE,
+  type Refusal,
+  statusOf,
+  targetTooLong,
+  typeNotFound,
+} from "../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { entryCountsQuery } from "../../shared/sql/query.ts";
 import { type IndexUse, indexUseOf } from "./index-use.ts";
@@ -53,6 +60,7 @@ export async function explain(database: Database, app: App, target: string, fold
     nearest_free: null,
   };
   if (request.kind === "preflight") return empty;
+  if (target.length > MAX_TARGET_SIZE) return { ...empty, refusal: refusalOf(targetTooLong()) };
   if (isRefusal(request)) return { ...empty, refusal: refusalOf(request) };
   const { metering, plan } = readFor(app, request);
   const { shape, counted, rule } = metering;

@@ -131,6 +131,19 @@ describe("explain of a free request", () => {
     expect(text).toMatch(/^File +out\/x-53686f70\/v1\/posts\/page\/2\.json$/m);
   });
 
+  test("a character that no URL may contain is shown as clients have to send it", async () => {
+    const [raw, encoded] = ["/posts?filter[category]=é a\nb", "/api/v1/posts?filter[category]=%C3%A9%20a%0Ab"];
+    expect(await explain(raw)).toMatchObject({ request: encoded, refusal: null, counted: false });
+    expect((await live.get(encoded, asShop)).status).toBe(200);
+  });
+
+  test("a request that is too long has the server's refusal", async () => {
+    const target = `/posts?q=${"a".repeat(17_000)}`;
+    const { refusal, file } = await explain(target);
+    expect([refusal, file]).toEqual([expect.objectContaining({ status: 414, code: "URI_TOO_LONG" }), null]);
+    expect((await live.get(`/api/v1${target}`, asShop)).status).toBe(414);
+  });
+
   test("accepts the base path, a whole URL, and a path without the leading slash", async () => {
     const { request } = await explain("/posts");
     for (const spelling of ["/api/v1/posts", "posts", "http://127.0.0.1:3000/api/v1/posts"])
