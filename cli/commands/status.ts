@@ -37,20 +37,24 @@ export const statusCommand = defineCommand({
         return statuses;
       }),
     );
-    const gone = removedApps(appsOfTree(settings.out), apps).map(({ key }) => key);
+    const treeApps = appsOfTree(settings.out);
+    const gone = removedApps(treeApps, apps).map(({ key }) => key);
+    const damaged = treeApps.filter(({ state }) => state === null).map(({ key }) => key);
     const rows = apps.flatMap(({ key, types }) =>
       types.map(({ slug, published, entries, drafts }) => [key, slug, published ? "yes" : "no", entries, drafts]),
     );
     const table = terminal.table(["App", "Type", "Published", "Entries", "Drafts"], rows);
-    const trees = apps.map(({ key, tree }) => `${terminal.colors.bold(key)}: ${treeText(tree)}`);
+    const trees = apps.map(({ key, tree }) => `${terminal.colors.bold(key)}: ${treeText(tree, damaged.includes(key))}`);
     const known = apps.length === 0 ? [noAppText(settings)] : [table, ...trees];
     terminal.result([...known, ...gone.map(goneText)].join("\n"), { apps, trees_without_app: gone });
     return DONE;
   },
 });
 
-function treeText(tree: TreeStatus | null): string {
-  if (tree === null) return "not built";
+const DAMAGED = "has files, but the state of its last build is missing or cannot be read: run `precast build`";
+
+function treeText(tree: TreeStatus | null, isDamaged: boolean): string {
+  if (tree === null) return isDamaged ? DAMAGED : "not built";
   return `built ${tree.built_at}, ${formatFiles(tree.files)}, ${formatBytes(tree.bytes)}, ${behindText(tree)}`;
 }
 

@@ -1,6 +1,6 @@
 /** `precast serve` as a process: its start, its shutdown, builds while it runs, and what `usage` and `status` report. */
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { Client } from "pg";
@@ -604,6 +604,15 @@ describe("precast status", () => {
     expect((await place.run("status")).stdout).toMatch(/^Brief: built, but no app in the database has this key$/m);
     await place.build();
     expect(await place.json("status")).toMatchObject({ trees_without_app: [] });
+  });
+
+  test("says that the state of an app's last build cannot be read, until the next build", async () => {
+    const state = join(place.folder, "out", ".precast", "x-53686f70.json");
+    const before = readFileSync(state);
+    writeFileSync(state, "{");
+    expect((await place.run("status")).stdout).toMatch(/^Shop: has files, but .*: run `precast build`$/m);
+    writeFileSync(state, before);
+    expect((await place.run("status")).stdout).toMatch(/^Shop: built /m);
   });
 
   test("reports an app without a tree as not built", async () => {
