@@ -6,7 +6,7 @@ import type { Setting } from "../shared/settings/setting.ts";
 import { VERSION } from "../shared/version.ts";
 import { type Command, type Context, DONE, FAILED } from "./command.ts";
 import { describeFailure } from "./failure.ts";
-import { secretsIn, withoutSecrets } from "./secrets.ts";
+import { secretsIn, withoutPasswords, withoutSecrets } from "./secrets.ts";
 import { stopped } from "./stop-signals.ts";
 import type { Stream } from "./terminal/stream.ts";
 import { openTerminal } from "./terminal/terminal.ts";
@@ -84,7 +84,10 @@ function programOf(
 ): Program {
   const { stdout, stderr } = surroundings;
   const program = new Program("precast")
-    .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(withoutPasswords(text)),
+    })
     .description("A content delivery API whose answers are built before they are asked for.")
     .version(VERSION)
     .showHelpAfterError("(see precast --help)")
@@ -156,7 +159,7 @@ async function runCommand(
   } catch (error) {
     const stack = debug && error instanceof Error ? error.stack : undefined;
     const text = stack === undefined ? describeFailure(error) : printable(stack);
-    stderr.write(`${withoutSecrets(text, secrets)}\n`);
+    stderr.write(`${withoutPasswords(withoutSecrets(text, secrets))}\n`);
     return FAILED;
   }
 }

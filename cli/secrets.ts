@@ -14,6 +14,11 @@ export function secretsIn(names: readonly SettingName[], settings: Readonly<Reco
   return words.filter((word) => word.length >= SHORTEST_SECRET);
 }
 
+/** Replaces the passwords in addresses. Whoever mistypes an option sees it again in the message. */
+export function withoutPasswords(text: string): string {
+  return text.replace(/(\/\/[^\s/@:]*:)[^\s/]*@/g, "$1…@");
+}
+
 export function withoutSecrets(text: string, secrets: readonly string[]): string {
   return secrets.reduce((rest, secret) => rest.replaceAll(secret, "…"), text);
 }

@@ -205,6 +205,16 @@ test("a command that cannot write its output says why and exits with 1", async (
 
 describe("an invalid command line", () => {
   test.each([
+    ["--databse-url=postgres://cms:s3cr3t@ss@host/db", "status"],
+    ["postgres://cms:s3cr3t@ss@host/db"],
+    ["import", "postgres://cms:s3cr3t@ss@host/db"],
+  ])("shows no password of an address in the wrong place: %s", async (...args) => {
+    const { code, stdout, stderr } = await nowhere.call(args);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toContain("postgres://cms:…@host/db");
+  });
+
+  test.each([
     ["nope", /unknown command 'nope'/],
     ["help nope", /unknown command 'nope'/],
     ["build --nope", /unknown option '--nope'/],
