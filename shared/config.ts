@@ -60,9 +60,20 @@ export function readSettings<N extends SettingName>(
 }
 
 /** Problems of values that are valid but contradict each other. Invalid values are missing from the argument. */
-function conflictsOf({ databaseUrl, readDatabaseUrl }: Partial<Settings<SettingName>>): readonly string[] {
-  if (databaseUrl !== null || !readDatabaseUrl?.length) return [];
-  return [`${flagOf("readDatabaseUrl")} needs --database-url: the embedded database has no replicas`];
+function conflictsOf({
+  databaseUrl,
+  readDatabaseUrl,
+  port,
+  adminPort,
+}: Partial<Settings<SettingName>>): readonly string[] {
+  return [
+    ...(databaseUrl === null && readDatabaseUrl?.length
+      ? [`${flagOf("readDatabaseUrl")} needs --database-url: the embedded database has no replicas`]
+      : []),
+    ...(port && port === adminPort
+      ? [`${flagOf("adminPort")} must be another port than --port, which is ${port}`]
+      : []),
+  ];
 }
 
 /** Flags that do nothing without another setting. Their variables may be set for other commands, so those are no problem. */

@@ -353,6 +353,14 @@ describe("the configuration", () => {
     expect((await nowhere.run("serve", variables)).stderr).toBe(BAD_URL_LINE);
   });
 
+  test("one port for clients and for the admin is refused", async () => {
+    const { code, stderr } = await nowhere.run("serve --port 3922 --admin-port 3922", BAD_URL);
+    expect([code, stderr]).toEqual([
+      1,
+      `${BAD_URL_LINE}--admin-port must be another port than --port, which is 3922\n`,
+    ]);
+  });
+
   test("an empty folder name is refused, and does not stand for the current folder", async () => {
     const { code, stderr } = await nowhere.call(["build", "--out", "", "--data-dir", ""]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^--out must be the name of a folder/m)]);
