@@ -153,3 +153,11 @@ const MISSING_OR_FORBIDDEN = ["3F000", "42P01", "42703", "42883", "42501"];
 export function isMissingOrForbidden(error: unknown): boolean {
   return error instanceof Error && "code" in error && MISSING_OR_FORBIDDEN.includes(String(error.code));
 }
+
+/** duplicate_schema, duplicate_table (also of an index), duplicate_column, duplicate_object, duplicate_function. */
+const DUPLICATE = ["42P06", "42P07", "42701", "42710", "42723"];
+
+/** Whether a statement creates what exists. */
+export function isDuplicate(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && DUPLICATE.includes(String(error.code));
+}

@@ -1,6 +1,7 @@
 /** Creates or upgrades the schema `precast` from the numbered files in this folder, under an advisory lock. */
 import { readdirSync, readFileSync } from "node:fs";
 import { type Database, type Session, sql } from "../database/database.ts";
+import { isDuplicate } from "../database/fault.ts";
 
 const FOLDER = new URL("./", import.meta.url);
 /** Key of the advisory lock: an arbitrary number that other programs are unlikely to use. */
@@ -51,9 +52,18 @@ export async function migrate(database: Database): Promise<readonly string[]> {
     );
     const { missing } = await schemaState(session);
     for (const name of missing) {
-      await session.execute(readMigration(name));
+      await session.execute(readMigration(name)).catch((error: unknown) => {
+        throw isDuplicate(error) ? unlisted(name, error) : error;
+      });
       await session.query(sql("INSERT INTO precast.migrations (name) VALUES ($1)", [name]));
     }
     return missing;
   });
+}
+
+/** As after a restore of some of the tables. */
+function unlisted(name: string, { message }: Error): Error {
+  return new Error(
+    `The list of applied migrations (precast.migrations) lacks ${name}, but what that creates exists (${message}). Nothing was changed. Restore that table from a backup, or migrate an empty database and import again.`,
+  );
 }

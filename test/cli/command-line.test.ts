@@ -757,6 +757,40 @@ describe("on PostgreSQL", () => {
     await dropDatabase(url);
   });
 
+  test("migrate says what to do when the list of applied migrations was lost", async () => {
+    const url = await createDatabase(inject("postgresUrl"), "unlisted");
+    await place.run("migrate", { DATABASE_URL: url });
+    const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });
+    for (const [lose, lacking] of [
+      ["DELETE FROM precast.migrations WHERE name LIKE '0023%'", "0023_parts.sql"],
+      ["DROP TABLE precast.migrations", "0001_content.sql"],
+    ]) {
+      await database.execute(lose as string);
+      const { code, stderr } = await place.call("migrate", { DATABASE_URL: url });
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringMatching(/^The list of applied migrations .*Restore that table.*\n$/),
+      ]);
+      expect(stderr).toContain(`lacks ${lacking}, `);
+    }
+    await database.close();
+    await dropDatabase(url);
+  });
+
+  test("import does not write to a database that its operator has set to read-only", async () => {
+    const url = await createDatabase(inject("postgresUrl"), "frozen");
+    const env = { DATABASE_URL: url };
+    await place.run("migrate", env);
+    const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });
+    await database.execute(`ALTER DATABASE "${new URL(url).pathname.slice(1)}" SET default_transaction_read_only = on`);
+    await database.close();
+    const folder = join(place.folder, "frozen");
+    await writeBundle(folder, shop());
+    const { code, stderr } = await place.call(`import ${folder}`, env);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^The database is read-only \(.*\n$/)]);
+    await dropDatabase(url);
+  });
+
   test("migrate creates the trigram indexes in a database that has no schema public", async () => {
     const url = await createDatabase(inject("postgresUrl"), "hardened");
     const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });

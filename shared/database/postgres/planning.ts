@@ -33,9 +33,10 @@ export async function planFor(client: pg.ClientBase, planning: Planning): Promis
   else genericClients.delete(client);
 }
 
+/** Says not that a transaction may write: an operator may have set the database to read-only. */
 const BEGIN: Record<Access, string> = {
   read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-  write: "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
 };
 
 /** Begins a transaction, planning "auto": that is then also the setting that a rollback restores. */
