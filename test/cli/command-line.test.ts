@@ -1034,6 +1034,29 @@ describe("on the embedded database", () => {
     expect(existsSync(join(folder, "database", "copied"))).toBe(true);
   });
 
+  test("what is left of a database is kept, and no new one is made over it", async () => {
+    const folder = join(place.folder, "half", "database");
+    cpSync(join(place.folder, ".precast", "database"), folder, { recursive: true });
+    rmSync(join(folder, "PG_VERSION"));
+    const control = readFileSync(join(folder, "global", "pg_control"));
+    const { code, stdout, stderr } = await place.run("status --data-dir half");
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(
+      /^The embedded database in half\/database cannot be opened \(PG_VERSION is missing\)\. .*\n$/,
+    );
+    expect(readFileSync(join(folder, "global", "pg_control"))).toEqual(control);
+  });
+
+  test("a file in the place of the database is named as such", async () => {
+    mkdirSync(join(place.folder, "filed"));
+    writeFileSync(join(place.folder, "filed", "database"), "");
+    const { code, stderr } = await place.run("status --data-dir filed");
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/cannot be opened: that is a file, not a folder\. .*\n$/),
+    ]);
+  });
+
   test("a command fails, and does not hang, when the data folder holds a database that cannot be opened", async () => {
     mkdirSync(join(place.folder, "strange", "database"), { recursive: true });
     writeFileSync(join(place.folder, "strange", "database", "PG_VERSION"), "9.6\n");

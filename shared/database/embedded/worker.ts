@@ -15,6 +15,9 @@ const folder = workerData as string;
 /** A file with the identity of the folder in which a database is being created; removed once that has opened. */
 const creationMark = `${folder}.begun`;
 
+/** By this file PGlite tells a folder that holds a database from one that does not. */
+const VERSION_FILE = "PG_VERSION";
+
 /**
  * Opening writes to all shared buffers, even for a command that needs none: PGlite's default of 128 MB costs as much
  * memory, and a quarter of the time that opening takes. The operating system caches the files anyway.
@@ -41,7 +44,10 @@ async function open(): Promise<Opened> {
   if (identityOf(folder) === textOf(creationMark)) rmSync(folder, { recursive: true, force: true });
   // PGlite makes files that anybody may write: only the folder keeps other users of the machine from the content.
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  if (readdirSync(folder).length === 0) writeFileSync(creationMark, identityOf(folder) ?? "");
+  const names = readdirSync(folder);
+  if (names.length === 0) writeFileSync(creationMark, identityOf(folder) ?? "");
+  // PGlite would make a new database over what is left of one, as after a restore that was interrupted.
+  else if (!names.includes(VERSION_FILE)) throw new Error(`${VERSION_FILE} is missing`);
   const database = await PGlite.create(folder, { extensions: { pg_trgm }, startParams: START_PARAMS });
   rmSync(creationMark, { force: true });
   return { database, connection: await openConnection(database) };
