@@ -7,7 +7,7 @@ import { readEntryRow } from "./entry-row.ts";
 import type { EntryPlan } from "./plan.ts";
 import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
 import { shownOfEntry } from "./shown.ts";
-import { entriesQuery } from "./sql/query.ts";
+import { entriesQuery } from "./sql/entries-query.ts";
 
 /** The text of an answer, and the edition of the content in it (editionQuery), null when the answer has none. */
 export type LiveText = { readonly text: string; readonly edition: string | null };

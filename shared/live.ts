@@ -9,10 +9,11 @@ import { readEntryRow } from "./entry-row.ts";
 import { findEntries, type LiveText } from "./live-entries.ts";
 import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./plan.ts";
 import { isRefusal, type Refusal, typeNotFound } from "./refusal.ts";
+import { countsOf, entryCountsQuery } from "./sql/counts.ts";
+import { entriesQuery, typesOf } from "./sql/entries-query.ts";
 import { listQuery } from "./sql/list-query.ts";
-import { entriesQuery, entryCountsQuery, slotsQuery, typesOf } from "./sql/query.ts";
 import { searchQuery } from "./sql/search-query.ts";
-import { cacheSlots, NO_SLOTS, readSlots, type SlotCache, type Slots } from "./sql/slots.ts";
+import { cacheSlots, NO_SLOTS, readSlots, type SlotCache, type Slots, slotsQuery } from "./sql/slots.ts";
 
 /** The query that answers a plan; null for a schema, which needs none. */
 export function queryOf(app: App, plan: Plan, slots: Slots): Query | null {
@@ -138,16 +139,6 @@ async function readCurrentSlots(
   return readSlots(row);
 }
 
-/** The type's slots at this moment, for a list or search; NO_SLOTS for other plans and for a missing type. */
-export async function currentSlots(session: Pick<Session, "query">, app: App, plan: Plan): Promise<Slots> {
-  if (plan.kind !== "list" && plan.kind !== "search") return NO_SLOTS;
-  return (await readCurrentSlots(session, app, plan)) ?? NO_SLOTS;
-}
-
-export function countsOf(rows: readonly Row[]): Map<string, number> {
-  return new Map(rows.map(([slug, count]) => [slug as string, Number(count)]));
-}
-
 function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[]): LiveText | Refusal {
   const first = rows[0];
   if (first === undefined) return typeNotFound();
@@ -156,4 +147,10 @@ function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[])
   const [total, edition = null] = (first[0] ?? "").split(" ");
   const meta = { page: plan.page, perPage: plan.perPage, total: Number(total) };
   return { text: listBody(items, meta, plan.kind === "search" ? plan.query : undefined), edition };
+}
+
+/** The type's slots at this moment, for a list or search; NO_SLOTS for other plans and for a missing type. */
+export async function currentSlots(session: Pick<Session, "query">, app: App, plan: Plan): Promise<Slots> {
+  if (plan.kind !== "list" && plan.kind !== "search") return NO_SLOTS;
+  return (await readCurrentSlots(session, app, plan)) ?? NO_SLOTS;
 }

@@ -1,6 +1,5 @@
 /** Reads the slots of the types that have enough entries for their indexes to matter. */
-import { slotsQuery } from "../../shared/sql/query.ts";
-import { readSlots, type Slots } from "../../shared/sql/slots.ts";
+import { readSlots, type Slots, slotsQuery } from "../../shared/sql/slots.ts";
 import { type CheckContext, LARGE_TYPE, type TypeSize } from "./check.ts";
 
 export type LargeType = { readonly size: TypeSize; readonly slots: Slots };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
 import { type App, findType } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { countsOf, currentSlots, queryOf } from "../../shared/live.ts";
+import { currentSlots, queryOf } from "../../shared/live.ts";
 import { type FreeShape, isCountedShape } from "../../shared/metering.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { readFor } from "../../shared/reading.ts";
@@ -17,7 +17,7 @@ import {
   typeNotFound,
 } from "../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
-import { entryCountsQuery } from "../../shared/sql/query.ts";
+import { countsOf, entryCountsQuery } from "../../shared/sql/counts.ts";
 import { type IndexUse, indexUseOf } from "./index-use.ts";
 import { measureQuery } from "./measure.ts";
 import { type Nearest, nearestFree } from "./nearest.ts";

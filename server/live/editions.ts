@@ -4,7 +4,7 @@
  */
 import type { Session } from "../../shared/database/database.ts";
 import type { Refusal } from "../../shared/refusal.ts";
-import { editionQuery } from "../../shared/sql/query.ts";
+import { editionQuery } from "../../shared/sql/edition.ts";
 import type { Ask } from "../load/source.ts";
 import { openFreshFlight } from "./fresh-flight.ts";
 import { tenthsLeft } from "./time-left.ts";

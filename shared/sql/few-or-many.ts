@@ -3,9 +3,10 @@
  * soon meets enough of them; if few do, finding all of them and sorting them is faster. The statement contains both
  * ways and chooses by the total when it runs, so one plan fits all values.
  */
+
+import { totalOf } from "./counts.ts";
 import { keyColumns, type SortKey } from "./order.ts";
 import { limitSql, offsetSql, placesSql, type Statement } from "./page-query.ts";
-import { totalOf } from "./query.ts";
 
 export type Ways = {
   /** FROM and WHERE of the matching entries `e`, with `test` added to the conditions. */

@@ -4,8 +4,8 @@
  */
 import type { Column } from "../catalog.ts";
 import type { Condition, EqualsCondition } from "../condition.ts";
+import { totalOf } from "./counts.ts";
 import { elementSlot, equalsAny, MAX_COUNTED_SIZE, storedOperand } from "./indexed.ts";
-import { totalOf } from "./query.ts";
 import type { Slots } from "./slots.ts";
 import type { Bind } from "./where.ts";
 

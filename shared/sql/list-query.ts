@@ -3,6 +3,7 @@ import { isNegated } from "../condition.ts";
 import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
 import { hasGenericPlan, isChosenByTotal, isReadDirectly, scannedShare } from "./access-path.ts";
+import { isSmallSql, totalOf } from "./counts.ts";
 import { fewOrManySql } from "./few-or-many.ts";
 import { isTrigramServed, storedIn, testOf, textsIn } from "./indexed.ts";
 import { keptTotal, keptWithValue } from "./kept-total.ts";
@@ -20,7 +21,6 @@ import {
   type Statement,
   statementOf,
 } from "./page-query.ts";
-import { isSmallSql, totalOf } from "./query.ts";
 import type { Slots } from "./slots.ts";
 
 const NEWEST = keysSql(NEWEST_FIRST);

@@ -5,10 +5,11 @@ import type { Query } from "../database/database.ts";
 import type { ListPlan, SearchPlan } from "../plan.ts";
 import { showsRichText } from "../shown.ts";
 import { entryColumns } from "./column.ts";
+import { editionOf } from "./edition.ts";
 import { isTrigramServed } from "./indexed.ts";
 import { keyColumns, type SortKey } from "./order.ts";
-import { collectValues, editionOf, type Values } from "./query.ts";
 import type { Slots } from "./slots.ts";
+import { collectValues, type Values } from "./values.ts";
 
 /**
  * What a statement is written for: its content type, its page, its values, and the columns that it selects of an entry.

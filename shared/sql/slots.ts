@@ -4,7 +4,8 @@
  * it was written for.
  */
 import type { Column } from "../catalog.ts";
-import type { Row } from "../database/database.ts";
+import type { Query, Row } from "../database/database.ts";
+import { isSmallSql } from "./counts.ts";
 
 export type Slots = {
   /** The `id` of the type's row in `content_types`. */
@@ -16,7 +17,7 @@ export type Slots = {
   readonly elementsOf: (column: Column) => string | null;
   /** The slots whose values are counted in pairs (schema/0016_value_counts.sql). */
   readonly paired: readonly string[];
-  /** Whether the type was small when the slots were read (isSmallSql in query.ts). */
+  /** Whether the type was small when the slots were read (isSmallSql in counts.ts). */
   readonly isSmall: boolean;
 };
 
@@ -37,6 +38,15 @@ export const NO_SLOTS: Slots = {
   paired: [],
   isSmall: false,
 };
+
+/** The slots of a published type: one row of [type id, slot map, slots counted in pairs, is it small], or none. */
+export function slotsQuery(appKey: string, slug: string): Query {
+  const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text, (${isSmallSql("type.id")})::text
+FROM precast.content_types AS type
+JOIN precast.slots ON slots.content_type_id = type.id
+JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slug = $2 AND type.published`;
+  return { text, values: [appKey, slug] };
+}
 
 /** Reads a row of slotsQuery; null when there is no row, because the type does not exist or is not published. */
 export function readSlots(row: Row | undefined): Slots | null {

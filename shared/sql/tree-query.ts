@@ -1,6 +1,6 @@
 /**
- * Builds the queries of a build: everything that the files of a type show, or only what has changed. As in query.ts,
- * every query names its app.
+ * Builds the queries of a build: everything that the files of a type show, or only what has changed. Every query names its
+ * app.
  */
 import type { Column, ContentType } from "../catalog.ts";
 import type { Query } from "../database/database.ts";

@@ -8,8 +8,7 @@ import { sql } from "../../shared/database/database.ts";
 import { type ListPlan, planRequest } from "../../shared/plan.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { listQuery } from "../../shared/sql/list-query.ts";
-import { slotsQuery } from "../../shared/sql/query.ts";
-import { readSlots, type Slots } from "../../shared/sql/slots.ts";
+import { readSlots, type Slots, slotsQuery } from "../../shared/sql/slots.ts";
 import type { Bundle } from "../support/model.ts";
 import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
 

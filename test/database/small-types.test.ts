@@ -9,8 +9,7 @@ import { openDatabase } from "../../shared/database/open.ts";
 import { answerLive, queryOf } from "../../shared/live.ts";
 import { planRequest } from "../../shared/plan.ts";
 import { readRequest } from "../../shared/request.ts";
-import { slotsQuery } from "../../shared/sql/query.ts";
-import { readSlots, type SlotCache } from "../../shared/sql/slots.ts";
+import { readSlots, type SlotCache, slotsQuery } from "../../shared/sql/slots.ts";
 import type { Bundle } from "../support/model.ts";
 import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
 

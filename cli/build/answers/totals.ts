@@ -2,8 +2,7 @@
 import { lastPage } from "../../../shared/body.ts";
 import { type App, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
-import { countsOf } from "../../../shared/live.ts";
-import { entryCountsQuery } from "../../../shared/sql/query.ts";
+import { countsOf, entryCountsQuery } from "../../../shared/sql/counts.ts";
 import { facetCountQuery } from "../../../shared/sql/tree-query.ts";
 import { filterColumns } from "./filters.ts";
 import { countSortFiles } from "./sorts.ts";
