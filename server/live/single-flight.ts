@@ -1,8 +1,7 @@
 /** Shares work in flight: equal requests get one result, and work is aborted only when its last caller has gone. */
-import { isDeepStrictEqual } from "node:util";
 
 /**
- * Callers share work when their keys are equal and their subjects deeply equal. The controller that `work` gets aborts
+ * Callers share work when their keys are equal and their subjects are the same. The controller that `work` gets aborts
  * when the last caller has gone. `instead` returns the result to use when no new work may begin, and null when it may.
  * Throws the reason of the signal when that aborts.
  */
@@ -56,7 +55,7 @@ export function openSingleFlight<T>(): SingleFlight<T> {
 
 /** Work that is being aborted cannot be joined. */
 function isJoinable(flight: Flight<unknown>, subject: unknown): boolean {
-  return !flight.controller.signal.aborted && isDeepStrictEqual(flight.subject, subject);
+  return !flight.controller.signal.aborted && flight.subject === subject;
 }
 
 function nothing(): null {
