@@ -1,4 +1,5 @@
 /** Finds several entries that are requested in the same way, together with their related entries, with one query. */
+import { type Body, bodyOf } from "./answer.ts";
 import { entryBody } from "./body.ts";
 import { type App, findType } from "./catalog.ts";
 import type { Row, Session } from "./database/database.ts";
@@ -9,18 +10,18 @@ import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
 import { shownOfEntry } from "./shown.ts";
 import { entriesQuery } from "./sql/entries-query.ts";
 
-/** The text of an answer, and the edition of the content in it (editionQuery), null when the answer has none. */
-export type LiveText = { readonly text: string; readonly edition: string | null };
+/** An answer, and the edition of its content in the same snapshot (editionQuery), null when the answer has none. */
+export type LiveAnswer = { readonly body: Body; readonly edition: string | null };
 
 /** Indexes of the columns of entriesQuery. ENTRY is the first column of the entry. */
 const [PLACE, FIELD, ENTRY, EDITION] = [0, 1, 2, 8];
 
-/** Results in the order of `plans`, all from one snapshot. All plans must have the type and `populate` of the first. */
-export async function findEntries(
+/** Answers in the order of `plans`, all from one snapshot. All plans must have the type and `populate` of the first. */
+export async function answerEntries(
   session: Pick<Session, "query">,
   app: App,
   plans: readonly EntryPlan[],
-): Promise<readonly (LiveText | Refusal)[]> {
+): Promise<readonly (LiveAnswer | Refusal)[]> {
   const [first] = plans;
   if (first === undefined) return [];
   const ids = plans.map(({ id }) => id);
@@ -31,12 +32,13 @@ export async function findEntries(
   return plans.map((plan, index) => entryOf(app, plan, found[index] ?? [], head[EDITION] ?? null));
 }
 
-function entryOf(app: App, plan: EntryPlan, rows: readonly Row[], edition: string | null): LiveText | Refusal {
+function entryOf(app: App, plan: EntryPlan, rows: readonly Row[], edition: string | null): LiveAnswer | Refusal {
   const [first] = rows;
   const found = first === undefined ? null : readEntryRow(first, ENTRY);
   if (found === null) return entryNotFound();
   if (plan.refusal !== null) return plan.refusal;
-  return { text: entryBody(renderEntry(app, plan.shown, found, populatedOf(app, plan, rows))), edition };
+  const text = renderEntry(app, plan.shown, found, populatedOf(app, plan, rows));
+  return { body: bodyOf(entryBody(text)), edition };
 }
 
 /** The related entries that replace the UUIDs of the fields in `plan.populate`. */

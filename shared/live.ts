@@ -1,14 +1,14 @@
 /** Answers a plan from the database: turns rows into a body, or into a refusal when type or entry does not exist. */
-import { type Body, bodyOf } from "./answer.ts";
+import { bodyOf } from "./answer.ts";
 import { catalogBody, listBody, schemaBody } from "./body.ts";
 import type { App } from "./catalog.ts";
 import type { Query, Row, Session } from "./database/database.ts";
 import { DatabaseFault } from "./database/fault.ts";
 import { renderEntry } from "./entry.ts";
 import { readEntryRow } from "./entry-row.ts";
-import { findEntries, type LiveText } from "./live-entries.ts";
-import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./plan.ts";
-import { isRefusal, type Refusal, typeNotFound } from "./refusal.ts";
+import { answerEntries, type LiveAnswer } from "./live-entries.ts";
+import type { ListPlan, Plan, SearchPlan } from "./plan.ts";
+import { type Refusal, typeNotFound } from "./refusal.ts";
 import { countsOf, entryCountsQuery } from "./sql/counts.ts";
 import { entriesQuery, typesOf } from "./sql/entries-query.ts";
 import { listQuery } from "./sql/list-query.ts";
@@ -60,9 +60,6 @@ export function typesIn(plan: Plan): readonly string[] | null {
   }
 }
 
-/** An answer, and the edition of its content in the same snapshot (editionQuery), null when the answer has none. */
-export type LiveAnswer = { readonly body: Body; readonly edition: string | null };
-
 /** Throws DatabaseFault, also when the slots of the type change faster than they can be read. */
 export async function answerLive(
   session: Pick<Session, "query">,
@@ -70,39 +67,21 @@ export async function answerLive(
   plan: Plan,
   cache: SlotCache,
 ): Promise<LiveAnswer | Refusal> {
-  return liveAnswerOf(await find(session, app, plan, cache));
-}
-
-/** Answers plans with the same type and `populate` (EntriesAsked), in their order, all from one snapshot. */
-export async function answerEntries(
-  session: Pick<Session, "query">,
-  app: App,
-  plans: readonly EntryPlan[],
-): Promise<readonly (LiveAnswer | Refusal)[]> {
-  return (await findEntries(session, app, plans)).map(liveAnswerOf);
-}
-
-function liveAnswerOf(found: LiveText | Refusal): LiveAnswer | Refusal {
-  return isRefusal(found) ? found : { body: bodyOf(found.text), edition: found.edition };
-}
-
-async function find(
-  session: Pick<Session, "query">,
-  app: App,
-  plan: Plan,
-  cache: SlotCache,
-): Promise<LiveText | Refusal> {
   switch (plan.kind) {
     case "catalog":
-      return { text: catalogBody(app, countsOf(await session.query(entryCountsQuery(app.key)))), edition: null };
+      return withoutEdition(catalogBody(app, countsOf(await session.query(entryCountsQuery(app.key)))));
     case "schema":
-      return { text: schemaBody(plan.type), edition: null };
+      return withoutEdition(schemaBody(plan.type));
     case "list":
     case "search":
       return answerList(app, plan, await queryPage(session, app, plan, cache));
     case "entry":
-      return (await findEntries(session, app, [plan]))[0] ?? typeNotFound();
+      return (await answerEntries(session, app, [plan]))[0] ?? typeNotFound();
   }
+}
+
+function withoutEdition(text: string): LiveAnswer {
+  return { body: bodyOf(text), edition: null };
 }
 
 /**
@@ -139,14 +118,14 @@ async function readCurrentSlots(
   return readSlots(row);
 }
 
-function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[]): LiveText | Refusal {
+function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[]): LiveAnswer | Refusal {
   const first = rows[0];
   if (first === undefined) return typeNotFound();
   const entries = rows.map((row) => readEntryRow(row, 1)).filter((entry) => entry !== null);
   const items = entries.map((entry) => renderEntry(app, plan.shown, entry));
   const [total, edition = null] = (first[0] ?? "").split(" ");
   const meta = { page: plan.page, perPage: plan.perPage, total: Number(total) };
-  return { text: listBody(items, meta, plan.kind === "search" ? plan.query : undefined), edition };
+  return { body: bodyOf(listBody(items, meta, plan.kind === "search" ? plan.query : undefined)), edition };
 }
 
 /** The type's slots at this moment, for a list or search; NO_SLOTS for other plans and for a missing type. */

@@ -4,7 +4,8 @@
  */
 import type { Body } from "../../shared/answer.ts";
 import type { App } from "../../shared/catalog.ts";
-import { type LiveAnswer, typesIn } from "../../shared/live.ts";
+import { typesIn } from "../../shared/live.ts";
+import type { LiveAnswer } from "../../shared/live-entries.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { isRefusal, type Refusal } from "../../shared/refusal.ts";
 import type { Edition } from "./editions.ts";

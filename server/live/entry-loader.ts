@@ -4,7 +4,7 @@
  */
 import { setImmediate } from "node:timers/promises";
 import type { App } from "../../shared/catalog.ts";
-import type { LiveAnswer } from "../../shared/live.ts";
+import type { LiveAnswer } from "../../shared/live-entries.ts";
 import type { EntryPlan } from "../../shared/plan.ts";
 import type { Refusal } from "../../shared/refusal.ts";
 import { keyOf } from "./key.ts";
