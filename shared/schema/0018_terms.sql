@@ -31,11 +31,11 @@ BEGIN
 END
 $$;
 
--- Those of words that are not all terms. A sentence without spaces would be a term that no other entry has: it becomes all
--- pairs of letters that follow each other, and the runs of other letters in it. A word of more than 600 letters is too
--- long for an index and becomes pieces of 600, one every 200: what is looked for, at most 400 letters (200 of a query in
--- lower case), lies within one of them. They are put together from parts of 200, because substr() counts the letters from
--- the beginning of the word each time.
+-- The terms in words of which some are no terms as they are. A sentence without spaces would be a term that no other entry
+-- has: it becomes all pairs of letters that follow each other, and the runs of other letters in it. A word of more than 600
+-- letters is too long for an index and becomes pieces of 600, one every 200: what is looked for, at most 400 letters (200 of
+-- a query in lower case), lies within one of them. They are put together from parts of 200, because substr() counts the
+-- letters from the beginning of the word each time.
 CREATE FUNCTION precast.cut_terms(words text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET jit = off AS $$
 DECLARE
   whole text[] := string_to_array(btrim(words), '  ');
@@ -120,7 +120,7 @@ BEGIN
 END
 $$;
 
--- Those of edited entries: the terms that they had before need not be looked up.
+-- Adds the new terms of edited entries. Those that they had before need not be looked up.
 CREATE FUNCTION precast.add_changed_terms() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
 SET jit = off SET enable_sort = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$

@@ -190,7 +190,7 @@ function idsSql(statement: Statement, matching: readonly string[], { keys, lengt
 /** `most` is SQL of the number of entries after which the scan ends; `more` holds tests that its index serves. */
 type EndingScan = Scan & { readonly more: readonly string[]; readonly most: string };
 
-/** The same by a scan that tests the conditions of no more entries than `most`. */
+/** SQL of the ids of a page with their places, by a scan that tests the conditions of no more entries than `most`. */
 function endingScanSql(statement: Statement, matching: readonly string[], ending: EndingScan): string {
   const { more, most } = ending;
   const from = (keys: readonly SortKey[]) => {

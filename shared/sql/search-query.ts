@@ -59,7 +59,7 @@ function askedSql({ typeId, lookedUp }: Search): string {
   return `asked AS MATERIALIZED (SELECT ${keys.join(", ")})`;
 }
 
-/** Up to so many entries with the words are found first, whatever the filters: it takes no longer than to look at these. */
+/** If at most so many entries have the words, they are found first: that takes no longer than to look at the filters. */
 const FEW_FOUND = 2_000;
 /** Up to so many entries that pass the filters are found first where more have the words. */
 const FEW_PASSING = 10_000;

@@ -33,7 +33,7 @@ export async function planFor(client: pg.ClientBase, planning: Planning): Promis
   else genericClients.delete(client);
 }
 
-/** Says not that a transaction may write: an operator may have set the database to read-only. */
+/** Without READ WRITE, which would override an operator who has set the database to read-only. */
 const BEGIN: Record<Access, string> = {
   read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
   write: "BEGIN ISOLATION LEVEL READ COMMITTED",
