@@ -6,6 +6,7 @@ import type { CommonName, Settings } from "../shared/config.ts";
 import type { Database, DatabaseOptions } from "../shared/database/database.ts";
 import { HostEndedFault } from "../shared/database/fault.ts";
 import { openDatabase } from "../shared/database/open.ts";
+import { QUERY_SECONDS } from "../shared/refusal.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
 import { missingRequirement, readTraits } from "../shared/schema/requirements.ts";
 
@@ -17,7 +18,7 @@ export class SchemaError extends Error {
 }
 
 /** Time limit of live queries in milliseconds (contract.md section 6). */
-export const QUERY_TIMEOUT = 5_000;
+export const QUERY_TIMEOUT = QUERY_SECONDS * 1_000;
 
 type Limits = Partial<Pick<DatabaseOptions, "connections" | "queryTimeout" | "share">>;
 

@@ -44,6 +44,8 @@ export const MAX_TARGET_SIZE = 16_384;
 export const MAX_HEADERS_SIZE = 16_384;
 export const MAX_HEADERS = 100;
 export const MAX_FILTERS = 10;
+/** Time limit of a live query, in seconds. */
+export const QUERY_SECONDS = 5;
 export const MAX_SORT_LENGTH = 100;
 export const MAX_NAMES_LENGTH = 500;
 export const MIN_QUERY_LENGTH = 2;
@@ -179,4 +181,7 @@ export const DATABASE_UNAVAILABLE = refuse(
   "Live data is not available at the moment. Try again shortly.",
 );
 
-export const QUERY_TIMEOUT = refuse("QUERY_TIMEOUT", "The query took longer than 5 seconds and was cancelled.");
+export const QUERY_TIMEOUT = refuse(
+  "QUERY_TIMEOUT",
+  `The query took longer than ${QUERY_SECONDS} seconds and was cancelled.`,
+);

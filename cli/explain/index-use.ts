@@ -1,6 +1,8 @@
 /** Says whether an index served a query or entries were read one by one, and what would help. */
 import { type Condition, isNegated } from "../../shared/condition.ts";
 import type { Plan } from "../../shared/plan.ts";
+import { INDEXED_LENGTH } from "../../shared/sql/indexed.ts";
+import { lengthOf } from "../../shared/value.ts";
 import { formatCount, formatCounted } from "../terminal/format.ts";
 import type { PlanNode, QueryPlan } from "./plan-node.ts";
 
@@ -141,16 +143,15 @@ function readSentence({ indexes }: Scan, read: number | null, entries: number | 
 
 /** Reading this many entries takes a few milliseconds, and an index would hardly be faster. */
 const FEW = 2_000;
-/** Indexes find parts of words by sequences of this many letters. */
-const LETTERS = 3;
 
 function helpOf(plan: Plan, { sorted }: Scan, read: number | null): string {
   if (read !== null && read <= FEW) return "With so few entries, no index is needed.";
   const conditions = "conditions" in plan ? plan.conditions : [];
-  if (plan.kind === "search" && plan.words.every(isShort)) return `A word of ${LETTERS} letters or more would help.`;
+  if (plan.kind === "search" && plan.words.every(isShort))
+    return `A word of ${INDEXED_LENGTH} letters or more would help.`;
   if (conditions.some(isNegated))
     return "Most entries match neq and nin: name the wanted values with eq or in instead.";
-  if (conditions.some(isShortMatch)) return `A text of ${LETTERS} letters or more would help.`;
+  if (conditions.some(isShortMatch)) return `A text of ${INDEXED_LENGTH} letters or more would help.`;
   const order =
     sorted && conditions.length === 0
       ? "Sorting in the default order"
@@ -159,7 +160,7 @@ function helpOf(plan: Plan, { sorted }: Scan, read: number | null): string {
 }
 
 function isShort(word: string): boolean {
-  return [...word].length < LETTERS;
+  return lengthOf(word) < INDEXED_LENGTH;
 }
 
 function isShortMatch(condition: Condition): boolean {

@@ -4,8 +4,8 @@
  */
 import type { Condition } from "../../shared/condition.ts";
 import type { ListPlan, Plan, SearchPlan } from "../../shared/plan.ts";
-
-const INDEXED_LENGTH = 3;
+import { INDEXED_LENGTH } from "../../shared/sql/indexed.ts";
+import { lengthOf } from "../../shared/value.ts";
 
 export function kindOf(plan: Plan): string {
   switch (plan.kind) {
@@ -17,7 +17,7 @@ export function kindOf(plan: Plan): string {
     case "list":
       return pageKindOf(plan);
     case "search":
-      return `${pageKindOf(plan)} ${Math.min(INDEXED_LENGTH, ...plan.words.map((word) => word.length))}`;
+      return `${pageKindOf(plan)} ${Math.min(INDEXED_LENGTH, ...plan.words.map(lengthOf))}`;
   }
 }
 

@@ -80,6 +80,9 @@ export function loweredSql(text: string, isGeneric: boolean): string {
   return isGeneric ? `(SELECT ${lower})` : `(${lower})`;
 }
 
+/** The number of letters from which an index finds parts of words and texts. */
+export const INDEXED_LENGTH = 3;
+
 /**
  * Whether the trigram index finds this text under every locale: then one query plan fits all such texts. The index
  * needs three letters or digits in a row, and in some locales it handles ASCII only.

@@ -69,7 +69,7 @@ const FILTERS_FIRST = "(SELECT filters_first FROM chosen)";
 function chosenSql({ typeId, lookedUp, tests }: Search): string {
   const atMost = (limit: number, from: string) =>
     `(SELECT count(*) <= ${limit} FROM (SELECT FROM ${from} LIMIT ${limit + 1}) AS some_of_them)`;
-  const found = `precast.entry_words AS w WHERE ${lookedUp.map(mayContainSql).join(" AND ")}`;
+  const found = `precast.entry_words AS w WHERE ${mayContainSql(lookedUp).join(" AND ")}`;
   const passed = `precast.entries AS e WHERE ${passingSql(typeId, tests)}`;
   return `chosen AS MATERIALIZED (SELECT CASE WHEN ${atMost(FEW_FOUND, found)} THEN false ELSE ${atMost(FEW_PASSING, passed)} END AS filters_first)`;
 }
@@ -78,9 +78,11 @@ function passingSql(typeId: string, tests: readonly string[]): string {
   return [`e.content_type_id = ${typeId}`, "e.status = 'published'", ...tests].join(" AND ");
 }
 
-/** The test by the index of keys, of which each is of a term and a type (schema/0018_terms.sql). */
-function mayContainSql(_word: string, index: number): string {
-  return `precast.term_keys(w.content_type_id, w.words) && (SELECT keys_${index} FROM asked)`;
+/** The tests by the index of keys, of which each is of a term and a type (schema/0018_terms.sql). */
+function mayContainSql(lookedUp: readonly string[]): string[] {
+  return lookedUp.map(
+    (_, index) => `precast.term_keys(w.content_type_id, w.words) && (SELECT keys_${index} FROM asked)`,
+  );
 }
 
 function containsSql(word: string): string {
@@ -99,7 +101,7 @@ const SAME_ENTRY = "e.content_type_id = w.content_type_id AND e.id = w.id";
 
 /** FROM and WHERE that find the entries of the words, then test them. */
 function wordsFirstSql({ typeId, words, lookedUp, tests, order }: Search, gates: readonly string[] = []): string {
-  const found = [...lookedUp.map(mayContainSql), typeSql(typeId), ...words.map(containsSql)];
+  const found = [...mayContainSql(lookedUp), typeSql(typeId), ...words.map(containsSql)];
   const entry = tests.length > 0 || order.readsEntry ? [lookupSql(SAME_ENTRY)] : [];
   return `FROM ${["precast.entry_words AS w", ...entry, ...order.beside].join("\n  ")}
   WHERE ${[...gates, ...(words.length === 0 ? ["false"] : found), ...tests].join("\n    AND ")}`;

@@ -1,4 +1,5 @@
 /** Finds shapes of requests whose live queries often exceed the time limit. */
+import { QUERY_SECONDS } from "../../../shared/refusal.ts";
 import { formatCount } from "../../terminal/format.ts";
 import type { UsageRow } from "../../usage/rows.ts";
 import { sumByShape } from "../../usage/sums.ts";
@@ -22,7 +23,7 @@ function findingsOf(rows: readonly UsageRow[]): Finding[] {
     return {
       kind: "advice",
       subject: `${app}: slow ${shape} requests`,
-      problem: `${formatCount(count)} of ${formatCount(all)} requests in the last ${RECENT_DAYS} days got 504 QUERY_TIMEOUT: their queries took longer than 5 seconds.`,
+      problem: `${formatCount(count)} of ${formatCount(all)} requests in the last ${RECENT_DAYS} days got 504 QUERY_TIMEOUT: their queries took longer than ${QUERY_SECONDS} seconds.`,
       gain: "Clients get answers, and the database has capacity for other queries.",
       remedy: `Take their URLs from the server's log (status 504), and run \`precast explain '<path and query>' --app ${app}\` to see what they read.`,
       fix: null,
