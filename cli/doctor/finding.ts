@@ -22,3 +22,14 @@ export function canFix(finding: Finding): finding is Finding & { readonly fix: r
 /** What a remedy that changes the slots of a type says of its price (schema/0008_slots.sql). */
 export const CHANGE_WRITES =
   "A change of these lists may write all entries of the type in one transaction, about 0.2 ms each, and writers of the type wait meanwhile.";
+
+/** The remedy that runs statements, and the fix, which is left to `who` unless this role may run them. */
+export function statementRemedy(
+  mayRun: boolean,
+  who: string,
+  statements: readonly string[],
+  note: string,
+): Pick<Finding, "remedy" | "fix"> {
+  const run = mayRun ? "Run" : `Have ${who} run`;
+  return { remedy: `${run} ${statements.join("; ")}. ${note}`, fix: mayRun ? statements : null };
+}

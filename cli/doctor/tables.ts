@@ -1,6 +1,7 @@
 /** Reads what the database knows about Precast's tables: sizes, statistics, and the rights of the current role. */
 import { sql } from "../../shared/database/database.ts";
 import type { CheckContext } from "./check.ts";
+import { type Finding, statementRemedy } from "./finding.ts";
 
 export type Table = {
   /** As SQL names it: `precast.entries`. */
@@ -50,11 +51,6 @@ WHERE namespace.nspname = 'precast' AND class.relkind = 'r' ORDER BY class.relna
 }
 
 /** The remedy and the fix of a finding whose `statement` only the owner of the table may run. */
-export function maintenanceRemedy(
-  { hasOwnerRights }: Table,
-  statement: string,
-): { remedy: string; fix: readonly string[] | null } {
-  return hasOwnerRights
-    ? { remedy: `Run ${statement}. It does not block writers.`, fix: [statement] }
-    : { remedy: `Have the owner of the table run ${statement}. It does not block writers.`, fix: null };
+export function maintenanceRemedy({ hasOwnerRights }: Table, statement: string): Pick<Finding, "remedy" | "fix"> {
+  return statementRemedy(hasOwnerRights, "the owner of the table", [statement], "It does not block writers.");
 }

@@ -2,6 +2,7 @@
 import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
+import { statementRemedy } from "../finding.ts";
 
 type Facts = { readonly count: number; readonly mayDelete: boolean };
 
@@ -17,8 +18,7 @@ export const batchesCheck = defineCheck<Facts>({
             subject: "precast.usage_batches",
             problem: `The ids of ${formatCount(count)} batches are still stored, although their journals were deleted more than two days ago: no running server deletes them.`,
             gain: "The table and its indexes stay small, and counts are stored quickly.",
-            remedy: `${mayDelete ? "Run" : "Have the owner of the table run"} ${STATEMENT}. A running server deletes 10,000 of them every ten minutes.`,
-            fix: mayDelete ? [STATEMENT] : null,
+            ...statementRemedy(mayDelete, "the owner of the table", [STATEMENT], NOTE),
           },
         ],
 });
@@ -27,6 +27,7 @@ const MANY = 10_000;
 /** Servers delete such rows after one day; two days leave them time to do so. */
 const EXPIRED = "removed_at < now() - interval '2 days'";
 const STATEMENT = `DELETE FROM precast.usage_batches WHERE ${EXPIRED}`;
+const NOTE = "A running server deletes 10,000 of them every ten minutes.";
 
 async function countExpired({ database }: CheckContext): Promise<Facts> {
   const [row] = await database.query(

@@ -2,6 +2,7 @@
 import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
+import { statementRemedy } from "../finding.ts";
 
 /** Rows of the type that has the most, and whether the role may add them up. */
 type Facts = { readonly most: number; readonly mayFold: boolean };
@@ -18,8 +19,7 @@ export const countsCheck = defineCheck<Facts>({
             subject: "precast.entry_counts",
             problem: `The entries of one type are counted in ${formatCount(most)} rows: transactions at REPEATABLE READ or SERIALIZABLE leave one for each statement, and only builds add them up.`,
             gain: "Lists read one row in place of all of them for their totals.",
-            remedy: `${mayFold ? "Run" : "Have the owner of the schema run"} ${STATEMENT}. It does not block writers. Run it regularly, or a build.`,
-            fix: mayFold ? [STATEMENT] : null,
+            ...statementRemedy(mayFold, "the owner of the schema", [STATEMENT], NOTE),
           },
         ],
 });
@@ -27,6 +27,7 @@ export const countsCheck = defineCheck<Facts>({
 /** Adding up this many rows takes as long as the rest of a fast list. */
 const MANY = 1_000;
 const STATEMENT = "SELECT precast.fold_crowded()";
+const NOTE = "It does not block writers. Run it regularly, or a build.";
 
 /** Leaves out a logical copy, which must keep the rows that it is sent (schema/0015_counts.sql). */
 async function readCounts({ database }: CheckContext): Promise<Facts> {

@@ -2,7 +2,7 @@
 import { sql } from "../../../shared/database/database.ts";
 import { formatBytes } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
-import type { Finding } from "../finding.ts";
+import { type Finding, statementRemedy } from "../finding.ts";
 
 type Index = {
   readonly name: string;
@@ -60,7 +60,11 @@ function findingOf({ name, table, definition, bytes, hasOwnerRights }: Index): F
     subject: `${name}: unfinished index`,
     problem: `No query can use it, because ${leftover?.why ?? "its creation failed"}; writes to ${table} may still update it (${formatBytes(bytes)}). Definition: ${definition}`,
     gain: leftover === undefined ? "Queries can use it." : "Writes are cheaper, and disk space is freed.",
-    remedy: `${hasOwnerRights ? "Run" : "Have its owner run"} ${statement}. It waits for open transactions, and does not block writers.`,
-    fix: hasOwnerRights ? [statement] : null,
+    ...statementRemedy(
+      hasOwnerRights,
+      "its owner",
+      [statement],
+      "It waits for open transactions, and does not block writers.",
+    ),
   };
 }

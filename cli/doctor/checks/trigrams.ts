@@ -2,7 +2,7 @@
 import { sql } from "../../../shared/database/database.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck, LARGE_TYPE, type TypeSize } from "../check.ts";
-import type { Finding } from "../finding.ts";
+import { type Finding, statementRemedy } from "../finding.ts";
 
 const EXTENSION = "pg_trgm";
 
@@ -79,8 +79,7 @@ function findingsOf({ missing, available, mayCreate, operators, types }: Facts):
       subject: `${missing.join(", ")}: missing`,
       problem: `The database reads ${read}, and the largest type has ${formatCount(most)} entries.`,
       gain: "An index finds parts of three or more letters.",
-      remedy: `${mayCreate ? "Run" : "Have an administrator run"} ${statements.join("; ")}. This does not block writers.`,
-      fix: mayCreate ? statements : null,
+      ...statementRemedy(mayCreate, "an administrator", statements, "This does not block writers."),
     },
   ];
 }
