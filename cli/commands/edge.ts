@@ -1,9 +1,9 @@
 /** `precast edge`: prints the configuration with which a web server or a CDN serves the tree. Needs no database. */
-import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { DONE, defineCommand } from "../command.ts";
 import { EDGE_SETTINGS, type EdgeFile, readEdge } from "../edge/edge.ts";
 import { describeTargets, findTarget, TARGETS } from "../edge/target.ts";
+import { writeFiles } from "../edge/write.ts";
 
 export const edgeCommand = defineCommand({
   name: "edge",
@@ -27,9 +27,11 @@ export const edgeCommand = defineCommand({
       terminal.result(printed(files).trimEnd(), { target: target.name, files });
       return DONE;
     }
-    const written = files.map((file) => writeFile(settings.write as string, file));
-    terminal.say(`Installation steps are at the top of ${written[0]}.`);
-    terminal.result(written.join("\n"), { target: target.name, written });
+    const { written, kept } = writeFiles(settings.write, files);
+    for (const path of kept) terminal.warn(describeKept(path, target.name));
+    const steps = join(settings.write, files[0]?.name ?? "");
+    if (written.includes(steps)) terminal.say(`Installation steps are at the top of ${steps}.`);
+    terminal.result(written.join("\n"), { target: target.name, written, kept });
     return DONE;
   },
 });
@@ -40,10 +42,6 @@ function printed(files: readonly EdgeFile[]): string {
   return files.map(({ name, text }) => `==> ${name} <==\n${text}`).join("\n");
 }
 
-/** Returns the path of the written file. */
-function writeFile(folder: string, { name, text }: EdgeFile): string {
-  const path = join(folder, name);
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, text);
-  return path;
+function describeKept(path: string, target: string): string {
+  return `${path} may have changes of yours, so it was left as it is. \`precast edge ${target}\` without --write prints the new text: take over what the file lacks.`;
 }

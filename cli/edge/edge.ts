@@ -21,7 +21,12 @@ export type Edge = {
 export type EdgeApp = { readonly key: string; readonly folder: string };
 
 /** A file of a configuration. `name` is its path relative to the folder of `--write`. */
-export type EdgeFile = { readonly name: string; readonly text: string };
+export type EdgeFile = {
+  readonly name: string;
+  readonly text: string;
+  /** Whether it is one that people change, or have for other reasons as well; no if absent. `--write` never replaces it. */
+  readonly isEdited?: boolean;
+};
 
 export const EDGE_SETTINGS = ["apps", "origin", "treeUrl", "cacheControl", "cdnCacheControl", "cacheTags"] as const;
 

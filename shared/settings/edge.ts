@@ -25,7 +25,7 @@ export const EDGE = {
   write: setting(
     "--write <dir>",
     "PRECAST_WRITE",
-    "write the files into this folder instead of printing them",
+    "write the files into this folder instead of printing them; files that people change are left as they are",
     orNull(folder),
   ),
 } as const;

@@ -60,8 +60,8 @@ describe.skipIf(NGINX === null)("nginx in front of an https origin", () => {
     ["forwards nothing to one whose certificate is for another name", OF_ANOTHER, "api.test", 503],
   ])("%s", async (_, trusted, name, status) => {
     const { port } = new URL(origin.url);
-    await place.json(`edge nginx --app ${SHOP} --origin https://${name}:${port} --write tls`);
-    const home = join(place.folder, "tls");
+    await place.json(`edge nginx --app ${SHOP} --origin https://${name}:${port} --write ${name}`);
+    const home = join(place.folder, name);
     const made = readFileSync(join(home, "precast.conf"), "utf8");
     expect(made).toContain(`proxy_ssl_trusted_certificate ${BUNDLE};`);
     writeFileSync(join(home, "bundle.pem"), trusted);

@@ -5,7 +5,7 @@ import { PATTERNS } from "../pattern.ts";
 import { comment, sections } from "../text.ts";
 
 export function caddyFiles(edge: Edge): EdgeFile[] {
-  return [{ name: "Caddyfile", text: sections([comment(HEAD), site(edge)]) }];
+  return [{ name: "Caddyfile", text: sections([comment(HEAD), site(edge)]), isEdited: true }];
 }
 
 const HEAD = [

@@ -7,7 +7,7 @@ export function cloudflareFiles(edge: Edge): EdgeFile[] {
   const parts = [readHost("cloudflare"), fileAccess, readHost("web"), readCore()];
   return [
     { name: "worker.js", text: writeScript(HEAD, webValues(edge), parts) },
-    { name: "wrangler.toml", text: wrangler(edge) },
+    { name: "wrangler.toml", text: wrangler(edge), isEdited: true },
   ];
 }
 

@@ -6,7 +6,7 @@ export function netlifyFiles(edge: Edge): EdgeFile[] {
   const parts = [readHost("netlify"), readHost("site"), readHost("web"), readCore()];
   return [
     { name: "netlify/edge-functions/precast.js", text: writeScript(HEAD, webValues(edge), parts) },
-    { name: "netlify.toml", text: settings(edge) },
+    { name: "netlify.toml", text: settings(edge), isEdited: true },
   ];
 }
 

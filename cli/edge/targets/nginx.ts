@@ -7,7 +7,7 @@ import { foldersOf, readCore, readHost, writeScript } from "../script.ts";
 import { comment, sections } from "../text.ts";
 
 export function nginxFiles(edge: Edge): EdgeFile[] {
-  return [{ name: "precast.conf", text: sections([comment(PLAIN_HEAD), maps(edge), server(edge)]) }];
+  return [{ name: "precast.conf", text: sections([comment(PLAIN_HEAD), maps(edge), server(edge)]), isEdited: true }];
 }
 
 export function nginxNjsFiles(edge: Edge): EdgeFile[] {
@@ -15,7 +15,7 @@ export function nginxNjsFiles(edge: Edge): EdgeFile[] {
   const load = "js_import precast from precast.js;\njs_set $precast_file precast.file;";
   const text = sections([comment(NJS_HEAD), load, server(edge)]);
   return [
-    { name: "precast.conf", text },
+    { name: "precast.conf", text, isEdited: true },
     { name: "precast.js", text: script },
   ];
 }

@@ -24,7 +24,7 @@ export function varnishFiles(edge: Edge): EdgeFile[] {
     fetch(edge, tree),
     deliver(edge),
   ];
-  return [{ name: "precast.vcl", text: sections(parts) }];
+  return [{ name: "precast.vcl", text: sections(parts), isEdited: true }];
 }
 
 /** Throws Error without `--tree-url`, and when that or the origin is not http. */

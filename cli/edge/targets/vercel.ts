@@ -6,10 +6,11 @@ export function vercelFiles(edge: Edge): EdgeFile[] {
   const parts = [readHost("vercel"), readHost("site"), readHost("web"), readCore()];
   return [
     { name: "middleware.js", text: writeScript(HEAD, webValues(edge), parts) },
-    { name: "vercel.json", text: settings(edge) },
+    { name: "vercel.json", text: settings(edge), isEdited: true },
     {
       name: ".vercelignore",
       text: `# The .precast folder is for the build and the server, not for clients.\n${edge.folder}/.precast\n`,
+      isEdited: true,
     },
   ];
 }
