@@ -159,6 +159,7 @@ describe.skipIf(VARNISH === null)("Varnish in front of the host of the tree", ()
       const { headers, bytes } = await askBytes(varnish.url, "/api/v1/posts?page=3", asked);
       expect(String(coding === "gzip" ? gunzipSync(bytes) : bytes)).toBe("packed");
       expect([headers.vary, headers.age]).toEqual(["X-App-Key, Accept-Encoding", undefined]);
+      expect(Date.now() - Date.parse(headers.date as string)).toBeLessThan(60_000);
     }
     tree.packed = false;
   });
@@ -213,8 +214,8 @@ async function runVarnish(place: Place, name: string, change = (vcl: string) => 
 type Host = Running & { text: string | null; packed: boolean; delay: number; away: boolean; most: number };
 
 /**
- * A host that answers every request with `text`, compressed if it is `packed`, or with 404. `most` is the most requests
- * that it had at once.
+ * A host that answers every request with `text` of long ago, compressed if it is `packed`, or with 404. `most` is the most
+ * requests that it had at once.
  */
 async function startHost(text: string | null): Promise<Host> {
   let now = 0;
@@ -224,6 +225,7 @@ async function startHost(text: string | null): Promise<Host> {
       now -= 1;
       const bytes = host.packed ? gzipSync(host.text ?? "{}") : (host.text ?? "{}");
       const status = host.away ? 500 : host.text === null ? 404 : 200;
+      response.setHeader("Date", "Thu, 01 Jan 2026 00:00:00 GMT");
       response.writeHead(status, host.packed ? { "Content-Encoding": "gzip" } : {}).end(bytes);
     }, host.delay);
   });

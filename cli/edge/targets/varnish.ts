@@ -223,6 +223,8 @@ sub vcl_deliver {
     unset resp.http.Accept-Ranges;
     # Changed files are purged, so the time in this cache does not shorten the time that clients may keep a file.
     unset resp.http.Age;
+    # Browsers would take that time from an old Date as well.
+    set resp.http.Date = now;
 ${setHeaders("resp", headers)}
     # An uncompressed file has no Vary of its own: then the comma goes.
     set resp.http.Vary = regsub("${vary}, " + resp.http.Vary, ", $", "");
