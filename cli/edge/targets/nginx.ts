@@ -87,7 +87,8 @@ map "$request_method $precast_app $precast_answer" $precast_file {
 }
 
 function server({ origin, out, policy }: Edge): string {
-  const headers = fileHeaders(policy);
+  // A 304 needs the Vary of its 200 (RFC 9110 section 15.4.5), and gzip_vary does nothing for a 304.
+  const headers = { ...fileHeaders(policy), Vary: "X-App-Key, Accept-Encoding" };
   const unavailable = unavailableAnswer();
   return `# nginx can answer these conditions with 412. The origin ignores them, so these requests go to the origin.
 map "$http_if_match$http_if_unmodified_since" $precast_asked {
@@ -128,6 +129,8 @@ ${addHeaders(headers, "    ")}
     error_page 502 504 = @precast_away;
     proxy_http_version 1.1;
     proxy_set_header Connection "";
+    # The origin compresses its answers itself, and says so in Vary.
+    gzip off;
     proxy_set_header Host ${quoted(origin.host)};
     proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
 ${origin.protocol === "https:" ? verification(origin) : ""}  }
@@ -165,8 +168,8 @@ function contentType(headers: Headers): string {
   return `    default_type ${type};
     charset ${charset};
     charset_types ${type};
-    # For \`gzip on\` with \`gzip_types ${type}\`, if you want nginx to compress files.
-    gzip_vary on;`;
+    # For \`gzip on\` with \`gzip_types ${type}\`, if you want nginx to compress files. Their Vary below allows it.
+    gzip_vary off;`;
 }
 
 /** `always` is nginx's parameter, after a space, that adds headers to error responses too. */
