@@ -186,6 +186,37 @@ test.each(["tree[1]", "tree{x}", "tre*"])(
   },
 );
 
+test.each(["/srv/out", "..", "../out", "out/../../out"])(
+  "netlify and vercel refuse a tree outside of the project that they deploy: %s",
+  async (out) => {
+    for (const [target, host] of [
+      ["netlify", "Netlify"],
+      ["vercel", "Vercel"],
+    ]) {
+      const { code, stdout, stderr } = await nowhere.call(`edge ${target} ${ORIGIN} --app ${SHOP} --out ${out}`);
+      expect([code, stdout]).toEqual([1, ""]);
+      expect(stderr).toBe(
+        `${host} deploys a project, and ${out} does not lie within it. Put the tree into a folder of the project, and name it relative to the project: --out out.\n`,
+      );
+    }
+  },
+);
+
+test.each([
+  ["out", "out", "out/.precast"],
+  ["./site/out/", "site/out", "site/out/.precast"],
+  ["..out", "..out", "..out/.precast"],
+  [".", ".", ".precast"],
+])("netlify and vercel find the tree in %s, and vercel keeps its state folder back", async (out, folder, state) => {
+  const [netlify, vercel] = [
+    await edge(`netlify --app ${SHOP} --out ${out}`, nowhere),
+    await edge(`vercel --app ${SHOP} --out ${out}`, nowhere),
+  ];
+  expect(netlify.files[1]?.text).toContain(`  publish = "${folder}"\n`);
+  expect(JSON.parse(vercel.files[1]?.text ?? "")).toMatchObject({ outputDirectory: folder });
+  expect(vercel.files[2]?.text.split("\n")[1]).toBe(state);
+});
+
 test.each([
   "http://api.example.com/api",
   "api.example.com",

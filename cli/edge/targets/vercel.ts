@@ -1,15 +1,18 @@
 /** Writes a Vercel middleware with the mapping core. The tree is deployed beside it as static files. */
+import { posix } from "node:path";
 import type { Edge, EdgeFile } from "../edge.ts";
+import { folderInProject } from "../project.ts";
 import { readCore, readHost, webValues, writeScript } from "../script.ts";
 
 export function vercelFiles(edge: Edge): EdgeFile[] {
+  const folder = folderInProject(edge, "Vercel");
   const parts = [readHost("vercel"), readHost("site"), readHost("web"), readCore()];
   return [
     { name: "middleware.js", text: writeScript(HEAD, webValues(edge), parts) },
-    { name: "vercel.json", text: settings(edge), isEdited: true },
+    { name: "vercel.json", text: settings(folder), isEdited: true },
     {
       name: ".vercelignore",
-      text: `# The .precast folder is for the build and the server, not for clients.\n${edge.folder}/.precast\n`,
+      text: `# The .precast folder is for the build and the server, not for clients.\n${posix.join(folder, ".precast")}\n`,
       isEdited: true,
     },
   ];
@@ -30,7 +33,7 @@ const HEAD = [
   "it, and the resolved URL is answered.",
 ];
 
-function settings({ folder }: Edge): string {
+function settings(folder: string): string {
   const value = { $schema: "https://openapi.vercel.sh/vercel.json", buildCommand: "", outputDirectory: folder };
   return `${JSON.stringify(value, null, 2)}\n`;
 }
