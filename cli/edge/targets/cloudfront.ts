@@ -75,9 +75,10 @@ ${apps.map(({ key, folder }) => `      ${folder}/  for ${key}`).join("\n")}
 
 CloudFront reads Cache-Control of objects and answers, but not CDN-Cache-Control: set the Cache-Control of the objects to the
 lifetime that CloudFront should use (\`precast deploy --cache-control\`). Clients get the Cache-Control that the viewer response
-function sets. The default TTL has no effect, because a deploy gives every object a Cache-Control. CloudFront itself refuses
-other methods. ETags of files are those of the bucket. A request that has no file in the tree goes to the bucket first, and
-then to the server.
+function sets. CloudFront adds Age, which counts against its max-age: what CloudFront has kept for longer is stale when it
+arrives, and clients ask again with its ETag. The default TTL has no effect, because a deploy gives every object a
+Cache-Control. CloudFront itself refuses other methods. ETags of files are those of the bucket. A request that has no file in
+the tree goes to the bucket first, and then to the server.
 When you add an app, ${fits ? "generate the functions again" : NO_REBUILD}.
 CloudFront does not document whether it passes a path to its functions exactly as it was sent. The functions use the path that
 they receive.`;
