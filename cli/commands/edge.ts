@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { DONE, defineCommand } from "../command.ts";
 import { EDGE_SETTINGS, type EdgeFile, readEdge } from "../edge/edge.ts";
+import { sealed } from "../edge/seal.ts";
 import { describeTargets, findTarget, TARGETS } from "../edge/target.ts";
 import { writeFiles } from "../edge/write.ts";
 
@@ -22,7 +23,7 @@ export const edgeCommand = defineCommand({
       return DONE;
     }
     const target = findTarget(argument);
-    const files = target.files(readEdge(settings, target));
+    const files = target.files(readEdge(settings, target)).map(sealed);
     if (settings.write === null) {
       terminal.result(printed(files).trimEnd(), { target: target.name, files });
       return DONE;
@@ -43,5 +44,5 @@ function printed(files: readonly EdgeFile[]): string {
 }
 
 function describeKept(path: string, target: string): string {
-  return `${path} may have changes of yours, so it was left as it is. \`precast edge ${target}\` without --write prints the new text: take over what the file lacks.`;
+  return `${path} has changes of yours, or may have, so it was left as it is. \`precast edge ${target}\` without --write prints the new text: take over what the file lacks.`;
 }

@@ -24,7 +24,7 @@ export type EdgeApp = { readonly key: string; readonly folder: string };
 export type EdgeFile = {
   readonly name: string;
   readonly text: string;
-  /** Whether it is one that people change, or have for other reasons as well; no if absent. `--write` never replaces it. */
+  /** Whether it is one that people change, or have for other reasons as well; no if absent. `--write` replaces it only unchanged. */
   readonly isEdited?: boolean;
 };
 

@@ -2,6 +2,7 @@
 import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { isUnchanged } from "../../cli/edge/seal.ts";
 import { openEmbeddedPlace, openPlace, type Place, readTree, SHOP, shop, smallApp } from "../support/cli.ts";
 import { openDisk } from "../support/disk.ts";
 import { NO_DISK, unlessLacking } from "../support/root.ts";
@@ -91,23 +92,43 @@ describe.each(TARGETS)("edge %s", (target) => {
     expect([...written]).toEqual(files.map(({ name, text }) => [name, text]).sort());
   });
 
-  test("--write replaces files that it has written for other apps, and leaves those that people change as they are", async () => {
-    const home = join(place.folder, target, "again");
+  const hasDigest = ({ name, isEdited }: Made) => isEdited === true && !name.endsWith(".json");
+  const pathsIn = (folder: string, some: Printed["files"]) => some.map(({ name }) => join(target, folder, name));
+
+  test("--write replaces the files that it has written for other apps", async () => {
     const line = `edge ${target} ${addressesFor(target)} --write ${target}/again`;
     expect((await place.call(`${line} --app Books`)).code).toBe(0);
-    const before = new Map(readTree(home));
-    for (const { name, isEdited } of files) {
-      if (isEdited) writeFileSync(join(home, name), `${before.get(name)}# mine\n`);
+    const { code, stdout } = await place.call(`${line} --json`);
+    const written = pathsIn("again", files);
+    expect([code, JSON.parse(stdout)]).toEqual([0, { target, written, kept: [] }]);
+    for (const { name, text } of files) {
+      expect(readFileSync(join(place.folder, target, "again", name), "utf8")).toBe(text);
     }
+  });
+
+  test("--write leaves files that people have changed as they are, and says so", async () => {
+    const home = join(place.folder, target, "changed");
+    const line = `edge ${target} ${addressesFor(target)} --write ${target}/changed`;
+    expect((await place.call(`${line} --app Books`)).code).toBe(0);
+    const edited = files.filter(({ isEdited }) => isEdited);
+    const changed = new Map([...readTree(home)].map(([name, text]) => [name, `# mine\n${text}`]));
+    for (const { name } of edited) writeFileSync(join(home, name), changed.get(name) ?? "");
     const { code, stdout, stderr } = await place.call(`${line} --json`);
-    const pathsOf = (some: Printed["files"]) => some.map(({ name }) => join(target, "again", name));
-    const kept = pathsOf(files.filter(({ isEdited }) => isEdited));
-    const written = pathsOf(files.filter(({ isEdited }) => !isEdited));
+    const kept = pathsIn("changed", edited);
+    const written = pathsIn(
+      "changed",
+      files.filter(({ isEdited }) => !isEdited),
+    );
     expect([code, JSON.parse(stdout)]).toEqual([0, { target, written, kept }]);
-    for (const path of kept) expect(stderr).toContain(`${path} may have changes of yours, so it was left as it is. `);
+    for (const path of kept) expect(stderr).toContain(`${path} has changes of yours, or may have, so it was left`);
     for (const { name, text, isEdited } of files) {
-      expect(readFileSync(join(home, name), "utf8")).toBe(isEdited ? `${before.get(name)}# mine\n` : text);
+      expect(readFileSync(join(home, name), "utf8")).toBe(isEdited ? changed.get(name) : text);
     }
+  });
+
+  test("what people may change ends in a digest of the rest", () => {
+    for (const file of files) expect([file.name, isUnchanged(file.text)]).toEqual([file.name, hasDigest(file)]);
+    for (const { text } of files.filter(hasDigest)) expect(isUnchanged(text.replace("e", "E"))).toBe(false);
   });
 
   test("--write refuses to replace a file that somebody else wrote, and then writes nothing", async () => {
