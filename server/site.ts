@@ -20,7 +20,7 @@ import type { Replica } from "./replicas/replica.ts";
 import { healthOf } from "./replicas/replica-status.ts";
 import { openTree } from "./tree/tree.ts";
 
-export type SiteOptions = Omit<LiveOptions, "answerCache"> &
+export type SiteOptions = Omit<LiveOptions, "answerCache" | "report"> &
   Pick<LedgerOptions, "machine" | "durability" | "now"> & {
     readonly host: string;
     readonly port: number;
@@ -51,7 +51,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   const ledger = await openLedger(database, { ...options, folder: ledgerFolderOf(options.dataDir), onError });
   const memory = options.memoryCache * MEGABYTE;
   const answerCache = openCache<KeptAnswer>(memory * (1 - TREE_SHARE));
-  const live = openLive(database, { ...options, answerCache });
+  const live = openLive(database, { ...options, answerCache, report: log.warn });
   const hits = openHits(memory * TREE_SHARE);
   const close = async () => {
     live.close();
@@ -76,6 +76,7 @@ function gaugesOf(live: Live, ledger: Ledger, hits: Hits): Gauges {
   return {
     liveWaiting: () => live.state().waiting,
     liveRunning: () => live.state().running,
+    databaseUp: () => (live.state().databaseAway ? 0 : 1),
     ledgerPending: () => ledger.backlog().requests,
     ledgerLag: () => ledger.backlog().seconds,
     cacheBytes: () => hits.size().bytes,

@@ -9,7 +9,7 @@ import { openTree } from "../../server/tree/tree.ts";
 import { openWorkers } from "../../server/workers/workers.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault, isLoginRefused } from "../../shared/database/fault.ts";
+import { DatabaseFault, describeOutage } from "../../shared/database/fault.ts";
 import { isPartialTree } from "../build/elsewhere.ts";
 import { builtAppKeys } from "../build/selection.ts";
 import { DONE } from "../command.ts";
@@ -45,8 +45,9 @@ async function serve(process: Process, databases: Databases): Promise<void> {
   await needUsable(database).catch((error: unknown) => {
     if (!(error instanceof DatabaseFault)) throw error;
     const others = replicas.all.some(({ status }) => status().kind === "used") ? BY_REPLICAS : REFUSED;
-    const away = `The database ${isLoginRefused(error) ? "refuses the login" : "does not answer"} (${error.message})`;
-    log.warn(`${away}. Free requests are served from the tree, ${others} until it is available again.`);
+    log.warn(
+      `${describeOutage(error)}. Free requests are served from the tree, ${others} until it is available again.`,
+    );
   });
   needCopies(replicas.all);
   replicas.report(log.warn);

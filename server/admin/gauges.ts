@@ -17,10 +17,18 @@ export type DatabaseReadings = {
 /** Functions that read the gauges. A gauge without one is not reported. */
 export type Gauges = { readonly [name in keyof typeof GAUGES]?: () => number | null | Promise<number | null> };
 
-/** Name, help text, and aggregation over several processes: amounts are summed, of ages the largest counts. */
+/**
+ * Name, help text, and aggregation over several processes: amounts are summed, of ages the largest counts, and what one
+ * process finds unavailable is.
+ */
 const GAUGES = {
   liveWaiting: ["live_waiting", "Live requests that are waiting for the database", "sum"],
   liveRunning: ["live_running", "Live requests that the database is processing", "sum"],
+  databaseUp: [
+    "database_up",
+    "Whether the database answers live queries (1) or they are refused at once (0); replicas do not count",
+    "min",
+  ],
   databaseConnections: ["database_connections", "Open connections to the database", "sum"],
   databaseConnectionsIdle: ["database_connections_idle", "Open connections to the database that are idle", "sum"],
   ledgerPending: ["ledger_pending_requests", "Counted requests that are not in the database yet", "sum"],

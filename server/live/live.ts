@@ -21,6 +21,7 @@ import { openEntryLoader } from "./entry-loader.ts";
 import { openFreshFlight } from "./fresh-flight.ts";
 import { keyOf } from "./key.ts";
 import { kindOf } from "./kind.ts";
+import { awayNews, BACK_NEWS } from "./outage.ts";
 import { openSingleFlight } from "./single-flight.ts";
 import { tenthsLeft } from "./time-left.ts";
 
@@ -29,6 +30,8 @@ export type LiveOptions = AppDefaults &
     /** Read replicas. They answer instead of the primary as long as one of them is usable. */
     readonly replicas?: readonly Replica[];
     readonly answerCache: AnswerCache;
+    /** Told when the primary becomes unavailable and when it is available again. Replicas are reported by replicas.ts. */
+    readonly report?: (news: string) => void;
   };
 
 export type Live = Pick<Sources, "findApp" | "answer"> & {
@@ -41,9 +44,12 @@ export type Live = Pick<Sources, "findApp" | "answer"> & {
 };
 
 export function openLive(database: Database, options: LiveOptions): Live {
-  const { replicas = [], queryTimeout, answerCache } = options;
+  const { replicas = [], queryTimeout, answerCache, report = () => {} } = options;
   const sources = openChoice(
-    openSource(database, options),
+    openSource(database, options, {
+      onAway: (error) => report(awayNews(error, replicas.length > 0)),
+      onBack: () => report(BACK_NEWS),
+    }),
     replicas.map((replica) => ({ source: openSource(replica.database, options), status: replica.status })),
   );
   const findApp = openApps({ ask: (controller, run) => ask(controller, null, run), defaults: options });

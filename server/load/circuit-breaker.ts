@@ -17,15 +17,17 @@ export type CircuitBreaker = {
 export type CircuitBreakerOptions = {
   /** Rejects when the database does not answer. */
   readonly probe: () => Promise<void>;
-  /** Called when the database becomes unavailable. */
-  readonly onAway: () => void;
+  /** Called when the database becomes unavailable, with the error of the probe. */
+  readonly onAway: (error: unknown) => void;
+  /** Called when the database is available again. */
+  readonly onBack: () => void;
 };
 
 /** Milliseconds without any answer, while queries wait for one, after which the database is probed. */
 const SILENCE = 500;
 const BETWEEN_PROBES = 200;
 
-export function openCircuitBreaker({ probe, onAway }: CircuitBreakerOptions): CircuitBreaker {
+export function openCircuitBreaker({ probe, onAway, onBack }: CircuitBreakerOptions): CircuitBreaker {
   /** One function for each query that waits for an answer; it gives the query up. */
   const pending = new Set<() => void>();
   let away = false;
@@ -40,21 +42,28 @@ export function openCircuitBreaker({ probe, onAway }: CircuitBreakerOptions): Ci
     if (probing || closed) return;
     probing = true;
     const before = answers;
-    const isUp = await probe().then(
-      () => true,
-      () => false,
+    const failure = await probe().then(
+      () => null,
+      (error: unknown) => ({ error }),
     );
     probing = false;
-    if (isUp) away = false;
+    if (failure === null) recover();
     // If queries were answered meanwhile, a failed probe proves nothing: the database may only refuse new connections.
-    else if (away || answers === before) trip();
+    else if (away || answers === before) trip(failure.error);
     if (!away && !closed && pending.size > 0) runIn(SILENCE, probeIfSilent);
   }
 
-  function trip(): void {
+  function recover(): void {
+    if (!away) return;
+    away = false;
+    if (!closed) onBack();
+  }
+
+  function trip(error: unknown): void {
     if (!away) {
       away = true;
-      onAway();
+      // A server that stops closes its database itself.
+      if (!closed) onAway(error);
       for (const giveUp of [...pending]) giveUp();
     }
     if (closed) return;

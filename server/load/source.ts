@@ -1,6 +1,6 @@
 /** One database that answers live requests: limits its queries, queues the others, and tracks if it is available. */
 import type { Database, Query, Session } from "../../shared/database/database.ts";
-import { openCircuitBreaker } from "./circuit-breaker.ts";
+import { type CircuitBreakerOptions, openCircuitBreaker } from "./circuit-breaker.ts";
 import { openQueue, type Queue } from "./queue.ts";
 
 export type Source = {
@@ -25,10 +25,24 @@ export type SourceOptions = {
   readonly queryTimeout: number;
 };
 
-export function openSource(database: Database, { connections, queue, queryTimeout }: SourceOptions): Source {
+export type SourceReport = Pick<CircuitBreakerOptions, "onAway" | "onBack">;
+
+/** `report` is told when the database becomes unavailable, and when it is available again. */
+export function openSource(
+  database: Database,
+  { connections, queue, queryTimeout }: SourceOptions,
+  report?: SourceReport,
+): Source {
   const atOnce = database.kind === "embedded" ? 1 : connections;
   const workQueue = openQueue({ atOnce, waiting: queue, limit: queryTimeout });
-  const breaker = openCircuitBreaker({ probe: database.probe, onAway: database.renewConnections });
+  const breaker = openCircuitBreaker({
+    probe: database.probe,
+    onAway: (error) => {
+      database.renewConnections();
+      report?.onAway(error);
+    },
+    onBack: () => report?.onBack(),
+  });
   let answered = 0;
 
   return {

@@ -131,6 +131,13 @@ export function isLoginRefused({ code, message }: DatabaseFault): boolean {
   return LOGIN_REFUSED.includes(code ?? "") || message.startsWith("SASL: ");
 }
 
+/** Says for operators that the database cannot be used, and why. */
+export function describeOutage(error: unknown): string {
+  const isRefused = error instanceof DatabaseFault && isLoginRefused(error);
+  const why = error instanceof Error ? error.message : String(error);
+  return `The database ${isRefused ? "refuses the login" : "does not answer"} (${why})`;
+}
+
 /** Whether the query was cancelled, by its time limit or by an administrator, while the database is available. */
 export function isCancelled({ code }: DatabaseFault): boolean {
   return code === CANCELLED;

@@ -19,13 +19,14 @@ const failAfter = (milliseconds: number) => after(milliseconds).then(fail);
 function openDatabase(probe: () => Promise<void>) {
   const start = performance.now();
   const now = () => performance.now() - start;
-  const database = { probe, probedAt: [] as number[], awayAt: [] as number[] };
+  const database = { probe, probedAt: [] as number[], awayAt: [] as number[], backAt: [] as number[] };
   const breaker = openCircuitBreaker({
     probe: () => {
       database.probedAt.push(now());
       return database.probe();
     },
     onAway: () => void database.awayAt.push(now()),
+    onBack: () => void database.backAt.push(now()),
   });
   return { database, breaker, now };
 }
@@ -79,6 +80,7 @@ test("an unavailable database is probed every 0.2 s, one probe at a time, and us
   await vi.advanceTimersByTimeAsync(1);
   expect(opened.breaker.isAway()).toBe(false);
   expect(opened.database.awayAt).toEqual([100]);
+  expect(opened.database.backAt).toEqual([1_300]);
   expect(await outcome(opened, async () => {})).toBe("done 1300");
 });
 
@@ -150,14 +152,17 @@ test.each([
   ["during a probe that succeeds", () => after(100), 550],
   ["during a probe that fails", () => failAfter(100), 550],
   ["while the database is unavailable", fail, 600],
-])("a server that is closed %s probes no more", async (_, probe, time) => {
+])("a server that is closed %s probes no more and reports nothing", async (_, probe, time) => {
   const opened = openDatabase(probe);
   void outcome(opened, () => new Promise(() => {}));
   await vi.advanceTimersByTimeAsync(time);
   const { length } = opened.database.probedAt;
+  const told = [...opened.database.awayAt];
   opened.breaker.close();
   void outcome(opened, fail);
   await vi.advanceTimersByTimeAsync(100);
   expect(vi.getTimerCount()).toBe(0);
   expect(opened.database.probedAt).toHaveLength(length);
+  expect(opened.database.awayAt).toEqual(told);
+  expect(opened.database.backAt).toEqual([]);
 });

@@ -189,11 +189,13 @@ describe("the metrics of several workers", () => {
     expect(seriesOf(both, "precast_live_waiting")).toBe(20);
     expect(seriesOf(both, "precast_ledger_lag_seconds")).toBe(2);
     expect(seriesOf(both, "precast_tree_age_seconds")).toBe(5);
+    expect(seriesOf(both, "precast_database_up")).toBe(0);
 
     order("kill 2");
     await until("its end", () => isTold("exit", 2));
     const one = await scrape();
     expect([pages(one), seriesOf(one, "precast_live_waiting")]).toEqual([300, 10]);
+    expect(seriesOf(one, "precast_database_up")).toBe(1);
     expect(seriesOf(one, "precast_live_duration_seconds_count", { shape: "page" })).toBe(4);
     expect(pages(await scrape())).toBe(300);
 

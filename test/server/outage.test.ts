@@ -4,10 +4,11 @@
  */
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type Database, sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { type Activity, openActivity } from "../support/activity.ts";
+import { openPlace } from "../support/cli.ts";
 import { COUNTED, FREE, GOODS, KEY } from "../support/goods.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { rowsOf } from "../support/replica-set.ts";
@@ -91,6 +92,35 @@ describe("while the database is down", () => {
 
     await back();
     for (const target of COUNTED) expect((await untilStatus(api, target, 200)).status).toBe(200);
+  });
+
+  test("the log tells once that it is down and once that it is back, and a metric shows it meanwhile", async () => {
+    const place = openPlace({ DATABASE_URL: store.url as string });
+    onTestFinished(place.close);
+    const serving = await place.serve("--admin-port 0");
+    await serving.printed(/Health and metrics: \S+\n/);
+    const admin = /Health and metrics: (\S+)/.exec(serving.output().stdout)?.[1] ?? "";
+    const isUp = async () => /^precast_database_up (\d)$/m.exec(await (await fetch(`${admin}/metrics`)).text())?.[1];
+    const asked = () => Promise.all(COUNTED.map((target) => serving.get(target, { appKey: KEY })));
+    const statuses = async () => (await asked()).map(({ status }) => status);
+    expect([await statuses(), await isUp()]).toEqual([[200, 200, 200], "1"]);
+
+    await server.stop("fast");
+    for (let time = 0; time < 3; time++) expect(await statuses()).toEqual([503, 503, 503]);
+    await serving.printed(/does not answer/);
+    expect(await isUp()).toBe("0");
+    await server.start();
+    await serving.printed(/answers again/);
+    expect([await statuses(), await isUp()]).toEqual([[200, 200, 200], "1"]);
+
+    const { stderr } = await serving.stop();
+    const lines = stderr.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
+    expect(lines.filter(({ level }) => level === "warn").map(({ msg }) => msg)).toEqual([
+      expect.stringMatching(
+        /^The database does not answer \(.+\)\. Live requests get 503 until it is available again\.$/,
+      ),
+      "The database answers again.",
+    ]);
   });
 });
 

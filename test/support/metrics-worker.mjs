@@ -35,7 +35,8 @@ if (cluster.isPrimary) {
   });
 } else {
   const metrics = openMetrics(() => 0);
-  metrics.addGauges({ liveWaiting: () => 10, ledgerLag: () => cluster.worker.id });
+  const { id } = cluster.worker;
+  metrics.addGauges({ liveWaiting: () => 10, ledgerLag: () => id, databaseUp: () => id % 2 });
   count(metrics, 200, 100 * cluster.worker.id);
   count(metrics, 404, 1);
   count(metrics, 200, 2, "live");
