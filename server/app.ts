@@ -38,7 +38,7 @@ export type AppOptions = {
 
 /**
  * `ready` is null when the client has gone away. `circumstances` is null when the app is not known, for a preflight,
- * and after an unexpected error.
+ * after an unexpected error, and when the client went away while it waited for the database.
  */
 type Answered = { readonly ready: Ready | null; readonly circumstances: Circumstances | null };
 
@@ -130,12 +130,12 @@ export function createApp({
     const start = performance.now();
     const request = treePaths ? fromTreePath(readHttpRequest(incoming)) : readHttpRequest(incoming);
     const id = requestIdOf(request.requestId, request.appKey);
+    // Read now, because a closed connection has no address.
+    const client = observe === null ? undefined : incoming.socket.remoteAddress;
     const finish = ({ ready, circumstances }: Answered) => {
       const given = incoming.socket.destroyed ? null : ready;
       if (given !== null) send(outgoing, given, id);
-      if (observe === null) return;
-      const client = incoming.socket.remoteAddress;
-      observe(observationOf({ id, start, client }, request, given, circumstances));
+      observe?.(observationOf({ id, start, client }, request, given, circumstances));
     };
     const coding = coder.choose(request.acceptEncoding);
     const hit = findHit(hits, request, coding);

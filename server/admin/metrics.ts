@@ -79,7 +79,7 @@ function countRequests(registry: Registry): CountRequest {
   const counts = new Map<Shape | null, Record<AnswerSource, Map<number, number>>>();
   new Counter({
     name: `${PREFIX}requests_total`,
-    help: "Requests by shape (none where the app is not known), status and source of the answer",
+    help: "Requests by shape (none where the app is not known or the client did not wait), status and source of the answer",
     labelNames: ["shape", "status", "source"],
     registers: [registry],
     collect() {

@@ -4,7 +4,7 @@ import type { Shape } from "../../shared/metering.ts";
 import type { HttpRequest } from "./http-request.ts";
 import type { Ready } from "./ready.ts";
 
-/** Where the answer comes from; `none` when the app is not known. */
+/** Where the answer comes from; `none` when the app is not known, or the client did not wait for the database. */
 export type AnswerSource = "tree" | "live" | "none";
 
 export type Observation = {
@@ -17,7 +17,7 @@ export type Observation = {
   readonly client: string | undefined;
   /** 499 when the client went away before there was an answer. */
   readonly status: number;
-  /** Null when the app is not known. */
+  /** Null when the app is not known, or the client did not wait for the database. */
   readonly shape: Shape | null;
   readonly counted: boolean;
   readonly source: AnswerSource;
@@ -32,7 +32,7 @@ export type Observe = (observation: Observation) => void;
 /** Status in the log for a client that did not wait for its answer. */
 const CLIENT_GONE = 499;
 
-/** `ready` is null when the client has gone away, `circumstances` when the app is not known. */
+/** `ready` is null when the client has gone away, `circumstances` as in app.ts. */
 export function observationOf(
   about: Pick<Observation, "id" | "client" | "start">,
   { method, target, appKey }: HttpRequest,

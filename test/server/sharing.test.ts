@@ -210,6 +210,18 @@ describe("a client that disconnects", () => {
     expect(goneSignalOf(socket).reason).toBeInstanceOf(ClientGone);
   });
 
+  test("is reported with its address and the status 499", async () => {
+    const before = api.seen.length;
+    await activity.lock();
+    const visitor = visit(COUNTED[1] as string);
+    await activity.runs(1);
+    visitor.leave();
+    await until("its report", () => api.seen.length > before);
+    await activity.unlock();
+    const unmetered = { shape: null, counted: false, source: "none" };
+    expect(api.seen.slice(before)).toMatchObject([{ status: 499, client: "127.0.0.1", ...unmetered }]);
+  });
+
   test("is not counted when its query never finished", async () => {
     const counts = async () =>
       (
