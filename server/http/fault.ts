@@ -36,8 +36,12 @@ export function inspect({ url = "", httpVersion, rawHeaders }: Head): Finding {
     const value = rawHeaders[at + 1] as string;
     size += name.length + value.length + LINE;
     // Few header names have the length of one of these, so for most of them comparing the length is enough.
-    if (name.length === HOST.length) hosts += isNamed(name, HOST) ? 1 : 0;
-    else if (name.length === LENGTH.length) body ||= isNamed(name, LENGTH) && !/^0+$/.test(value);
+    if (name.length === HOST.length) {
+      if (!isNamed(name, HOST)) continue;
+      if (!HOST_VALUE.test(value))
+        return badRequest("The Host header must be a host name or address, and may have a port.");
+      hosts++;
+    } else if (name.length === LENGTH.length) body ||= isNamed(name, LENGTH) && !/^0+$/.test(value);
     else if (name.length === ENCODING.length && isNamed(name, ENCODING)) {
       if (httpVersion === "1.0" || value.toLowerCase() !== "chunked") return badRequest(UNKNOWN_ENCODING);
       body = true;
@@ -50,6 +54,9 @@ export function inspect({ url = "", httpVersion, rawHeaders }: Head): Finding {
 }
 
 const HOST = "host";
+/** `uri-host [ ":" port ]` (RFC 9110 section 7.2, RFC 3986 section 3.2.2), which may be empty. */
+const HOST_VALUE =
+  /^(?:\[(?:[\dA-F:.]+|v[\dA-F]+\.[\w.~!$&'()*+,;=:-]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\dA-F]{2})*)(?::\d*)?$/i;
 const LENGTH = "content-length";
 const ENCODING = "transfer-encoding";
 /** Bytes of a header line besides name and value: the colon, the blank and the line end. */

@@ -14,7 +14,8 @@ import { until } from "../support/until.ts";
 import { openWire, readAnswers, type Wire, type WireAnswer } from "../support/wire.ts";
 
 const KEY = "door";
-const HOST = `Host: x\r\nX-App-Key: ${KEY}\r\n`;
+const keyed = (host: string) => `Host: ${host}\r\nX-App-Key: ${KEY}\r\n`;
+const HOST = keyed("x");
 const LIST = "/api/v1/pages";
 const GET = `GET ${LIST} HTTP/1.1\r\n${HOST}`;
 /** An entry whose answer is larger than the kernel's socket buffers. */
@@ -115,6 +116,24 @@ describe("malformed or ambiguous HTTP", () => {
     ["line feeds without carriage returns", `GET ${LIST} HTTP/1.1\nHost: x\n\n`],
     ["no Host header", `GET ${LIST} HTTP/1.1\r\nX-App-Key: ${KEY}\r\n\r\n`],
     ["two Host headers", `${GET}Host: y\r\n\r\n`],
+    ...[
+      "a b/c",
+      "a b",
+      "a/b",
+      "user@a",
+      "a?b",
+      "a#b",
+      "a:b",
+      "a:1:2",
+      "http://a",
+      "::1",
+      "[::1",
+      "[a b]",
+      "[]",
+      "a%2",
+      "\xe9",
+    ].map((host): [string, string] => [`the Host header ${host}`, `GET ${LIST} HTTP/1.1\r\n${keyed(host)}\r\n`]),
+    ["an invalid Host header in HTTP/1.0", `GET ${LIST} HTTP/1.0\r\n${keyed("a b")}\r\n`],
     ["a folded header", `${GET}X-A: b\r\n c\r\n\r\n`],
     ["a header without a name", `${GET}: b\r\n\r\n`],
     ["a space before the colon of a header", `${GET}Content-Length : 0\r\n\r\n`],
@@ -146,6 +165,24 @@ describe("malformed or ambiguous HTTP", () => {
     const answers = await refused(bytes + inner);
     expect(answers.length).toBe(1);
     expectRefusal(answers[0], 400, "BAD_REQUEST");
+  });
+
+  test.each([
+    "",
+    "a",
+    "a:80",
+    "a:",
+    ":80",
+    "my_shop.example.",
+    "127.0.0.1:3000",
+    "[::1]",
+    "[::ffff:127.0.0.1]:80",
+    "[v1.a:b]",
+    "a%20b",
+    "(a)",
+  ])("the Host header %j is valid", async (host) => {
+    const [answer] = await refused(`GET ${LIST} HTTP/1.1\r\n${keyed(host)}Connection: close\r\n\r\n`);
+    expect(answer?.status).toBe(200);
   });
 
   test("a request that the client ends midway gets 400 BAD_REQUEST", async () => {
