@@ -54,6 +54,8 @@ const CORS = {
 const COMMON = { Vary: "X-App-Key", ...CORS };
 /** Only the bodies of successful answers are compressed; all other answers have one coding. */
 const NEGOTIATED = { Vary: "X-App-Key, Accept-Encoding" };
+/** A scheme that no browser knows, so that none asks for a password. */
+const CHALLENGE = { "WWW-Authenticate": 'AppKey realm="precast"' };
 const METHODS = "GET, HEAD, OPTIONS";
 const JSON_TYPE = { "Content-Type": "application/json; charset=utf-8" };
 const MAX_WARNINGS = 10;
@@ -101,6 +103,7 @@ export function refusalAnswer(refusal: Refusal, circumstances: Circumstances | n
     "Cache-Control": isCacheable ? "public, max-age=10" : "no-store",
     ...(isCacheable && tagged ? tagsFor(circumstances) : {}),
     ...(seconds === null ? {} : { "Retry-After": String(seconds) }),
+    ...(status === 401 ? CHALLENGE : {}),
     ...(status === 405 ? { Allow: METHODS } : {}),
   };
   return { status, headers, body: errorBody(refusal) };

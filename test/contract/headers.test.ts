@@ -70,10 +70,13 @@ describe.each(SITES)("headers on %s", (site) => {
     }
   });
 
-  test("answers to a missing key and to an unknown route have no X-Request-Counted", async () => {
-    for (const got of [await askRaw(site, "/api/v1/works"), await ask(site, "/works/x/y")]) {
-      expect(headersOf(got)).toEqual({ ...ALWAYS, ...JSON_TYPE, ...NO_STORE });
+  test("answers to a missing or unknown key and to an unknown route have no X-Request-Counted", async () => {
+    const challenge = { "www-authenticate": 'AppKey realm="precast"' };
+    const [missing, unknown] = [await askRaw(site, "/api/v1/works"), await ask(site, "/works", { appKey: "nobody" })];
+    for (const got of [missing, unknown]) {
+      expect([got.status, headersOf(got)]).toEqual([401, { ...ALWAYS, ...JSON_TYPE, ...NO_STORE, ...challenge }]);
     }
+    expect(headersOf(await ask(site, "/works/x/y"))).toEqual({ ...ALWAYS, ...JSON_TYPE, ...NO_STORE });
   });
 
   test.each(["POST", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND"])("%s is not allowed", async (method) => {
