@@ -113,7 +113,7 @@ function harmless(text: string, keys: ReadonlySet<string>): string {
   return printable(redactText(text, keys));
 }
 
-/** Whether an error repeats the message of its cause, which pino would then write twice. */
+/** Whether an error's message is or ends with that of its cause, which pino would then write again. */
 function repeatsCause({ message, cause }: Error): boolean {
-  return cause instanceof Error && cause.message === message;
+  return cause instanceof Error && message.endsWith(cause.message);
 }

@@ -303,6 +303,19 @@ describe("an app key", () => {
   }
 });
 
+test("an error whose message ends with that of its cause is logged with it once", async () => {
+  const file = join(place.folder, "causes.log");
+  const descriptor = openSync(file, "w");
+  const log = await openLog({ level: "info", descriptor, shared: false, readable: false, colors: false });
+  const refused = new Error("connect ECONNREFUSED");
+  const unavailable = new Error("connect ECONNREFUSED", { cause: refused });
+  log.error(new Error("The counts are sent again later: connect ECONNREFUSED", { cause: unavailable }));
+  log.error(new Error("The counts are sent again later", { cause: refused }));
+  await log.close();
+  const messages = linesOf({ stderr: readFileSync(file, "utf8") }).map(({ err }) => (err as Error).message);
+  expect(messages).toEqual(Array(2).fill("The counts are sent again later: connect ECONNREFUSED"));
+});
+
 describe("the log level", () => {
   const levelsOf = (lines: readonly Line[]) => [...new Set(lines.map(({ level }) => level))];
   test.each([
