@@ -1,6 +1,7 @@
 /** Reads apps from the database, each with its published content types in catalog order. */
 import { type App, type ContentType, compareTypes, type Field } from "./catalog.ts";
-import { type Session, sql } from "./database/database.ts";
+import type { Session } from "./database/database.ts";
+import { sql } from "./query.ts";
 
 /** Base URL of media for apps that set none. */
 export type AppDefaults = { readonly mediaBaseUrl: string };

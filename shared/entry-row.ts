@@ -1,6 +1,6 @@
 /** Reads an entry from a database row and renders its values as JSON texts. Source: contract.md section 2. */
 import type { Column, Field } from "./catalog.ts";
-import type { Row } from "./database/database.ts";
+import type { Row } from "./query.ts";
 import { compact, compareMembers, elementsOf, pickMembers } from "./raw.ts";
 import { isDate } from "./value.ts";
 

@@ -2,10 +2,11 @@
 import { type Body, bodyOf } from "./answer.ts";
 import { entryBody } from "./body.ts";
 import { type App, findType } from "./catalog.ts";
-import type { Row, Session } from "./database/database.ts";
+import type { Session } from "./database/database.ts";
 import { type Populated, renderEntry } from "./entry.ts";
 import { readEntryRow } from "./entry-row.ts";
 import type { EntryPlan } from "./plan.ts";
+import type { Row } from "./query.ts";
 import { entryNotFound, type Refusal, typeNotFound } from "./refusal.ts";
 import { shownOfEntry } from "./shown.ts";
 import { entriesQuery } from "./sql/entries-query.ts";

@@ -2,12 +2,13 @@
 import { bodyOf } from "./answer.ts";
 import { catalogBody, listBody, schemaBody } from "./body.ts";
 import type { App } from "./catalog.ts";
-import type { Query, Row, Session } from "./database/database.ts";
+import type { Session } from "./database/database.ts";
 import { DatabaseFault } from "./database/fault.ts";
 import { renderEntry } from "./entry.ts";
 import { readEntryRow } from "./entry-row.ts";
 import { answerEntries, type LiveAnswer } from "./live-entries.ts";
 import type { ListPlan, Plan, SearchPlan } from "./plan.ts";
+import type { Query, Row } from "./query.ts";
 import { type Refusal, typeNotFound } from "./refusal.ts";
 import { countsOf, entryCountsQuery } from "./sql/counts.ts";
 import { entriesQuery, typesOf } from "./sql/entries-query.ts";

@@ -2,7 +2,8 @@
  * Identifies the database and the snapshot that a session reads. Changes since a build can be determined only in the
  * database that the build has read.
  */
-import { type Database, type Session, sql } from "../../shared/database/database.ts";
+import type { Database, Session } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import type { TreeState } from "../../shared/state.ts";
 
 export type Source = {

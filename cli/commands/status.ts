@@ -1,6 +1,7 @@
 /** `precast status`: shows the apps, their types and entries, and what has changed since each tree was built. */
 import type { CommonName, Settings } from "../../shared/config.ts";
-import { type Session, sql } from "../../shared/database/database.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import { appsOfTree, removedApps } from "../build/selection.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";

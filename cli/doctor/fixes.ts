@@ -1,7 +1,8 @@
 /** Applies the safe fixes: runs the statements of the findings and reports each of them. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Database, sql } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isCancelled, isConflict, isReadOnly } from "../../shared/database/fault.ts";
+import { sql } from "../../shared/query.ts";
 import { formatSeconds } from "../terminal/format.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { CheckFinding } from "./check-run.ts";

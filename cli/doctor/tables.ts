@@ -1,5 +1,5 @@
 /** Reads what the database knows about Precast's tables: sizes, statistics, and the rights of the current role. */
-import { sql } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import type { CheckContext } from "./check.ts";
 import { type Finding, statementRemedy } from "./finding.ts";
 

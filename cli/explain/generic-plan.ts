@@ -1,7 +1,8 @@
 /** Explains the generic plan of a query, which a connection keeps for any values. Only prepared statements have one. */
-import { type Query, type Row, type Session, sql } from "../../shared/database/database.ts";
+import type { Session } from "../../shared/database/database.ts";
 import { literalOf } from "../../shared/database/postgres/literal.ts";
 import { planningSql } from "../../shared/database/postgres/planning.ts";
+import { type Query, type Row, sql } from "../../shared/query.ts";
 
 let explained = 0;
 

@@ -1,6 +1,7 @@
 /** Runs a query as the live server does, and reads its plan and times from the database. */
-import type { Database, Query, Row } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isCancelled } from "../../shared/database/fault.ts";
+import type { Query, Row } from "../../shared/query.ts";
 import { type QueryPlan, readPlan } from "./plan-node.ts";
 
 /**

@@ -1,5 +1,6 @@
 /** Writes the rows of an app, its content types and their fields: creates and updates those that the bundle defines. */
-import { type Query, type Row, type Session, sql } from "../../shared/database/database.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { type Query, type Row, sql } from "../../shared/query.ts";
 import type { BundleApp, BundleType } from "./definition.ts";
 import type { Changes } from "./report.ts";
 

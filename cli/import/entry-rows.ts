@@ -1,5 +1,6 @@
 /** Writes entries, a batch at a time. */
-import { type Session, sql } from "../../shared/database/database.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import type { TypeRow } from "./definition-rows.ts";
 import type { Entry } from "./entry.ts";
 import type { Changes } from "./report.ts";

@@ -1,5 +1,6 @@
 /** Finds relations whose target is no content type of their app: `populate` shows nothing of them. */
-import { type Session, sql } from "../../shared/database/database.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 
 /** Slugs of the type and of its target, and the name of the relation. */
 export type MissingTarget = { readonly type: string; readonly field: string; readonly target: string };

@@ -1,6 +1,7 @@
 /** Deletes what an app has and the bundle lacks, as `--prune` asks for. */
 import { readBatches } from "../../shared/database/cursor.ts";
-import { type Session, sql } from "../../shared/database/database.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import type { BundleType } from "./definition.ts";
 import { fieldNames, type TypeRow } from "./definition-rows.ts";
 import { type Changes, deletions } from "./report.ts";

@@ -2,7 +2,8 @@
  * Imports a bundle in one transaction, all or nothing. Checks the whole bundle before it touches the database, and
  * checks the entries again as it writes them, because their files can change in between.
  */
-import { type Database, type Session, sql } from "../../shared/database/database.ts";
+import type { Database, Session } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import { type Bundle, readBundle, readEntries } from "./bundle.ts";
 import type { BundleApp, BundleType } from "./definition.ts";
 import { findClashes, readTypeRows, type TypeRow, writeApp, writeFields, writeTypes } from "./definition-rows.ts";

@@ -1,5 +1,6 @@
 /** Refuses to start a server whose database role lacks the rights to answer requests or to store their counts. */
-import { type Database, sql } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 
 /** Tables that live queries read: see shared/sql and shared/apps.ts. */
 const READ = [

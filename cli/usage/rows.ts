@@ -1,5 +1,6 @@
 /** Reads the counted requests of an app and a range of days from `precast.usage`. */
-import { type Session, sql } from "../../shared/database/database.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 
 export type UsageRow = {
   readonly app: string;

@@ -1,6 +1,7 @@
 /** Compares an app's tree with its database: when it was built, and what has changed since. */
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
-import { type Session, sql } from "../../shared/database/database.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import type { TreeState } from "../../shared/state.ts";
 import { stateOf } from "../build/selection.ts";
 import { isSourceOf, readSource } from "../build/source.ts";

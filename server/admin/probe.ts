@@ -1,5 +1,6 @@
 /** Checks whether the database answers, within a time limit of its own and with one query at a time. */
-import { type Database, sql } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import { shareRunning } from "../load/share-running.ts";
 import type { Health } from "./readiness.ts";
 

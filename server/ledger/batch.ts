@@ -1,6 +1,7 @@
 /** Adds the sums of a journal to the usage in the database, once however often the journal is sent. */
-import { type Database, type Query, type Session, sql } from "../../shared/database/database.ts";
+import type { Database, Session } from "../../shared/database/database.ts";
 import { DatabaseFault, isReadOnly } from "../../shared/database/fault.ts";
+import { type Query, sql } from "../../shared/query.ts";
 import type { Sum } from "./journal-sum.ts";
 
 /**

@@ -1,5 +1,6 @@
 /** One database that answers live requests: limits its queries, queues the others, and tracks if it is available. */
-import type { Database, Query, Session } from "../../shared/database/database.ts";
+import type { Database, Session } from "../../shared/database/database.ts";
+import type { Query } from "../../shared/query.ts";
 import { type CircuitBreakerOptions, openCircuitBreaker } from "./circuit-breaker.ts";
 import { openQueue, type Queue } from "./queue.ts";
 

@@ -1,5 +1,6 @@
 /** Reads what a PostgreSQL server reports about itself: which data it has, and its position in the write-ahead log. */
-import { type Row, type Session, sql } from "../../shared/database/database.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { type Row, sql } from "../../shared/query.ts";
 
 export type Instance = {
   /** System identifier: the same for a primary and all its physical copies. */

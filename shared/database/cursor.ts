@@ -1,5 +1,7 @@
 /** Reads a large result in batches, inside a transaction, with memory that does not grow with the result. */
-import { type Query, type Row, type Session, sql } from "./database.ts";
+
+import { type Query, type Row, sql } from "../query.ts";
+import type { Session } from "./database.ts";
 
 /** Rows of the first batch; rows of a batch at most; characters that a batch of large rows should have. */
 const FIRST_ROWS = 50;

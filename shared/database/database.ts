@@ -1,22 +1,5 @@
-/**
- * Defines the interface through which the rest of Precast uses a database: sessions that run SQL.
- * Values are sent and returned as text, so that PostgreSQL and the embedded database give the same results.
- */
-export type Value = string | null | readonly string[];
-export type Row = readonly (string | null)[];
-
-/** SQL with placeholders `$1`… and their values. Select lists cast to text. */
-export type Query = {
-  readonly text: string;
-  readonly values: readonly Value[];
-  /**
-   * Set when the query is asked again with other values, so that preparing it pays. `generic`: one plan fits all
-   * values. `auto`: another plan may be better for some values, and PostgreSQL decides.
-   */
-  readonly recurringPlan?: "generic" | "auto";
-  /** Set when the query writes outside of a transaction: the embedded database checks first for free disk space. */
-  readonly writes?: true;
-};
+/** Defines the interface through which the rest of Precast uses a database: sessions that run SQL. */
+import type { Query, Row } from "../query.ts";
 
 export type Session = {
   /** Runs one statement. Throws a DatabaseFault when the database is unavailable, too slow or too busy. */
@@ -67,10 +50,6 @@ export type DatabaseOptions = {
   /** Lets other processes on this machine use the embedded database while it is open here. */
   readonly share?: boolean;
 };
-
-export function sql(text: string, values: readonly Value[] = []): Query {
-  return { text, values };
-}
 
 /** The notification channel on which the triggers of the schema announce changes. */
 export const CHANNEL = "precast";

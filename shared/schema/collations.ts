@@ -2,7 +2,8 @@
  * Finds collations whose version has changed since the indexes were built. Collations come from a library of the
  * operating system, such as ICU, and another version of it may order texts differently.
  */
-import { type Session, sql } from "../database/database.ts";
+import type { Session } from "../database/database.ts";
+import { sql } from "../query.ts";
 
 /** A collation whose version on the server is no longer the one with which the indexes were built. */
 export type ChangedCollation = {

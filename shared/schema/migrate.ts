@@ -1,7 +1,8 @@
 /** Creates or upgrades the schema `precast` from the numbered files in this folder, under an advisory lock. */
 import { readdirSync, readFileSync } from "node:fs";
-import { type Database, type Session, sql } from "../database/database.ts";
+import type { Database, Session } from "../database/database.ts";
 import { isDuplicate } from "../database/fault.ts";
+import { sql } from "../query.ts";
 
 const FOLDER = new URL("./", import.meta.url);
 /** Key of the advisory lock: an arbitrary number that other programs are unlikely to use. */

@@ -1,5 +1,6 @@
 /** Says what a database must have for the schema: the version, the encoding and the collations that migrations use. */
-import { type Session, sql } from "../database/database.ts";
+import type { Session } from "../database/database.ts";
+import { sql } from "../query.ts";
 
 export type DatabaseTraits = {
   /** As the server spells it: `16.4 (Debian 16.4-1.pgdg120+1)`. */

@@ -1,5 +1,5 @@
 /** Builds the SQL that reads how many published entries types have, which the database keeps (schema/0015_counts.sql). */
-import type { Query, Row } from "../database/database.ts";
+import type { Query, Row } from "../query.ts";
 import { TYPES_OF_APP } from "./app-types.ts";
 
 /** SQL of one row `total`: the number of published entries of a type, from the kept counts (schema/0015_counts.sql). */

@@ -1,5 +1,5 @@
 /** Builds the query for the edition of content types, which identifies the state of their entries. */
-import type { Query } from "../database/database.ts";
+import type { Query } from "../query.ts";
 import { TYPES_OF_APP } from "./app-types.ts";
 
 /**

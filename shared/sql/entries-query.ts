@@ -1,7 +1,7 @@
 /** Builds the query for single entries, and for the related entries that they show. Source: contract.md section 4. */
 import type { Field } from "../catalog.ts";
-import type { Query } from "../database/database.ts";
 import type { EntryPlan } from "../plan.ts";
+import type { Query } from "../query.ts";
 import { TYPES_OF_APP } from "./app-types.ts";
 import { entryColumns, noStoredColumns, storedColumns } from "./column.ts";
 import { EDITION } from "./edition.ts";

@@ -1,7 +1,7 @@
 /** Builds the queries of lists: a page in its order and the total, through indexes where they can serve. */
 import { isNegated } from "../condition.ts";
-import type { Query } from "../database/database.ts";
 import type { ListPlan } from "../plan.ts";
+import type { Query } from "../query.ts";
 import { hasGenericPlan, isChosenByTotal, isReadDirectly, scannedShare } from "./access-path.ts";
 import { isSmallSql, totalOf } from "./counts.ts";
 import { fewOrManySql } from "./few-or-many.ts";

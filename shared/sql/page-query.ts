@@ -1,8 +1,9 @@
 /**
  * Builds what the queries of lists and searches have in common: the entries of a page in their order, and the total.
  */
-import type { Query } from "../database/database.ts";
+
 import type { ListPlan, SearchPlan } from "../plan.ts";
+import type { Query } from "../query.ts";
 import { showsRichText } from "../shown.ts";
 import { entryColumns } from "./column.ts";
 import { editionOf } from "./edition.ts";

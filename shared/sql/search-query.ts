@@ -1,6 +1,7 @@
 /** Builds the queries of searches: entries that contain all words, in their order. Source: contract.md section 4. */
-import type { Query } from "../database/database.ts";
+
 import type { SearchPlan } from "../plan.ts";
+import type { Query } from "../query.ts";
 import type { Sort } from "../sort.ts";
 import { loweredSql, storedIn, testOf, textsIn } from "./indexed.ts";
 import { type SortKey, sortKeys } from "./order.ts";

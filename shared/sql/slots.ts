@@ -4,7 +4,7 @@
  * it was written for.
  */
 import type { Column } from "../catalog.ts";
-import type { Query, Row } from "../database/database.ts";
+import type { Query, Row } from "../query.ts";
 import { isSmallSql } from "./counts.ts";
 
 export type Slots = {

@@ -3,7 +3,7 @@
  * app.
  */
 import type { Column, ContentType } from "../catalog.ts";
-import type { Query } from "../database/database.ts";
+import type { Query } from "../query.ts";
 import { defaultSort, type Sort } from "../sort.ts";
 import { elementsSql, entryColumns, isContainable, sqlType, textSql, valueSql } from "./column.ts";
 import { orderSql } from "./order.ts";

@@ -1,5 +1,5 @@
 /** Collects the values of a statement while its SQL is written. */
-import type { Value } from "../database/database.ts";
+import type { Value } from "../query.ts";
 import type { Bind } from "./where.ts";
 
 /** The values of a statement; `bind` adds one and returns its placeholder. */

@@ -3,7 +3,7 @@
  * indexed.ts serves. Those of a timestamp column are among them only for `contains` and `starts_with`.
  */
 import type { Condition, EqualsCondition, MatchCondition, OrderCondition } from "../condition.ts";
-import type { Value } from "../database/database.ts";
+import type { Value } from "../query.ts";
 import { elementsSql, holdsElementsSql, isContainable, isTextual, sqlType, textSql, valueSql } from "./column.ts";
 
 /** Adds a value to the statement and returns its placeholder, such as `$3`. */

@@ -4,10 +4,10 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symli
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { openTerminal } from "../../cli/terminal/terminal.ts";
-import { sql } from "../../shared/database/database.ts";
 import { explainOpenFailure } from "../../shared/database/embedded/open-failure.ts";
 import { errorFault } from "../../shared/database/embedded/thread.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { sql } from "../../shared/query.ts";
 import {
   type CommandResult,
   holdPort,

@@ -5,8 +5,9 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { describeProblem, ImportProblems } from "../../cli/import/problem.ts";
 import { type ImportOptions, importBundle } from "../../cli/import/write.ts";
-import { type Database, sql } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { sql } from "../../shared/query.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 

@@ -2,9 +2,10 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { readBatches } from "../../shared/database/cursor.ts";
-import { type Database, sql } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { sql } from "../../shared/query.ts";
 import { until } from "../support/until.ts";
 
 const open = async (): Promise<Database> => {

@@ -1,8 +1,8 @@
 /** Rich text is searched as the text that a reader sees, however its HTML is written, in both databases alike. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
-import { sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { sql } from "../../shared/query.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import { textOfHtml } from "../support/model-html.ts";
 import { wordsOf } from "../support/model-search.ts";

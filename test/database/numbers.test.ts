@@ -1,7 +1,7 @@
 /** The database reads the text of a number as the same double as the parser of filter values. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sql } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import { readNumber } from "../../shared/value.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 

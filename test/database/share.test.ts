@@ -8,12 +8,13 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Database, sql } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { joinDatabase } from "../../shared/database/embedded/guest.ts";
 import { socketOf } from "../../shared/database/embedded/wire.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { LockedError } from "../../shared/lock.ts";
+import { sql } from "../../shared/query.ts";
 import { until } from "../support/until.ts";
 
 const options = (dataDir: string, share: boolean) => ({

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { sql, type Value } from "../../shared/database/database.ts";
+import { sql, type Value } from "../../shared/query.ts";
 import { testOf } from "../../shared/sql/indexed.ts";
 import { NO_SLOTS } from "../../shared/sql/slots.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";

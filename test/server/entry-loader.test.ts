@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { openEntryLoader } from "../../server/live/entry-loader.ts";
 import { type Live, openLive } from "../../server/live/live.ts";
 import type { App } from "../../shared/catalog.ts";
-import { type Database, sql } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import type { EntryPlan, Plan } from "../../shared/plan.ts";
+import { sql } from "../../shared/query.ts";
 import { readFor } from "../../shared/reading.ts";
 import { entryNotFound, isRefusal } from "../../shared/refusal.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";

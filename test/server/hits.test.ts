@@ -6,7 +6,7 @@ import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openCoder } from "../../server/http/coding.ts";
 import { bodyOf } from "../../shared/answer.ts";
-import { sql } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import type { Bundle } from "../support/model.ts";
 import {

@@ -8,8 +8,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import type { AnswerCache } from "../../server/live/answer-cache.ts";
 import { openLive } from "../../server/live/live.ts";
 import type { App } from "../../shared/catalog.ts";
-import { type Database, sql } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import type { Plan } from "../../shared/plan.ts";
+import { sql } from "../../shared/query.ts";
 import { readFor } from "../../shared/reading.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { openActivity } from "../support/activity.ts";

@@ -7,7 +7,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sql } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import { arbitraryBundles } from "../support/content.ts";
 import { ask, type Bundle, type ModelAnswer, relevanceFault } from "../support/model.ts";
 import { arbitraryRequest, type GeneratedRequest } from "../support/requests.ts";

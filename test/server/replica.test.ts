@@ -2,8 +2,8 @@
 import { resolve } from "node:path";
 import { Client } from "pg";
 import { afterEach, describe, expect, inject, test } from "vitest";
-import { sql } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { sql } from "../../shared/query.ts";
 import { openPlace, shop } from "../support/cli.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import {

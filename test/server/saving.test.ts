@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readApps } from "../../shared/apps.ts";
 import { type App, type ContentType, defaultPerPage, findType } from "../../shared/catalog.ts";
-import { sql } from "../../shared/database/database.ts";
+import { sql } from "../../shared/query.ts";
 import { type ApiRequest, type Filter, type RequestParameters, type Route, readRequest } from "../../shared/request.ts";
 import { savingOf } from "../../shared/saving.ts";
 import { shownOfList } from "../../shared/shown.ts";

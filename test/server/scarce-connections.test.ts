@@ -1,9 +1,10 @@
 /** A database allows fewer connections than the server may use: all requests are answered over those that it allows. */
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { type Database, sql } from "../../shared/database/database.ts";
+import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
+import { sql } from "../../shared/query.ts";
 import { openActivity } from "../support/activity.ts";
 import { GOODS, KEY } from "../support/goods.ts";
 import { rowsOf } from "../support/replica-set.ts";

@@ -10,8 +10,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test 
 import { goneSignalOf } from "../../server/http/gone-signal.ts";
 import { openLive } from "../../server/live/live.ts";
 import type { App } from "../../shared/catalog.ts";
-import { sql } from "../../shared/database/database.ts";
 import type { Plan } from "../../shared/plan.ts";
+import { sql } from "../../shared/query.ts";
 import { readFor } from "../../shared/reading.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { ClientGone } from "../../shared/respond.ts";

@@ -1,6 +1,7 @@
 /** What has changed in the database since a tree was built: for each type nothing, some entries, or everything. */
 import type { App, ContentType } from "../../../shared/catalog.ts";
-import { type Session, sql } from "../../../shared/database/database.ts";
+import type { Session } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import type { TreeState } from "../../../shared/state.ts";
 
 export type TypeDelta =

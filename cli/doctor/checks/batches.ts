@@ -1,5 +1,5 @@
 /** Finds ids of usage batches that are stored long after any server could send the batch again. */
-import { sql } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import { statementRemedy } from "../finding.ts";

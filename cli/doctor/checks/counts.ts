@@ -1,5 +1,5 @@
 /** Finds counts that writers have left in many rows: every list adds them up. */
-import { sql } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import { statementRemedy } from "../finding.ts";

@@ -3,7 +3,7 @@
  * lists one entry.
  */
 import { type Column, findColumn } from "../../../shared/catalog.ts";
-import { sql } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import { IS_PUBLISHED, keySql, PUBLISHED_TYPE } from "../../../shared/sql/tree-query.ts";
 import { countUnfilteredFiles } from "../../build/answers/totals.ts";
 import { formatCount } from "../../terminal/format.ts";

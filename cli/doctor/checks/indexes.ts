@@ -1,5 +1,5 @@
 /** Finds indexes whose build failed, or that a rebuild has replaced: writes may maintain them, but no query uses them. */
-import { sql } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import { formatBytes } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import { type Finding, statementRemedy } from "../finding.ts";

@@ -3,7 +3,8 @@
  * the database reads all entries with the value.
  */
 import { type Column, findColumn } from "../../../shared/catalog.ts";
-import { type Database, sql } from "../../../shared/database/database.ts";
+import type { Database } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import type { Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";

@@ -1,5 +1,5 @@
 /** Reports a large table precast.removals, which records removed entries for trees built before the removal. */
-import { sql } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import { formatBytes, formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 

@@ -1,5 +1,5 @@
 /** Finds replication slots without a reader, which fill the disk, and replicas that keep VACUUM from removing dead rows. */
-import { sql } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import { formatBytes, formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";

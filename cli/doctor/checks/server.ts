@@ -1,5 +1,5 @@
 /** Finds settings of the PostgreSQL server that slow Precast down or leave it too few connections. */
-import { sql } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import { formatBytes } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";

@@ -1,5 +1,5 @@
 /** Finds what keeps VACUUM from removing dead rows: transactions that stay open, and prepared transactions. */
-import { sql } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import { formatCounted } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";

@@ -1,5 +1,5 @@
 /** Finds tables without statistics, or with outdated ones: the plans of the database are guesses then. */
-import { sql } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";

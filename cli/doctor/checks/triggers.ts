@@ -2,7 +2,7 @@
  * Checks that every trigger of the schema exists and fires when it should. The triggers maintain what filters,
  * searches, totals and builds read.
  */
-import { sql } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import { schemaTriggers, type Trigger } from "../../../shared/schema/triggers.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";

@@ -1,5 +1,5 @@
 /** Finds missing trigram indexes, which find parts of words and of texts. `migrate` creates them when it may. */
-import { sql } from "../../../shared/database/database.ts";
+import { sql } from "../../../shared/query.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck, LARGE_TYPE, type TypeSize } from "../check.ts";
 import { type Finding, statementRemedy } from "../finding.ts";

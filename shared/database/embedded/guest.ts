@@ -1,6 +1,7 @@
 /** Uses the embedded database that another process (the host) has open and shares. */
 import { connect, type Socket } from "node:net";
-import type { Access, Database, Query, Row, Session } from "../database.ts";
+import type { Query, Row } from "../../query.ts";
+import type { Access, Database, Session } from "../database.ts";
 import { HostEndedFault } from "../fault.ts";
 import { openMutex } from "./mutex.ts";
 import { openPending } from "./pending.ts";

@@ -4,7 +4,8 @@ import { lstatSync, realpathSync, statSync } from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Access, Query, Row } from "../database.ts";
+import type { Query, Row } from "../../query.ts";
+import type { Access } from "../database.ts";
 import { DatabaseFault, EmbeddedFault, type FaultReason } from "../fault.ts";
 
 export type GuestRequest = { readonly id: number } & (

@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
-import { CHANNEL, type Row } from "../database.ts";
+import type { Row } from "../../query.ts";
+import { CHANNEL } from "../database.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { explainOpenFailure } from "./open-failure.ts";
 import type { ChangeReport, Job, OpenFailure, Reply, SqlError } from "./thread.ts";
