@@ -4,6 +4,7 @@ import type { SearchPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
 import type { Sort } from "../sort.ts";
 import { loweredSql, storedIn, testOf, textsIn } from "./indexed.ts";
+import { fromSql } from "./matching.ts";
 import { type SortKey, sortKeys } from "./order.ts";
 import { gatheredSql, lookupSql, pageQuery, recurring, statementOf } from "./page-query.ts";
 import type { Slots } from "./slots.ts";
@@ -69,14 +70,10 @@ const FILTERS_FIRST = "(SELECT filters_first FROM chosen)";
 /** One row that tells whether to begin with the entries of the filters. Nothing tells the planner how many have a word. */
 function chosenSql({ typeId, lookedUp, tests }: Search): string {
   const atMost = (limit: number, from: string) =>
-    `(SELECT count(*) <= ${limit} FROM (SELECT FROM ${from} LIMIT ${limit + 1}) AS some_of_them)`;
-  const found = `precast.entry_words AS w WHERE ${mayContainSql(lookedUp).join(" AND ")}`;
-  const passed = `precast.entries AS e WHERE ${passingSql(typeId, tests)}`;
+    `(SELECT count(*) <= ${limit} FROM (SELECT ${from} LIMIT ${limit + 1}) AS some_of_them)`;
+  const found = `FROM precast.entry_words AS w WHERE ${mayContainSql(lookedUp).join(" AND ")}`;
+  const passed = fromSql({ typeId }, tests);
   return `chosen AS MATERIALIZED (SELECT CASE WHEN ${atMost(FEW_FOUND, found)} THEN false ELSE ${atMost(FEW_PASSING, passed)} END AS filters_first)`;
-}
-
-function passingSql(typeId: string, tests: readonly string[]): string {
-  return [`e.content_type_id = ${typeId}`, "e.status = 'published'", ...tests].join(" AND ");
 }
 
 /** The tests by the index of keys, of which each is of a term and a type (schema/0018_terms.sql). */
@@ -113,7 +110,7 @@ function wordsFirstSql({ typeId, words, lookedUp, tests, order }: Search, gates:
  * few they are.
  */
 function filtersFirstSql({ typeId, words, tests, order }: Search): string {
-  const passed = `(SELECT * FROM precast.entries AS e WHERE ${passingSql(typeId, tests)} LIMIT ${FEW_PASSING}) AS e`;
+  const passed = `(SELECT * ${fromSql({ typeId }, tests)} LIMIT ${FEW_PASSING}) AS e`;
   const test = [SAME_ENTRY, ...words.map(containsSql)].join(" AND ");
   const read = `CROSS JOIN LATERAL (SELECT * FROM precast.entry_words AS w WHERE ${test} OFFSET 0) AS w`;
   return `FROM ${[passed, read, ...order.beside].join("\n  ")}
