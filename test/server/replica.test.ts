@@ -33,8 +33,8 @@ const contentQueries = async (url: string) =>
 
 test.each([
   ["watch", "", "cannot execute LISTEN during recovery"],
-  ["build", "--out elsewhere", "cannot set transaction read-write mode during recovery"],
-  ["import", resolve("cli/demo"), "cannot set transaction read-write mode during recovery"],
+  ["build", "--out elsewhere", "cannot execute DELETE in a read-only transaction"],
+  ["import", resolve("cli/demo"), "cannot execute INSERT in a read-only transaction"],
 ])("%s on a replica fails and tells the user to use the primary", async (command, line, why) => {
   const { code, stderr } = await replicaSet.place.run(`${command} ${line}`.trim(), {
     DATABASE_URL: replicaSet.urls.near,
