@@ -31,13 +31,15 @@ export type Surroundings = {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly now: () => Date;
 };
-type Streams = { readonly stdout: Stream; readonly stderr: Stream };
+/** What only the process has. */
+type Attached = Pick<Context, "stopped"> & { readonly stdout: Stream; readonly stderr: Stream };
 
 /** Runs the command that the arguments of the process name. */
 export async function runProgram(surroundings: Surroundings): Promise<void> {
   const [, , ...args] = process.argv;
   const outputError = watchOutput();
-  process.exitCode = await runCommandLine(args, { ...surroundings, stdout: process.stdout, stderr: process.stderr });
+  const { stdout, stderr } = process;
+  process.exitCode = await runCommandLine(args, { ...surroundings, stopped, stdout, stderr });
   const [asked] = args;
   if (asked === "serve" || asked === "watch") {
     // These run until they are stopped: output that nobody reads must not keep them from ending then.
@@ -55,7 +57,7 @@ export async function runProgram(surroundings: Surroundings): Promise<void> {
 }
 
 /** Runs the command that the arguments name, and resolves to the exit code. */
-export async function runCommandLine(args: readonly string[], surroundings: Surroundings & Streams): Promise<number> {
+export async function runCommandLine(args: readonly string[], surroundings: Surroundings & Attached): Promise<number> {
   const [asked, next] = args;
   let code = DONE;
   const program = programOf(await loadCommands(asked === "help" ? next : asked), surroundings, (ended) => {
@@ -79,7 +81,7 @@ async function loadCommands(asked: string | undefined): Promise<Command[]> {
 
 function programOf(
   commands: readonly Command[],
-  surroundings: Surroundings & Streams,
+  surroundings: Surroundings & Attached,
   ended: (code: number) => void,
 ): Program {
   const { stdout, stderr } = surroundings;
@@ -144,7 +146,7 @@ async function runCommand(
   names: readonly SettingName[],
   flags: Record<string, unknown>,
   argument: string,
-  { env, now, stdout, stderr }: Surroundings & Streams,
+  { env, now, stopped, stdout, stderr }: Surroundings & Attached,
 ): Promise<number> {
   let debug = flags.debug === true;
   let secrets: readonly string[] = [];

@@ -18,6 +18,9 @@ import type { Bundle } from "./model-bundle.ts";
 /** The working directory and the environment that a command would have. */
 export type CommandContext = { readonly folder: string; readonly env: Readonly<Record<string, string>> };
 
+/** Nobody stops a command of a test. */
+const never = () => new Promise<void>(() => {});
+
 let last: Promise<unknown> = Promise.resolve();
 
 /**
@@ -37,7 +40,7 @@ async function runIn({ folder, env }: CommandContext, args: readonly string[]): 
   process.chdir(folder);
   try {
     const streams = { stdout: stream("stdout"), stderr: stream("stderr") };
-    const code = await runCommandLine(args, { env, now: () => new Date(), ...streams });
+    const code = await runCommandLine(args, { env, now: () => new Date(), stopped: never, ...streams });
     return { code, ...written };
   } finally {
     process.chdir(before);
@@ -62,8 +65,7 @@ export async function jsonInProcess<T>(
   const stdout = { write: (text: string) => (printed += text) };
   const terminal = await openTerminal({ stdout, stderr: stdout, json: true, quiet: false, plain: true });
   const settings = settingsOf(context, [...command.settings, ...COMMON_NAMES], flags);
-  const stopped = () => new Promise<void>(() => {});
-  await command.run({ terminal, now: () => new Date(), stopped }, settings as never, argument);
+  await command.run({ terminal, now: () => new Date(), stopped: never }, settings as never, argument);
   return JSON.parse(printed.replaceAll(`${context.folder}/`, ""));
 }
 
