@@ -58,7 +58,8 @@ const NEGOTIATED = { Vary: "X-App-Key, Accept-Encoding" };
 const CHALLENGE = { "WWW-Authenticate": 'AppKey realm="precast"' };
 const METHODS = "GET, HEAD, OPTIONS";
 const JSON_TYPE = { "Content-Type": "application/json; charset=utf-8" };
-const MAX_WARNINGS = 10;
+/** Bytes. Some proxies refuse answers whose headers together have more than 4,096. */
+const MAX_WARNING_SIZE = 2_000;
 const MAX_FIELD_NAME = 63;
 
 export function preflightAnswer(): Answer {
@@ -135,12 +136,18 @@ function tagsFor({ appKey, type }: Circumstances): Record<string, string> {
   return tags.length === 0 ? {} : { "Cache-Tag": tagList(tags) };
 }
 
+/** No field has it in it, as headerSafe encodes blanks. */
+const SEPARATOR = "; ";
+
 function warning(likeFields: readonly string[]): string {
-  return likeFields
-    .slice(0, MAX_WARNINGS)
+  const warnings = likeFields
     .map(headerSafe)
-    .map((field) => `filter[${field}][like] was ignored, use filter[${field}][contains]`)
-    .join("; ");
+    .map((field) => `filter[${field}][like] was ignored, use filter[${field}][contains]`);
+  const text = warnings.join(SEPARATOR);
+  if (text.length <= MAX_WARNING_SIZE) return text;
+  const shown = text.slice(0, text.lastIndexOf(SEPARATOR, MAX_WARNING_SIZE));
+  const left = warnings.length - shown.split(SEPARATOR).length;
+  return `${shown}${SEPARATOR}${left} more filters with like were ignored`;
 }
 
 /** Makes a field from the URL safe for a header: encodes it, and cuts it to the longest length of a field name. */
