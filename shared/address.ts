@@ -136,6 +136,11 @@ export function segment(text: string): string {
   return /^[a-z0-9_-]*$/.test(text) ? `s-${text}` : `x-${bytes.toString("hex")}`;
 }
 
+/** Whether a name begins like those that `segment` makes. */
+export function isSegment(name: string): boolean {
+  return /^[shx]-/.test(name);
+}
+
 /** Decodes a name that `segment` made; null for a hash. */
 export function textOfSegment(name: string): string | null {
   return name.startsWith("h-") ? null : unsegment(name);

@@ -1,6 +1,6 @@
 /** Selects the apps that a command works on: apps of the database by key, and apps that a tree has. */
 import { join } from "node:path";
-import { segment, textOfSegment } from "../../shared/address.ts";
+import { isSegment, segment, textOfSegment } from "../../shared/address.ts";
 import type { App } from "../../shared/catalog.ts";
 import { isStateFile, readState, STATE_FOLDER, stateFileOf, type TreeState, topFolderOf } from "../../shared/state.ts";
 import { isSourceOf, type Source } from "./source.ts";
@@ -69,9 +69,7 @@ function byKey(found: readonly FoundState[]): TreeApp[] {
 /** Names of the app folders of a tree that are not in `known`: their states are lost or never existed. */
 export function unknownFoldersIn(out: string, known: readonly string[]): string[] {
   const knownNames = new Set(known);
-  return namesIn(out).filter(
-    (name) => /^[shx]-/.test(name) && !knownNames.has(name) && isFolder(join(out, name, "v1")),
-  );
+  return namesIn(out).filter((name) => isSegment(name) && !knownNames.has(name) && isFolder(join(out, name, "v1")));
 }
 
 /** Names of the state files in a folder, in byte order; none when the folder does not exist. */

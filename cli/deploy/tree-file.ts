@@ -1,6 +1,6 @@
 /** Tells from the path of a tree file which app, content type and request the file is for. */
 import { join } from "node:path";
-import { requestOf, segment, textOfSegment } from "../../shared/address.ts";
+import { isSegment, requestOf, segment, textOfSegment } from "../../shared/address.ts";
 import { APP_KEY } from "../../shared/catalog.ts";
 import { isStateFile, STATE_FOLDER, topFolderOf } from "../../shared/state.ts";
 import { addressIn } from "../build/update/built.ts";
@@ -25,7 +25,7 @@ export function isTreeFile(path: string): boolean {
 
 /** Whether a folder is named like those at the top of a tree: one for each app, and one for their state files. */
 export function isTopFolder(name: string): boolean {
-  return name === STATE_FOLDER || /^[shx]-/.test(name);
+  return name === STATE_FOLDER || isSegment(name);
 }
 
 /** Whether a value that a store has sent is a list of app keys. */
