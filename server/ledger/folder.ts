@@ -31,10 +31,15 @@ function foldersFrom(top: string, folder: string): string[] {
   return folder === top || dirname(folder) === folder ? [folder] : [folder, ...foldersFrom(top, dirname(folder))];
 }
 
+/** Writes a file or a folder to disk, opened with these flags. */
+export async function syncPath(path: string, flags: "r" | "r+"): Promise<void> {
+  const handle = await open(path, flags);
+  await handle.sync().finally(() => handle.close());
+}
+
 async function syncFolder(folder: string): Promise<void> {
   try {
-    const handle = await open(folder);
-    await handle.sync().finally(() => handle.close());
+    await syncPath(folder, "r");
   } catch (error) {
     if (!SYNC_UNSUPPORTED.includes((error as NodeJS.ErrnoException).code)) throw error;
   }

@@ -1,10 +1,11 @@
 /** Holds the journals that wait to be sent, finished ones of this ledger and those of dead owners, and sends them. */
-import { open, rename, rm, utimes } from "node:fs/promises";
+import { rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, isMissingOrForbidden } from "../../shared/database/fault.ts";
 import { openAttempts } from "./attempt.ts";
 import { sendBatch } from "./batch.ts";
+import { syncPath } from "./folder.ts";
 import { readJournal } from "./journal-sum.ts";
 import { readName } from "./owner.ts";
 import { unlessGone } from "./unless-gone.ts";
@@ -115,7 +116,7 @@ export function openOutbox(database: Database, { folder, syncNames, onError }: O
     sync: async () => {
       const unsynced = [...waiting].filter(([, one]) => !synced.has(one));
       if (unsynced.length === 0) return;
-      for (const [file] of unsynced) await unlessGone(syncFile(join(folder, file)));
+      for (const [file] of unsynced) await unlessGone(syncPath(join(folder, file), "r+"));
       await syncNames();
       for (const [, one] of unsynced) synced.add(one);
     },
@@ -130,11 +131,6 @@ export function openOutbox(database: Database, { folder, syncNames, onError }: O
     },
     waiting: () => [...waiting.values()],
   };
-}
-
-async function syncFile(path: string): Promise<void> {
-  const handle = await open(path, "r+");
-  await handle.sync().finally(() => handle.close());
 }
 
 /**
