@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
-import { type App, findType } from "../../shared/catalog.ts";
+import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { currentSlots, queryOf } from "../../shared/live.ts";
 import { type FreeShape, isCountedShape } from "../../shared/metering.ts";
@@ -62,9 +62,8 @@ export async function explain(database: Database, app: App, target: string, fold
   if (request.kind === "preflight") return empty;
   if (target.length > MAX_TARGET_SIZE) return { ...empty, refusal: refusalOf(targetTooLong()) };
   if (isRefusal(request)) return { ...empty, refusal: refusalOf(request) };
-  const { metering, plan } = readFor(app, request);
+  const { type, metering, plan } = readFor(app, request);
   const { shape, counted, rule } = metering;
-  const type = request.route.kind === "catalog" ? undefined : findType(app, request.route.slug);
   const explanation = {
     ...empty,
     shape,
