@@ -1,5 +1,4 @@
 /** Reads a large result in batches, inside a transaction, with memory that does not grow with the result. */
-
 import { type Query, type Row, sql } from "../query.ts";
 import type { Session } from "./database.ts";
 

@@ -3,7 +3,6 @@
  * soon meets enough of them; if few do, finding all of them and sorting them is faster. The statement contains both
  * ways and chooses by the total when it runs, so one plan fits all values.
  */
-
 import { totalOf } from "./counts.ts";
 import { keyColumns, type SortKey } from "./order.ts";
 import { limitSql, offsetSql, placesSql, type Statement } from "./page-query.ts";

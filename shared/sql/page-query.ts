@@ -1,7 +1,6 @@
 /**
  * Builds what the queries of lists and searches have in common: the entries of a page in their order, and the total.
  */
-
 import type { ListPlan, SearchPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
 import { showsRichText } from "../shown.ts";

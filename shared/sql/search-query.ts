@@ -1,5 +1,4 @@
 /** Builds the queries of searches: entries that contain all words, in their order. Source: contract.md section 4. */
-
 import type { SearchPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
 import type { Sort } from "../sort.ts";
