@@ -2,7 +2,7 @@
 import { openLog } from "../../server/log/log.ts";
 import { isWorker } from "../../server/workers/worker.ts";
 import { defineCommand } from "../command.ts";
-import { disableParallelScavenge } from "../serve/garbage-collection.ts";
+import { configureGarbageCollection } from "../serve/garbage-collection.ts";
 import { serveAsPrimary } from "../serve/primary.ts";
 import { SERVE_SETTINGS } from "../serve/process.ts";
 import { serveAsWorker } from "../serve/worker.ts";
@@ -21,7 +21,7 @@ export const serveCommand = defineCommand({
   ],
   run: async (context, settings) => {
     const { terminal } = context;
-    disableParallelScavenge();
+    configureGarbageCollection();
     const level = settings.logLevel ?? (settings.quiet ? "warn" : "info");
     const log = await openLog({ level, descriptor: STANDARD_ERROR, shared: settings.workers > 1, ...terminal.log });
     const process = { context: { ...context, terminal: { ...terminal, warn: log.warn } }, settings, log };
