@@ -1,5 +1,5 @@
 /** Renders an entry, a list item or a search item as JSON text. Source: contract.md section 2. */
-import type { App } from "./catalog.ts";
+import type { App, Field } from "./catalog.ts";
 import { columnValues, type EntryRow } from "./entry-row.ts";
 import type { Shown } from "./shown.ts";
 
@@ -13,16 +13,30 @@ const NOTHING: Populated = new Map();
  * items in memory, and a string made with `+` keeps its parts alive.
  */
 export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = NOTHING): string {
-  const values = columnValues(shown.fields, row);
+  const { fields, timestamps } = shown;
+  const values = columnValues(fields, row);
+  const keys = keysOf(fields);
   const parts = ['{"id":"', row.id, '"'];
-  for (const [index, field] of shown.fields.entries()) {
+  for (let index = 0; index < fields.length; index++) {
+    const field = fields[index] as Field;
     const value = values[index] as string;
-    parts.push(',"', field.name, '":', value === "null" ? value : (populated.get(field.name) ?? value));
+    parts.push(keys[index] as string, value === "null" ? value : (populated.get(field.name) ?? value));
     if (field.type === "media") parts.push(',"', field.name, '_url":', mediaUrl(app, value));
   }
-  for (const name of shown.timestamps) parts.push(',"', name, '":"', row[name], '"');
+  for (const name of timestamps) parts.push(',"', name, '":"', row[name], '"');
   parts.push("}");
   return parts.join("");
+}
+
+const keysByFields = new WeakMap<readonly Field[], readonly string[]>();
+
+/** The text in front of the value of each field: a comma and the key. */
+function keysOf(fields: readonly Field[]): readonly string[] {
+  const known = keysByFields.get(fields);
+  if (known !== undefined) return known;
+  const keys = fields.map(({ name }) => `,"${name}":`);
+  keysByFields.set(fields, keys);
+  return keys;
 }
 
 /** URLs of a media value as JSON text: `{media_base_url}/<APP_KEY>/cms/media/<file name>`, an array or `null`. */
