@@ -27,6 +27,11 @@ export function readEntryRow(row: Row, offset: number): EntryRow | null {
   return { id, data, rich, published_at, created_at, updated_at };
 }
 
+/** Reads the entries of a page: a line for each, with tabs between the columns. No value contains either. */
+export function readEntryLines(page: string): EntryRow[] {
+  return page.split("\n").map((line) => readEntryRow(line.split("\t"), 0) as EntryRow);
+}
+
 /** A timestamp as an answer has it, from `"2026-03-01T09:30:00"` with or without a fraction of up to three digits. */
 function spelled(json: string): string {
   return `${json.slice(1, 20)}.${json.slice(21, -1).padEnd(3, "0")}+00:00`;

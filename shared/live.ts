@@ -5,7 +5,7 @@ import type { App } from "./catalog.ts";
 import type { Session } from "./database/database.ts";
 import { DatabaseFault } from "./database/fault.ts";
 import { renderEntry } from "./entry.ts";
-import { readEntryRow } from "./entry-row.ts";
+import { readEntryLines } from "./entry-row.ts";
 import { answerEntries, type LiveAnswer } from "./live-entries.ts";
 import type { ListPlan, Plan, SearchPlan } from "./plan.ts";
 import type { Query, Row } from "./query.ts";
@@ -120,11 +120,10 @@ async function readCurrentSlots(
 }
 
 function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[]): LiveAnswer | Refusal {
-  const first = rows[0];
-  if (first === undefined) return typeNotFound();
-  const entries = rows.map((row) => readEntryRow(row, 1)).filter((entry) => entry !== null);
-  const items = entries.map((entry) => renderEntry(app, plan.shown, entry));
-  const [total, edition = null] = (first[0] ?? "").split(" ");
+  const [row] = rows;
+  if (row === undefined) return typeNotFound();
+  const [total, edition = null, page = null] = row;
+  const items = (page === null ? [] : readEntryLines(page)).map((entry) => renderEntry(app, plan.shown, entry));
   const meta = { page: plan.page, perPage: plan.perPage, total: Number(total) };
   return { body: bodyOf(listBody(items, meta, plan.kind === "search" ? plan.query : undefined)), edition };
 }

@@ -42,20 +42,19 @@ export type Parts = {
 };
 
 /**
- * Builds a query with rows of [standing, id, data, rich, published_at, created_at, updated_at]. The standing is the
- * total and the edition, separated by a space. An empty page is one row without an id. No rows when the type does not
- * exist or is not published, when its slots have changed, or when the premise is false.
+ * Builds a query with one row of [total, edition, page]. The page is one text, which takes less time to send and to
+ * read than a row for each entry: readEntryLines (entry-row.ts) reads it. It is null when the page is empty. No row when the
+ * type does not exist or is not published, when its slots have changed, or when the premise is false.
  */
 export function pageQuery({ typeId, values }: Statement, { tables, page, order, total, premise }: Parts): Query {
-  const text = `${tables.length === 0 ? "" : `WITH ${tables.join(",\n")}\n`}SELECT
-  counted.total || ' ' || ${editionOf(typeId)}, page.id, page.data, page.rich, page.published_at, page.created_at, page.updated_at
+  const entry = "page.id, page.data, coalesce(page.rich, ''), page.published_at, page.created_at, page.updated_at";
+  const text = `${tables.length === 0 ? "" : `WITH ${tables.join(",\n")}\n`}SELECT counted.total::text, ${editionOf(typeId)}, (
+  SELECT string_agg(concat_ws(E'\\t', ${entry}), E'\\n' ORDER BY ${order}) FROM (${page}) AS page)
 FROM precast.content_types AS type
 JOIN precast.apps AS app ON app.id = type.app_id AND app.key = $1
 JOIN precast.slots ON slots.content_type_id = ${typeId} AND slots.map = $3::jsonb
 CROSS JOIN (${total}) AS counted
-LEFT JOIN (${page}) AS page ON true
-WHERE type.id = ${typeId} AND type.slug = $2 AND type.published${premise === undefined ? "" : ` AND ${premise}`}
-ORDER BY ${order}`;
+WHERE type.id = ${typeId} AND type.slug = $2 AND type.published${premise === undefined ? "" : ` AND ${premise}`}`;
   return { text, values: values.all };
 }
 

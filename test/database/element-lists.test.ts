@@ -4,6 +4,7 @@ import { measureQuery } from "../../cli/explain/measure.ts";
 import type { PlanNode } from "../../cli/explain/plan-node.ts";
 import { readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
+import { readEntryLines } from "../../shared/entry-row.ts";
 import { type ListPlan, planRequest } from "../../shared/plan.ts";
 import { sql } from "../../shared/query.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
@@ -80,9 +81,9 @@ describe.each(ENGINES)("on %s", (engine) => {
 
   /** The numbers of the entries on a page. */
   async function page(parameters: string): Promise<number[]> {
-    const rows = await store.database.query(queryOf(parameters));
-    const instants = rows.flatMap((row) => row[4] ?? []);
-    return instants.map((instant) => (Date.parse(instant) - Date.UTC(2026, 0, 1)) / 60_000);
+    const [[, , text = null] = []] = await store.database.query(queryOf(parameters));
+    const entries = text === null ? [] : readEntryLines(text);
+    return entries.map(({ published_at }) => (Date.parse(published_at) - Date.UTC(2026, 0, 1)) / 60_000);
   }
 
   const SORTS: Readonly<Record<string, (one: number, other: number) => number>> = {
