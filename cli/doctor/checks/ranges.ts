@@ -123,11 +123,12 @@ function findingOf(
 
 /**
  * A partial index for one type. Its key leaves out the type's id, because PostgreSQL makes no use of a key column whose
- * value the condition of the index fixes.
+ * value the condition of the index fixes. It includes what an order needs: without that, a list of few entries reads all
+ * entries with the value after all, in an index that has it.
  */
 function statementOf(
   typeId: string,
   { equalityField: { slot: equal }, rangeField: { slot: range }, index }: Pair,
 ): string {
-  return `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${index} ON precast.entries (${equal}, ${range}) WHERE content_type_id = ${typeId} AND status = 'published' AND ${equal} IS NOT NULL AND ${range} IS NOT NULL`;
+  return `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${index} ON precast.entries (${equal}, ${range}) INCLUDE (published_at, id) WHERE content_type_id = ${typeId} AND status = 'published' AND ${equal} IS NOT NULL AND ${range} IS NOT NULL`;
 }
