@@ -64,6 +64,7 @@ export function openOwnSite(process: Process, databases: Databases, metrics: Met
   return openSite(databases.database, {
     ...settings,
     replicas: databases.replicas.all,
+    watchPrimary: databases.replicas.watchPrimary,
     queryTimeout: QUERY_TIMEOUT,
     limits: { ...LIMITS, drain: settings.drain * 1_000, connections: settings.maxConnections },
     policy: { browsers: settings.cacheControl, cdns: settings.cdnCacheControl, tagged: settings.cacheTags },

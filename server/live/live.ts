@@ -29,6 +29,8 @@ export type LiveOptions = AppDefaults &
   SourceOptions & {
     /** Read replicas. They answer instead of the primary as long as one of them is usable. */
     readonly replicas?: readonly Replica[];
+    /** Calls `tell` whenever the primary has not answered a check of its replicas. */
+    readonly watchPrimary?: (tell: () => void) => void;
     readonly answerCache: AnswerCache;
     /** Told when the primary becomes unavailable and when it is available again. Replicas are reported by replicas.ts. */
     readonly report?: (news: string) => void;
@@ -44,12 +46,15 @@ export type Live = Pick<Sources, "findApp" | "answer"> & {
 };
 
 export function openLive(database: Database, options: LiveOptions): Live {
-  const { replicas = [], queryTimeout, answerCache, report = () => {} } = options;
+  const { replicas = [], watchPrimary, queryTimeout, answerCache, report = () => {} } = options;
+  const primary = openSource(database, options, {
+    onAway: (error) => report(awayNews(error, replicas.length > 0)),
+    onBack: () => report(BACK_NEWS),
+  });
+  // While replicas take all live queries, none of these finds that the primary is away.
+  watchPrimary?.(primary.check);
   const sources = openChoice(
-    openSource(database, options, {
-      onAway: (error) => report(awayNews(error, replicas.length > 0)),
-      onBack: () => report(BACK_NEWS),
-    }),
+    primary,
     replicas.map((replica) => ({ source: openSource(replica.database, options), status: replica.status })),
   );
   const findApp = openApps({ ask: (controller, run) => ask(controller, null, run), defaults: options });

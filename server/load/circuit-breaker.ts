@@ -10,6 +10,8 @@ export type CircuitBreaker = {
    * becomes so meanwhile: then the controller is aborted too.
    */
   readonly run: <T>(controller: AbortController, run: () => Promise<T>) => Promise<T>;
+  /** Probes the database now, unless it counts as unavailable: then a probe is due anyway. */
+  readonly check: () => void;
   readonly isAway: () => boolean;
   readonly close: () => void;
 };
@@ -122,6 +124,9 @@ export function openCircuitBreaker({ probe, onAway, onBack }: CircuitBreakerOpti
             },
           );
       });
+    },
+    check: () => {
+      if (!away) void probeNow();
     },
     isAway: () => away,
     close: () => {

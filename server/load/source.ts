@@ -7,6 +7,8 @@ import { openQueue, type Queue } from "./queue.ts";
 export type Source = {
   /** Runs when its turn comes. The controller aborts when the database becomes unavailable. For `kind` see Queue. */
   readonly ask: <T>(controller: AbortController, kind: string | null, run: Ask<T>) => Promise<T>;
+  /** Checks whether the database answers, because something other than a live query has found that it may not. */
+  readonly check: () => void;
   readonly isAway: () => boolean;
   readonly isFull: Queue["isFull"];
   readonly counts: Queue["counts"];
@@ -54,6 +56,7 @@ export function openSource(
       answered++;
       return result;
     },
+    check: breaker.check,
     isAway: breaker.isAway,
     isFull: workQueue.isFull,
     counts: workQueue.counts,

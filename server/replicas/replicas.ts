@@ -8,6 +8,8 @@ export type Replicas = {
   readonly all: readonly Replica[];
   /** Reports each replica that is not used now, and from now on each that is no longer used or is used again. */
   readonly report: (report: (news: string) => void) => void;
+  /** From now on calls `tell` at each check that the primary does not answer. */
+  readonly watchPrimary: (tell: () => void) => void;
   readonly close: () => Promise<void>;
 };
 
@@ -29,11 +31,12 @@ const MEMORY = 600_000;
 /** Resolves when each replica has been checked once. It does not fail when one of them is away or behind. */
 export async function openReplicas(primary: Database, options: ReplicasOptions): Promise<Replicas> {
   const { urls, maxLag } = options;
-  if (urls.length === 0) return { all: [], report: () => {}, close: async () => {} };
+  if (urls.length === 0) return { all: [], report: () => {}, watchPrimary: () => {}, close: async () => {} };
   const log = followLog(primary, Math.max(MEMORY, maxLag * 2));
   const all = await Promise.all(urls.map((url, index) => watchReplica(nameOf(url, index), url, log, options)));
   const unused = new Set<Replica>();
   let onChange: ((news: string) => void) | null = null;
+  let onPrimaryAway = () => {};
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
 
@@ -49,6 +52,7 @@ export async function openReplicas(primary: Database, options: ReplicasOptions):
 
   async function watch(): Promise<void> {
     await log.check();
+    if (log.isAway()) onPrimaryAway();
     for (const replica of all) void replica.check().then(() => reportChange(replica));
     watchSoon();
   }
@@ -65,6 +69,9 @@ export async function openReplicas(primary: Database, options: ReplicasOptions):
     report: (report) => {
       onChange = report;
       for (const replica of all) reportChange(replica);
+    },
+    watchPrimary: (tell) => {
+      onPrimaryAway = tell;
     },
     close: async () => {
       closed = true;

@@ -117,6 +117,9 @@ describe("while the primary is down", () => {
     expect((await server.get(FREE, asShop)).text).toBe(free);
     await until("the outage to show", async () => (await server.readyz()).json.status === "degraded");
     expect((await server.readyz()).json).toMatchObject({ database: { ready: false }, replicas: [{ ready: true }] });
+    const isUp = async () => (await server.metrics()).get("precast_database_up")?.samples[0]?.value;
+    await until("the outage in the metrics", async () => (await isUp()) === 0);
+    expect(server.output().stderr).toMatch(/does not answer .* Only its replicas answer live requests until/);
 
     // A server that starts now finds only the replica.
     const late = await serve(replicaSet, [replicaSet.urls.near], "--data-dir late");
