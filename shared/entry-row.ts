@@ -27,7 +27,10 @@ export function readEntryRow(row: Row, offset: number): EntryRow | null {
   return { id, data, rich, published_at, created_at, updated_at };
 }
 
-/** Reads the entries of a page: a line for each, with tabs between the columns. No value contains either. */
+/**
+ * Reads the entries of a page (pageQuery in sql/page-query.ts): a line for each, with tabs between the columns. No value
+ * contains either. Rich text that was not selected is an empty text.
+ */
 export function readEntryLines(page: string): EntryRow[] {
   return page.split("\n").map((line) => readEntryRow(line.split("\t"), 0) as EntryRow);
 }

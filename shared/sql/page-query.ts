@@ -41,15 +41,20 @@ export type Parts = {
   readonly premise?: string;
 };
 
+/** Bytes of the longest page that is sent. node-postgres ends the process when it gets a text that is too long for V8. */
+const MAX_PAGE_BYTES = 500_000_000;
+
 /**
  * Builds a query with one row of [total, edition, page]. The page is one text, which takes less time to send and to
- * read than a row for each entry: readEntryLines (entry-row.ts) reads it. It is null when the page is empty. No row when the
- * type does not exist or is not published, when its slots have changed, or when the premise is false.
+ * read than a row for each entry: readEntryLines (entry-row.ts) reads it. It is null when it holds no entry, and empty
+ * when it is too long. No row when the type does not exist or is not published, when its slots have changed, or when the
+ * premise is false.
  */
 export function pageQuery({ typeId, values }: Statement, { tables, page, order, total, premise }: Parts): Query {
   const entry = "page.id, page.data, coalesce(page.rich, ''), page.published_at, page.created_at, page.updated_at";
   const text = `${tables.length === 0 ? "" : `WITH ${tables.join(",\n")}\n`}SELECT counted.total::text, ${editionOf(typeId)}, (
-  SELECT string_agg(concat_ws(E'\\t', ${entry}), E'\\n' ORDER BY ${order}) FROM (${page}) AS page)
+  SELECT CASE WHEN octet_length(lines) > ${MAX_PAGE_BYTES} THEN '' ELSE lines END FROM (
+    SELECT string_agg(concat_ws(E'\\t', ${entry}), E'\\n' ORDER BY ${order}) AS lines FROM (${page}) AS page) AS joined)
 FROM precast.content_types AS type
 JOIN precast.apps AS app ON app.id = type.app_id AND app.key = $1
 JOIN precast.slots ON slots.content_type_id = ${typeId} AND slots.map = $3::jsonb
