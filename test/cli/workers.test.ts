@@ -275,7 +275,7 @@ describe("workers and signals", () => {
     await until("three workers", () => childrenOf(server).length === 3);
     // A replacement would come up now, and the server would print its URL.
     rmSync(held);
-    for (const pid of [server.pid, ...childrenOf(server)]) process.kill(pid, "SIGINT");
+    for (const pid of [server.pid, ...childrenOf(server)]) signal(pid, "SIGINT");
     expect(await server.end()).toEqual({ code: 0, stdout: "", stderr: "" });
   });
 
