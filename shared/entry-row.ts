@@ -1,5 +1,6 @@
 /** Reads an entry from a database row and renders its values as JSON texts. Source: contract.md section 2. */
 import type { Column, Field } from "./catalog.ts";
+import { oncePerObject } from "./per-object.ts";
 import type { Row } from "./query.ts";
 import { compact, compareMembers, elementsOf, pickMembers } from "./raw.ts";
 import { isDate } from "./value.ts";
@@ -29,10 +30,10 @@ export function readEntryRow(row: Row, offset: number): EntryRow | null {
 
 /**
  * Reads the entries of a page (pageQuery in sql/page-query.ts): a line for each, with tabs between the columns. No value
- * contains either. Rich text that was not selected is an empty text.
+ * contains either. Rich text that was not selected is an empty text. Null is a page without entries.
  */
-export function readEntryLines(page: string): EntryRow[] {
-  return page.split("\n").map((line) => readEntryRow(line.split("\t"), 0) as EntryRow);
+export function readEntryLines(page: string | null): EntryRow[] {
+  return page === null ? [] : page.split("\n").map((line) => readEntryRow(line.split("\t"), 0) as EntryRow);
 }
 
 /** A timestamp as an answer has it, from `"2026-03-01T09:30:00"` with or without a fraction of up to three digits. */
@@ -53,19 +54,13 @@ export function columnValues(columns: readonly Column[], row: EntryRow): string[
 type Placed = { readonly names: readonly string[]; readonly places: readonly number[] };
 type Layout = { readonly data: Placed; readonly rich: Placed };
 
-/** Layouts by list of columns: most requests to a type show the same columns. */
-const layouts = new WeakMap<readonly Column[], Layout>();
-
-function layoutOf(columns: readonly Column[]): Layout {
-  const known = layouts.get(columns);
-  if (known !== undefined) return known;
-  const layout = {
+/** Remembered, because most requests to a type show the same columns. */
+const layoutOf = oncePerObject(
+  (columns: readonly Column[]): Layout => ({
     data: placedOf(columns, ({ type }) => type !== "rich_text" && type !== "timestamp"),
     rich: placedOf(columns, ({ type }) => type === "rich_text"),
-  };
-  layouts.set(columns, layout);
-  return layout;
-}
+  }),
+);
 
 function placedOf(columns: readonly Column[], isIncluded: (column: Column) => boolean): Placed {
   const names = columns.filter(isIncluded).map(({ name }) => name);

@@ -1,6 +1,7 @@
 /** Renders an entry, a list item or a search item as JSON text. Source: contract.md section 2. */
 import type { App, Field } from "./catalog.ts";
 import { columnValues, type EntryRow } from "./entry-row.ts";
+import { oncePerObject } from "./per-object.ts";
 import type { Shown } from "./shown.ts";
 
 /** Related entries as JSON text, by the relation field whose value they replace. A null value stays null. */
@@ -28,16 +29,8 @@ export function renderEntry(app: App, shown: Shown, row: EntryRow, populated = N
   return parts.join("");
 }
 
-const keysByFields = new WeakMap<readonly Field[], readonly string[]>();
-
 /** The text in front of the value of each field: a comma and the key. */
-function keysOf(fields: readonly Field[]): readonly string[] {
-  const known = keysByFields.get(fields);
-  if (known !== undefined) return known;
-  const keys = fields.map(({ name }) => `,"${name}":`);
-  keysByFields.set(fields, keys);
-  return keys;
-}
+const keysOf = oncePerObject((fields: readonly Field[]): readonly string[] => fields.map(({ name }) => `,"${name}":`));
 
 /** URLs of a media value as JSON text: `{media_base_url}/<APP_KEY>/cms/media/<file name>`, an array or `null`. */
 function mediaUrl(app: App, value: string): string {

@@ -124,7 +124,7 @@ function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[])
   if (row === undefined) return typeNotFound();
   const [total, edition = null, page = null] = row;
   if (page === "") throw new Error(`a page of "${plan.type.slug}" is too large to be answered`);
-  const items = (page === null ? [] : readEntryLines(page)).map((entry) => renderEntry(app, plan.shown, entry));
+  const items = readEntryLines(page).map((entry) => renderEntry(app, plan.shown, entry));
   const meta = { page: plan.page, perPage: plan.perPage, total: Number(total) };
   return { body: bodyOf(listBody(items, meta, plan.kind === "search" ? plan.query : undefined)), edition };
 }

@@ -1,5 +1,6 @@
 /** Determines which properties of an entry an answer shows. `id` is always shown. Source: contract.md section 2. */
 import { type ContentType, type Field, summaryFields, TIMESTAMPS, type Timestamp } from "./catalog.ts";
+import { oncePerObject } from "./per-object.ts";
 
 export type Shown = { readonly fields: readonly Field[]; readonly timestamps: readonly Timestamp[] };
 
@@ -8,16 +9,13 @@ export function shownOfEntry(type: ContentType): Shown {
   return { fields: type.fields, timestamps: TIMESTAMPS };
 }
 
-const lists = new WeakMap<ContentType, Shown>();
-
 /** A list item: everything but rich text. Always the same object for a type, so that caches can be keyed by it. */
-export function shownOfList(type: ContentType): Shown {
-  const known = lists.get(type);
-  if (known !== undefined) return known;
-  const shown = { fields: type.fields.filter((field) => field.type !== "rich_text"), timestamps: TIMESTAMPS };
-  lists.set(type, shown);
-  return shown;
-}
+export const shownOfList = oncePerObject(
+  (type: ContentType): Shown => ({
+    fields: type.fields.filter((field) => field.type !== "rich_text"),
+    timestamps: TIMESTAMPS,
+  }),
+);
 
 /** A search item: the summary fields and `published_at`. */
 export function shownOfSearch(type: ContentType): Shown {

@@ -9,7 +9,7 @@ const FOLDERS = ["shared", "cli", "server"];
 
 /** The floors from the ground up. A file may import from its own floor and from those below. */
 const FLOORS: readonly (readonly RegExp[])[] = [
-  [/^shared\/(catalog|printable|query|value|version)\.ts$/],
+  [/^shared\/(catalog|per-object|printable|query|value|version)\.ts$/],
   [/^shared\/(refusal|operand|facet|raw|sort|shown)\.ts$/],
   [
     /^shared\/(request|tags|tree-path|metering|saving|address|condition|plan|entry-row|entry|body|etag|answer|state)\.ts$/,

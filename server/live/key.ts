@@ -1,19 +1,12 @@
 /** Writes a plan as a text key. Equal plans of an app have the same key, however their requests were spelled. */
 import type { Condition } from "../../shared/condition.ts";
+import { oncePerObject } from "../../shared/per-object.ts";
 import type { ListPlan, Plan, SearchPlan } from "../../shared/plan.ts";
 import type { Shown } from "../../shared/shown.ts";
 import type { Sort } from "../../shared/sort.ts";
 
-const keys = new WeakMap<Plan, string>();
-
-/** Remembers the key of each plan object, because plans of repeated requests are reused. */
-export function keyOf(plan: Plan): string {
-  const known = keys.get(plan);
-  if (known !== undefined) return known;
-  const key = JSON.stringify(partsOf(plan));
-  keys.set(plan, key);
-  return key;
-}
+/** Remembered, because plans of repeated requests are reused. */
+export const keyOf = oncePerObject((plan: Plan): string => JSON.stringify(partsOf(plan)));
 
 /** Types and fields are written by name, which identifies them within an app. */
 function partsOf(plan: Plan): readonly unknown[] {

@@ -82,8 +82,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   /** The numbers of the entries on a page. */
   async function page(parameters: string): Promise<number[]> {
     const [[, , text = null] = []] = await store.database.query(queryOf(parameters));
-    const entries = text === null ? [] : readEntryLines(text);
-    return entries.map(({ published_at }) => (Date.parse(published_at) - Date.UTC(2026, 0, 1)) / 60_000);
+    return readEntryLines(text).map(({ published_at }) => (Date.parse(published_at) - Date.UTC(2026, 0, 1)) / 60_000);
   }
 
   const SORTS: Readonly<Record<string, (one: number, other: number) => number>> = {
