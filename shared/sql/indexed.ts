@@ -160,8 +160,18 @@ function equalSql({ column, values }: EqualsCondition, stored: string, bind: Bin
  */
 export function equalsAny(sql: string, values: readonly string[], type: string, bind: Bind): string {
   if (values.length === 0 || values.length > MAX_PLACEHOLDERS) return `${sql} = ANY (${bind(values)}::${type}[])`;
-  const placeholders = values.map((value) => `${bind(value)}::${type}`);
+  const placeholders = placeholdersOf(values, type, bind);
   return placeholders.length === 1 ? `${sql} = ${placeholders[0]}` : `${sql} = ANY (ARRAY[${placeholders.join(", ")}])`;
+}
+
+function placeholdersOf(values: readonly string[], type: string, bind: Bind): string[] {
+  return values.map((value) => `${bind(value)}::${type}`);
+}
+
+/** SQL of an array of the condition's values, each of them once, as the column that stores the field holds them. */
+export function operandsSql({ column, values }: EqualsCondition, bind: Bind): string {
+  const operands = new Set(values.map((value) => storedOperand(column, value)));
+  return `ARRAY[${placeholdersOf([...operands], storedType(column), bind).join(", ")}]`;
 }
 
 /** Times in this spelling sort chronologically as texts, under any collation. */

@@ -6,14 +6,31 @@ import { isSmallSql, totalOf } from "./counts.ts";
 import { isTrigramServed, storedIn, testOf, textsIn } from "./indexed.ts";
 import { keptTotal } from "./kept-total.ts";
 import { countSql, fromSql } from "./matching.ts";
+import { mergedParts } from "./merged-page.ts";
+import { type Merging, mergingOf } from "./merging.ts";
 import { sortKeys } from "./order.ts";
 import { type OrderedList, orderedPageSql } from "./ordered-page.ts";
 import { gatheredSql, type Parts, pageQuery, recurring, type Statement, statementOf } from "./page-query.ts";
+import { hasPairIndexSql, pairIndexName } from "./pair-index.ts";
 import type { Slots } from "./slots.ts";
 
 /** Builds the query of one page of a list. Its rows are those of pageQuery. */
 export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
+  const merging = mergingOf(plan, slots);
+  if (merging === null) return chosenQuery(statement, plan, slots);
+  if (merging.pair === null) return mergedQuery(statement, plan, slots, merging);
+  const hasIndex = hasPairIndexSql(slots.typeId, merging.pair);
+  return slots.pairIndexes.includes(pairIndexName(slots.typeId, merging.pair))
+    ? mergedQuery(statement, plan, slots, merging, hasIndex)
+    : chosenQuery(statement, plan, slots, `NOT ${hasIndex}`);
+}
+
+function mergedQuery(statement: Statement, plan: ListPlan, slots: Slots, merging: Merging, premise?: string): Query {
+  return recurring(pageQuery(statement, { ...mergedParts(statement, plan, slots, merging), premise }), [], true);
+}
+
+function chosenQuery(statement: Statement, plan: ListPlan, slots: Slots, premise?: string): Query {
   const texts = textsIn(plan.conditions);
   // Only the trigram index finds a part of a text: with no alternative, planning for each value only costs time.
   const isTrigram = plan.conditions.length === 1 && texts.some(isTrigramServed);
@@ -31,8 +48,8 @@ export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
     stored === null ? tests.every(({ index }) => index === "trigram") && isTrigram : hasGenericPlan(plan);
   // Any plan is fast for a small type, if its indexes begin with the type; the index of elements does not.
   const isSmall = slots.isSmall && stored !== null && !isElement && !isGeneric;
-  const premise = isSmall ? { premise: isSmallSql(statement.typeId) } : {};
-  return recurring(pageQuery(statement, { ...parts, ...premise }), texts, isGeneric || isSmall);
+  const relied = isSmall ? isSmallSql(statement.typeId) : premise;
+  return recurring(pageQuery(statement, { ...parts, premise: relied }), texts, isGeneric || isSmall);
 }
 
 /** Hides a test from the planner: a scan in the list's order checks it, and no index on the test is used instead. */

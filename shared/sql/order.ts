@@ -19,6 +19,12 @@ export function sortKeys({ column, descending }: Sort): readonly SortKey[] {
   ];
 }
 
+/** The same, for entries that have a value in the sort column: `stored` is SQL of the entries column that holds it. */
+export function storedKeys({ column, descending }: Sort, stored: string): readonly SortKey[] {
+  if (column.name === "published_at") return NEWEST_FIRST;
+  return [{ value: stored, direction: descending ? "DESC" : "ASC" }, ...NEWEST_FIRST];
+}
+
 /** The list of expressions after ORDER BY. */
 export function orderSql(sort: Sort): string {
   return keysSql(sortKeys(sort));

@@ -5,7 +5,7 @@ import { isChosenByTotal, isReadDirectly, scannedShare } from "./access-path.ts"
 import { fewOrManySql } from "./few-or-many.ts";
 import { keptWithValue } from "./kept-total.ts";
 import { countSql, fromSql } from "./matching.ts";
-import { keysSql, NEWEST_FIRST, type SortKey } from "./order.ts";
+import { keysSql, NEWEST_FIRST, storedKeys } from "./order.ts";
 import { limitSql, offsetSql, type Parts, placedSql, placesSql, type Statement } from "./page-query.ts";
 import { endingScanSql, scanSql } from "./page-scan.ts";
 import type { Slots } from "./slots.ts";
@@ -95,7 +95,7 @@ type Part = { readonly tests: readonly string[]; readonly length: string | null 
 /** SQL of the ids of the page with their places, found in the way that the total chooses where there are two. */
 function idsSql(statement: Statement, list: OrderedList, { tests, length }: Part): string {
   const { plan, stored, matching, scanTests, isElement, total } = list;
-  const keys = keysOf(plan, stored);
+  const keys = storedKeys(plan.sort, stored);
   const scan = (more: readonly string[], most: string | null) =>
     most === null
       ? scanSql(statement, [...scanTests, ...tests, ...more], { keys, length })
@@ -111,9 +111,4 @@ function idsSql(statement: Statement, list: OrderedList, { tests, length }: Part
     share: scannedShare(plan),
     ends: isElement,
   });
-}
-
-function keysOf({ sort }: ListPlan, stored: string): readonly SortKey[] {
-  if (sort.column.name === "published_at") return NEWEST_FIRST;
-  return [{ value: stored, direction: sort.descending ? "DESC" : "ASC" }, ...NEWEST_FIRST];
 }

@@ -38,7 +38,7 @@ export type Parts = {
   readonly order: string;
   readonly total: string;
   /** SQL of a boolean on which the statement relies; when it is false, the query returns no row. */
-  readonly premise?: string;
+  readonly premise?: string | undefined;
 };
 
 /** Bytes of the longest page that is sent. node-postgres ends the process when it gets a text that is too long for V8. */

@@ -6,6 +6,7 @@
 import type { Column } from "../catalog.ts";
 import type { Query, Row } from "../query.ts";
 import { isSmallSql } from "./counts.ts";
+import { pairIndexesSql } from "./pair-index.ts";
 
 export type Slots = {
   /** The `id` of the type's row in `content_types`. */
@@ -17,6 +18,8 @@ export type Slots = {
   readonly elementsOf: (column: Column) => string | null;
   /** The slots whose values are counted in pairs (schema/0016_value_counts.sql). */
   readonly paired: readonly string[];
+  /** Names of the indexes on two slots of the type (pair-index.ts) that existed when the slots were read. */
+  readonly pairIndexes: readonly string[];
   /** Whether the type was small when the slots were read (isSmallSql in counts.ts). */
   readonly isSmall: boolean;
 };
@@ -36,12 +39,17 @@ export const NO_SLOTS: Slots = {
   slotOf: () => null,
   elementsOf: () => null,
   paired: [],
+  pairIndexes: [],
   isSmall: false,
 };
 
-/** The slots of a published type: one row of [type id, slot map, slots counted in pairs, is it small], or none. */
+/**
+ * The slots of a published type: one row of [type id, slot map, slots counted in pairs, is it small, indexes on pairs],
+ * or none.
+ */
 export function slotsQuery(appKey: string, slug: string): Query {
-  const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text, (${isSmallSql("type.id")})::text
+  const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text, (${isSmallSql("type.id")})::text,
+  (${pairIndexesSql("type.id")})::text
 FROM precast.content_types AS type
 JOIN precast.slots ON slots.content_type_id = type.id
 JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slug = $2 AND type.published`;
@@ -50,8 +58,8 @@ JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slu
 
 /** Reads a row of slotsQuery; null when there is no row, because the type does not exist or is not published. */
 export function readSlots(row: Row | undefined): Slots | null {
-  const [typeId, map, paired, isSmall] = row ?? [];
-  if (typeId == null || map == null || paired == null) return null;
+  const [typeId, map, paired, isSmall, pairIndexes] = row ?? [];
+  if (typeId == null || map == null || paired == null || pairIndexes == null) return null;
   const slots = new Map(
     Object.entries(JSON.parse(map) as StoredMap)
       .filter(([slot]) => slot !== LONG)
@@ -66,6 +74,7 @@ export function readSlots(row: Row | undefined): Slots | null {
     slotOf: (column) => (column.multiple ? null : slotOf(column, false)),
     elementsOf: (column) => (column.multiple ? slotOf(column, true) : null),
     paired: JSON.parse(paired) as string[],
+    pairIndexes: JSON.parse(pairIndexes) as string[],
     isSmall: isSmall === "true",
   };
 }

@@ -5,6 +5,7 @@
 import { type Column, findColumn } from "../../../shared/catalog.ts";
 import type { Database } from "../../../shared/database/database.ts";
 import { sql } from "../../../shared/query.ts";
+import { pairIndexName } from "../../../shared/sql/pair-index.ts";
 import type { Slots } from "../../../shared/sql/slots.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";
@@ -95,7 +96,7 @@ function pairsOf({ typeId, equalityFields, rangeFields, indexes }: TypeRanges): 
     rangeFields.map((other) => ({
       equalityField: one,
       rangeField: other,
-      index: `entries_of_${typeId}_by_${one.slot}_${other.slot}`,
+      index: pairIndexName(typeId, { value: one.slot, order: other.slot }),
     })),
   );
   return pairs.filter(({ index }) => !indexes.includes(index));

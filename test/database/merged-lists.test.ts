@@ -1,0 +1,269 @@
+/** Lists of the entries with one of several values: right on every page, and found without passing all of them. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { rangesCheck } from "../../cli/doctor/checks/ranges.ts";
+import { measureQuery } from "../../cli/explain/measure.ts";
+import type { PlanNode } from "../../cli/explain/plan-node.ts";
+import { readApp } from "../../shared/apps.ts";
+import { type App, type Column, type ContentType, findColumn } from "../../shared/catalog.ts";
+import { answerLive, queryOf } from "../../shared/live.ts";
+import { type ListPlan, planRequest } from "../../shared/plan.ts";
+import { type Query, sql } from "../../shared/query.ts";
+import { type ApiRequest, readRequest } from "../../shared/request.ts";
+import type { SlotCache, Slots } from "../../shared/sql/slots.ts";
+import type { Bundle } from "../support/model.ts";
+import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
+
+const SHOP: Bundle = {
+  app: { key: "shop", name: "Shop" },
+  types: [
+    {
+      slug: "goods",
+      name: "Goods",
+      description: "",
+      icon: "",
+      per_page: 20,
+      fields: [
+        { name: "color", type: "select", label: "Color", required: false, searchable: false },
+        { name: "code", type: "text", label: "Code", required: false, searchable: false },
+        { name: "sold", type: "boolean", label: "Sold", required: false, searchable: false },
+        { name: "price", type: "number", label: "Price", required: false, searchable: false },
+        { name: "day", type: "date", label: "Day", required: false, searchable: false },
+      ],
+      filterable_fields: ["color", "code", "sold", "price", "day"],
+      sortable_fields: ["price", "day"],
+    },
+  ],
+  entries: { goods: [] },
+};
+
+const SIZE = 3_000;
+
+type Data = {
+  readonly code: string;
+  readonly sold: boolean;
+  readonly color?: string;
+  readonly price?: number;
+  readonly day?: string;
+};
+type Good = { readonly id: string; readonly published: string; readonly data: Data };
+
+/** Three at a time are published at once, and many have the same price or day. Some have no color, no price or no day. */
+function goodOf(number: number): Good {
+  const place = (7_919 * number) % SIZE;
+  const day = `2026-01-${String(1 + (place % 28)).padStart(2, "0")}`;
+  return {
+    id: `00000000-0000-4000-8000-${place.toString(16).padStart(12, "0")}`,
+    published: new Date(Date.UTC(2026, 0, 1) + Math.floor(number / 3) * 60_000).toISOString(),
+    data: {
+      code: `A${number % 1_000}`,
+      sold: number % 3 === 0,
+      ...(number % 10 === 9 ? {} : { color: `c${number % 10}` }),
+      ...(number % 11 === 0 ? {} : { price: (number * 37) % 60 }),
+      ...(number % 13 === 0 ? {} : { day }),
+    },
+  };
+}
+
+const GOODS = Array.from({ length: SIZE }, (_, number) => goodOf(number));
+
+/** The ids of the goods that pass, in the order by the key, which each of them has, and newest first. */
+function idsOf(passes: (data: Data) => boolean, key: "price" | "day" | null, descending: boolean): string[] {
+  const newest = (one: Good, other: Good) =>
+    other.published.localeCompare(one.published) || one.id.localeCompare(other.id);
+  const byKey = (one: Good, other: Good) => {
+    const [a, b] = key === null ? [0, 0] : [one.data[key] ?? 0, other.data[key] ?? 0];
+    return (a < b ? -1 : Number(a > b)) * (descending ? -1 : 1);
+  };
+  const found = GOODS.filter(({ data }) => passes(data));
+  return found.sort((one, other) => byKey(one, other) || newest(one, other)).map(({ id }) => id);
+}
+
+type Asked = { readonly query: string; readonly ids: readonly string[] };
+
+const within = (values: readonly unknown[], value: unknown) => values.includes(value);
+
+const NEWEST_FIRST: readonly Asked[] = [
+  { query: "filter[color][in]=c3,c5", ids: idsOf(({ color }) => within(["c3", "c5"], color), null, false) },
+  { query: "filter[color][in]=c3,none,c3", ids: idsOf(({ color }) => color === "c3", null, false) },
+  { query: "filter[color][in]=none,nowhere", ids: [] },
+  { query: "filter[sold][in]=true,1,false", ids: idsOf(() => true, null, false) },
+  { query: "filter[code][in]=A7,A998,A1000", ids: idsOf(({ code }) => within(["A7", "A998"], code), null, false) },
+  { query: "filter[price][in]=1,1.0,2e1,59", ids: idsOf(({ price }) => within([1, 20, 59], price), null, false) },
+  {
+    query: "filter[day][in]=2026-01-05,2026-01-06T10:00Z&per_page=7",
+    ids: idsOf(({ day }) => within(["2026-01-05", "2026-01-06"], day), null, false),
+  },
+  {
+    query: "filter[color][in]=c0,c1,c2,c3,c4,c5,c6,c7",
+    ids: idsOf(({ color }) => color !== undefined && color !== "c8", null, false),
+  },
+  // More values than have a placeholder each.
+  {
+    query: "filter[color][in]=c0,c1,c2,c3,c4,c5,c6,c7,c8",
+    ids: idsOf(({ color }) => color !== undefined, null, false),
+  },
+];
+
+const BY_RANGE: readonly Asked[] = [
+  {
+    query: "filter[color]=c3&filter[price][gte]=20&sort=price",
+    ids: idsOf(({ color, price = -1 }) => color === "c3" && price >= 20, "price", false),
+  },
+  {
+    query: "filter[price][gt]=20&filter[color][in]=c3,c4,c3&sort=-price",
+    ids: idsOf(({ color, price = -1 }) => within(["c3", "c4"], color) && price > 20, "price", true),
+  },
+  {
+    query: "filter[color][in]=c3,c4,c8&filter[price][gt]=10&filter[price][lte]=12&sort=-price&per_page=3",
+    ids: idsOf(
+      ({ color, price = -1 }) => within(["c3", "c4", "c8"], color) && price > 10 && price <= 12,
+      "price",
+      true,
+    ),
+  },
+  { query: "filter[color][in]=c3,c4&filter[price][lt]=-1&sort=price", ids: [] },
+  {
+    query: "filter[color][in]=c2,c6&filter[day][lt]=2026-01-09&sort=day",
+    ids: idsOf(({ color, day = "~" }) => within(["c2", "c6"], color) && day < "2026-01-09", "day", false),
+  },
+  {
+    query: "filter[color]=c2&filter[day][gte]=2026-01-20T12:00Z&filter[sold]=true&sort=-day",
+    ids: idsOf(({ color, day = "", sold }) => color === "c2" && day >= "2026-01-20" && sold === true, "day", true),
+  },
+];
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  let app: App;
+  /** As a server keeps it: what it knows of the type when an index is created or dropped. */
+  const cache: SlotCache = new Map();
+
+  beforeAll(async () => {
+    store = await openStore(engine);
+    await loadBundles(store, [SHOP]);
+    // Of these statistics the first part of the tests makes use: they do not know the type.
+    await store.database.execute("ANALYZE precast.entries");
+    await store.database.query(
+      sql(
+        `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+         SELECT type.id, (entry ->> 'id')::uuid, 'published', (entry ->> 'published')::timestamptz, entry -> 'data'
+         FROM precast.content_types AS type, jsonb_array_elements($1::jsonb) AS entry`,
+        [JSON.stringify(GOODS)],
+      ),
+    );
+    app = (await readApp(store.database, "shop", { mediaBaseUrl: "" })) as App;
+  });
+  afterAll(() => store.close());
+
+  function planOf(query: string): ListPlan {
+    const target = `/api/v1/goods?${query}`;
+    const request = readRequest({ method: "GET", target, appKey: "shop" }) as ApiRequest;
+    return planRequest(request, app.types[0]) as ListPlan;
+  }
+
+  async function page(query: string): Promise<{ total: number; ids: string[] }> {
+    const answer = await answerLive(store.database, app, planOf(query), cache);
+    if ("code" in answer) throw new Error(`${query} is refused`);
+    const { data, meta } = JSON.parse(String(answer.body.bytes));
+    return { total: meta.total, ids: data.map(({ id }: { id: string }) => id) };
+  }
+
+  async function checkPages({ query, ids }: Asked): Promise<void> {
+    const size = planOf(query).perPage;
+    for (let number = 1; number <= 2 + ids.length / size; number++)
+      expect(await page(`${query}&page=${number}`), `page ${number}`).toEqual({
+        total: ids.length,
+        ids: ids.slice(size * (number - 1), size * number),
+      });
+    expect(await page(`${query}&page=900000000000000000000`)).toEqual({ total: ids.length, ids: [] });
+  }
+
+  const nodesOf = (node: PlanNode): PlanNode[] => [node, ...node.nodes.flatMap(nodesOf)];
+
+  /** The indexes in which a page is looked up, and how many rows of entries are read for it and its total. */
+  async function readingOf(query: string): Promise<{ indexes: (string | null)[]; rows: number }> {
+    await page(query);
+    const slots = cache.get("shop goods") as Slots;
+    const { root } = await measureQuery(store.database, queryOf(app, planOf(query), slots) as Query);
+    const scans = nodesOf(root).filter(({ table, rows }) => table === "entries" && rows.actual !== null);
+    const rows = scans.reduce((sum, { rows: { actual }, discarded }) => sum + (actual ?? 0) + (discarded ?? 0), 0);
+    return { indexes: scans.map(({ index }) => index), rows };
+  }
+
+  test.each(NEWEST_FIRST)("newest first, every page holds its entries in their order: $query", checkPages);
+  test.each(BY_RANGE)("by a range, every page holds its entries in their order: $query", checkPages);
+
+  test("newest first, the page is looked up value by value, whether or not the statistics know the type", async () => {
+    const check = async () => {
+      // As many as the page holds for each of two values, and then the page itself.
+      expect((await readingOf("filter[color][in]=c3,c5")).rows).toBeLessThanOrEqual(3 * 20);
+      expect((await readingOf("filter[color][in]=c3,c5&page=3")).rows).toBeLessThanOrEqual(2 * 60 + 20);
+    };
+    await check();
+    await store.database.execute("VACUUM ANALYZE precast.entries");
+    await check();
+  });
+
+  describe("with the indexes that doctor names", () => {
+    const PAIR = /^entries_of_\d+_by_t\d_[nt]\d$/;
+
+    /** The statements that doctor names for the type as it is. */
+    async function statements(): Promise<string[]> {
+      await page("");
+      const { typeId, slotOf } = cache.get("shop goods") as Slots;
+      const type = app.types[0] as ContentType;
+      const slotted = (name: string) => ({ name, slot: slotOf(findColumn(type, name) as Column) as string });
+      const equalityFields = [{ ...slotted("color"), entries: 5_000 }];
+      const rangeFields = [slotted("price"), slotted("day")];
+      const [found] = rangesCheck.judge([
+        { app, type, entries: SIZE, typeId, equalityFields, rangeFields, indexes: [] },
+      ]);
+      return found?.remedy.match(/CREATE INDEX CONCURRENTLY .*? IS NOT NULL(?=[;.])/g) ?? [];
+    }
+
+    const nameOf = (statement: string) => `precast.${/entries_of_\w+/.exec(statement)?.[0]}`;
+    const drop = (statement: string) => store.database.execute(`DROP INDEX IF EXISTS ${nameOf(statement)}`);
+    afterEach(async () => {
+      for (const statement of await statements()) await drop(statement);
+    });
+
+    test("every page by a range holds its entries in their order, and is looked up value by value", async () => {
+      const made = await statements();
+      expect(made).toHaveLength(2);
+      const [asked] = BY_RANGE.slice(1) as [Asked];
+      expect((await readingOf(asked.query)).indexes).not.toContainEqual(expect.stringMatching(PAIR));
+      for (const statement of made) await store.database.execute(statement);
+      for (const one of BY_RANGE) await checkPages(one);
+      const { indexes, rows } = await readingOf(asked.query);
+      expect(indexes).toContainEqual(expect.stringMatching(PAIR));
+      // All matches for the total; for each value, the 32 that PostgreSQL sorts at once and those with their last price;
+      // and the page itself.
+      expect(rows).toBeLessThanOrEqual(asked.ids.length + 2 * (32 + 20) + 20);
+    });
+
+    test("a server that runs uses an index from its creation on, and does without it once it is dropped", async () => {
+      const [first] = (await statements()) as [string];
+      const [asked] = BY_RANGE as [Asked];
+      for (let turn = 0; turn < 2; turn++) {
+        expect((await readingOf(asked.query)).indexes).not.toContainEqual(expect.stringMatching(PAIR));
+        await store.database.execute(first);
+        expect((await readingOf(asked.query)).indexes).toContainEqual(expect.stringMatching(PAIR));
+        await checkPages(asked);
+        await drop(first);
+        await checkPages(asked);
+      }
+    });
+
+    test("an index whose creation has failed is not relied on", async () => {
+      const [first] = (await statements()) as [string];
+      await store.database.execute(first);
+      await store.database.execute(
+        `UPDATE pg_index SET indisvalid = false WHERE indexrelid = '${nameOf(first)}'::regclass`,
+      );
+      for (const one of BY_RANGE) {
+        await checkPages(one);
+        expect((await readingOf(one.query)).indexes).not.toContainEqual(expect.stringMatching(PAIR));
+      }
+    });
+  });
+});
