@@ -1,36 +1,38 @@
 /** Builds the queries of searches: entries that contain all words, in their order. Source: contract.md section 4. */
 import type { SearchPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
-import type { Sort } from "../sort.ts";
-import { loweredSql, storedIn, testOf, textsIn } from "./indexed.ts";
+import { loweredSql, type Test, testOf, textsIn } from "./indexed.ts";
 import { fromSql } from "./matching.ts";
-import { type SortKey, sortKeys } from "./order.ts";
 import { gatheredSql, lookupSql, pageQuery, recurring, statementOf } from "./page-query.ts";
+import { type SearchOrder, searchOrder } from "./search-order.ts";
 import type { Slots } from "./slots.ts";
 
-/**
- * Builds the query of one page of a search; its rows are those of pageQuery. Without a sort, entries that contain every
- * word as a full word come first, and within each group those in which the words occur more often.
- */
+/** Builds the query of one page of a search; its rows are those of pageQuery. */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
   const { bind } = statement.values;
-  const isGeneric = plan.conditions.length === 0;
-  const words = longestFirst(plan.words).map((word) => loweredSql(bind(word), isGeneric));
   const tests = plan.conditions.map((condition) => testOf(condition, slots, bind));
-  const order = orderOf(plan.sort, words, slots);
+  const served = tests.filter(({ index }) => index === "ordered");
+  // What is best for the values is decided when the statement runs.
+  const isGeneric = served.length === tests.length;
+  const words = longestFirst(plan.words).map((word) => loweredSql(bind(word), isGeneric));
+  const order = searchOrder(plan.sort, words, slots);
   const lookedUp = words.slice(0, MAX_LOOKED_UP);
-  const search = { typeId: statement.typeId, words, lookedUp, tests: tests.map(({ sql }) => sql), order };
-  const mayBeginWithFilters = tests.some(({ index }) => index === "ordered") && words.length > 0 && !slots.isSmall;
-  const [tables, ways] = mayBeginWithFilters
+  const search = { typeId: statement.typeId, words, lookedUp, tests: sqlOf(tests), served: sqlOf(served), order };
+  const isChosen = served.length > 0 && words.length > 0 && !slots.isSmall;
+  const [tables, ways] = isChosen
     ? [
-        [askedSql(search), chosenSql(search)],
-        [filtersFirstSql(search), wordsFirstSql(search, [`NOT ${FILTERS_FIRST}`])],
+        [askedSql(search), foundSql(search), chosenSql(search)],
+        [filtersFirstSql(search), wordsFirstSql(search, [gateSql("words first")]), intersectedSql(search)],
       ]
     : [[askedSql(search)], [wordsFirstSql(search)]];
   const parts = gatheredSql(statement, ways, "w.id", order.keys);
   const query = pageQuery(statement, { ...parts, tables: [...tables, ...parts.tables] });
   return recurring(query, textsIn(plan.conditions), isGeneric);
+}
+
+function sqlOf(tests: readonly Test[]): string[] {
+  return tests.map(({ sql }) => sql);
 }
 
 /** What the entries of a search must meet, in SQL, and their order. */
@@ -40,7 +42,9 @@ type Search = {
   /** The first of the words: those whose keys are looked up. */
   readonly lookedUp: readonly string[];
   readonly tests: readonly string[];
-  readonly order: Order;
+  /** Those of the tests that an index serves. */
+  readonly served: readonly string[];
+  readonly order: SearchOrder;
 };
 
 /**
@@ -54,25 +58,57 @@ function longestFirst(words: readonly string[]): string[] {
   return [...words].sort((one, other) => other.length - one.length);
 }
 
-/** One row of the keys of the entries that may contain each word that is looked up (schema/0018_terms.sql). */
+/**
+ * One row of the keys of the entries that may contain each word that is looked up (schema/0018_terms.sql), and whether
+ * these entries are known to contain it, but for another term that has the same key.
+ */
 function askedSql({ typeId, lookedUp }: Search): string {
-  const keys = lookedUp.map((word, index) => `precast.keys_with(${typeId}, ${word}) AS keys_${index}`);
-  return `asked AS MATERIALIZED (SELECT ${keys.join(", ")})`;
+  const columns = lookedUp.map(
+    (_, index) =>
+      `keys_${index}, NOT (precast.is_unspaced(word_${index}) OR keys_${index} = ARRAY[precast.term_key(${typeId}, '')]) AS contained_${index}`,
+  );
+  const looked = lookedUp.map(
+    (word, index) => `${word} AS word_${index}, precast.keys_with(${typeId}, ${word}) AS keys_${index}`,
+  );
+  return `asked AS MATERIALIZED (SELECT ${columns.join(", ")} FROM (SELECT ${looked.join(", ")} OFFSET 0) AS looked_up)`;
 }
 
-/** If at most so many entries have the words, they are found first: that takes no longer than to look at the filters. */
-const FEW_FOUND = 2_000;
-/** Up to so many entries that pass the filters are found first where more have the words. */
-const FEW_PASSING = 10_000;
-const FILTERS_FIRST = "(SELECT filters_first FROM chosen)";
+/** The ways to the entries that have the words and pass the filters. */
+type Way = "words first" | "filters first" | "both";
 
-/** One row that tells whether to begin with the entries of the filters. Nothing tells the planner how many have a word. */
-function chosenSql({ typeId, lookedUp, tests }: Search): string {
-  const atMost = (limit: number, from: string) =>
-    `(SELECT count(*) <= ${limit} FROM (SELECT ${from} LIMIT ${limit + 1}) AS some_of_them)`;
-  const found = `FROM precast.entry_words AS w WHERE ${mayContainSql(lookedUp).join(" AND ")}`;
-  const passed = fromSql({ typeId }, tests);
-  return `chosen AS MATERIALIZED (SELECT CASE WHEN ${atMost(FEW_FOUND, found)} THEN false ELSE ${atMost(FEW_PASSING, passed)} END AS filters_first)`;
+/** The filters of so few entries are looked at one by one. */
+const FEWEST_FOUND = 100;
+/** Up to so many entries with the words are counted. */
+const FEW_FOUND = 5_000;
+/** Up to so many entries that pass the filters are found first, if more have the words. */
+const FEW_PASSING = 10_000;
+/** Up to so many entries that pass the filters are found at all. */
+const MOST_PASSING = 50_000;
+/** Finding an entry that passes the filters takes such a part of the time that reading the text of one with the words does. */
+const READING_COST = 20;
+
+/** One row of how many entries may contain the words, FEW_FOUND at most, and how many of those that pass are few beside them. */
+function foundSql({ typeId, lookedUp }: Search): string {
+  const tests = [...mayContainSql(lookedUp), typeSql(typeId)];
+  return `found AS MATERIALIZED (SELECT count(*) AS total, least(${READING_COST} * count(*), ${MOST_PASSING}) AS most
+  FROM (SELECT FROM precast.entry_words AS w WHERE ${tests.join(" AND ")} LIMIT ${FEW_FOUND + 1}) AS some_of_them)`;
+}
+
+/**
+ * One row that tells the way. Nothing tells the planner how many entries have a word. Of those that pass, no more are
+ * counted than would be few, by the filters that an index serves.
+ */
+function chosenSql({ typeId, served }: Search): string {
+  const some = `SELECT ${fromSql({ typeId }, served)} LIMIT (SELECT most + 1 FROM found)`;
+  return `chosen AS MATERIALIZED (SELECT CASE
+    WHEN total <= ${FEWEST_FOUND} OR passing > most THEN 'words first'
+    WHEN total <= ${FEW_FOUND} OR passing > ${FEW_PASSING} THEN 'both' ELSE 'filters first' END AS way
+  FROM (SELECT *, CASE WHEN total > ${FEWEST_FOUND} THEN (SELECT count(*) FROM (${some}) AS some_of_them) END AS passing
+    FROM found OFFSET 0) AS counted)`;
+}
+
+function gateSql(way: Way): string {
+  return `(SELECT way = '${way}' FROM chosen)`;
 }
 
 /** The tests by the index of keys, of which each is of a term and a type (schema/0018_terms.sql). */
@@ -96,9 +132,18 @@ function typeSql(typeId: string): string {
 /** `entry_words` has rows of published entries only. */
 const SAME_ENTRY = "e.content_type_id = w.content_type_id AND e.id = w.id";
 
-/** FROM and WHERE that find the entries of the words, then test them. */
+/**
+ * FROM and WHERE that find the entries of the words, then test them. The order may test better whether an entry contains
+ * the words, unless most of those that the keys find do not.
+ */
 function wordsFirstSql({ typeId, words, lookedUp, tests, order }: Search, gates: readonly string[] = []): string {
-  const found = [...mayContainSql(lookedUp), typeSql(typeId), ...words.map(containsSql)];
+  const contained = words.map((word, index) =>
+    order.contains === null || index >= lookedUp.length
+      ? containsSql(word)
+      : `CASE WHEN (SELECT contained_${index} FROM asked) THEN true ELSE ${containsSql(word)} END`,
+  );
+  const found = [...mayContainSql(lookedUp), typeSql(typeId), ...contained];
+  if (order.contains !== null) found.push(order.contains);
   const entry = tests.length > 0 || order.readsEntry ? [lookupSql(SAME_ENTRY)] : [];
   return `FROM ${["precast.entry_words AS w", ...entry, ...order.beside].join("\n  ")}
   WHERE ${[...gates, ...(words.length === 0 ? ["false"] : found), ...tests].join("\n    AND ")}`;
@@ -113,49 +158,15 @@ function filtersFirstSql({ typeId, words, tests, order }: Search): string {
   const test = [SAME_ENTRY, ...words.map(containsSql)].join(" AND ");
   const read = `CROSS JOIN LATERAL (SELECT * FROM precast.entry_words AS w WHERE ${test} OFFSET 0) AS w`;
   return `FROM ${[passed, read, ...order.beside].join("\n  ")}
-  WHERE ${FILTERS_FIRST}`;
+  WHERE ${gateSql("filters first")}`;
 }
 
-const NEWEST_FIRST: readonly SortKey[] = [
-  { value: "w.published_at", direction: "DESC" },
-  { value: "w.id", direction: "ASC" },
-];
-
-/** The sort keys, whether they read the entry `e`, and the joins that they need beside it. */
-type Order = {
-  readonly keys: readonly SortKey[];
-  readonly readsEntry: boolean;
-  readonly beside: readonly string[];
-};
-
-function orderOf(sort: Sort | null, words: readonly string[], slots: Slots): Order {
-  if (sort === null) return relevanceOrder(words);
-  if (sort.column.name === "published_at") return { keys: NEWEST_FIRST, readsEntry: false, beside: [] };
-  const [{ value, direction }] = sortKeys(sort) as [SortKey];
-  // A slot spares reading the value out of `data`.
-  const stored = storedIn(sort.column, slots) ?? value;
-  return { keys: [{ value: stored, direction }, ...NEWEST_FIRST], readsEntry: true, beside: [] };
-}
-
-function relevanceOrder(words: readonly string[]): Order {
-  if (words.length === 0) return { keys: NEWEST_FIRST, readsEntry: false, beside: [] };
-  const full = words.map((word, index) => `${occurrences(`(' ' || ${word} || ' ')`)} AS full_${index}`);
-  const complete = words.map((_, index) => `counted.full_${index} > 0`).join(" AND ");
-  const sum = words.map((_, index) => `counted.full_${index}`).join(" + ");
-  const partial = words.map(occurrences).join(" + ");
-  return {
-    keys: [
-      { value: `(${complete})`, direction: "DESC" },
-      { value: `CASE WHEN ${complete} THEN ${sum} ELSE ${partial} END`, direction: "DESC" },
-      ...NEWEST_FIRST,
-    ],
-    readsEntry: false,
-    // OFFSET 0 keeps the planner from merging the subquery, so that each word is counted once per entry.
-    beside: [`CROSS JOIN LATERAL (SELECT ${full.join(", ")} OFFSET 0) AS counted`],
-  };
-}
-
-/** SQL of the number of occurrences of a word. Lengths in bytes give the same number as in characters, but faster. */
-function occurrences(word: string): string {
-  return `(octet_length(w.words) - octet_length(replace(w.words, ${word}, ''))) / octet_length(${word})`;
+/**
+ * FROM and WHERE that find the entries of the words and those of the filters, and look for the words in those that are
+ * both. The test is no join: the planner cannot read the entries of the filters again for each entry of the words. For
+ * that the limit has to tell it that they fit in memory.
+ */
+function intersectedSql(search: Search): string {
+  const passing = `SELECT e.id ${fromSql(search, search.tests)} LIMIT ${MOST_PASSING}`;
+  return wordsFirstSql({ ...search, tests: [] }, [gateSql("both"), `(w.id IN (${passing})) IS TRUE`]);
 }

@@ -1,0 +1,166 @@
+/** Searches with filters: the same entries in the same order, whichever of the two is looked at first. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { measureQuery } from "../../cli/explain/measure.ts";
+import type { PlanNode } from "../../cli/explain/plan-node.ts";
+import { readApp } from "../../shared/apps.ts";
+import type { App } from "../../shared/catalog.ts";
+import { answerLive, currentSlots, queryOf } from "../../shared/live.ts";
+import { planRequest, type SearchPlan } from "../../shared/plan.ts";
+import { type Query, sql } from "../../shared/query.ts";
+import { type ApiRequest, readRequest } from "../../shared/request.ts";
+import type { Bundle } from "../support/model.ts";
+import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
+
+const SHOP: Bundle = {
+  app: { key: "shop", name: "Shop" },
+  types: ["goods", "others"].map((slug) => ({
+    slug,
+    name: slug,
+    description: "",
+    icon: "",
+    per_page: 20,
+    fields: [
+      { name: "title", type: "text", label: "Title", required: false, searchable: true },
+      { name: "color", type: "select", label: "Color", required: false, searchable: false },
+      { name: "price", type: "number", label: "Price", required: false, searchable: false },
+    ],
+    filterable_fields: ["color", "price"],
+    sortable_fields: ["price"],
+  })),
+  entries: { goods: [], others: [] },
+};
+
+const SIZE = 6_000;
+
+/** How often a good has each word, and how often it has it as a part of a longer one. The later goods are newer. */
+const WORDS: Readonly<Record<string, (number: number) => readonly [whole: number, part: number]>> = {
+  // So many goods have it that those of a filter are found first.
+  every: () => [1, 0],
+  // Of so many, those of the filter are picked before their texts are read.
+  tenth: (number) => (number % 10 === 0 ? [number % 40 === 0 ? 0 : 1, number % 20 === 0 ? 2 : 0] : [0, 0]),
+  // So few are looked at one by one.
+  rare: (number) => (number % 100 === 0 ? [1 + (number % 3), 0] : [0, 0]),
+  // A part of words of which the goods have too many to look up each.
+  mix: (number) => [0, number % 7 === 0 ? 1 : 0],
+};
+
+function titleOf(number: number): string {
+  return Object.entries(WORDS)
+    .flatMap(([word, often]) => {
+      const [whole, part] = often(number);
+      return [...Array(whole).fill(word), ...Array(part).fill(`x${word}${word === "mix" ? number : ""}`)];
+    })
+    .join(" ");
+}
+
+type Good = { readonly number: number; readonly color: string; readonly price: number };
+const GOODS: readonly Good[] = Array.from({ length: SIZE }, (_, number) => ({
+  number,
+  color: `c${number % 3}`,
+  price: number % 50,
+}));
+
+/** The numbers of the goods that have all words and pass, in the order of relevance, or by price. */
+function found(words: readonly string[], passes: (good: Good) => boolean, byPrice: boolean): number[] {
+  const countsOf = ({ number }: Good) => words.map((word) => WORDS[word]?.(number) ?? [0, 0]);
+  const sum = (counts: readonly number[]) => counts.reduce((all, count) => all + count, 0);
+  const isComplete = (good: Good) => countsOf(good).every(([whole]) => whole > 0);
+  const occurrences = (good: Good) =>
+    sum(countsOf(good).map(([whole, part]) => (isComplete(good) ? whole : whole + part)));
+  const has = (good: Good) => countsOf(good).every(([whole, part]) => whole + part > 0);
+  const relevance = (one: Good, other: Good) =>
+    Number(isComplete(other)) - Number(isComplete(one)) || occurrences(other) - occurrences(one);
+  return GOODS.filter((good) => has(good) && passes(good))
+    .sort((one, other) => (byPrice ? one.price - other.price : relevance(one, other)) || other.number - one.number)
+    .map(({ number }) => number);
+}
+
+const FILTERS: Readonly<Record<string, (good: Good) => boolean>> = {
+  "filter[color]=c1": ({ color }) => color === "c1",
+  "filter[color][in]=c1,c2&filter[price][lt]=5": ({ color, price }) => color !== "c0" && price < 5,
+  "filter[price]=7": ({ price }) => price === 7,
+  "filter[color][neq]=c1": ({ color }) => color !== "c1",
+  "filter[color]=none": () => false,
+};
+const SEARCHES = [["every"], ["tenth"], ["rare"], ["mix"], ["every", "tenth"], ["rare", "tenth", "every"], ["nothing"]];
+
+describe.each(ENGINES)("on %s", (engine) => {
+  let store: Store;
+  let app: App;
+
+  beforeAll(async () => {
+    store = await openStore(engine);
+    await loadBundles(store, [SHOP]);
+    const entries = GOODS.map(({ number, ...data }) => ({
+      published: new Date(Date.UTC(2026, 0, 1) + number * 60_000),
+      data: { ...data, title: titleOf(number) },
+    }));
+    // The other type has the same entries under the same ids.
+    await store.database.query(
+      sql(
+        `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
+         SELECT type.id, md5(entry ->> 'published')::uuid, 'published', (entry ->> 'published')::timestamptz, entry -> 'data'
+         FROM precast.content_types AS type, jsonb_array_elements($1::jsonb) AS entry`,
+        [JSON.stringify(entries)],
+      ),
+    );
+    await store.database.execute("VACUUM ANALYZE");
+    app = (await readApp(store.database, "shop", { mediaBaseUrl: "" })) as App;
+  });
+  afterAll(() => store.close());
+
+  function planOf(target: string): SearchPlan {
+    const request = readRequest({ method: "GET", target: `/api/v1/goods/search?${target}`, appKey: "shop" });
+    return planRequest(request as ApiRequest, app.types[0]) as SearchPlan;
+  }
+
+  /** The total, and the numbers of the goods on the page. */
+  async function page(target: string): Promise<[number, ...number[]]> {
+    const answer = await answerLive(store.database, app, planOf(target), new Map());
+    if ("code" in answer) throw new Error(`${target} is refused`);
+    const { data, meta } = JSON.parse(String(answer.body.bytes));
+    const numbers = data.map(({ published_at }: { published_at: string }) => {
+      return (Date.parse(published_at) - Date.UTC(2026, 0, 1)) / 60_000;
+    });
+    return [meta.total, ...numbers];
+  }
+
+  test.each(SEARCHES.flatMap((words) => Object.keys(FILTERS).map((filter) => [words.join("+"), filter] as const)))(
+    "q=%s with %s finds the entries that a reader finds, in their order",
+    async (q, filter) => {
+      for (const sort of ["", "&sort=price"]) {
+        const all = found(q.split("+"), FILTERS[filter] as (good: Good) => boolean, sort !== "");
+        for (const [index, target] of [`q=${q}&${filter}${sort}`, `q=${q}&${filter}${sort}&page=2`].entries())
+          expect(await page(target), target).toEqual([all.length, ...all.slice(20 * index, 20 * (index + 1))]);
+      }
+    },
+  );
+
+  const nodesOf = (node: PlanNode): PlanNode[] => [node, ...node.nodes.flatMap(nodesOf)];
+
+  /** How many texts the database reads, and how many entries, each time that it does. */
+  async function readFor(target: string): Promise<{ texts: number; entries: number }> {
+    const plan = planOf(target);
+    const query = queryOf(app, plan, await currentSlots(store.database, app, plan)) as Query;
+    const nodes = nodesOf((await measureQuery(store.database, query)).root);
+    const readFrom = (name: string) =>
+      nodes
+        .filter(({ table, rows }) => table === name && rows.actual !== null)
+        .reduce((sum, { rows, discarded }) => sum + (rows.actual ?? 0) + (discarded ?? 0), 0);
+    return { texts: readFrom("entry_words"), entries: readFrom("entries") };
+  }
+
+  test("of the entries with the words and those that pass, the fewer decide how much is read", async () => {
+    // 600 have the word and are found by it twice. The 120 that pass are too, and none of the 600 is looked at by itself.
+    const both = await readFor("q=tenth&filter[price]=0");
+    expect(both.texts).toBeLessThanOrEqual(2 * 600);
+    expect(both.entries).toBeLessThanOrEqual(2 * 120 + 20);
+    // The first 5,001 with the word are found by it, and then the 120 that pass are read.
+    const filtersFirst = await readFor("q=every&filter[price]=7");
+    expect(filtersFirst.texts).toBeLessThanOrEqual(5_001 + 120);
+    // Those of the 60 with the word are looked at one by one.
+    const wordsFirst = await readFor("q=rare&filter[color]=c1");
+    expect(wordsFirst.texts).toBeLessThanOrEqual(2 * 60);
+    expect(wordsFirst.entries).toBeLessThanOrEqual(60 + 20);
+  });
+});
