@@ -7,6 +7,7 @@ import { DatabaseFault } from "./database/fault.ts";
 import { renderEntry } from "./entry.ts";
 import { readEntryLines } from "./entry-row.ts";
 import { answerEntries, type LiveAnswer } from "./live-entries.ts";
+import { findPlace, rememberPlace } from "./places.ts";
 import type { ListPlan, Plan, SearchPlan } from "./plan.ts";
 import type { Query, Row } from "./query.ts";
 import { type Refusal, typeNotFound } from "./refusal.ts";
@@ -40,6 +41,8 @@ type CachedQuery = { readonly app: App; readonly slots: Slots; readonly query: Q
 const queryCache = new WeakMap<Plan, CachedQuery>();
 
 function cachedQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
+  const place = plan.kind === "list" ? findPlace(slots, plan) : null;
+  if (plan.kind === "list" && place !== null) return listQuery(app.key, plan, slots, place);
   const before = queryCache.get(plan);
   if (before?.app === app && before.slots === slots) return before.query;
   const query = pageQuery(app, plan, slots);
@@ -85,24 +88,27 @@ function withoutEdition(text: string): LiveAnswer {
   return { body: bodyOf(text), edition: null };
 }
 
+/** What a page was queried with, and the row of the result. */
+type Page = { readonly slots: Slots; readonly row: Row };
+
 /**
  * Queries with the slots that were last known. A result without rows means that the slots have changed, that the type
  * is gone, or that what the query relies on no longer holds (Parts.premise in sql/page-query.ts): then reads the slots
- * again. Returns no rows only when the type is gone.
+ * again. Returns null only when the type is gone.
  */
 async function queryPage(
   session: Pick<Session, "query">,
   app: App,
   plan: ListPlan | SearchPlan,
   cache: SlotCache,
-): Promise<readonly Row[]> {
+): Promise<Page | null> {
   const key = `${app.key} ${plan.type.slug}`;
   for (let attempt = 0, known = cache.get(key); attempt < MAX_ATTEMPTS; attempt++, known = undefined) {
     const slots = known ?? (await readCurrentSlots(session, app, plan));
-    if (slots === null) return [];
+    if (slots === null) return null;
     if (slots !== known) cacheSlots(cache, key, slots);
-    const rows = await session.query(cachedQuery(app, plan, slots));
-    if (rows.length > 0) return rows;
+    const [row] = await session.query(cachedQuery(app, plan, slots));
+    if (row !== undefined) return { slots, row };
   }
   throw new DatabaseFault("unavailable", `the slots of "${plan.type.slug}" change faster than they can be read`);
 }
@@ -119,12 +125,15 @@ async function readCurrentSlots(
   return readSlots(row);
 }
 
-function answerList(app: App, plan: ListPlan | SearchPlan, rows: readonly Row[]): LiveAnswer | Refusal {
-  const [row] = rows;
-  if (row === undefined) return typeNotFound();
-  const [total, edition = null, page = null] = row;
+function answerList(app: App, plan: ListPlan | SearchPlan, found: Page | null): LiveAnswer | Refusal {
+  if (found === null) return typeNotFound();
+  const [total, edition = null, page = null] = found.row;
   if (page === "") throw new Error(`a page of "${plan.type.slug}" is too large to be answered`);
-  const items = readEntryLines(page).map((entry) => renderEntry(app, plan.shown, entry));
+  const entries = readEntryLines(page);
+  const last = entries.length === plan.perPage ? entries.at(-1) : undefined;
+  if (plan.kind === "list" && last !== undefined && edition !== null)
+    rememberPlace(found.slots, plan, edition, last.id);
+  const items = entries.map((entry) => renderEntry(app, plan.shown, entry));
   const meta = { page: plan.page, perPage: plan.perPage, total: Number(total) };
   return { body: bodyOf(listBody(items, meta, plan.kind === "search" ? plan.query : undefined)), edition };
 }

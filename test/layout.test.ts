@@ -17,7 +17,7 @@ const FLOORS: readonly (readonly RegExp[])[] = [
   [/^shared\/sql\//],
   [/^shared\/settings\//],
   [/^shared\/(config|apps|lock|lock-file|machine|pause)\.ts$/, /^shared\/(database|schema)\//],
-  [/^shared\/(live|live-entries|reading|app-tree|respond)\.ts$/],
+  [/^shared\/(live|live-entries|places|reading|app-tree|respond)\.ts$/],
   [/^server\/log\/redaction\.ts$/],
   [/^server\/(http|ledger|load|replicas)\//],
   [/^server\/live\//],

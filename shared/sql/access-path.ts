@@ -40,6 +40,11 @@ export function isChosenByTotal(plan: ListPlan): boolean {
   return plan.conditions.some(({ column }) => column.name !== plan.sort.column.name) && !isInIndexOrder(plan);
 }
 
+/** Whether a page behind the first is found by a scan in the list's order alone. */
+export function isWalked(plan: ListPlan): boolean {
+  return plan.page > 1n && !isChosenByTotal(plan);
+}
+
 /**
  * Estimated share of an order that a condition on it leaves: right to within a few times, for the real one is unknown.
  */

@@ -1,8 +1,9 @@
 /** Builds the queries of lists: a page in its order and the total, through indexes where they can serve. */
 import type { ListPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
-import { hasGenericPlan, isChosenByTotal } from "./access-path.ts";
+import { hasGenericPlan, isChosenByTotal, isWalked } from "./access-path.ts";
 import { isSmallSql, totalOf } from "./counts.ts";
+import { editionOf } from "./edition.ts";
 import { isTrigramServed, storedIn, testOf, textsIn } from "./indexed.ts";
 import { keptTotal } from "./kept-total.ts";
 import { countSql, fromSql } from "./matching.ts";
@@ -12,25 +13,29 @@ import { sortKeys } from "./order.ts";
 import { type OrderedList, orderedPageSql } from "./ordered-page.ts";
 import { gatheredSql, type Parts, pageQuery, recurring, type Statement, statementOf } from "./page-query.ts";
 import { hasPairIndexSql, pairIndexName } from "./pair-index.ts";
+import type { Place } from "./seek.ts";
 import type { Slots } from "./slots.ts";
 
-/** Builds the query of one page of a list. Its rows are those of pageQuery. */
-export function listQuery(appKey: string, plan: ListPlan, slots: Slots): Query {
+/**
+ * Builds the query of one page of a list. Its rows are those of pageQuery. If a `place` before the page is known, the
+ * query may rely on it, and on whether there is an index for two slots: then it says so as its premise.
+ */
+export function listQuery(appKey: string, plan: ListPlan, slots: Slots, place: Place | null = null): Query {
   const statement = statementOf(appKey, plan, slots);
   const merging = mergingOf(plan, slots);
-  if (merging === null) return chosenQuery(statement, plan, slots);
+  if (merging === null) return chosenQuery(statement, plan, slots, place);
   if (merging.pair === null) return mergedQuery(statement, plan, slots, merging);
   const hasIndex = hasPairIndexSql(slots.typeId, merging.pair);
   return slots.pairIndexes.includes(pairIndexName(slots.typeId, merging.pair))
     ? mergedQuery(statement, plan, slots, merging, hasIndex)
-    : chosenQuery(statement, plan, slots, `NOT ${hasIndex}`);
+    : chosenQuery(statement, plan, slots, place, `NOT ${hasIndex}`);
 }
 
 function mergedQuery(statement: Statement, plan: ListPlan, slots: Slots, merging: Merging, premise?: string): Query {
   return recurring(pageQuery(statement, { ...mergedParts(statement, plan, slots, merging), premise }), [], true);
 }
 
-function chosenQuery(statement: Statement, plan: ListPlan, slots: Slots, premise?: string): Query {
+function chosenQuery(statement: Statement, plan: ListPlan, slots: Slots, place: Place | null, premise?: string): Query {
   const texts = textsIn(plan.conditions);
   // Only the trigram index finds a part of a text: with no alternative, planning for each value only costs time.
   const isTrigram = plan.conditions.length === 1 && texts.some(isTrigramServed);
@@ -40,16 +45,21 @@ function chosenQuery(statement: Statement, plan: ListPlan, slots: Slots, premise
   const scanTests = isElement ? matching.map(hiddenSql) : matching;
   const isServed = isElement || tests.every(({ index }) => index === "ordered");
   const stored = isServed ? storedIn(plan.sort.column, slots) : null;
+  const start = stored !== null && isWalked(plan) && !slots.isSmall ? place : null;
   const parts =
     stored === null
       ? unindexedSql(statement, matching, plan)
-      : indexedSql(statement, { plan, slots, stored, matching, scanTests, isElement });
+      : indexedSql(statement, { plan, slots, stored, matching, scanTests, isElement, place: start });
   const isGeneric =
     stored === null ? tests.every(({ index }) => index === "trigram") && isTrigram : hasGenericPlan(plan);
   // Any plan is fast for a small type, if its indexes begin with the type; the index of elements does not.
   const isSmall = slots.isSmall && stored !== null && !isElement && !isGeneric;
-  const relied = isSmall ? isSmallSql(statement.typeId) : premise;
+  const relied = isSmall ? isSmallSql(statement.typeId) : start === null ? premise : hasEditionSql(statement, start);
   return recurring(pageQuery(statement, { ...parts, premise: relied }), texts, isGeneric || isSmall);
+}
+
+function hasEditionSql({ typeId, values }: Statement, { edition }: Place): string {
+  return `${editionOf(typeId)} = ${values.bind(edition)}`;
 }
 
 /** Hides a test from the planner: a scan in the list's order checks it, and no index on the test is used instead. */

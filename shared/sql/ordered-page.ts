@@ -8,6 +8,7 @@ import { countSql, fromSql } from "./matching.ts";
 import { keysSql, NEWEST_FIRST, storedKeys } from "./order.ts";
 import { limitSql, offsetSql, type Parts, placedSql, placesSql, type Statement } from "./page-query.ts";
 import { endingScanSql, scanSql } from "./page-scan.ts";
+import { type Place, seekSql } from "./seek.ts";
 import type { Slots } from "./slots.ts";
 
 export type OrderedList = {
@@ -21,6 +22,8 @@ export type OrderedList = {
   readonly scanTests: readonly string[];
   /** Whether the condition is on an element, for which no order has an index. */
   readonly isElement: boolean;
+  /** The place from which the page is read on, null for an end of the list. */
+  readonly place: Place | null;
   /** SQL of one row `total`; null when the total is not computed before the page. */
   readonly total: string | null;
 };
@@ -94,8 +97,9 @@ type Part = { readonly tests: readonly string[]; readonly length: string | null 
 
 /** SQL of the ids of the page with their places, found in the way that the total chooses where there are two. */
 function idsSql(statement: Statement, list: OrderedList, { tests, length }: Part): string {
-  const { plan, stored, matching, scanTests, isElement, total } = list;
+  const { plan, stored, matching, scanTests, isElement, place, total } = list;
   const keys = storedKeys(plan.sort, stored);
+  if (place !== null) return seekSql(statement, [...matching, ...tests], keys, place);
   const scan = (more: readonly string[], most: string | null) =>
     most === null
       ? scanSql(statement, [...scanTests, ...tests, ...more], { keys, length })
