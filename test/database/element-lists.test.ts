@@ -1,7 +1,6 @@
 /** Lists of the entries with an element of a `multiple` field: right on every page, wherever in the order they stand. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { measureQuery } from "../../cli/explain/measure.ts";
-import type { PlanNode } from "../../cli/explain/plan-node.ts";
 import { readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import { readEntryLines } from "../../shared/entry-row.ts";
@@ -11,6 +10,7 @@ import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { listQuery } from "../../shared/sql/list-query.ts";
 import { readSlots, type Slots, slotsQuery } from "../../shared/sql/slots.ts";
 import type { Bundle } from "../support/model.ts";
+import { rowsReadFrom } from "../support/plan-rows.ts";
 import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
 
 const SHOP: Bundle = {
@@ -103,13 +103,9 @@ describe.each(ENGINES)("on %s", (engine) => {
     },
   );
 
-  const nodesOf = (node: PlanNode): PlanNode[] => [node, ...node.nodes.flatMap(nodesOf)];
-
   /** How many rows of entries the database reads to answer, those that it discards included. */
   async function readFor(parameters: string): Promise<number> {
-    const { root } = await measureQuery(store.database, queryOf(parameters));
-    const scans = nodesOf(root).filter(({ table }) => table === "entries");
-    return scans.reduce((sum, { rows, discarded }) => sum + (rows.actual ?? 0) + (discarded ?? 0), 0);
+    return rowsReadFrom((await measureQuery(store.database, queryOf(parameters))).root, "entries");
   }
 
   test("a page is found without passing all entries, also when those with the element stand at its far end", async () => {

@@ -1,7 +1,6 @@
 /** Searches with filters: the same entries in the same order, whichever of the two is looked at first. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { measureQuery } from "../../cli/explain/measure.ts";
-import type { PlanNode } from "../../cli/explain/plan-node.ts";
 import { readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import { answerLive, currentSlots, queryOf } from "../../shared/live.ts";
@@ -9,6 +8,7 @@ import { planRequest, type SearchPlan } from "../../shared/plan.ts";
 import { type Query, sql } from "../../shared/query.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import type { Bundle } from "../support/model.ts";
+import { rowsReadFrom } from "../support/plan-rows.ts";
 import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
 
 const SHOP: Bundle = {
@@ -136,18 +136,12 @@ describe.each(ENGINES)("on %s", (engine) => {
     },
   );
 
-  const nodesOf = (node: PlanNode): PlanNode[] => [node, ...node.nodes.flatMap(nodesOf)];
-
   /** How many texts the database reads, and how many entries, each time that it does. */
   async function readFor(target: string): Promise<{ texts: number; entries: number }> {
     const plan = planOf(target);
     const query = queryOf(app, plan, await currentSlots(store.database, app, plan)) as Query;
-    const nodes = nodesOf((await measureQuery(store.database, query)).root);
-    const readFrom = (name: string) =>
-      nodes
-        .filter(({ table, rows }) => table === name && rows.actual !== null)
-        .reduce((sum, { rows, discarded }) => sum + (rows.actual ?? 0) + (discarded ?? 0), 0);
-    return { texts: readFrom("entry_words"), entries: readFrom("entries") };
+    const { root } = await measureQuery(store.database, query);
+    return { texts: rowsReadFrom(root, "entry_words"), entries: rowsReadFrom(root, "entries") };
   }
 
   test("of the entries with the words and those that pass, the fewer decide how much is read", async () => {

@@ -2,7 +2,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { rangesCheck } from "../../cli/doctor/checks/ranges.ts";
 import { measureQuery } from "../../cli/explain/measure.ts";
-import type { PlanNode } from "../../cli/explain/plan-node.ts";
 import { readApp } from "../../shared/apps.ts";
 import { type App, type Column, type ContentType, findColumn } from "../../shared/catalog.ts";
 import { answerLive, queryOf } from "../../shared/live.ts";
@@ -11,6 +10,7 @@ import { type Query, sql } from "../../shared/query.ts";
 import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import type { SlotCache, Slots } from "../../shared/sql/slots.ts";
 import type { Bundle } from "../support/model.ts";
+import { readsOf, rowsReadFrom } from "../support/plan-rows.ts";
 import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
 
 const SHOP: Bundle = {
@@ -178,16 +178,12 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await page(`${query}&page=900000000000000000000`)).toEqual({ total: ids.length, ids: [] });
   }
 
-  const nodesOf = (node: PlanNode): PlanNode[] => [node, ...node.nodes.flatMap(nodesOf)];
-
   /** The indexes in which a page is looked up, and how many rows of entries are read for it and its total. */
   async function readingOf(query: string): Promise<{ indexes: (string | null)[]; rows: number }> {
     await page(query);
     const slots = cache.get("shop goods") as Slots;
     const { root } = await measureQuery(store.database, queryOf(app, planOf(query), slots) as Query);
-    const scans = nodesOf(root).filter(({ table, rows }) => table === "entries" && rows.actual !== null);
-    const rows = scans.reduce((sum, { rows: { actual }, discarded }) => sum + (actual ?? 0) + (discarded ?? 0), 0);
-    return { indexes: scans.map(({ index }) => index), rows };
+    return { indexes: readsOf(root, "entries").map(({ index }) => index), rows: rowsReadFrom(root, "entries") };
   }
 
   test.each(NEWEST_FIRST)("newest first, every page holds its entries in their order: $query", checkPages);

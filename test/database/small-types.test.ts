@@ -12,6 +12,7 @@ import { sql } from "../../shared/query.ts";
 import { readRequest } from "../../shared/request.ts";
 import { readSlots, type SlotCache, slotsQuery } from "../../shared/sql/slots.ts";
 import type { Bundle } from "../support/model.ts";
+import { nodesOf } from "../support/plan-rows.ts";
 import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
 
 const GOODS: Bundle["types"][number] = {
@@ -126,7 +127,6 @@ describe.each(ENGINES)("on %s", (engine) => {
     if (query === null) throw new Error(`${target} needs no query`);
     return (await measureQuery(database, query)).root;
   }
-  const nodesOf = (node: PlanNode): PlanNode[] => [node, ...node.nodes.flatMap(nodesOf)];
 
   test("a connection that was used to explain answers what it has answered before", async () => {
     const again = () => list("filter[title]=thing&filter[price][gte]=3&sort=price&per_page=1");
