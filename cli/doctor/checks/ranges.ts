@@ -116,7 +116,7 @@ function findingOf(
     kind: "information",
     subject: `${app.key}/${type.slug}: an equality filter combined with a range filter`,
     problem: `To count the entries that match a value (${equal}) and a range (${within}), the database reads all entries with the value: about ${formatCount(largest.entries)} for each value of ${largest.name}.`,
-    gain: "It reads only the entries in the range.",
+    gain: "To count, it reads only the entries in the range, and for a page in the order of the second field as many for each value as the page holds.",
     remedy: `If clients combine such filters, create an index on the two fields. Its creation does not block writers, but from then on every write to the type updates it. Drop it when one of the fields is removed from filterable_fields. The statement is, ${indexes.join("; ")}.`,
     fix: null,
   };
