@@ -22,6 +22,8 @@ export type Ways = {
   readonly before: string;
   /** Estimated share of the type's entries that the scan goes through; 1 means all. */
   readonly share: number;
+  /** How many entries the scan passes in the time that finding one takes. */
+  readonly pace: number;
   /** Whether the scan may have to pass far more entries than `share` says, and then ends before it has found the page. */
   readonly ends: boolean;
 };
@@ -31,12 +33,12 @@ const PATIENCE = 2;
 
 /**
  * SQL of the page's ids, with places that ascend in the list's order. PostgreSQL does not run the branch whose test on
- * the total is false. The comparison assumes that a scan passes an entry in about the time that finding one takes.
+ * the total is false.
  */
 export function fewOrManySql(statement: Statement, ways: Ways): string {
-  const { from, scan, keys, total, before, share, ends } = ways;
+  const { from, scan, keys, total, before, share, pace, ends } = ways;
   const passed = `(${before} + ${statement.perPage})::float8 * ${share} * (${totalOf(statement.typeId)})`;
-  const isMany = `(SELECT total::float8 * total > ${passed} FROM (${total}) AS list)`;
+  const isMany = `(SELECT total::float8 * total${times(pace)} > ${passed} FROM (${total}) AS list)`;
   const { columns, order } = keyColumns(keys);
   // OFFSET 0 keeps the planner from merging the subquery: the matches are found first and then sorted.
   const few = (test: string) => `SELECT id FROM (SELECT e.id, ${columns} ${from(test)} OFFSET 0) AS few
@@ -46,7 +48,7 @@ export function fewOrManySql(statement: Statement, ways: Ways): string {
   SELECT id, place FROM (${scan(isMany, null)}) AS walked
   UNION ALL
   SELECT id, place FROM (${placesSql(few(`NOT ${isMany}`))}) AS found`;
-  const most = `(SELECT (${PATIENCE} * total)::bigint FROM (${total}) AS list)`;
+  const most = `(SELECT (${PATIENCE * pace} * total)::bigint FROM (${total}) AS list)`;
   const wanted = `(SELECT least(${statement.perPage}, total - ${offsetSql(statement)}) FROM (${total}) AS list)`;
   const isFound = `(SELECT count(*) FROM walked) >= ${wanted}`;
   return `
@@ -54,4 +56,8 @@ export function fewOrManySql(statement: Statement, ways: Ways): string {
   SELECT id, place FROM walked WHERE ${isFound}
   UNION ALL
   SELECT id, place FROM (${placesSql(few(`NOT (${isFound})`))}) AS found`;
+}
+
+function times(factor: number): string {
+  return factor === 1 ? "" : ` * ${factor}`;
 }

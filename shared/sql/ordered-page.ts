@@ -103,7 +103,7 @@ function idsSql(statement: Statement, list: OrderedList, { tests, length }: Part
   const scan = (more: readonly string[], most: string | null) =>
     most === null
       ? scanSql(statement, [...scanTests, ...tests, ...more], { keys, length })
-      : endingScanSql(statement, matching, { keys, length, more: [...tests, ...more], most });
+      : endingScanSql(statement, matching, { keys, length, more: [...tests, ...more], most, read: ["e.data"] });
   if (total === null || !isChosenByTotal(plan)) return scan([], null);
   const offset = `${offsetSql(statement)}::float8`;
   return fewOrManySql(statement, {
@@ -113,6 +113,7 @@ function idsSql(statement: Statement, list: OrderedList, { tests, length }: Part
     total,
     before: length === null ? offset : `least(${offset}, total - ${offset})`,
     share: scannedShare(plan),
+    pace: 1,
     ends: isElement,
   });
 }

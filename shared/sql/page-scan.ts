@@ -12,14 +12,21 @@ export function scanSql(statement: Statement, matching: readonly string[], { key
   return pagedSql(statement, () => fromSql(statement, matching), { keys, length });
 }
 
-/** `most` is SQL of the number of entries after which the scan ends; `more` holds tests that its index serves. */
-type EndingScan = Scan & { readonly more: readonly string[]; readonly most: string };
+/**
+ * `most` is SQL of the number of entries after which the scan ends; `more` holds tests that its index serves. `read` are
+ * the columns that the conditions read besides the id and the sort keys.
+ */
+type EndingScan = Scan & {
+  readonly more: readonly string[];
+  readonly most: string;
+  readonly read: readonly string[];
+};
 
 /** SQL of the ids of a page with their places, by a scan that tests the conditions of no more entries than `most`. */
 export function endingScanSql(statement: Statement, matching: readonly string[], ending: EndingScan): string {
-  const { more, most } = ending;
+  const { more, most, read } = ending;
   const from = (keys: readonly SortKey[]) => {
-    const columns = new Set(["e.id", "e.data", ...keys.map(({ value }) => value)]);
+    const columns = new Set(["e.id", ...read, ...keys.map(({ value }) => value)]);
     return `FROM (SELECT ${[...columns].join(", ")} ${fromSql(statement, more)}
       ORDER BY ${keysSql(keys)} LIMIT ${most}) AS e WHERE ${matching.join(" AND ")}`;
   };

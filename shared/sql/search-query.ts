@@ -1,11 +1,12 @@
 /** Builds the queries of searches: entries that contain all words, in their order. Source: contract.md section 4. */
 import type { SearchPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
-import { loweredSql, type Test, testOf, textsIn } from "./indexed.ts";
+import { loweredSql, storedIn, type Test, testOf, textsIn } from "./indexed.ts";
 import { fromSql } from "./matching.ts";
 import { gatheredSql, lookupSql, pageQuery, recurring, statementOf } from "./page-query.ts";
 import { type SearchOrder, searchOrder } from "./search-order.ts";
 import type { Slots } from "./slots.ts";
+import { sortedParts } from "./sorted-search.ts";
 
 /** Builds the query of one page of a search; its rows are those of pageQuery. */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
@@ -19,6 +20,12 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   const order = searchOrder(plan.sort, words, slots);
   const lookedUp = words.slice(0, MAX_LOOKED_UP);
   const search = { typeId: statement.typeId, words, lookedUp, tests: sqlOf(tests), served: sqlOf(served), order };
+  const stored = plan.sort === null ? null : storedIn(plan.sort.column, slots);
+  if (plan.sort !== null && stored !== null && isScanned(plan, slots)) {
+    const parts = sortedParts(statement, plan.sort, stored, wordsFirstSql({ ...search, order: WITHOUT_ENTRY }));
+    const query = pageQuery(statement, { ...parts, tables: [askedSql(search), ...parts.tables] });
+    return recurring(query, [], true);
+  }
   const isChosen = served.length > 0 && words.length > 0 && !slots.isSmall;
   const [tables, ways] = isChosen
     ? [
@@ -29,6 +36,13 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   const parts = gatheredSql(statement, ways, "w.id", order.keys);
   const query = pageQuery(statement, { ...parts, tables: [...tables, ...parts.tables] });
   return recurring(query, textsIn(plan.conditions), isGeneric);
+}
+
+const WITHOUT_ENTRY: SearchOrder = { keys: [], readsEntry: false, beside: [], contains: null };
+
+/** Whether a scan in the order of the search may find the page. The texts have the time of publication themselves. */
+function isScanned({ sort, words, conditions }: SearchPlan, slots: Slots): boolean {
+  return sort?.column.name !== "published_at" && words.length > 0 && conditions.length === 0 && !slots.isSmall;
 }
 
 function sqlOf(tests: readonly Test[]): string[] {

@@ -1,0 +1,43 @@
+/**
+ * Builds the page of a search that is sorted by an indexed column. If many entries have the words, a scan in the order
+ * soon meets enough of them, and no other entries have to be read for their values.
+ */
+import type { Sort } from "../sort.ts";
+import { fewOrManySql } from "./few-or-many.ts";
+import { type SortKey, storedKeys } from "./order.ts";
+import { lookupSql, offsetSql, type Parts, placedSql, type Statement } from "./page-query.ts";
+import { endingScanSql } from "./page-scan.ts";
+
+const TOTAL = "SELECT total FROM whole";
+
+/** A scan of an index passes so many entries in the time that looking one up by its key takes. */
+const PACE = 16;
+
+/** `stored` is SQL of the entries column that the search is sorted by, `found` of FROM and WHERE that find its texts `w`. */
+export function sortedParts(statement: Statement, sort: Sort, stored: string, found: string): Parts {
+  const keys = storedKeys(sort, stored);
+  const isMatch = "(e.id IN (SELECT id FROM matched)) IS TRUE";
+  const ids = fewOrManySql(statement, {
+    from: (test) => `FROM matched ${lookupSql("e.content_type_id = matched.content_type_id AND e.id = matched.id")}
+    WHERE ${test}`,
+    scan: (test, most) => {
+      const more = [`${stored} IS NOT NULL`, test];
+      return endingScanSql(statement, [isMatch], { keys, length: null, more, most: String(most), read: [] });
+    },
+    keys: keys.map(valuelessLast),
+    total: TOTAL,
+    before: `${offsetSql(statement)}::float8`,
+    share: 1,
+    pace: PACE,
+    ends: true,
+  });
+  const matched = `matched AS MATERIALIZED (
+  SELECT w.content_type_id, w.id ${found})`;
+  const whole = "whole AS MATERIALIZED (SELECT count(*) AS total FROM matched)";
+  return { tables: [matched, whole], ...placedSql(statement, ids), total: TOTAL };
+}
+
+/** The scan leaves out entries without a value, which come after all others: where the page holds some, all are found. */
+function valuelessLast({ value, direction }: SortKey): SortKey {
+  return { value, direction: direction.startsWith("ASC") ? "ASC NULLS LAST" : "DESC NULLS LAST" };
+}
