@@ -145,7 +145,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   test.each(Object.keys(LISTS))("one page after the other: %s", async (list) => {
     const cache: SlotCache = new Map();
     const ids = idsOf(list);
-    for (let number = 24; number <= ids.length / 20 + 2; number++)
+    for (let number = 24; number <= ids.length / 20 + 2; number += number < 60 || number > 110 ? 1 : 5)
       expect(await page(list, number, cache), `page ${number}`).toEqual(expected(ids, number));
   });
 
@@ -153,7 +153,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     const cache: SlotCache = new Map();
     const ids = idsOf(list);
     const count = Math.ceil(ids.length / 20) + 1;
-    for (let turn = 0; turn < count; turn += 2) {
+    for (let turn = 0; turn < count; turn += 3) {
       const number = 1 + ((turn * 61) % count);
       expect(await page(list, number, cache), `page ${number}`).toEqual(expected(ids, number));
     }

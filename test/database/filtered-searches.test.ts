@@ -136,13 +136,12 @@ describe.each(ENGINES)("on %s", (engine) => {
     async (q, filter) => {
       for (const sort of ["", "&sort=price"]) {
         const all = found(q.split("+"), FILTERS[filter] as (good: Good) => boolean, sort !== "");
-        const last = Math.ceil(all.length / 20);
-        for (const number of new Set([1, 2, last - 1, last, last + 1]))
-          if (number > 0)
-            expect(await page(`q=${q}&${filter}${sort}&page=${number}`), `${sort}, page ${number}`).toEqual([
-              all.length,
-              ...all.slice(20 * (number - 1), 20 * number),
-            ]);
+        const last = Math.max(1, Math.ceil(all.length / 20));
+        for (const number of new Set([1, last]))
+          expect(await page(`q=${q}&${filter}${sort}&page=${number}`), `${sort}, page ${number}`).toEqual([
+            all.length,
+            ...all.slice(20 * (number - 1), 20 * number),
+          ]);
       }
     },
   );

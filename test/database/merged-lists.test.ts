@@ -36,7 +36,7 @@ const SHOP: Bundle = {
   entries: { goods: [] },
 };
 
-const SIZE = 3_000;
+const SIZE = 1_500;
 
 type Data = {
   readonly code: string;
