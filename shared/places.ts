@@ -5,6 +5,7 @@
 import { oncePerObject } from "./per-object.ts";
 import type { ListPlan } from "./plan.ts";
 import { isWalked } from "./sql/access-path.ts";
+import { offsetOf } from "./sql/page-query.ts";
 import type { Place } from "./sql/seek.ts";
 import type { Slots } from "./sql/slots.ts";
 
@@ -23,7 +24,7 @@ const MAX_PLACES = 100;
 /** The last place before the page, if it is close enough to be of use. */
 export function findPlace(slots: Slots, plan: ListPlan): Place | null {
   const offset = offsetOf(plan);
-  if (offset < NEAR || !isWalked(plan)) return null;
+  if (!isUseful(slots, plan, offset)) return null;
   const places = placesOf(slots).get(keyOf(plan)) ?? [];
   const place = places[countUpTo(places, offset) - 1];
   return place !== undefined && (offset - place.after) * WORTH <= offset ? place : null;
@@ -32,7 +33,7 @@ export function findPlace(slots: Slots, plan: ListPlan): Place | null {
 /** Remembers the last entry of a full page. */
 export function rememberPlace(slots: Slots, plan: ListPlan, edition: string, id: string): void {
   const after = offsetOf(plan) + BigInt(plan.perPage);
-  if (after < NEAR || !isWalked(plan)) return;
+  if (!isUseful(slots, plan, after)) return;
   const lists = placesOf(slots);
   const key = keyOf(plan);
   const known = lists.get(key) ?? [];
@@ -44,6 +45,11 @@ export function rememberPlace(slots: Slots, plan: ListPlan, edition: string, id:
   if (lists.size > MAX_LISTS) lists.delete(lists.keys().next().value as string);
 }
 
+/** Whether it pays to know who stands at a place of the list, so many entries from its start. */
+function isUseful(slots: Slots, plan: ListPlan, place: bigint): boolean {
+  return place >= NEAR && isWalked(plan) && !slots.isSmall;
+}
+
 /** How many of the places are not behind the offset. */
 function countUpTo(places: readonly Place[], offset: bigint): number {
   let [low, high] = [0, places.length];
@@ -53,10 +59,6 @@ function countUpTo(places: readonly Place[], offset: bigint): number {
     else high = middle;
   }
   return low;
-}
-
-function offsetOf({ page, perPage }: ListPlan): bigint {
-  return (page - 1n) * BigInt(perPage);
 }
 
 function keyOf({ sort, conditions }: ListPlan): string {

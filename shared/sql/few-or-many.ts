@@ -38,7 +38,7 @@ const PATIENCE = 2;
 export function fewOrManySql(statement: Statement, ways: Ways): string {
   const { from, scan, keys, total, before, share, pace, ends } = ways;
   const passed = `(${before} + ${statement.perPage})::float8 * ${share} * (${totalOf(statement.typeId)})`;
-  const isMany = `(SELECT total::float8 * total${times(pace)} > ${passed} FROM (${total}) AS list)`;
+  const isMany = `(SELECT total::float8 * total * ${pace} > ${passed} FROM (${total}) AS list)`;
   const { columns, order } = keyColumns(keys);
   // OFFSET 0 keeps the planner from merging the subquery: the matches are found first and then sorted.
   const few = (test: string) => `SELECT id FROM (SELECT e.id, ${columns} ${from(test)} OFFSET 0) AS few
@@ -56,8 +56,4 @@ export function fewOrManySql(statement: Statement, ways: Ways): string {
   SELECT id, place FROM walked WHERE ${isFound}
   UNION ALL
   SELECT id, place FROM (${placesSql(few(`NOT (${isFound})`))}) AS found`;
-}
-
-function times(factor: number): string {
-  return factor === 1 ? "" : ` * ${factor}`;
 }

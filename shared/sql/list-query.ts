@@ -1,7 +1,7 @@
 /** Builds the queries of lists: a page in its order and the total, through indexes where they can serve. */
 import type { ListPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
-import { hasGenericPlan, isChosenByTotal, isWalked } from "./access-path.ts";
+import { hasGenericPlan, isChosenByTotal } from "./access-path.ts";
 import { isSmallSql, totalOf } from "./counts.ts";
 import { editionOf } from "./edition.ts";
 import { isTrigramServed, storedIn, testOf, textsIn } from "./indexed.ts";
@@ -17,8 +17,9 @@ import type { Place } from "./seek.ts";
 import type { Slots } from "./slots.ts";
 
 /**
- * Builds the query of one page of a list. Its rows are those of pageQuery. If a `place` before the page is known, the
- * query may rely on it, and on whether there is an index for two slots: then it says so as its premise.
+ * Builds the query of one page of a list. Its rows are those of pageQuery. If a `place` before the page is known,
+ * which must be one that findPlace (places.ts) gives, the query may rely on it. It may also rely on whether there is an
+ * index for two slots. It says either as its premise.
  */
 export function listQuery(appKey: string, plan: ListPlan, slots: Slots, place: Place | null = null): Query {
   const statement = statementOf(appKey, plan, slots);
@@ -45,7 +46,7 @@ function chosenQuery(statement: Statement, plan: ListPlan, slots: Slots, place: 
   const scanTests = isElement ? matching.map(hiddenSql) : matching;
   const isServed = isElement || tests.every(({ index }) => index === "ordered");
   const stored = isServed ? storedIn(plan.sort.column, slots) : null;
-  const start = stored !== null && isWalked(plan) && !slots.isSmall ? place : null;
+  const start = stored === null ? null : place;
   const parts =
     stored === null
       ? unindexedSql(statement, matching, plan)

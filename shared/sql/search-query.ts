@@ -6,7 +6,7 @@ import { fromSql } from "./matching.ts";
 import { gatheredSql, lookupSql, pageQuery, recurring, statementOf } from "./page-query.ts";
 import { type SearchOrder, searchOrder } from "./search-order.ts";
 import type { Slots } from "./slots.ts";
-import { sortedParts } from "./sorted-search.ts";
+import { type IndexedOrder, sortedParts } from "./sorted-search.ts";
 
 /** Builds the query of one page of a search; its rows are those of pageQuery. */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
@@ -20,9 +20,9 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
   const order = searchOrder(plan.sort, words, slots);
   const lookedUp = words.slice(0, MAX_LOOKED_UP);
   const search = { typeId: statement.typeId, words, lookedUp, tests: sqlOf(tests), served: sqlOf(served), order };
-  const stored = plan.sort === null ? null : storedIn(plan.sort.column, slots);
-  if (plan.sort !== null && stored !== null && isScanned(plan, slots)) {
-    const parts = sortedParts(statement, plan.sort, stored, wordsFirstSql({ ...search, order: WITHOUT_ENTRY }));
+  const scanned = scannedOrder(plan, slots);
+  if (scanned !== null) {
+    const parts = sortedParts(statement, scanned, wordsFirstSql({ ...search, order: WITHOUT_ENTRY }));
     const query = pageQuery(statement, { ...parts, tables: [askedSql(search), ...parts.tables] });
     return recurring(query, [], true);
   }
@@ -40,9 +40,11 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
 
 const WITHOUT_ENTRY: SearchOrder = { keys: [], readsEntry: false, beside: [], contains: null };
 
-/** Whether a scan in the order of the search may find the page. The texts have the time of publication themselves. */
-function isScanned({ sort, words, conditions }: SearchPlan, slots: Slots): boolean {
-  return sort?.column.name !== "published_at" && words.length > 0 && conditions.length === 0 && !slots.isSmall;
+/** The order in which a scan may find the page; null without one. The texts have the time of publication themselves. */
+function scannedOrder({ sort, words, conditions }: SearchPlan, slots: Slots): IndexedOrder | null {
+  if (sort === null || sort.column.name === "published_at" || slots.isSmall) return null;
+  const stored = storedIn(sort.column, slots);
+  return stored === null || words.length === 0 || conditions.length > 0 ? null : { sort, stored };
 }
 
 function sqlOf(tests: readonly Test[]): string[] {

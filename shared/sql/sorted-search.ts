@@ -13,8 +13,11 @@ const TOTAL = "SELECT total FROM whole";
 /** A scan of an index passes so many entries in the time that looking one up by its key takes. */
 const PACE = 16;
 
-/** `stored` is SQL of the entries column that the search is sorted by, `found` of FROM and WHERE that find its texts `w`. */
-export function sortedParts(statement: Statement, sort: Sort, stored: string, found: string): Parts {
+/** `stored` is SQL of the entries column that the search is sorted by. */
+export type IndexedOrder = { readonly sort: Sort; readonly stored: string };
+
+/** `found` is SQL of FROM and WHERE that find the texts `w` with the words. */
+export function sortedParts(statement: Statement, { sort, stored }: IndexedOrder, found: string): Parts {
   const keys = storedKeys(sort, stored);
   const isMatch = "(e.id IN (SELECT id FROM matched)) IS TRUE";
   const ids = fewOrManySql(statement, {
