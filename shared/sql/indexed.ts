@@ -18,6 +18,15 @@ import { type Bind, conditionSql, MAX_PLACEHOLDERS, matchTest, SIGNS } from "./w
  */
 export type Test = { readonly sql: string; readonly index: "ordered" | "trigram" | "elements" | null };
 
+export function sqlOf(tests: readonly Test[]): string[] {
+  return tests.map(({ sql }) => sql);
+}
+
+/** Whether the only test is on an element of a `multiple` field. */
+export function isOfElements([one, ...others]: readonly Test[]): boolean {
+  return one?.index === "elements" && others.length === 0;
+}
+
 /** Builds the test of a condition. `isGeneric` says that the statement gets one query plan for all values. */
 export function testOf(condition: Condition, slots: Slots, bind: Bind, isGeneric = false): Test {
   const served = servedSql(condition, slots, bind);

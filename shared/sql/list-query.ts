@@ -4,7 +4,7 @@ import type { Query } from "../query.ts";
 import { hasGenericPlan, isChosenByTotal } from "./access-path.ts";
 import { isSmallSql, totalOf } from "./counts.ts";
 import { editionOf } from "./edition.ts";
-import { isTrigramServed, storedIn, testOf, textsIn } from "./indexed.ts";
+import { isOfElements, isTrigramServed, sqlOf, storedIn, type Test, testOf, textsIn } from "./indexed.ts";
 import { keptTotal } from "./kept-total.ts";
 import { countSql, fromSql } from "./matching.ts";
 import { mergedParts } from "./merged-page.ts";
@@ -15,6 +15,7 @@ import { gatheredSql, type Parts, pageQuery, recurring, type Statement, statemen
 import { hasPairIndexSql, pairIndexName } from "./pair-index.ts";
 import type { Place } from "./seek.ts";
 import type { Slots } from "./slots.ts";
+import type { Bind } from "./where.ts";
 
 /**
  * Builds the query of one page of a list. Its rows are those of pageQuery. If a `place` before the page is known,
@@ -37,49 +38,52 @@ function mergedQuery(statement: Statement, plan: ListPlan, slots: Slots, merging
 }
 
 function chosenQuery(statement: Statement, plan: ListPlan, slots: Slots, place: Place | null, premise?: string): Query {
-  const texts = textsIn(plan.conditions);
-  // Only the trigram index finds a part of a text: with no alternative, planning for each value only costs time.
-  const isTrigram = plan.conditions.length === 1 && texts.some(isTrigramServed);
-  const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.bind, isTrigram));
-  const matching = tests.map(({ sql }) => sql);
-  const isElement = tests.length === 1 && tests.some(({ index }) => index === "elements");
-  const scanTests = isElement ? matching.map(hiddenSql) : matching;
-  const isServed = isElement || tests.every(({ index }) => index === "ordered");
+  const tests = testsOf(plan, slots, statement.values.bind);
+  const isServed = isOfElements(tests) || tests.every(({ index }) => index === "ordered");
   const stored = isServed ? storedIn(plan.sort.column, slots) : null;
-  const start = stored === null ? null : place;
-  const parts =
-    stored === null
-      ? unindexedSql(statement, matching, plan)
-      : indexedSql(statement, { plan, slots, stored, matching, scanTests, isElement, place: start });
+  return stored === null
+    ? gatheredQuery(statement, plan, tests)
+    : orderedQuery(statement, { plan, slots, stored, tests, place }, premise);
+}
+
+function testsOf({ conditions }: ListPlan, slots: Slots, bind: Bind): Test[] {
+  // Only the trigram index finds a part of a text: with no alternative, planning for each value only costs time.
+  const isTrigram = conditions.length === 1 && textsIn(conditions).some(isTrigramServed);
+  return conditions.map((condition) => testOf(condition, slots, bind, isTrigram));
+}
+
+/** The query of a list that no index holds in its order. */
+function gatheredQuery(statement: Statement, { conditions, sort }: ListPlan, tests: readonly Test[]): Query {
+  const parts = gatheredSql(statement, [fromSql(statement, sqlOf(tests))], "e.id", sortKeys(sort));
+  const texts = textsIn(conditions);
   const isGeneric =
-    stored === null ? tests.every(({ index }) => index === "trigram") && isTrigram : hasGenericPlan(plan);
+    texts.some(isTrigramServed) && tests.length === 1 && tests.every(({ index }) => index === "trigram");
+  return recurring(pageQuery(statement, parts), texts, isGeneric);
+}
+
+/** The query of a list whose order an index has. */
+function orderedQuery(statement: Statement, list: Omit<OrderedList, "total">, premise?: string): Query {
+  const { plan, slots, tests, place } = list;
+  const isGeneric = hasGenericPlan(plan);
   // Any plan is fast for a small type, if its indexes begin with the type; the index of elements does not.
-  const isSmall = slots.isSmall && stored !== null && !isElement && !isGeneric;
-  const relied = isSmall ? isSmallSql(statement.typeId) : start === null ? premise : hasEditionSql(statement, start);
-  return recurring(pageQuery(statement, { ...parts, premise: relied }), texts, isGeneric || isSmall);
+  const isSmall = slots.isSmall && !isOfElements(tests) && !isGeneric;
+  const parts = orderedParts(statement, list);
+  const relied = isSmall ? isSmallSql(statement.typeId) : place === null ? premise : hasEditionSql(statement, place);
+  return recurring(pageQuery(statement, { ...parts, premise: relied }), textsIn(plan.conditions), isGeneric || isSmall);
 }
 
 function hasEditionSql({ typeId, values }: Statement, { edition }: Place): string {
   return `${editionOf(typeId)} = ${values.bind(edition)}`;
 }
 
-/** Hides a test from the planner: a scan in the list's order checks it, and no index on the test is used instead. */
-function hiddenSql(test: string): string {
-  return `CASE WHEN ${test} THEN true ELSE false END`;
-}
-
-function unindexedSql(statement: Statement, matching: readonly string[], { sort }: ListPlan): Parts {
-  return gatheredSql(statement, [fromSql(statement, matching)], "e.id", sortKeys(sort));
-}
-
 /**
  * Builds the parts of a list that indexes serve. The total is computed first, in a common table, if kept counts give it
  * (it then also tells which end of the list is nearer) or if the way to find the page depends on it.
  */
-function indexedSql(statement: Statement, list: Omit<OrderedList, "total">): Parts {
-  const { plan, slots, matching } = list;
+function orderedParts(statement: Statement, list: Omit<OrderedList, "total">): Parts {
+  const { plan, slots, tests } = list;
   const kept = keptTotal(plan.conditions, slots, statement.values.bind);
-  const first = kept ?? totalSql(statement, matching, plan, slots);
+  const first = kept ?? totalSql(statement, sqlOf(tests), plan, slots);
   const isFirst = kept !== null || isChosenByTotal(plan);
   const total = isFirst ? "SELECT total FROM whole" : null;
   const { tables, ...page } = orderedPageSql(statement, { ...list, total });

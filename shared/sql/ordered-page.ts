@@ -3,6 +3,7 @@ import { isNegated } from "../condition.ts";
 import type { ListPlan } from "../plan.ts";
 import { isChosenByTotal, isReadDirectly, scannedShare } from "./access-path.ts";
 import { fewOrManySql } from "./few-or-many.ts";
+import { isOfElements, sqlOf, type Test } from "./indexed.ts";
 import { keptWithValue } from "./kept-total.ts";
 import { countSql, fromSql } from "./matching.ts";
 import { keysSql, NEWEST_FIRST, storedKeys } from "./order.ts";
@@ -16,12 +17,8 @@ export type OrderedList = {
   readonly slots: Slots;
   /** SQL of the entries column that the list is sorted by. */
   readonly stored: string;
-  /** The tests of the conditions. */
-  readonly matching: readonly string[];
-  /** The same, for a scan in the list's order. */
-  readonly scanTests: readonly string[];
-  /** Whether the condition is on an element, for which no order has an index. */
-  readonly isElement: boolean;
+  /** The tests of the conditions: all by an index of that order or of another, or only one, on elements. */
+  readonly tests: readonly Test[];
   /** The place from which the page is read on, null for an end of the list. */
   readonly place: Place | null;
   /** SQL of one row `total`; null when the total is not computed before the page. */
@@ -33,8 +30,8 @@ const NEWEST = keysSql(NEWEST_FIRST);
 type PageParts = Omit<Parts, "total">;
 
 export function orderedPageSql(statement: Statement, list: OrderedList): PageParts {
-  const { plan, stored, scanTests, total } = list;
-  if (isReadDirectly(plan)) return { tables: [], ...directSql(statement, scanTests) };
+  const { plan, stored, tests, total } = list;
+  if (isReadDirectly(plan)) return { tables: [], ...directSql(statement, scanTestsOf(tests)) };
   // The first page is always read from the start, so it needs no length.
   const length = statement.offset === 0n ? null : total;
   if (plan.sort.column.type === "timestamp")
@@ -42,6 +39,16 @@ export function orderedPageSql(statement: Statement, list: OrderedList): PagePar
   if (!hasValues(plan)) return withValueless(statement, list);
   const valued = { tests: [`${stored} IS NOT NULL`], length };
   return { tables: [], ...placedSql(statement, idsSql(statement, list, valued)) };
+}
+
+/** The tests for a scan in the list's order, for which elements have no index. */
+function scanTestsOf(tests: readonly Test[]): string[] {
+  return isOfElements(tests) ? sqlOf(tests).map(hiddenSql) : sqlOf(tests);
+}
+
+/** Hides a test from the planner: a scan in the list's order checks it, and no index on the test is used instead. */
+function hiddenSql(test: string): string {
+  return `CASE WHEN ${test} THEN true ELSE false END`;
 }
 
 function directSql(statement: Statement, matching: readonly string[]): Omit<PageParts, "tables"> {
@@ -59,7 +66,8 @@ function hasValues({ conditions, sort }: ListPlan): boolean {
 
 /** A page of the entries with a value, and behind them of those without. */
 function withValueless(statement: Statement, list: OrderedList): PageParts {
-  const { plan, slots, stored, matching } = list;
+  const { plan, slots, stored } = list;
+  const matching = sqlOf(list.tests);
   const valued = [`${stored} IS NOT NULL`];
   const kept = plan.conditions.length === 0 ? keptWithValue(plan.sort.column, slots) : null;
   const length = kept === null ? null : "SELECT total FROM held";
@@ -97,7 +105,9 @@ type Part = { readonly tests: readonly string[]; readonly length: string | null 
 
 /** SQL of the ids of the page with their places, found in the way that the total chooses where there are two. */
 function idsSql(statement: Statement, list: OrderedList, { tests, length }: Part): string {
-  const { plan, stored, matching, scanTests, isElement, place, total } = list;
+  const { plan, stored, place, total } = list;
+  const matching = sqlOf(list.tests);
+  const scanTests = scanTestsOf(list.tests);
   const keys = storedKeys(plan.sort, stored);
   if (place !== null) return seekSql(statement, [...matching, ...tests], keys, place);
   const scan = (more: readonly string[], most: string | null) =>
@@ -114,6 +124,6 @@ function idsSql(statement: Statement, list: OrderedList, { tests, length }: Part
     before: length === null ? offset : `least(${offset}, total - ${offset})`,
     share: scannedShare(plan),
     pace: 1,
-    ends: isElement,
+    ends: isOfElements(list.tests),
   });
 }

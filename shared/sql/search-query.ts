@@ -1,9 +1,9 @@
 /** Builds the queries of searches: entries that contain all words, in their order. Source: contract.md section 4. */
 import type { SearchPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
-import { loweredSql, storedIn, type Test, testOf, textsIn } from "./indexed.ts";
+import { loweredSql, sqlOf, storedIn, testOf, textsIn } from "./indexed.ts";
 import { fromSql } from "./matching.ts";
-import { gatheredSql, lookupSql, pageQuery, recurring, statementOf } from "./page-query.ts";
+import { gatheredSql, lookupSql, type Parts, pageQuery, recurring, type Statement, statementOf } from "./page-query.ts";
 import { type SearchOrder, searchOrder } from "./search-order.ts";
 import type { Slots } from "./slots.ts";
 import { type IndexedOrder, sortedParts } from "./sorted-search.ts";
@@ -11,33 +11,31 @@ import { type IndexedOrder, sortedParts } from "./sorted-search.ts";
 /** Builds the query of one page of a search; its rows are those of pageQuery. */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
-  const { bind } = statement.values;
-  const tests = plan.conditions.map((condition) => testOf(condition, slots, bind));
+  const scanned = scannedOrder(plan, slots);
+  const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.bind));
   const served = tests.filter(({ index }) => index === "ordered");
   // What is best for the values is decided when the statement runs.
   const isGeneric = served.length === tests.length;
-  const words = longestFirst(plan.words).map((word) => loweredSql(bind(word), isGeneric));
-  const order = searchOrder(plan.sort, words, slots);
+  const words = longestFirst(plan.words).map((word) => loweredSql(statement.values.bind(word), isGeneric));
+  const order = scanned === null ? searchOrder(plan.sort, words, slots) : WITHOUT_ENTRY;
   const lookedUp = words.slice(0, MAX_LOOKED_UP);
   const search = { typeId: statement.typeId, words, lookedUp, tests: sqlOf(tests), served: sqlOf(served), order };
-  const scanned = scannedOrder(plan, slots);
-  if (scanned !== null) {
-    const parts = sortedParts(statement, scanned, wordsFirstSql({ ...search, order: WITHOUT_ENTRY }));
-    const query = pageQuery(statement, { ...parts, tables: [askedSql(search), ...parts.tables] });
-    return recurring(query, [], true);
-  }
-  const isChosen = served.length > 0 && words.length > 0 && !slots.isSmall;
-  const [tables, ways] = isChosen
-    ? [
-        [askedSql(search), foundSql(search), chosenSql(search)],
-        [filtersFirstSql(search), wordsFirstSql(search, [gateSql("words first")]), intersectedSql(search)],
-      ]
-    : [[askedSql(search)], [wordsFirstSql(search)]];
-  const parts = gatheredSql(statement, ways, "w.id", order.keys);
-  const query = pageQuery(statement, { ...parts, tables: [...tables, ...parts.tables] });
+  const parts =
+    scanned === null ? gatheredParts(statement, search, slots) : sortedParts(statement, scanned, wordsFirstSql(search));
+  const query = pageQuery(statement, { ...parts, tables: [askedSql(search), ...parts.tables] });
   return recurring(query, textsIn(plan.conditions), isGeneric);
 }
 
+/** The parts of a search whose matches are all found, then sorted. */
+function gatheredParts(statement: Statement, search: Search, slots: Slots): Parts {
+  const isChosen = search.served.length > 0 && search.words.length > 0 && !slots.isSmall;
+  if (!isChosen) return gatheredSql(statement, [wordsFirstSql(search)], "w.id", search.order.keys);
+  const ways = [filtersFirstSql(search), wordsFirstSql(search, [gateSql("words first")]), intersectedSql(search)];
+  const parts = gatheredSql(statement, ways, "w.id", search.order.keys);
+  return { ...parts, tables: [foundSql(search), chosenSql(search), ...parts.tables] };
+}
+
+/** The scan has an order of its own. */
 const WITHOUT_ENTRY: SearchOrder = { keys: [], readsEntry: false, beside: [], contains: null };
 
 /** The order in which a scan may find the page; null without one. The texts have the time of publication themselves. */
@@ -45,10 +43,6 @@ function scannedOrder({ sort, words, conditions }: SearchPlan, slots: Slots): In
   if (sort === null || sort.column.name === "published_at" || slots.isSmall) return null;
   const stored = storedIn(sort.column, slots);
   return stored === null || words.length === 0 || conditions.length > 0 ? null : { sort, stored };
-}
-
-function sqlOf(tests: readonly Test[]): string[] {
-  return tests.map(({ sql }) => sql);
 }
 
 /** What the entries of a search must meet, in SQL, and their order. */
