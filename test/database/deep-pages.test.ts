@@ -1,39 +1,14 @@
 /** Pages deep in a list: right in every order in which they are asked for, and read from where the page before has ended. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { measureQuery } from "../../cli/explain/measure.ts";
-import { readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { answerLive } from "../../shared/live.ts";
-import { type ListPlan, planRequest } from "../../shared/plan.ts";
 import { type Query, sql } from "../../shared/query.ts";
-import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import type { SlotCache } from "../../shared/sql/slots.ts";
-import type { Bundle } from "../support/model.ts";
+import { pageOf } from "../support/live-page.ts";
 import { rowsReadFrom } from "../support/plan-rows.ts";
-import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
-
-const SHOP: Bundle = {
-  app: { key: "shop", name: "Shop" },
-  types: [
-    {
-      slug: "goods",
-      name: "Goods",
-      description: "",
-      icon: "",
-      per_page: 20,
-      fields: [
-        { name: "title", type: "text", label: "Title", required: false, searchable: false },
-        { name: "color", type: "select", label: "Color", required: false, searchable: false },
-        { name: "price", type: "number", label: "Price", required: false, searchable: false },
-        { name: "sold", type: "boolean", label: "Sold", required: false, searchable: false },
-      ],
-      filterable_fields: ["color", "price"],
-      sortable_fields: ["title", "price", "sold"],
-    },
-  ],
-  entries: { goods: [] },
-};
+import { ENGINES, openStore, type Store } from "../support/site.ts";
+import { addGoods, openShop } from "../support/stock.ts";
 
 const SIZE = 3_000;
 
@@ -93,29 +68,24 @@ describe.each(ENGINES)("on %s", (engine) => {
 
   beforeAll(async () => {
     store = await openStore(engine);
-    await loadBundles(store, [SHOP]);
+    const fields = [
+      { name: "title", type: "text" },
+      { name: "color", type: "select" },
+      { name: "price", type: "number" },
+      { name: "sold", type: "boolean" },
+    ] as const;
+    const sortable_fields = ["title", "price", "sold"];
+    app = await openShop(store, [{ fields, filterable_fields: ["color", "price"], sortable_fields }]);
     await insert(goods);
     await store.database.execute("VACUUM ANALYZE");
-    app = (await readApp(store.database, "shop", { mediaBaseUrl: "" })) as App;
   });
   afterAll(() => store.close());
 
   const insert = (some: readonly Good[]) =>
-    store.database.query(
-      sql(
-        `INSERT INTO precast.entries (content_type_id, id, status, published_at, created_at, data)
-         SELECT type.id, (good ->> 'id')::uuid, 'published', to_timestamp((good ->> 'published')::float8 / 1000),
-           to_timestamp((good ->> 'created')::float8 / 1000), good - '{id,published,created}'::text[]
-         FROM precast.content_types AS type, jsonb_array_elements($1::jsonb) AS good`,
-        [JSON.stringify(some)],
-      ),
+    addGoods(
+      store.database,
+      some.map(({ id, published, created, ...data }) => ({ id, published, created, data })),
     );
-
-  function planOf(list: string, page: number): ListPlan {
-    const target = `/api/v1/goods?${list}&page=${page}`;
-    const request = readRequest({ method: "GET", target, appKey: "shop" }) as ApiRequest;
-    return planRequest(request, app.types[0]) as ListPlan;
-  }
 
   async function page(
     list: string,
@@ -123,10 +93,8 @@ describe.each(ENGINES)("on %s", (engine) => {
     cache: SlotCache,
     database: Pick<Database, "query"> = store.database,
   ) {
-    const answer = await answerLive(database, app, planOf(list, number), cache);
-    if ("code" in answer) throw new Error(`${list} is refused`);
-    const { data, meta } = JSON.parse(String(answer.body.bytes));
-    return [meta.total, ...data.map(({ id }: { id: string }) => id)];
+    const { total, items } = await pageOf(database, app, `goods?${list}&page=${number}`, cache);
+    return [total, ...items.map(({ id }) => id)];
   }
 
   function idsOf(list: string): string[] {

@@ -1,37 +1,11 @@
 /** Lists of the entries with an element of a `multiple` field: right on every page, wherever in the order they stand. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { measureQuery } from "../../cli/explain/measure.ts";
-import { readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
-import { readEntryLines } from "../../shared/entry-row.ts";
-import { type ListPlan, planRequest } from "../../shared/plan.ts";
-import { sql } from "../../shared/query.ts";
-import { type ApiRequest, readRequest } from "../../shared/request.ts";
-import { listQuery } from "../../shared/sql/list-query.ts";
-import { readSlots, type Slots, slotsQuery } from "../../shared/sql/slots.ts";
-import type { Bundle } from "../support/model.ts";
+import type { SlotCache } from "../../shared/sql/slots.ts";
+import { measuredPage, pageOf } from "../support/live-page.ts";
 import { rowsReadFrom } from "../support/plan-rows.ts";
-import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
-
-const SHOP: Bundle = {
-  app: { key: "shop", name: "Shop" },
-  types: [
-    {
-      slug: "goods",
-      name: "Goods",
-      description: "",
-      icon: "",
-      per_page: 20,
-      fields: [
-        { name: "tags", type: "select", label: "Tags", required: false, searchable: false, multiple: true },
-        { name: "price", type: "number", label: "Price", required: false, searchable: false },
-      ],
-      filterable_fields: ["tags"],
-      sortable_fields: ["price"],
-    },
-  ],
-  entries: { goods: [] },
-};
+import { ENGINES, openStore, type Store } from "../support/site.ts";
+import { addGoods, openShop } from "../support/stock.ts";
 
 /** Entries by number, the oldest first. Those from SOLD on have no price; the price of the others is their number. */
 const SIZE = 6_000;
@@ -47,42 +21,31 @@ const TAGS: Readonly<Record<string, (number: number) => boolean>> = {
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
   let app: App;
-  let slots: Slots;
+  const cache: SlotCache = new Map();
 
   beforeAll(async () => {
     store = await openStore(engine);
-    await loadBundles(store, [SHOP]);
-    const entries = Array.from({ length: SIZE }, (_, number) => ({
-      published: new Date(Date.UTC(2026, 0, 1) + number * 60_000),
+    const fields = [
+      { name: "tags", type: "select", multiple: true },
+      { name: "price", type: "number" },
+    ] as const;
+    app = await openShop(store, [{ fields, filterable_fields: ["tags"], sortable_fields: ["price"] }]);
+    const goods = Array.from({ length: SIZE }, (_, number) => ({
+      published: Date.UTC(2026, 0, 1) + number * 60_000,
       data: {
         tags: Object.keys(TAGS).filter((tag) => TAGS[tag]?.(number)),
         ...(number < SOLD ? { price: number } : {}),
       },
     }));
-    await store.database.query(
-      sql(
-        `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
-         SELECT type.id, gen_random_uuid(), 'published', (entry ->> 'published')::timestamptz, entry -> 'data'
-         FROM precast.content_types AS type, jsonb_array_elements($1::jsonb) AS entry`,
-        [JSON.stringify(entries)],
-      ),
-    );
+    await addGoods(store.database, goods);
     await store.database.execute("VACUUM ANALYZE");
-    app = (await readApp(store.database, "shop", { mediaBaseUrl: "" })) as App;
-    slots = readSlots((await store.database.query(slotsQuery("shop", "goods")))[0]) as Slots;
   });
   afterAll(() => store.close());
 
-  function queryOf(parameters: string) {
-    const target = `/api/v1/goods?${parameters}`;
-    const request = readRequest({ method: "GET", target, appKey: "shop" }) as ApiRequest;
-    return listQuery("shop", planRequest(request, app.types[0]) as ListPlan, slots);
-  }
-
   /** The numbers of the entries on a page. */
   async function page(parameters: string): Promise<number[]> {
-    const [[, , text = null] = []] = await store.database.query(queryOf(parameters));
-    return readEntryLines(text).map(({ published_at }) => (Date.parse(published_at) - Date.UTC(2026, 0, 1)) / 60_000);
+    const { items } = await pageOf(store.database, app, `goods?${parameters}`, cache);
+    return items.map(({ published_at }) => (Date.parse(published_at) - Date.UTC(2026, 0, 1)) / 60_000);
   }
 
   const SORTS: Readonly<Record<string, (one: number, other: number) => number>> = {
@@ -105,7 +68,7 @@ describe.each(ENGINES)("on %s", (engine) => {
 
   /** How many rows of entries the database reads to answer, those that it discards included. */
   async function readFor(parameters: string): Promise<number> {
-    return rowsReadFrom((await measureQuery(store.database, queryOf(parameters))).root, "entries");
+    return rowsReadFrom(await measuredPage(store.database, app, `goods?${parameters}`), "entries");
   }
 
   test("a page is found without passing all entries, also when those with the element stand at its far end", async () => {

@@ -1,34 +1,11 @@
 /** Searches with filters and sorts: the same entries in the same order, whichever of these is looked at first. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { measureQuery } from "../../cli/explain/measure.ts";
-import { readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
-import { answerLive, currentSlots, queryOf } from "../../shared/live.ts";
-import { planRequest, type SearchPlan } from "../../shared/plan.ts";
-import { type Query, sql } from "../../shared/query.ts";
-import { type ApiRequest, readRequest } from "../../shared/request.ts";
-import type { Bundle } from "../support/model.ts";
+import type { SlotCache } from "../../shared/sql/slots.ts";
+import { measuredPage, pageOf } from "../support/live-page.ts";
 import { rowsReadFrom } from "../support/plan-rows.ts";
-import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
-
-const SHOP: Bundle = {
-  app: { key: "shop", name: "Shop" },
-  types: ["goods", "others"].map((slug) => ({
-    slug,
-    name: slug,
-    description: "",
-    icon: "",
-    per_page: 20,
-    fields: [
-      { name: "title", type: "text", label: "Title", required: false, searchable: true },
-      { name: "color", type: "select", label: "Color", required: false, searchable: false },
-      { name: "price", type: "number", label: "Price", required: false, searchable: false },
-    ],
-    filterable_fields: ["color", "price"],
-    sortable_fields: ["price"],
-  })),
-  entries: { goods: [], others: [] },
-};
+import { ENGINES, openStore, type Store } from "../support/site.ts";
+import { addGoods, openShop } from "../support/stock.ts";
 
 const SIZE = 6_000;
 
@@ -93,42 +70,34 @@ const SEARCHES = [["every"], ["tenth"], ["rare"], ["mix"], ["every", "tenth"], [
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
   let app: App;
+  const cache: SlotCache = new Map();
 
   beforeAll(async () => {
     store = await openStore(engine);
-    await loadBundles(store, [SHOP]);
-    const entries = GOODS.map(({ number, ...data }) => ({
-      published: new Date(Date.UTC(2026, 0, 1) + number * 60_000),
+    const goods = {
+      fields: [
+        { name: "title", type: "text", searchable: true },
+        { name: "color", type: "select" },
+        { name: "price", type: "number" },
+      ],
+      filterable_fields: ["color", "price"],
+      sortable_fields: ["price"],
+    } as const;
+    // The other type has the same entries under the same ids.
+    app = await openShop(store, [goods, { ...goods, slug: "others" }]);
+    const added = GOODS.map(({ number, ...data }) => ({
+      published: Date.UTC(2026, 0, 1) + number * 60_000,
       data: { ...data, title: titleOf(number) },
     }));
-    // The other type has the same entries under the same ids.
-    await store.database.query(
-      sql(
-        `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
-         SELECT type.id, md5(entry ->> 'published')::uuid, 'published', (entry ->> 'published')::timestamptz, entry -> 'data'
-         FROM precast.content_types AS type, jsonb_array_elements($1::jsonb) AS entry`,
-        [JSON.stringify(entries)],
-      ),
-    );
+    await addGoods(store.database, added);
     await store.database.execute("VACUUM ANALYZE");
-    app = (await readApp(store.database, "shop", { mediaBaseUrl: "" })) as App;
   });
   afterAll(() => store.close());
 
-  function planOf(target: string): SearchPlan {
-    const request = readRequest({ method: "GET", target: `/api/v1/goods/search?${target}`, appKey: "shop" });
-    return planRequest(request as ApiRequest, app.types[0]) as SearchPlan;
-  }
-
   /** The total, and the numbers of the goods on the page. */
-  async function page(target: string): Promise<[number, ...number[]]> {
-    const answer = await answerLive(store.database, app, planOf(target), new Map());
-    if ("code" in answer) throw new Error(`${target} is refused`);
-    const { data, meta } = JSON.parse(String(answer.body.bytes));
-    const numbers = data.map(({ published_at }: { published_at: string }) => {
-      return (Date.parse(published_at) - Date.UTC(2026, 0, 1)) / 60_000;
-    });
-    return [meta.total, ...numbers];
+  async function page(search: string): Promise<[number, ...number[]]> {
+    const { total, items } = await pageOf(store.database, app, `goods/search?${search}`, cache);
+    return [total, ...items.map(({ published_at }) => (Date.parse(published_at) - Date.UTC(2026, 0, 1)) / 60_000)];
   }
 
   test.each(SEARCHES.flatMap((words) => Object.keys(FILTERS).map((filter) => [words.join("+"), filter] as const)))(
@@ -147,10 +116,8 @@ describe.each(ENGINES)("on %s", (engine) => {
   );
 
   /** How many texts the database reads, and how many entries, each time that it does. */
-  async function readFor(target: string): Promise<{ texts: number; entries: number }> {
-    const plan = planOf(target);
-    const query = queryOf(app, plan, await currentSlots(store.database, app, plan)) as Query;
-    const { root } = await measureQuery(store.database, query);
+  async function readFor(search: string): Promise<{ texts: number; entries: number }> {
+    const root = await measuredPage(store.database, app, `goods/search?${search}`);
     return { texts: rowsReadFrom(root, "entry_words"), entries: rowsReadFrom(root, "entries") };
   }
 

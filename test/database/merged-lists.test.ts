@@ -2,39 +2,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { rangesCheck } from "../../cli/doctor/checks/ranges.ts";
 import { measureQuery } from "../../cli/explain/measure.ts";
-import { readApp } from "../../shared/apps.ts";
 import { type App, type Column, type ContentType, findColumn } from "../../shared/catalog.ts";
-import { answerLive, queryOf } from "../../shared/live.ts";
-import { type ListPlan, planRequest } from "../../shared/plan.ts";
-import { type Query, sql } from "../../shared/query.ts";
-import { type ApiRequest, readRequest } from "../../shared/request.ts";
+import { queryOf } from "../../shared/live.ts";
+import type { Query } from "../../shared/query.ts";
 import type { SlotCache, Slots } from "../../shared/sql/slots.ts";
-import type { Bundle } from "../support/model.ts";
+import { pageOf, pagePlan } from "../support/live-page.ts";
 import { readsOf, rowsReadFrom } from "../support/plan-rows.ts";
-import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
-
-const SHOP: Bundle = {
-  app: { key: "shop", name: "Shop" },
-  types: [
-    {
-      slug: "goods",
-      name: "Goods",
-      description: "",
-      icon: "",
-      per_page: 20,
-      fields: [
-        { name: "color", type: "select", label: "Color", required: false, searchable: false },
-        { name: "code", type: "text", label: "Code", required: false, searchable: false },
-        { name: "sold", type: "boolean", label: "Sold", required: false, searchable: false },
-        { name: "price", type: "number", label: "Price", required: false, searchable: false },
-        { name: "day", type: "date", label: "Day", required: false, searchable: false },
-      ],
-      filterable_fields: ["color", "code", "sold", "price", "day"],
-      sortable_fields: ["price", "day"],
-    },
-  ],
-  entries: { goods: [] },
-};
+import { ENGINES, openStore, type Store } from "../support/site.ts";
+import { addGoods, openShop } from "../support/stock.ts";
 
 const SIZE = 1_500;
 
@@ -45,7 +20,7 @@ type Data = {
   readonly price?: number;
   readonly day?: string;
 };
-type Good = { readonly id: string; readonly published: string; readonly data: Data };
+type Good = { readonly id: string; readonly published: number; readonly data: Data };
 
 /** Three at a time are published at once, and many have the same price or day. Some have no color, no price or no day. */
 function goodOf(number: number): Good {
@@ -53,7 +28,7 @@ function goodOf(number: number): Good {
   const day = `2026-01-${String(1 + (place % 28)).padStart(2, "0")}`;
   return {
     id: `00000000-0000-4000-8000-${place.toString(16).padStart(12, "0")}`,
-    published: new Date(Date.UTC(2026, 0, 1) + Math.floor(number / 3) * 60_000).toISOString(),
+    published: Date.UTC(2026, 0, 1) + Math.floor(number / 3) * 60_000,
     data: {
       code: `A${number % 1_000}`,
       sold: number % 3 === 0,
@@ -68,8 +43,7 @@ const GOODS = Array.from({ length: SIZE }, (_, number) => goodOf(number));
 
 /** The ids of the goods that pass, in the order by the key, which each of them has, and newest first. */
 function idsOf(passes: (data: Data) => boolean, key: "price" | "day" | null, descending: boolean): string[] {
-  const newest = (one: Good, other: Good) =>
-    other.published.localeCompare(one.published) || one.id.localeCompare(other.id);
+  const newest = (one: Good, other: Good) => other.published - one.published || one.id.localeCompare(other.id);
   const byKey = (one: Good, other: Good) => {
     const [a, b] = key === null ? [0, 0] : [one.data[key] ?? 0, other.data[key] ?? 0];
     return (a < b ? -1 : Number(a > b)) * (descending ? -1 : 1);
@@ -140,36 +114,28 @@ describe.each(ENGINES)("on %s", (engine) => {
 
   beforeAll(async () => {
     store = await openStore(engine);
-    await loadBundles(store, [SHOP]);
+    const fields = [
+      { name: "color", type: "select" },
+      { name: "code", type: "text" },
+      { name: "sold", type: "boolean" },
+      { name: "price", type: "number" },
+      { name: "day", type: "date" },
+    ] as const;
+    const filterable_fields = fields.map(({ name }) => name);
+    app = await openShop(store, [{ fields, filterable_fields, sortable_fields: ["price", "day"] }]);
     // Of these statistics the first part of the tests makes use: they do not know the type.
     await store.database.execute("ANALYZE precast.entries");
-    await store.database.query(
-      sql(
-        `INSERT INTO precast.entries (content_type_id, id, status, published_at, data)
-         SELECT type.id, (entry ->> 'id')::uuid, 'published', (entry ->> 'published')::timestamptz, entry -> 'data'
-         FROM precast.content_types AS type, jsonb_array_elements($1::jsonb) AS entry`,
-        [JSON.stringify(GOODS)],
-      ),
-    );
-    app = (await readApp(store.database, "shop", { mediaBaseUrl: "" })) as App;
+    await addGoods(store.database, GOODS);
   });
   afterAll(() => store.close());
 
-  function planOf(query: string): ListPlan {
-    const target = `/api/v1/goods?${query}`;
-    const request = readRequest({ method: "GET", target, appKey: "shop" }) as ApiRequest;
-    return planRequest(request, app.types[0]) as ListPlan;
-  }
-
   async function page(query: string): Promise<{ total: number; ids: string[] }> {
-    const answer = await answerLive(store.database, app, planOf(query), cache);
-    if ("code" in answer) throw new Error(`${query} is refused`);
-    const { data, meta } = JSON.parse(String(answer.body.bytes));
-    return { total: meta.total, ids: data.map(({ id }: { id: string }) => id) };
+    const { total, items } = await pageOf(store.database, app, `goods?${query}`, cache);
+    return { total, ids: items.map(({ id }) => id) };
   }
 
   async function checkPages({ query, ids }: Asked): Promise<void> {
-    const size = planOf(query).perPage;
+    const size = pagePlan(app, `goods?${query}`).perPage;
     for (let number = 1; number <= 2 + ids.length / size; number++)
       expect(await page(`${query}&page=${number}`), `page ${number}`).toEqual({
         total: ids.length,
@@ -182,7 +148,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   async function readingOf(query: string): Promise<{ indexes: (string | null)[]; rows: number }> {
     await page(query);
     const slots = cache.get("shop goods") as Slots;
-    const { root } = await measureQuery(store.database, queryOf(app, planOf(query), slots) as Query);
+    const { root } = await measureQuery(store.database, queryOf(app, pagePlan(app, `goods?${query}`), slots) as Query);
     return { indexes: readsOf(root, "entries").map(({ index }) => index), rows: rowsReadFrom(root, "entries") };
   }
 

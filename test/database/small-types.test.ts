@@ -1,38 +1,24 @@
 /** Lists of types with few entries use generic plans, stay right when few entries become many, and need no statistics. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { measureQuery } from "../../cli/explain/measure.ts";
-import type { PlanNode } from "../../cli/explain/plan-node.ts";
-import { readApp } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { answerLive, queryOf } from "../../shared/live.ts";
-import { planRequest } from "../../shared/plan.ts";
 import { sql } from "../../shared/query.ts";
-import { readRequest } from "../../shared/request.ts";
-import { readSlots, type SlotCache, slotsQuery } from "../../shared/sql/slots.ts";
-import type { Bundle } from "../support/model.ts";
+import type { SlotCache } from "../../shared/sql/slots.ts";
+import { measuredPage, pageOf } from "../support/live-page.ts";
 import { nodesOf } from "../support/plan-rows.ts";
-import { ENGINES, loadBundles, openStore, type Store } from "../support/site.ts";
+import { ENGINES, openStore, type Store } from "../support/site.ts";
+import { openShop } from "../support/stock.ts";
 
-const GOODS: Bundle["types"][number] = {
-  slug: "goods",
-  name: "Goods",
-  description: "",
-  icon: "",
+const GOODS = {
   per_page: 10,
   fields: [
-    { name: "title", type: "text", label: "Title", required: true, searchable: true },
-    { name: "price", type: "number", label: "Price", required: false, searchable: false },
+    { name: "title", type: "text", searchable: true },
+    { name: "price", type: "number" },
   ],
   filterable_fields: ["title", "price"],
   sortable_fields: ["price"],
-};
-const SHOP: Bundle = {
-  app: { key: "shop", name: "Shop" },
-  types: [GOODS, { ...GOODS, slug: "novelties", name: "Novelties" }],
-  entries: { goods: [], novelties: [] },
-};
+} as const;
 
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
@@ -43,11 +29,10 @@ describe.each(ENGINES)("on %s", (engine) => {
 
   beforeAll(async () => {
     store = await openStore(engine);
-    await loadBundles(store, [SHOP]);
+    app = await openShop(store, [GOODS, { ...GOODS, slug: "novelties" }]);
     const { url } = store;
     const own = { url, dataDir: "", queryTimeout: 5_000, connections: 1 };
     database = url === null ? store.database : await openDatabase(own);
-    app = (await readApp(database, "shop", { mediaBaseUrl: "" })) as App;
   });
   afterAll(async () => {
     if (database !== store.database) await database.close();
@@ -60,18 +45,9 @@ describe.each(ENGINES)("on %s", (engine) => {
       FROM precast.content_types AS type, generate_series(${from}, ${to}) AS n WHERE type.slug = '${slug}'`);
 
   /** The total, and the prices on the page. */
-  async function list(query: string): Promise<[number, ...number[]]> {
-    const request = readRequest({ method: "GET", target: `/api/v1/goods?${query}`, appKey: "shop" });
-    if (request.kind !== "request" || request.route.kind !== "list") throw new Error(`${query} is no list`);
-    const plan = planRequest(
-      request,
-      app.types.find(({ slug }) => slug === "goods"),
-    );
-    if (plan.kind === "refusal") throw new Error(`${query} is refused`);
-    const answer = await answerLive(database, app, plan, cache);
-    if ("code" in answer) throw new Error(`${query} is refused`);
-    const { data, meta } = JSON.parse(String(answer.body.bytes));
-    return [meta.total, ...data.map(({ price }: { price: number }) => price)];
+  async function list(query: string): Promise<[number, ...(number | undefined)[]]> {
+    const { total, items } = await pageOf(database, app, `goods?${query}`, cache);
+    return [total, ...items.map(({ price }) => price)];
   }
 
   test("a list with two filters and a sort uses a generic plan for all values", async () => {
@@ -114,19 +90,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   });
 
   /** The plan of a request for novelties, with what each of its parts has done. */
-  async function planOf(target: string): Promise<PlanNode> {
-    const request = readRequest({ method: "GET", target: `/api/v1/novelties${target}`, appKey: "shop" });
-    if (request.kind !== "request") throw new Error(`${target} is no request`);
-    const plan = planRequest(
-      request,
-      app.types.find(({ slug }) => slug === "novelties"),
-    );
-    const slots = readSlots((await database.query(slotsQuery("shop", "novelties")))[0]);
-    if (slots === null || (plan.kind !== "list" && plan.kind !== "search")) throw new Error(`${target} is refused`);
-    const query = queryOf(app, plan, slots);
-    if (query === null) throw new Error(`${target} needs no query`);
-    return (await measureQuery(database, query)).root;
-  }
+  const planOf = (target: string) => measuredPage(database, app, `novelties${target}`);
 
   test("a connection that was used to explain answers what it has answered before", async () => {
     const again = () => list("filter[title]=thing&filter[price][gte]=3&sort=price&per_page=1");
