@@ -25,8 +25,8 @@ import { file, idOf, newPost, POSTS, post, SHOP } from "../support/posts.ts";
 import { type Engine, openApiServer, openStore, type Store } from "../support/site.ts";
 
 describe.each<{ engine: Engine; runs: number; steps: number }>([
-  { engine: "postgres", runs: 12, steps: 20 },
-  { engine: "embedded", runs: 3, steps: 8 },
+  { engine: "postgres", runs: 8, steps: 20 },
+  { engine: "embedded", runs: 2, steps: 8 },
 ])("on $engine", ({ engine, runs, steps }) => {
   let store: Store;
   beforeAll(async () => {

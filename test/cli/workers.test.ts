@@ -30,7 +30,7 @@ import { openWire } from "../support/wire.ts";
 const asShop = { appKey: SHOP };
 const FREE = "/api/v1/posts";
 const COUNTED = "/api/v1/posts?per_page=1";
-const ROUNDS = 30;
+const ROUNDS = 12;
 
 function childrenOf({ pid }: { readonly pid: number }): number[] {
   const text = execFileSync("ps", ["-A", "-o", "pid=,ppid=,stat="], { encoding: "utf8" });

@@ -131,28 +131,27 @@ describe.each(ENGINES)("on %s", (engine) => {
     await run("DELETE FROM precast.entries WHERE data ->> 'title' LIKE 'sofa%'");
   });
 
-  test.each(["la", "k", "i", "9", "s 1", "Q", "rz", "a ", "0"])(
-    "%j begins one range of texts in the order of titles",
-    async (text) => {
-      const values: Value[] = [];
-      const slots = { ...NO_SLOTS, slotOf: () => "t1" };
-      const tested = testOf({ kind: "match", column: TITLE, operator: "starts_with", text }, slots, (value) => {
-        values.push(value);
-        return `$${values.length}`;
-      });
-      expect(tested.index).toBe("ordered");
-      const wrong = await store.database.query(
-        sql(
-          `SELECT n::text, e.t1 FROM generate_series(1, 131071) AS n,
+  // The embedded database takes several times as long, and has the same rules of order.
+  const prefixes = engine === "postgres" ? ["la", "k", "i", "9", "s 1", "Q", "rz", "a ", "0"] : ["la", "9", "s 1"];
+  test.each(prefixes)("%j begins one range of texts in the order of titles", async (text) => {
+    const values: Value[] = [];
+    const slots = { ...NO_SLOTS, slotOf: () => "t1" };
+    const tested = testOf({ kind: "match", column: TITLE, operator: "starts_with", text }, slots, (value) => {
+      values.push(value);
+      return `$${values.length}`;
+    });
+    expect(tested.index).toBe("ordered");
+    const wrong = await store.database.query(
+      sql(
+        `SELECT n::text, e.t1 FROM generate_series(1, 131071) AS n,
           unnest(ARRAY['${text}' || chr(n) || 'x', upper('${text}') || chr(n), chr(n) || 'x']) AS written,
           LATERAL (SELECT written COLLATE "und-x-icu" AS t1) AS e
         WHERE n NOT BETWEEN 55296 AND 57343 AND (${tested.sql}) <> starts_with(lower(e.t1), lower('${text}')) LIMIT 5`,
-          values,
-        ),
-      );
-      expect(wrong).toEqual([]);
-    },
-  );
+        values,
+      ),
+    );
+    expect(wrong).toEqual([]);
+  });
 
   test("a text too long for an index is stored, filtered and sorted like any other", async () => {
     await add(13, { title: `lamp${LONG}` });

@@ -177,5 +177,5 @@ test("a deploy makes the store equal to its tree after interrupted deploys of an
     await attempt(tree, headers);
     expectExact(tree, headers);
   });
-  await fc.assert(property, { numRuns: 40 });
+  await fc.assert(property, { numRuns: 25 });
 });

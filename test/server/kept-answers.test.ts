@@ -48,8 +48,8 @@ function requestsOf(apps: readonly KnownApp[]): Wanted[] {
 }
 
 describe.each<{ engine: Engine; runs: number }>([
-  { engine: "postgres", runs: 5 },
-  { engine: "embedded", runs: 2 },
+  { engine: "postgres", runs: 3 },
+  { engine: "embedded", runs: 1 },
 ])("on $engine", ({ engine, runs }) => {
   let store: Store;
   beforeAll(async () => {

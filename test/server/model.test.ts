@@ -41,9 +41,9 @@ type Setting = {
   readonly requests: number;
 };
 const SETTINGS: readonly Setting[] = [
-  { on: "PostgreSQL", engine: "postgres", settings: {}, contents: 12, requests: 250 },
-  { on: "PostgreSQL with parallel plans", engine: "postgres", settings: PARALLEL, contents: 4, requests: 250 },
-  { on: "the embedded database", engine: "embedded", settings: {}, contents: 4, requests: 150 },
+  { on: "PostgreSQL", engine: "postgres", settings: {}, contents: 9, requests: 250 },
+  { on: "PostgreSQL with parallel plans", engine: "postgres", settings: PARALLEL, contents: 3, requests: 250 },
+  { on: "the embedded database", engine: "embedded", settings: {}, contents: 3, requests: 150 },
 ];
 
 describe.each(SETTINGS)("on $on", ({ engine, settings, contents: numRuns, requests: asked }) => {
