@@ -12,8 +12,9 @@ import { filterAnswers } from "../answers/filters.ts";
 import { countSortFiles, firstPageItems, sortOrders } from "../answers/sorts.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
 import { type BuiltTree, idOfItem } from "./built.ts";
-import { type FirstPage, readFirstPages } from "./first-page.ts";
-import type { RewritePlan, Totals } from "./pages.ts";
+import { type FirstPage, readFirstPages } from "./built-first-pages.ts";
+import type { Totals } from "./built-page.ts";
+import type { RewritePlan } from "./pages.ts";
 import type { TouchedType } from "./touched.ts";
 
 /** Number of first pages that one query sorts. */

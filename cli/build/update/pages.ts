@@ -11,14 +11,11 @@ import { type EntryRow, readEntryRow } from "../../../shared/entry-row.ts";
 import { shownOfList } from "../../../shared/shown.ts";
 import { defaultSort } from "../../../shared/sort.ts";
 import { placesQuery } from "../../../shared/sql/tree-query.ts";
-import type { FreeAnswer } from "../answers/free-answer.ts";
-import { openPages } from "../answers/pages.ts";
 import type { Rewrite } from "../stage/staged-app.ts";
-import { type BuiltTree, ForeignTreeError, idOfItem, listIn } from "./built.ts";
+import { type BuiltTree, idOfItem } from "./built.ts";
+import { bytesOf, foreignPage, type PlacedItem, pageAddress, readPage, type Totals } from "./built-page.ts";
+import { shiftPages } from "./shifted-pages.ts";
 import type { Touched } from "./touched.ts";
-
-/** Number of entries of the type in the tree (`before`), and in the database. */
-export type Totals = { readonly before: number; readonly total: number };
 
 export type RewritePlan = {
   /** Number of files that are processed. */
@@ -27,11 +24,6 @@ export type RewritePlan = {
   readonly reads: readonly Address[];
   readonly answers: () => AsyncIterable<Rewrite[]> | Iterable<Rewrite[]>;
 };
-
-/** A touched entry that is published: its index in the order of the pages, from 0, and its item as a latin1 string. */
-type PlacedItem = { readonly index: number; readonly item: string };
-
-const BATCH = 50;
 
 export type Place = { readonly id: string; readonly index: number; readonly item: string };
 
@@ -74,7 +66,8 @@ export function planPages(
   const perPage = defaultPerPage(type);
   const files = Math.max(lastPage(totals.total, perPage), lastPage(totals.before, perPage));
   const reads = Array.from({ length: lastPage(totals.before, perPage) }, (_, index) => pageAddress(type, index + 1));
-  return { files, reads, answers: () => shiftPages(type, built, listed, placed, totals) };
+  const touched = new Set(listed.map(({ id }) => id));
+  return { files, reads, answers: () => shiftPages(type, built, touched, placed, totals) };
 }
 
 function groupByPage(placed: readonly PlacedItem[], perPage: number): Map<number, PlacedItem[]> {
@@ -98,84 +91,10 @@ function* editPages(
     const items = [...readPage(type, built, number, total).items];
     for (const { index, item } of placed) {
       const place = index % perPage;
-      if (idOfItem(items[place] ?? "") !== idOfItem(item)) throw foreign(type, number);
+      if (idOfItem(items[place] ?? "") !== idOfItem(item)) throw foreignPage(type, number);
       items[place] = item;
     }
-    const page = BigInt(number);
-    const address = { kind: "page", slug: type.slug, page } as const;
-    yield [{ address, body: bytesOf(listBody(items, { page, perPage, total })) }];
+    const body = listBody(items, { page: BigInt(number), perPage, total });
+    yield [{ address: pageAddress(type, number), body: bytesOf(body) }];
   }
-}
-
-/**
- * For entries that are added, removed or moved: reads all pages, drops the touched entries and inserts those that are
- * published at their new places.
- */
-function* shiftPages(
-  type: ContentType,
-  built: BuiltTree,
-  listed: readonly Touched[],
-  placed: readonly PlacedItem[],
-  { before, total }: Totals,
-): Generator<Rewrite[]> {
-  const perPage = defaultPerPage(type);
-  const touched = new Set(listed.map(({ id }) => id));
-  const pages = openPages(type, total);
-  const coming = [...placed].reverse();
-  const sizes: number[] = [];
-  let index = 0;
-  let batch: FreeAnswer[] = [];
-  const add = (item: string) => {
-    index += 1;
-    batch.push(...pages.add(item));
-  };
-  const addComing = () => {
-    while (coming.at(-1)?.index === index) add(coming.pop()?.item as string);
-  };
-  // Every page contains the total: if that has changed, so has every page.
-  const rewrite = ({ address, body }: FreeAnswer): Rewrite => ({
-    address,
-    body: bytesOf(body),
-    replacedSize: total === before || address.kind !== "page" ? undefined : sizes[Number(address.page) - 1],
-  });
-  for (let number = 1; number <= lastPage(before, perPage); number++) {
-    const { items, size } = readPage(type, built, number, before);
-    sizes.push(size);
-    for (const item of items) {
-      addComing();
-      if (!touched.has(idOfItem(item))) add(item);
-    }
-    if (batch.length >= BATCH) {
-      yield batch.map(rewrite);
-      batch = [];
-    }
-  }
-  addComing();
-  if (index !== total) throw foreign(type, 1);
-  yield [...batch, ...pages.rest()].map(rewrite);
-  for (let number = lastPage(total, perPage) + 1; number <= lastPage(before, perPage); number++) {
-    yield [{ address: { kind: "page", slug: type.slug, page: BigInt(number) }, body: null }];
-  }
-}
-
-function pageAddress({ slug }: ContentType, number: number): Address {
-  return { kind: "page", slug, page: BigInt(number) };
-}
-
-/** `size` is in bytes. Throws ForeignTreeError when the page is missing or its total is not `before`. */
-function readPage(type: ContentType, built: BuiltTree, number: number, before: number) {
-  const address = pageAddress(type, number);
-  const file = built.readBinary(address);
-  if (file === null) throw foreign(type, number);
-  const { items, total } = listIn(file, address);
-  if (total !== before) throw foreign(type, number);
-  return { items, size: file.length };
-}
-
-function bytesOf(text: string): Uint8Array {
-  return Buffer.from(text, "latin1");
-}
-
-function foreign(type: ContentType, number: number): ForeignTreeError {
-  return new ForeignTreeError(`${type.slug}/page/${number}.json`);
 }

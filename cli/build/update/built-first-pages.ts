@@ -4,7 +4,7 @@ import type { Column, ContentType } from "../../../shared/catalog.ts";
 import { defaultSort, type Sort } from "../../../shared/sort.ts";
 import { sortOrders } from "../answers/sorts.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, listIn } from "./built.ts";
-import type { Totals } from "./pages.ts";
+import type { Totals } from "./built-page.ts";
 import type { TouchedType } from "./touched.ts";
 
 /** A first page: of the list of a filter value in `column`, or, if that is null, of all entries in a sort order. */
