@@ -12,20 +12,21 @@ export async function readApp(
   key: string,
   defaults: AppDefaults,
 ): Promise<App | null> {
-  return (await selectApps(session, "WHERE app.key = $1", [key], defaults))[0] ?? null;
+  const text = await readAppText(session, key);
+  return text === null ? null : parseApp(text, defaults);
+}
+
+/** The app as the JSON text that parseApp reads; null when no app has this key. Equal texts are of equal apps. */
+export async function readAppText(session: Pick<Session, "query">, key: string): Promise<string | null> {
+  return (await selectApps(session, "WHERE app.key = $1", [key]))[0] ?? null;
 }
 
 /** All apps, sorted by key in byte order. */
-export function readApps(session: Session, defaults: AppDefaults): Promise<App[]> {
-  return selectApps(session, "", [], defaults);
+export async function readApps(session: Session, defaults: AppDefaults): Promise<App[]> {
+  return (await selectApps(session, "", [])).map((text) => parseApp(text, defaults));
 }
 
-async function selectApps(
-  session: Pick<Session, "query">,
-  where: string,
-  values: string[],
-  defaults: AppDefaults,
-): Promise<App[]> {
+async function selectApps(session: Pick<Session, "query">, where: string, values: string[]): Promise<string[]> {
   const rows = await session.query(
     sql(
       `SELECT jsonb_build_object('key', app.key, 'name', app.name, 'media_base_url', app.media_base_url, 'types', ARRAY(
@@ -37,12 +38,13 @@ FROM precast.apps AS app ${where} ORDER BY app.key COLLATE "C"`,
       values,
     ),
   );
-  return rows.map(([text]) => appOf(JSON.parse(text as string), defaults));
+  return rows.map(([text]) => text as string);
 }
 
 type StoredApp = { key: string; name: string; media_base_url: string | null; types: ContentType[] };
 
-function appOf({ key, name, media_base_url, types }: StoredApp, { mediaBaseUrl }: AppDefaults): App {
+export function parseApp(text: string, { mediaBaseUrl }: AppDefaults): App {
+  const { key, name, media_base_url, types } = JSON.parse(text) as StoredApp;
   return { key, name, media_base_url: media_base_url ?? mediaBaseUrl, types: types.map(typeOf).sort(compareTypes) };
 }
 

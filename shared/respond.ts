@@ -107,8 +107,7 @@ async function respondFrom(raw: IncomingRequest, sources: Sources, restartsLeft:
   if (result === null) return respondFrom(raw, sources, restartsLeft - 1);
   const { outcome, fromTree, isCurrent } = result;
   // Readings of requests that the server turns away would displace those of requests that it answers.
-  if (reading !== before && tree !== null && !(isRefusal(outcome) && isTemporary(outcome)))
-    sources.readings?.keep(raw, reading);
+  if (reading !== before && !(isRefusal(outcome) && isTemporary(outcome))) sources.readings?.keep(raw, reading);
   const { route, likeFields } = request;
   const type = route.kind === "catalog" ? null : route.slug;
   const circumstances = { appKey: app.key, type, metering, saving, fromTree, likeFields };

@@ -1,5 +1,8 @@
-/** Finds apps in the database by their keys, and remembers keys that belong to no app. */
-import { type AppDefaults, readApp } from "../../shared/apps.ts";
+/**
+ * Finds apps in the database by their keys. An app that has not changed is the same object as before, so that what is
+ * known of it holds. Also remembers keys that belong to no app.
+ */
+import { type AppDefaults, parseApp, readAppText } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import type { Ask } from "../load/source.ts";
@@ -9,24 +12,44 @@ import { openFreshFlight } from "./fresh-flight.ts";
 export type FindApp = (key: string, gone: AbortSignal) => Promise<App | null>;
 
 export type AppsOptions = {
-  readonly ask: (controller: AbortController, run: Ask<App | null>) => Promise<App | null>;
+  readonly ask: (controller: AbortController, run: Ask<string | null>) => Promise<string | null>;
   readonly defaults: AppDefaults;
 };
 
+/** After reading so many characters of apps that were new or had changed, all are forgotten. */
+const MAX_CHARACTERS = 4_000_000;
 const MAX_UNKNOWN_KEYS = 10_000;
 
+/** An app as it was last read. */
+type ReadApp = { readonly text: string; readonly app: App };
+
 export function openApps({ ask, defaults }: AppsOptions): FindApp {
-  const readings = openFreshFlight<App | null>();
+  const texts = openFreshFlight<string | null>();
+  const apps = new Map<string, ReadApp>();
+  let characters = 0;
   /** Keys that belonged to no app when the database was last asked. */
   const unknownKeys = new Set<string>();
 
+  function appOf(key: string, text: string): App {
+    const before = apps.get(key);
+    if (before?.text === text) return before.app;
+    if (characters + text.length > MAX_CHARACTERS) {
+      apps.clear();
+      characters = 0;
+    }
+    const app = parseApp(text, defaults);
+    apps.set(key, { text, app });
+    characters += text.length;
+    return app;
+  }
+
   return async (key, gone) => {
     try {
-      const read = (controller: AbortController) => ask(controller, (session) => readApp(session, key, defaults));
-      const app = await readings(key, null, gone, read);
-      if (app === null) remember(unknownKeys, key);
+      const read = (controller: AbortController) => ask(controller, (session) => readAppText(session, key));
+      const text = await texts(key, null, gone, read);
+      if (text === null) remember(unknownKeys, key);
       else unknownKeys.delete(key);
-      return app;
+      return text === null ? null : appOf(key, text);
     } catch (error) {
       // While the database cannot answer, its last answer holds: no app has this key.
       if (error instanceof DatabaseFault && unknownKeys.has(key)) return null;

@@ -1,5 +1,5 @@
 /** Reads the tree that a build wrote: which apps it has, and the files of their answers. */
-import { close, existsSync, fstat, open, readFile } from "node:fs";
+import { close, existsSync, fstat, open, readFile, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileOf, folderOf } from "../../shared/address.ts";
 import type { AppTree, TreeBody } from "../../shared/app-tree.ts";
@@ -22,7 +22,8 @@ export function openTree(out: string): Tree {
     if (before?.isCurrent()) return before;
     known.delete(appKey);
     if (existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE))) return null;
-    const file = await readStamped(join(out, stateFileOf(appKey)), stamps);
+    const path = join(out, stateFileOf(appKey));
+    const file = isMissing(path) ? null : await readStamped(path, stamps);
     const app = file === null ? null : (readState(file.bytes.toString())?.app ?? null);
     if (file === null || app === null) return null;
     const found = { app, isCurrent: file.isCurrent, isCurrentOnDisk: file.isCurrentOnDisk };
@@ -40,6 +41,16 @@ export function openTree(out: string): Tree {
       return { app, isCurrent, isCurrentOnDisk, read };
     },
   };
+}
+
+/** Without a tree, every request looks for the app in it, and a failed open costs as much as a tenth of a list. */
+function isMissing(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    // Reading it then reports the error.
+    return false;
+  }
 }
 
 type Stamped = Watch & { readonly bytes: Buffer };
