@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import { COMMON_OPTIONS, type CommonOptions, readCommon, readNames, readOptions, readWhole } from "./options.ts";
 
-const SERVE_CASES = ["cached", "counted", "overload"] as const;
+const SERVE_CASES = ["cached", "counted", "treeless", "overload"] as const;
 export type ServeCase = (typeof SERVE_CASES)[number];
 
 export type ServeOptions = CommonOptions & {
@@ -20,6 +20,7 @@ export type ServeOptions = CommonOptions & {
 export const SERVE_HELP = `Cases:
   cached     answers of the tree, against bare node:http that writes the same bytes from memory, and nginx on the same tree
   counted    counted requests with the ledger, against the same server without
+  treeless   counted requests without a tree, as where the tree is on a CDN, against the same server with it
   overload   answers of the tree while the database hangs and the queue for it is full, against the same without
 
 Options:

@@ -4,6 +4,7 @@ import type { Bench } from "./bench.ts";
 import { cachedCase } from "./cases/cached.ts";
 import { countedCase } from "./cases/counted.ts";
 import { overloadCase } from "./cases/overload.ts";
+import { treelessCase } from "./cases/treeless.ts";
 import { readServeOptions, SERVE_HELP, type ServeCase, type ServeOptions } from "./serve-options.ts";
 import { drawRows, type Found } from "./serve-result.ts";
 import { type Work, withWork } from "./work.ts";
@@ -23,6 +24,7 @@ export const serveBench: Bench = {
 const CASES: Readonly<Record<ServeCase, (work: Work<ServeOptions>) => Promise<Found>>> = {
   cached: cachedCase,
   counted: countedCase,
+  treeless: treelessCase,
   overload: overloadCase,
 };
 
