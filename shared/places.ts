@@ -1,10 +1,12 @@
 /**
  * Remembers which entries end the pages of long lists that have been answered, so that later pages are read from there on
- * (sql/seek.ts). It does so as long as the slots of a type are known: those of a type that has changed are read anew.
+ * (sql/seek.ts). A query that does so relies on the edition: once that has changed, the slots are read again, and with
+ * the old ones all places of the type are forgotten.
  */
 import { oncePerObject } from "./per-object.ts";
 import type { ListPlan } from "./plan.ts";
 import { isWalked } from "./sql/access-path.ts";
+import { storedIn } from "./sql/indexed.ts";
 import { offsetOf } from "./sql/page-query.ts";
 import type { Place } from "./sql/seek.ts";
 import type { Slots } from "./sql/slots.ts";
@@ -39,15 +41,20 @@ export function rememberPlace(slots: Slots, plan: ListPlan, edition: string, id:
   const known = lists.get(key) ?? [];
   const places = known[0]?.edition === edition ? known : [];
   const index = countUpTo(places, after);
-  if (places[index - 1]?.after !== after) places.splice(index, 0, { edition, after, id });
+  if (places[index - 1]?.after !== after) places.splice(index, 0, { edition, after, id: copyOf(id) });
   lists.delete(key);
   lists.set(key, places.length > MAX_PLACES ? places.filter((_, number) => number % 2 === 0) : places);
   if (lists.size > MAX_LISTS) lists.delete(lists.keys().next().value as string);
 }
 
+/** A part of a text keeps all of that text in memory: here, the whole page. */
+function copyOf(part: string): string {
+  return Buffer.from(part, "latin1").toString("latin1");
+}
+
 /** Whether it pays to know who stands at a place of the list, so many entries from its start. */
 function isUseful(slots: Slots, plan: ListPlan, place: bigint): boolean {
-  return place >= NEAR && isWalked(plan) && !slots.isSmall;
+  return place >= NEAR && isWalked(plan) && storedIn(plan.sort.column, slots) !== null && !slots.isSmall;
 }
 
 /** How many of the places are not behind the offset. */
@@ -61,6 +68,7 @@ function countUpTo(places: readonly Place[], offset: bigint): number {
   return low;
 }
 
+/** Of the columns with their types: one that has changed its type gives another order. */
 function keyOf({ sort, conditions }: ListPlan): string {
-  return JSON.stringify([sort.column.name, sort.descending, conditions]);
+  return JSON.stringify([sort, conditions]);
 }

@@ -1,7 +1,7 @@
 /** Pages deep in a list: right in every order in which they are asked for, and read from where the page before has ended. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { measureQuery } from "../../cli/explain/measure.ts";
-import type { App } from "../../shared/catalog.ts";
+import type { App, Field } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { type Query, sql } from "../../shared/query.ts";
 import type { SlotCache } from "../../shared/sql/slots.ts";
@@ -142,6 +142,14 @@ describe.each(ENGINES)("on %s", (engine) => {
       // The start, the ids of the page and those of the same title before it, and the page.
       expect(rowsReadFrom(root, "entries")).toBeLessThanOrEqual(1 + 20 + 3 + 20);
     }
+  });
+
+  test("after a page that was read with the type that the sort field had before", async () => {
+    const cache: SlotCache = new Map();
+    const retyped = (field: Field): Field => (field.name === "price" ? { ...field, type: "text" } : field);
+    const types = app.types.map((type) => ({ ...type, fields: type.fields.map(retyped) }));
+    await pageOf(store.database, { ...app, types }, "goods?sort=price&page=30", cache);
+    expect(await page("sort=price", 31, cache)).toEqual(expected(idsOf("sort=price"), 31));
   });
 
   test("while entries are published, changed and deleted between two pages", async () => {
