@@ -79,7 +79,8 @@ function totalIn(slots: Slots, slot: string, values: readonly string[], bind: Bi
   return `${valueCountSql(slots.typeId, slot)} AND ${equalsAny("value", values, "text", bind)}`;
 }
 
-function differenceSql(all: string, some: string): string {
+/** SQL of one row `total`: by how much the `total` of one row exceeds that of another. */
+export function differenceSql(all: string, some: string): string {
   return `SELECT all_of_them.total - some_of_them.total AS total FROM (${all}) AS all_of_them, (${some}) AS some_of_them`;
 }
 

@@ -2,10 +2,10 @@
 import type { ListPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
 import { hasGenericPlan, isChosenByTotal } from "./access-path.ts";
-import { isSmallSql, totalOf } from "./counts.ts";
+import { totalOf } from "./counts.ts";
 import { editionOf } from "./edition.ts";
 import { isOfElements, isTrigramServed, sqlOf, storedIn, type Test, testOf, textsIn } from "./indexed.ts";
-import { keptTotal } from "./kept-total.ts";
+import { differenceSql, keptTotal } from "./kept-total.ts";
 import { countSql, fromSql } from "./matching.ts";
 import { mergedParts } from "./merged-page.ts";
 import { type Merging, mergingOf } from "./merging.ts";
@@ -68,7 +68,7 @@ function orderedQuery(statement: Statement, list: Omit<OrderedList, "total">, pr
   // Any plan is fast for a small type, if its indexes begin with the type; the index of elements does not.
   const isSmall = slots.isSmall && !isOfElements(tests) && !isGeneric;
   const parts = orderedParts(statement, list);
-  const relied = isSmall ? isSmallSql(statement.typeId) : place === null ? premise : hasEditionSql(statement, place);
+  const relied = place === null ? premise : hasEditionSql(statement, place);
   return recurring(pageQuery(statement, { ...parts, premise: relied }), textsIn(plan.conditions), isGeneric || isSmall);
 }
 
@@ -103,6 +103,5 @@ function totalSql(statement: Statement, matching: readonly string[], { condition
   const [only, ...others] = conditions;
   if (only?.kind !== "equals" || !only.negated || others.length > 0) return countSql(statement, matching);
   const { sql } = testOf({ ...only, negated: false }, slots, bind);
-  return `SELECT all_of_them.total - excluded.total AS total
-  FROM (${totalOf(statement.typeId)}) AS all_of_them, (${countSql(statement, [sql])}) AS excluded`;
+  return differenceSql(totalOf(statement.typeId), countSql(statement, [sql]));
 }

@@ -5,6 +5,7 @@ import type { ListPlan, SearchPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
 import { showsRichText } from "../shown.ts";
 import { entryColumns } from "./column.ts";
+import { isSmallSql } from "./counts.ts";
 import { editionOf } from "./edition.ts";
 import { isTrigramServed } from "./indexed.ts";
 import { keyColumns, type SortKey } from "./order.ts";
@@ -21,12 +22,15 @@ export type Statement = {
   readonly offset: bigint;
   readonly values: Values;
   readonly columns: string;
+  /** Whether the statement relies on the type being small (counts.ts). */
+  readonly isSmall: boolean;
 };
 
 export function statementOf(appKey: string, plan: ListPlan | SearchPlan, slots: Slots): Statement {
   const values = collectValues(appKey, plan.type.slug, slots.map);
   const columns = entryColumns(showsRichText(plan.shown));
-  return { typeId: slots.typeId, perPage: plan.perPage, offset: offsetOf(plan), values, columns };
+  const { typeId, isSmall } = slots;
+  return { typeId, perPage: plan.perPage, offset: offsetOf(plan), values, columns, isSmall };
 }
 
 /** The SQL parts from which pageQuery builds a query. */
@@ -37,7 +41,7 @@ export type Parts = {
   readonly page: string;
   readonly order: string;
   readonly total: string;
-  /** SQL of a boolean on which the statement relies; when it is false, the query returns no row. */
+  /** SQL of a boolean on which the statement also relies; when it is false, the query returns no row. */
   readonly premise?: string | undefined;
 };
 
@@ -47,10 +51,14 @@ const MAX_PAGE_BYTES = 500_000_000;
 /**
  * Builds a query with one row of [total, edition, page]. The page is one text, which takes less time to send and to
  * read than a row for each entry: readEntryLines (entry-row.ts) reads it. It is null when it holds no entry, and empty
- * when it is too long. No row when the type does not exist or is not published, when its slots have changed, or when the
- * premise is false.
+ * when it is too long. No row when the type does not exist or is not published, when its slots have changed, when it is no
+ * longer small, or when the premise is false.
  */
-export function pageQuery({ typeId, values }: Statement, { tables, page, order, total, premise }: Parts): Query {
+export function pageQuery(
+  { typeId, values, isSmall }: Statement,
+  { tables, page, order, total, premise }: Parts,
+): Query {
+  const premises = [...(isSmall ? [isSmallSql(typeId)] : []), ...(premise === undefined ? [] : [premise])];
   const entry = "page.id, page.data, coalesce(page.rich, ''), page.published_at, page.created_at, page.updated_at";
   const text = `${tables.length === 0 ? "" : `WITH ${tables.join(",\n")}\n`}SELECT counted.total::text, ${editionOf(typeId)}, (
   SELECT CASE WHEN octet_length(lines) > ${MAX_PAGE_BYTES} THEN '' ELSE lines END FROM (
@@ -59,7 +67,7 @@ FROM precast.content_types AS type
 JOIN precast.apps AS app ON app.id = type.app_id AND app.key = $1
 JOIN precast.slots ON slots.content_type_id = ${typeId} AND slots.map = $3::jsonb
 CROSS JOIN (${total}) AS counted
-WHERE type.id = ${typeId} AND type.slug = $2 AND type.published${premise === undefined ? "" : ` AND ${premise}`}`;
+WHERE type.id = ${typeId} AND type.slug = $2 AND type.published${premises.map((one) => ` AND ${one}`).join("")}`;
   return { text, values: values.all };
 }
 

@@ -78,6 +78,21 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await lists()).toEqual([[11, 20, 19], [2, 1, 2], [0], [3, 7]]);
   });
 
+  test.each([
+    ["search", "novelties/search?q=thing&sort=price"],
+    ["sorted list", "novelties?sort=price"],
+  ])("a %s alone notices that the few entries have become many", async (_, target) => {
+    const known: SlotCache = new Map();
+    await pageOf(database, app, target, known);
+    expect(known.get("shop novelties")).toMatchObject({ isSmall: true });
+    await add(1, 1_001, "novelties");
+    await pageOf(database, app, target, known);
+    expect(known.get("shop novelties")).toMatchObject({ isSmall: false });
+    await database.execute(
+      "DELETE FROM precast.entries WHERE content_type_id = (SELECT id FROM precast.content_types WHERE slug = 'novelties')",
+    );
+  });
+
   test("a list gets custom plans once the few entries have become many", async () => {
     await add(21, 1_100);
     for (let price = 1; price <= 12; price++)

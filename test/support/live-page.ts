@@ -6,6 +6,7 @@ import type { Database } from "../../shared/database/database.ts";
 import { answerLive, currentSlots, queryOf } from "../../shared/live.ts";
 import { type ListPlan, planRequest, type SearchPlan } from "../../shared/plan.ts";
 import type { Query } from "../../shared/query.ts";
+import { isRefusal } from "../../shared/refusal.ts";
 import { readRequest } from "../../shared/request.ts";
 import type { SlotCache } from "../../shared/sql/slots.ts";
 
@@ -29,12 +30,12 @@ export async function pageOf(
   cache: SlotCache,
 ): Promise<Page> {
   const answer = await answerLive(database, app, pagePlan(app, target), cache);
-  if ("code" in answer) throw new Error(`${target} is refused`);
+  if (isRefusal(answer)) throw new Error(`${target} is refused`);
   const { data, meta } = JSON.parse(String(answer.body.bytes));
   return { total: meta.total, items: data };
 }
 
-/** What the database does to answer, as it has done it once more. */
+/** The plan of the query, run by itself: with slots read anew, and from no place that an earlier page has left. */
 export async function measuredPage(database: Database, app: App, target: string): Promise<PlanNode> {
   const plan = pagePlan(app, target);
   const query = queryOf(app, plan, await currentSlots(database, app, plan)) as Query;

@@ -44,7 +44,7 @@ export type Good = {
   readonly data: Readonly<Record<string, unknown>>;
 };
 
-/** Publishes the goods, in each type of the shop. */
+/** Publishes the goods, in each type of the database. */
 export async function addGoods(database: Pick<Database, "query">, goods: readonly Good[]): Promise<void> {
   const insert = `INSERT INTO precast.entries (content_type_id, id, status, published_at, created_at, data)
   SELECT type.id, coalesce(good ->> 'id', md5(good ->> 'published'))::uuid, 'published',
