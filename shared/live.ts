@@ -7,6 +7,7 @@ import { DatabaseFault } from "./database/fault.ts";
 import { renderEntry } from "./entry.ts";
 import { readEntryLines } from "./entry-row.ts";
 import { answerEntries, type LiveAnswer } from "./live-entries.ts";
+import { oncePerObject } from "./per-object.ts";
 import { findPlace, rememberPlace } from "./places.ts";
 import type { ListPlan, Plan, SearchPlan } from "./plan.ts";
 import type { Query, Row } from "./query.ts";
@@ -36,17 +37,15 @@ function pageQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
   return plan.kind === "list" ? listQuery(app.key, plan, slots) : searchQuery(app.key, plan, slots);
 }
 
-type CachedQuery = { readonly app: App; readonly slots: Slots; readonly query: Query };
-/** The query last made for each plan: a plan that is answered again reuses it. */
-const queryCache = new WeakMap<Plan, CachedQuery>();
+/** The queries that were made for plans with these slots: a plan that is answered again reuses its query. */
+const queriesOf = oncePerObject((_: Slots) => new WeakMap<Plan, Query>());
 
 function cachedQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
   const place = plan.kind === "list" ? findPlace(slots, plan) : null;
   if (plan.kind === "list" && place !== null) return listQuery(app.key, plan, slots, place);
-  const before = queryCache.get(plan);
-  if (before?.app === app && before.slots === slots) return before.query;
-  const query = pageQuery(app, plan, slots);
-  queryCache.set(plan, { app, slots, query });
+  const queries = queriesOf(slots);
+  const query = queries.get(plan) ?? pageQuery(app, plan, slots);
+  queries.set(plan, query);
   return query;
 }
 

@@ -6,6 +6,7 @@ import { type AppDefaults, parseApp, readAppText } from "../../shared/apps.ts";
 import type { App } from "../../shared/catalog.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import type { Ask } from "../load/source.ts";
+import { openCanonicalApps } from "./canonical-apps.ts";
 import { openFreshFlight } from "./fresh-flight.ts";
 
 /** Resolves with null when no app has the key. Throws a DatabaseFault, and the reason of `gone` when that aborts. */
@@ -16,8 +17,6 @@ export type AppsOptions = {
   readonly defaults: AppDefaults;
 };
 
-/** After reading so many characters of apps that were new or had changed, all are forgotten. */
-const MAX_CHARACTERS = 4_000_000;
 const MAX_UNKNOWN_KEYS = 10_000;
 
 /** An app as it was last read. */
@@ -26,20 +25,15 @@ type ReadApp = { readonly text: string; readonly app: App };
 export function openApps({ ask, defaults }: AppsOptions): FindApp {
   const texts = openFreshFlight<string | null>();
   const apps = new Map<string, ReadApp>();
-  let characters = 0;
+  const canonicalAppOf = openCanonicalApps();
   /** Keys that belonged to no app when the database was last asked. */
   const unknownKeys = new Set<string>();
 
   function appOf(key: string, text: string): App {
     const before = apps.get(key);
     if (before?.text === text) return before.app;
-    if (characters + text.length > MAX_CHARACTERS) {
-      apps.clear();
-      characters = 0;
-    }
-    const app = parseApp(text, defaults);
+    const app = canonicalAppOf(parseApp(text, defaults));
     apps.set(key, { text, app });
-    characters += text.length;
     return app;
   }
 

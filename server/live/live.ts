@@ -14,7 +14,6 @@ import { type Ask, openSource, type SourceOptions } from "../load/source.ts";
 import type { Replica } from "../replicas/replica.ts";
 import { type AnswerCache, answerKept } from "./answer-cache.ts";
 import { openApps } from "./apps.ts";
-import { openCanonicalApps } from "./canonical-apps.ts";
 import { type LiveState, openChoice } from "./choice.ts";
 import { type Edition, openEditions } from "./editions.ts";
 import { openEntryLoader } from "./entry-loader.ts";
@@ -74,7 +73,6 @@ export function openLive(database: Database, options: LiveOptions): Live {
     limit: queryTimeout,
   });
   const slots: SlotCache = new Map();
-  const canonicalAppOf = openCanonicalApps();
   let refusedAt = Number.NEGATIVE_INFINITY;
 
   /**
@@ -103,10 +101,9 @@ export function openLive(database: Database, options: LiveOptions): Live {
     }
   }
 
-  async function answer(given: App, plan: Plan, gone: AbortSignal, since = performance.now()): Promise<Body | Refusal> {
+  async function answer(app: App, plan: Plan, gone: AbortSignal, since = performance.now()): Promise<Body | Refusal> {
     // A schema needs no query, so it does not wait in the queue of those that do.
     if (plan.kind === "schema") return bodyOf(schemaBody(plan.type));
-    const app = canonicalAppOf(given);
     const key = `${app.key} ${keyOf(plan)}`;
     const deadline = since + queryTimeout;
     const kind = kindIn(app, plan);

@@ -6,6 +6,7 @@ import type { AppTree, TreeBody } from "../../shared/app-tree.ts";
 import type { App } from "../../shared/catalog.ts";
 import { etagOf } from "../../shared/etag.ts";
 import { CHANGES_FILE, ELSEWHERE_FILE, readState, STATE_FOLDER, stateFileOf } from "../../shared/state.ts";
+import { openCanonicalApps } from "../live/canonical-apps.ts";
 import { openStamps, type Stamp, type Stamps, stampOf, type Watch } from "./stamp.ts";
 
 export type Tree = { readonly findTree: (appKey: string) => Promise<AppTree | null> };
@@ -15,6 +16,7 @@ const MISSING = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "EISDIR"];
 /** What was read stays current until the file that it was read from is replaced. */
 export function openTree(out: string): Tree {
   const known = new Map<string, Watch & { readonly app: App }>();
+  const canonicalAppOf = openCanonicalApps();
   const stamps = openStamps(join(out, STATE_FOLDER, CHANGES_FILE));
 
   async function findApp(appKey: string) {
@@ -26,7 +28,7 @@ export function openTree(out: string): Tree {
     const file = isMissing(path) ? null : await readStamped(path, stamps);
     const app = file === null ? null : (readState(file.bytes.toString())?.app ?? null);
     if (file === null || app === null) return null;
-    const found = { app, isCurrent: file.isCurrent, isCurrentOnDisk: file.isCurrentOnDisk };
+    const found = { app: canonicalAppOf(app), isCurrent: file.isCurrent, isCurrentOnDisk: file.isCurrentOnDisk };
     known.set(appKey, found);
     return found;
   }
