@@ -16,11 +16,11 @@ export type Merging = {
   readonly pair: SlotPair | null;
 };
 
-/** Most entries that are read to merge a page, if no total is counted: nearer-end.ts reads less for pages far back. */
-const MAX_MERGED = 2_000n;
+/** Most entries that are read to merge a page newest first: for pages far back, nearer-end.ts reads less. */
+const MAX_NEWEST = 2_000n;
 
-/** The same, if all matches have to be counted. */
-const MAX_COUNTED = 100_000n;
+/** The same, in the order of an index on two fields, for which all matches have to be counted anyway. */
+const MAX_BY_PAIR = 100_000n;
 
 /**
  * How the page of a list can be merged; null when it cannot. The index of a slot holds the entries with each value
@@ -34,12 +34,12 @@ export function mergingOf(plan: ListPlan, slots: Slots): Merging | null {
   const others = conditions.filter((other) => other !== condition);
   const read = BigInt(condition.values.length) * plan.page * BigInt(plan.perPage);
   if (sort.column.name === "published_at") {
-    const isMerged = others.length === 0 && condition.values.length > 1 && read <= MAX_MERGED;
+    const isMerged = others.length === 0 && condition.values.length > 1 && read <= MAX_NEWEST;
     return isMerged ? { condition, pair: null } : null;
   }
   const order = slots.slotOf(sort.column);
   const isLimited = others.length > 0 && others.every((other) => isRangeOf(other, sort.column));
-  if (!isLimited || order === null || order === value || slots.isSmall || read > MAX_COUNTED) return null;
+  if (!isLimited || order === null || order === value || slots.isSmall || read > MAX_BY_PAIR) return null;
   return { condition, pair: { value, order } };
 }
 

@@ -10,13 +10,13 @@ export type SortKey = {
 const BY_ID: SortKey = { value: "e.id", direction: "ASC" };
 export const NEWEST_FIRST: readonly SortKey[] = [{ value: "e.published_at", direction: "DESC" }, BY_ID];
 
-/** Sort keys of a list. Entries without a value come last in both directions; ties sort newest first, then by id. */
-export function sortKeys({ column, descending }: Sort): readonly SortKey[] {
-  if (column.name === "published_at") return NEWEST_FIRST;
-  return [
-    { value: orderKeySql(column), direction: descending ? "DESC NULLS LAST" : "ASC NULLS LAST" },
-    ...NEWEST_FIRST,
-  ];
+/**
+ * Sort keys of a list. Entries without a value come last in both directions; ties sort newest first, then by id. `value`
+ * is SQL of the sort column's value.
+ */
+export function sortKeys(sort: Sort, value = orderKeySql(sort.column)): readonly SortKey[] {
+  if (sort.column.name === "published_at") return NEWEST_FIRST;
+  return [{ value, direction: sort.descending ? "DESC NULLS LAST" : "ASC NULLS LAST" }, ...NEWEST_FIRST];
 }
 
 /** The same, for entries that have a value in the sort column: `stored` is SQL of the entries column that holds it. */

@@ -7,7 +7,7 @@ import { storedIn } from "./indexed.ts";
 import { type SortKey, sortKeys } from "./order.ts";
 import type { Slots } from "./slots.ts";
 
-const NEWEST_FIRST: readonly SortKey[] = [
+const NEWEST_TEXTS_FIRST: readonly SortKey[] = [
   { value: "w.published_at", direction: "DESC" },
   { value: "w.id", direction: "ASC" },
 ];
@@ -24,11 +24,11 @@ export type SearchOrder = {
 
 export function searchOrder(sort: Sort | null, words: readonly string[], slots: Slots): SearchOrder {
   if (sort === null) return relevanceOrder(words);
-  if (sort.column.name === "published_at") return { keys: NEWEST_FIRST, readsEntry: false, beside: [], contains: null };
-  const [{ value, direction }] = sortKeys(sort) as [SortKey];
+  if (sort.column.name === "published_at")
+    return { keys: NEWEST_TEXTS_FIRST, readsEntry: false, beside: [], contains: null };
   // A slot spares reading the value out of `data`.
-  const stored = storedIn(sort.column, slots) ?? value;
-  return { keys: [{ value: stored, direction }, ...NEWEST_FIRST], readsEntry: true, beside: [], contains: null };
+  const [key] = sortKeys(sort, storedIn(sort.column, slots) ?? undefined) as [SortKey];
+  return { keys: [key, ...NEWEST_TEXTS_FIRST], readsEntry: true, beside: [], contains: null };
 }
 
 /**
@@ -36,7 +36,7 @@ export function searchOrder(sort: Sort | null, words: readonly string[], slots: 
  * occurrences as parts of words are counted. OFFSET 0 keeps the planner from merging the subqueries and counting again.
  */
 function relevanceOrder(words: readonly string[]): SearchOrder {
-  if (words.length === 0) return { keys: NEWEST_FIRST, readsEntry: false, beside: [], contains: null };
+  if (words.length === 0) return { keys: NEWEST_TEXTS_FIRST, readsEntry: false, beside: [], contains: null };
   const each = (text: (word: string, index: number) => string, between: string) => words.map(text).join(between);
   const complete = `(${each((_, index) => `whole.count_${index} > 0`, " AND ")})`;
   const whole = each((word, index) => `${occurrences(`(' ' || ${word} || ' ')`)} AS count_${index}`, ", ");
@@ -46,7 +46,7 @@ function relevanceOrder(words: readonly string[]): SearchOrder {
     keys: [
       { value: complete, direction: "DESC" },
       { value: `CASE WHEN ${complete} THEN ${sumOf("whole")} ELSE ${sumOf("part")} END`, direction: "DESC" },
-      ...NEWEST_FIRST,
+      ...NEWEST_TEXTS_FIRST,
     ],
     readsEntry: false,
     beside: [

@@ -4,7 +4,7 @@
  */
 import type { Sort } from "../sort.ts";
 import { fewOrManySql } from "./few-or-many.ts";
-import { type SortKey, storedKeys } from "./order.ts";
+import { sortKeys, storedKeys } from "./order.ts";
 import { lookupSql, offsetSql, type Parts, placedSql, type Statement } from "./page-query.ts";
 import { endingScanSql } from "./page-scan.ts";
 
@@ -27,7 +27,8 @@ export function sortedParts(statement: Statement, { sort, stored }: IndexedOrder
       const more = [`${stored} IS NOT NULL`, test];
       return endingScanSql(statement, [isMatch], { keys, length: null, more, most: String(most), read: [] });
     },
-    keys: keys.map(valuelessLast),
+    // The scan leaves out entries without a value, which come last: where the page holds some, all are found.
+    keys: sortKeys(sort, stored),
     total: TOTAL,
     before: `${offsetSql(statement)}::float8`,
     share: 1,
@@ -38,9 +39,4 @@ export function sortedParts(statement: Statement, { sort, stored }: IndexedOrder
   SELECT w.content_type_id, w.id ${found})`;
   const whole = "whole AS MATERIALIZED (SELECT count(*) AS total FROM matched)";
   return { tables: [matched, whole], ...placedSql(statement, ids), total: TOTAL };
-}
-
-/** The scan leaves out entries without a value, which come after all others: where the page holds some, all are found. */
-function valuelessLast({ value, direction }: SortKey): SortKey {
-  return { value, direction: direction.startsWith("ASC") ? "ASC NULLS LAST" : "DESC NULLS LAST" };
 }

@@ -49,7 +49,7 @@ export async function findTouched(
   const gone: string[] = [];
   const listed: Touched[] = [];
   let hasAbsent = false;
-  const facets = new Map(filterColumns(type).map((column) => [column, new Map<string, Membership>()]));
+  const facets = new Map(filterColumns(type).map((column) => [column, new Map<string, Counting>()]));
   for (let at = 0; at < ids.length; at += BATCH) {
     const batch = ids.slice(at, at + BATCH);
     const entries = await readEntries(session, app, type, batch);
@@ -75,9 +75,14 @@ export async function findTouched(
   return { written, gone, listed, hasAbsent, facets };
 }
 
-function addTo(values: Map<string, Membership>, value: string, before: number, now: readonly string[]): void {
+/** A membership while the entries are compared. */
+type Counting = { before: number; readonly now: string[] };
+
+function addTo(values: Map<string, Counting>, value: string, before: number, now: readonly string[]): void {
   const known = values.get(value) ?? { before: 0, now: [] };
-  values.set(value, { before: known.before + before, now: [...known.now, ...now] });
+  known.before += before;
+  known.now.push(...now);
+  values.set(value, known);
 }
 
 /** Reads those of these entries that are published, by id. */
