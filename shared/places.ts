@@ -6,10 +6,10 @@
 import { oncePerObject } from "./per-object.ts";
 import type { ListPlan } from "./plan.ts";
 import { isWalked } from "./sql/access-path.ts";
-import { storedIn } from "./sql/indexed.ts";
 import { offsetOf } from "./sql/page-query.ts";
 import type { Place } from "./sql/seek.ts";
 import type { Slots } from "./sql/slots.ts";
+import { storedIn } from "./sql/stored.ts";
 
 /** The places of each list, in ascending order. All of them are of one edition. */
 type Places = Map<string, Place[]>;

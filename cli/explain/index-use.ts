@@ -1,7 +1,7 @@
 /** Says whether an index served a query or entries were read one by one, and what would help. */
 import { type Condition, isNegated } from "../../shared/condition.ts";
 import type { Plan } from "../../shared/plan.ts";
-import { INDEXED_LENGTH } from "../../shared/sql/indexed.ts";
+import { INDEXED_LENGTH } from "../../shared/sql/trigram.ts";
 import { lengthOf } from "../../shared/value.ts";
 import { formatCount, formatCounted } from "../terminal/format.ts";
 import type { PlanNode, QueryPlan } from "./plan-node.ts";

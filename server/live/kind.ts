@@ -4,7 +4,7 @@
  */
 import type { Condition } from "../../shared/condition.ts";
 import type { ListPlan, Plan, SearchPlan } from "../../shared/plan.ts";
-import { INDEXED_LENGTH } from "../../shared/sql/indexed.ts";
+import { INDEXED_LENGTH } from "../../shared/sql/trigram.ts";
 import { lengthOf } from "../../shared/value.ts";
 
 export function kindOf(plan: Plan): string {

@@ -4,7 +4,7 @@
  */
 import { type Condition, isNegated } from "../condition.ts";
 import type { ListPlan } from "../plan.ts";
-import { isPrefix } from "./indexed.ts";
+import { isPrefix } from "./prefix.ts";
 
 /**
  * Whether one query plan fits all values: an index holds the list in its order, or the only condition is a prefix, or on

@@ -5,8 +5,9 @@
 import type { Column } from "../catalog.ts";
 import type { Condition, EqualsCondition } from "../condition.ts";
 import { totalOf } from "./counts.ts";
-import { elementSlot, equalsAny, MAX_COUNTED_SIZE, storedOperand } from "./indexed.ts";
+import { elementSlot, MAX_COUNTED_SIZE } from "./indexed.ts";
 import type { Slots } from "./slots.ts";
+import { equalsAny, storedOperand } from "./stored.ts";
 import type { Bind } from "./where.ts";
 
 /** SQL of one row `total`: the number of entries that meet the conditions. Null when no kept counts give it. */

@@ -4,7 +4,7 @@ import type { Query } from "../query.ts";
 import { hasGenericPlan, isChosenByTotal } from "./access-path.ts";
 import { totalOf } from "./counts.ts";
 import { editionOf } from "./edition.ts";
-import { isOfElements, isTrigramServed, sqlOf, storedIn, type Test, testOf, textsIn } from "./indexed.ts";
+import { isOfElements, sqlOf, type Test, testOf } from "./indexed.ts";
 import { differenceSql, keptTotal } from "./kept-total.ts";
 import { countSql, fromSql } from "./matching.ts";
 import { mergedParts } from "./merged-page.ts";
@@ -15,6 +15,8 @@ import { gatheredSql, type Parts, pageQuery, recurring, type Statement, statemen
 import { hasPairIndexSql, pairIndexName } from "./pair-index.ts";
 import type { Place } from "./seek.ts";
 import type { Slots } from "./slots.ts";
+import { storedIn } from "./stored.ts";
+import { isTrigramServed, textsIn } from "./trigram.ts";
 import type { Bind } from "./where.ts";
 
 /**

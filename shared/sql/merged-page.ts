@@ -1,12 +1,13 @@
 /** Builds a merged page (merging.ts): it is among the first entries with each value. */
 import type { ListPlan } from "../plan.ts";
-import { operandsSql, storedIn, testOf } from "./indexed.ts";
+import { testOf } from "./indexed.ts";
 import { keptTotal } from "./kept-total.ts";
 import { countSql, fromSql } from "./matching.ts";
 import type { Merging } from "./merging.ts";
 import { keyColumns, keysSql, storedKeys } from "./order.ts";
 import { offsetSql, type Parts, placedSql, placesSql, type Statement } from "./page-query.ts";
 import type { Slots } from "./slots.ts";
+import { operandsSql, storedIn } from "./stored.ts";
 
 export function mergedParts(statement: Statement, plan: ListPlan, slots: Slots, { condition }: Merging): Parts {
   const { perPage } = statement;

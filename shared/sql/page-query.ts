@@ -7,9 +7,9 @@ import { showsRichText } from "../shown.ts";
 import { entryColumns } from "./column.ts";
 import { isSmallSql } from "./counts.ts";
 import { editionOf } from "./edition.ts";
-import { isTrigramServed } from "./indexed.ts";
 import { keyColumns, type SortKey } from "./order.ts";
 import type { Slots } from "./slots.ts";
+import { isTrigramServed } from "./trigram.ts";
 import { collectValues, type Values } from "./values.ts";
 
 /**

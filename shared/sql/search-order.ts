@@ -3,9 +3,9 @@
  * word as a full word come first, and within each group those in which the words occur more often.
  */
 import type { Sort } from "../sort.ts";
-import { storedIn } from "./indexed.ts";
 import { type SortKey, sortKeys } from "./order.ts";
 import type { Slots } from "./slots.ts";
+import { storedIn } from "./stored.ts";
 
 const NEWEST_TEXTS_FIRST: readonly SortKey[] = [
   { value: "w.published_at", direction: "DESC" },

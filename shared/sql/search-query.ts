@@ -1,12 +1,14 @@
 /** Builds the queries of searches: entries that contain all words, in their order. Source: contract.md section 4. */
 import type { SearchPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
-import { loweredSql, sqlOf, storedIn, testOf, textsIn } from "./indexed.ts";
+import { sqlOf, testOf } from "./indexed.ts";
 import { fromSql } from "./matching.ts";
 import { gatheredSql, lookupSql, type Parts, pageQuery, recurring, type Statement, statementOf } from "./page-query.ts";
 import { type SearchOrder, searchOrder } from "./search-order.ts";
 import type { Slots } from "./slots.ts";
 import { type IndexedOrder, sortedParts } from "./sorted-search.ts";
+import { storedIn } from "./stored.ts";
+import { loweredSql, textsIn } from "./trigram.ts";
 
 /** Builds the query of one page of a search; its rows are those of pageQuery. */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {

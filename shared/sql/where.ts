@@ -1,6 +1,6 @@
 /**
- * Turns filter conditions into SQL: the tests that an entry `e` must pass, for the conditions that no index of
- * indexed.ts serves. Those of a timestamp column are among them only for `contains` and `starts_with`.
+ * Turns filter conditions into SQL on `data`: the tests that an entry `e` must pass, for the conditions that no slot
+ * serves. Those of a timestamp column are among them only for `contains` and `starts_with`.
  */
 import type { Condition, EqualsCondition, MatchCondition, OrderCondition } from "../condition.ts";
 import type { Value } from "../query.ts";
