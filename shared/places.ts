@@ -20,7 +20,7 @@ const placesOf = oncePerObject((_: Slots): Places => new Map());
 const NEAR = 500n;
 /** A page is read from a place on if that passes so many times fewer entries than from the start. */
 const WORTH = 4n;
-const MAX_LISTS = 50;
+const MAX_LISTS = 20;
 const MAX_PLACES = 100;
 
 /** The last place before the page, if it is close enough to be of use. */
