@@ -1,6 +1,6 @@
 /**
  * Replaces equal app objects by one object, so that what is known of an app holds for as long as it does not change: each
- * build gives its state another file, and each read of the database another text.
+ * build gives its state another file, and a write that changes nothing of it may give it another text in the database.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { App } from "../../shared/catalog.ts";

@@ -23,9 +23,9 @@ export function openTree(out: string): Tree {
     const before = known.get(appKey);
     if (before?.isCurrent()) return before;
     known.delete(appKey);
-    if (existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE))) return null;
     const path = join(out, stateFileOf(appKey));
-    const file = isMissing(path) ? null : await readStamped(path, stamps);
+    if (isMissing(path) || existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE))) return null;
+    const file = await readStamped(path, stamps);
     const app = file === null ? null : (readState(file.bytes.toString())?.app ?? null);
     if (file === null || app === null) return null;
     const found = { app: canonicalAppOf(app), isCurrent: file.isCurrent, isCurrentOnDisk: file.isCurrentOnDisk };

@@ -1,4 +1,5 @@
 /** Builds the queries of lists: a page in its order and the total, through indexes where they can serve. */
+import type { Condition } from "../condition.ts";
 import type { ListPlan } from "../plan.ts";
 import type { Query } from "../query.ts";
 import { hasGenericPlan, isChosenByTotal } from "./access-path.ts";
@@ -49,18 +50,22 @@ function chosenQuery(statement: Statement, plan: ListPlan, slots: Slots, place: 
 }
 
 function testsOf({ conditions }: ListPlan, slots: Slots, bind: Bind): Test[] {
-  // Only the trigram index finds a part of a text: with no alternative, planning for each value only costs time.
-  const isTrigram = conditions.length === 1 && textsIn(conditions).some(isTrigramServed);
-  return conditions.map((condition) => testOf(condition, slots, bind, isTrigram));
+  return conditions.map((condition) => testOf(condition, slots, bind, isOnePart(conditions)));
+}
+
+/**
+ * Whether the only condition is on a part of a text. Only the trigram index finds it: with no alternative, planning for
+ * each value only costs time.
+ */
+function isOnePart(conditions: readonly Condition[]): boolean {
+  return conditions.length === 1 && textsIn(conditions).some(isTrigramServed);
 }
 
 /** The query of a list that no index holds in its order. */
 function gatheredQuery(statement: Statement, { conditions, sort }: ListPlan, tests: readonly Test[]): Query {
   const parts = gatheredSql(statement, [fromSql(statement, sqlOf(tests))], "e.id", sortKeys(sort));
-  const texts = textsIn(conditions);
-  const isGeneric =
-    texts.some(isTrigramServed) && tests.length === 1 && tests.every(({ index }) => index === "trigram");
-  return recurring(pageQuery(statement, parts), texts, isGeneric);
+  const isGeneric = isOnePart(conditions) && tests.every(({ index }) => index === "trigram");
+  return recurring(pageQuery(statement, parts), textsIn(conditions), isGeneric);
 }
 
 /** The query of a list whose order an index has. */

@@ -99,7 +99,10 @@ const MOST_PASSING = 50_000;
 /** Finding an entry that passes the filters takes such a part of the time that reading the text of one with the words does. */
 const READING_COST = 20;
 
-/** One row of how many entries may contain the words, one more than FEW_FOUND at most, and how many of those that pass are few beside them. */
+/**
+ * One row of how many entries may contain the words, one more than FEW_FOUND at most, and how many of those that pass are
+ * few beside them.
+ */
 function foundSql({ typeId, lookedUp }: Search): string {
   const tests = [...mayContainSql(lookedUp), typeSql(typeId)];
   return `found AS MATERIALIZED (SELECT count(*) AS total, least(${READING_COST} * count(*), ${MOST_PASSING}) AS most

@@ -11,8 +11,8 @@ import { bytesOf, foreignPage, type PlacedItem, pageAddress, readPage, type Tota
 const BATCH = 50;
 
 /**
- * Reads all pages, drops the items of the entries in `touched`, which holds ids, and inserts those that are `placed`. Throws
- * ForeignTreeError when the pages in the tree are not those of the database before the changes.
+ * Reads all pages, drops the items of the entries in `touched`, which holds ids, and inserts those that are `placed`.
+ * Throws ForeignTreeError when the pages in the tree are not those of the database before the changes.
  */
 export function* shiftPages(
   type: ContentType,
