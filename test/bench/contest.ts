@@ -4,14 +4,14 @@ import { entryOf, TYPE } from "./content.ts";
 import { requestBytes } from "./recorded.ts";
 import { watchWindow } from "./round.ts";
 import type { ServeOptions } from "./serve-options.ts";
-import { type Round, roundOf } from "./serve-result.ts";
+import { type Round, type Row, ratioOf, roundOf, rowOf } from "./serve-result.ts";
 import type { Served } from "./served.ts";
-import type { Site } from "./site.ts";
+import { openSite, type Site } from "./site.ts";
 import { inTurn, openLoop, type Shot } from "./traffic.ts";
 import type { Work } from "./work.ts";
 
 /** Few, so that queries are short: a slow one would hide what else an answer costs. */
-export const ENTRIES = 500;
+const ENTRIES = 500;
 /** One in this number of requests is a search. */
 const SEARCHES = 10;
 const WARM_UP = 2;
@@ -38,12 +38,14 @@ export function countedLoads(): Load[] {
   ];
 }
 
-/** Rewrites all entries and vacuums their table before anything is measured. */
-export async function rewriteEntries({ url }: Site): Promise<void> {
-  await withClient(url, async (client) => {
+/** A small app in a database and a tree. All entries are rewritten and their table vacuumed before anything is measured. */
+export async function openContestSite(work: Work<ServeOptions>, name: string): Promise<Site> {
+  const site = await openSite(work, name, { entries: ENTRIES, apps: 1 });
+  await withClient(site.url, async (client) => {
     await client.query("UPDATE precast.entries SET data = data");
     await client.query("VACUUM ANALYZE precast.entries");
   });
+  return site;
 }
 
 export function contestantOf(served: Served, loads: readonly Load[]): Contestant {
@@ -76,6 +78,26 @@ export async function runContest(
       for (const one of order) one.rounds.get(load)?.push(await run(one, load, options.seconds));
   }
   return faults;
+}
+
+/** What a server did under a load. `against` is another one to compare it with, and what the comparison should come to. */
+export function contestRow(
+  name: string,
+  load: Load,
+  { served, rounds }: Contestant,
+  against: { readonly reference: Contestant; readonly aim: string } | null,
+): Row {
+  const own = rounds.get(load) ?? [];
+  const other = against?.reference.rounds.get(load) ?? [];
+  const to = against?.reference.served.name ?? "";
+  return rowOf(own, {
+    case: name,
+    what: `${load.name}, ${served.name}`,
+    memory: served.memory(),
+    start: served.start,
+    ratios: [...ratioOf("perSecond", own, to, other), ...ratioOf("cpu", own, to, other)],
+    aim: against?.aim ?? "",
+  });
 }
 
 function shotOf(target: string, app: string): Shot {

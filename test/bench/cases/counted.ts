@@ -6,17 +6,17 @@ import { withClient } from "../client.ts";
 import {
   type Contestant,
   contestantOf,
+  contestRow,
   countedLoads,
-  ENTRIES,
   type Load,
-  rewriteEntries,
+  openContestSite,
   runContest,
 } from "../contest.ts";
 import type { LedgerServer } from "../ledger-server.ts";
 import type { ServeOptions } from "../serve-options.ts";
-import { type Found, type Row, ratioOf, rowOf } from "../serve-result.ts";
+import type { Found, Row } from "../serve-result.ts";
 import { startSource } from "../served.ts";
-import { openSite, type Site } from "../site.ts";
+import type { Site } from "../site.ts";
 import type { Work } from "../work.ts";
 
 const SERVER = fileURLToPath(new URL("../ledger-server.ts", import.meta.url));
@@ -25,8 +25,7 @@ const AIM = "requests/s ≥ 0.9 of the same without ledger";
 type Side = Contestant & { readonly counts: boolean };
 
 export async function countedCase(work: Work<ServeOptions>): Promise<Found> {
-  const site = await openSite(work, "counted", { entries: ENTRIES, apps: 1 });
-  await rewriteEntries(site);
+  const site = await openContestSite(work, "counted");
   const loads = countedLoads();
   const sides: Side[] = [];
   try {
@@ -53,19 +52,8 @@ async function openSide(
 }
 
 function resultOf(load: Load, side: Side, sides: readonly Side[]): Row {
-  const { served, counts } = side;
-  const rounds = side.rounds.get(load) ?? [];
-  const reference = sides.find((one) => !one.counts && counts);
-  const other = reference?.rounds.get(load) ?? [];
-  const to = reference?.served.name ?? "";
-  return rowOf(rounds, {
-    case: "counted",
-    what: `${load.name}, ${served.name}`,
-    memory: served.memory(),
-    start: served.start,
-    ratios: [...ratioOf("perSecond", rounds, to, other), ...ratioOf("cpu", rounds, to, other)],
-    aim: counts ? AIM : "",
-  });
+  const reference = sides.find((one) => !one.counts && side.counts);
+  return contestRow("counted", load, side, reference === undefined ? null : { reference, aim: AIM });
 }
 
 /** Called after the servers have stopped: every answer that a client got must be counted in the database. */

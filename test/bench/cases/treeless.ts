@@ -3,16 +3,16 @@ import { join } from "node:path";
 import {
   type Contestant,
   contestantOf,
+  contestRow,
   countedLoads,
-  ENTRIES,
   type Load,
-  rewriteEntries,
+  openContestSite,
   runContest,
 } from "../contest.ts";
 import type { ServeOptions } from "../serve-options.ts";
-import { type Found, type Row, ratioOf, rowOf } from "../serve-result.ts";
+import type { Found, Row } from "../serve-result.ts";
 import { startPrecast } from "../served.ts";
-import { openSite, type Site } from "../site.ts";
+import type { Site } from "../site.ts";
 import type { Work } from "../work.ts";
 
 const AIM = "requests/s ≥ 0.7 of the same with a tree";
@@ -20,8 +20,7 @@ const AIM = "requests/s ≥ 0.7 of the same with a tree";
 type Side = Contestant & { readonly hasTree: boolean; readonly keeps: boolean };
 
 export async function treelessCase(work: Work<ServeOptions>): Promise<Found> {
-  const site = await openSite(work, "treeless", { entries: ENTRIES, apps: 1 });
-  await rewriteEntries(site);
+  const site = await openContestSite(work, "treeless");
   const loads = countedLoads();
   const sides: Side[] = [];
   try {
@@ -49,17 +48,6 @@ async function openSide(
 }
 
 function resultOf(load: Load, side: Side, sides: readonly Side[]): Row {
-  const { served, hasTree, keeps } = side;
-  const rounds = side.rounds.get(load) ?? [];
-  const reference = sides.find((one) => !hasTree && one.hasTree && one.keeps === keeps);
-  const other = reference?.rounds.get(load) ?? [];
-  const to = reference === undefined ? "" : "with a tree";
-  return rowOf(rounds, {
-    case: "treeless",
-    what: `${load.name}, ${served.name}`,
-    memory: served.memory(),
-    start: served.start,
-    ratios: [...ratioOf("perSecond", rounds, to, other), ...ratioOf("cpu", rounds, to, other)],
-    aim: hasTree ? "" : AIM,
-  });
+  const reference = sides.find((one) => !side.hasTree && one.hasTree && one.keeps === side.keeps);
+  return contestRow("treeless", load, side, reference === undefined ? null : { reference, aim: AIM });
 }
