@@ -11,6 +11,7 @@ import { deadRowsCheck } from "./checks/dead-rows.ts";
 import { filtersCheck } from "./checks/filters.ts";
 import { indexesCheck } from "./checks/indexes.ts";
 import { journalsCheck } from "./checks/journals.ts";
+import { missingIndexesCheck } from "./checks/missing-indexes.ts";
 import { rangesCheck } from "./checks/ranges.ts";
 import { removalsCheck } from "./checks/removals.ts";
 import { replicationCheck } from "./checks/replication.ts";
@@ -30,6 +31,7 @@ const CHECKS: readonly Check[] = [
   triggersCheck,
   statisticsCheck,
   indexesCheck,
+  missingIndexesCheck,
   trigramsCheck,
   snapshotsCheck,
   replicationCheck,

@@ -128,6 +128,40 @@ describe("doctor on PostgreSQL", () => {
     expect((await examine(place)).findings).toEqual([]);
   });
 
+  test("names indexes that were dropped, and --fix makes them as they were", async () => {
+    const indexes = () =>
+      store.database.query({
+        text: `SELECT pg_get_indexdef(indexrelid), array_agg(attstattarget::text ORDER BY attnum)::text
+          FROM pg_index JOIN pg_attribute ON attrelid = indexrelid
+          WHERE indrelid::regclass::text LIKE 'precast.%' GROUP BY indexrelid ORDER BY 1`,
+        values: [],
+      });
+    const before = await indexes();
+    const dropped = await store.database.query({
+      text: `SELECT indexrelid::regclass::text FROM pg_index
+        WHERE indrelid::regclass::text LIKE 'precast.%' AND NOT indisunique ORDER BY 1`,
+      values: [],
+    });
+    const names = dropped.map(([name]) => name as string);
+    await store.database.execute(`DROP INDEX ${names.join(", ")}`);
+    const { code, findings } = await examine(place);
+    const trigrams = ["precast.entries_by_texts", "precast.terms_by_part"];
+    const wanted = names.filter((name) => !trigrams.includes(name)).map((name) => `${name}: missing`);
+    expect([code, subjects(findings).sort()]).toEqual([2, wanted]);
+    const { fixed } = await examine(place, "--fix");
+    expect(subjects(fixed).sort()).toEqual(wanted);
+    const [operators] = (
+      await store.database.query({
+        text: "SELECT extnamespace::regnamespace || '.gin_trgm_ops' FROM pg_extension WHERE extname = 'pg_trgm'",
+        values: [],
+      })
+    )[0] as [string];
+    await store.database.execute(`CREATE INDEX terms_by_part ON precast.terms USING gin (term ${operators});
+      CREATE INDEX entries_by_texts ON precast.entries USING gin (texts ${operators}) WHERE status = 'published'`);
+    expect(await indexes()).toEqual(before);
+    expect((await examine(place)).findings).toEqual([]);
+  });
+
   test("reports a changed collation version before other findings, until its remedies have been run", async () => {
     await store.database.execute(`${REORDERED}; ALTER TABLE precast.fields DISABLE TRIGGER field_added`);
     const { code, findings } = await examine(place);
