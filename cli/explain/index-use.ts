@@ -4,7 +4,8 @@ import type { Plan } from "../../shared/plan.ts";
 import { INDEXED_LENGTH } from "../../shared/sql/trigram.ts";
 import { lengthOf } from "../../shared/value.ts";
 import { formatCount, formatCounted } from "../terminal/format.ts";
-import type { PlanNode, QueryPlan } from "./plan-node.ts";
+import type { QueryPlan } from "./plan-node.ts";
+import { isServed, largestScan, rowsRead, type Scan } from "./scan.ts";
 
 export type IndexUse = {
   readonly by_index: boolean;
@@ -20,7 +21,7 @@ export type IndexUse = {
 
 /** `entries` is the number of published entries of the type; null when it is not known. */
 export function indexUseOf({ root, ran }: QueryPlan, plan: Plan, entries: number | null): IndexUse {
-  const scan = largestScan(scansOf(root, false));
+  const scan = largestScan(root);
   if (scan === null) return { by_index: true, indexes: [], read: 0, sentence: "The query reads no entries." };
   const read = ran ? rowsRead(scan.node) : null;
   const found = { indexes: scan.indexes, read: scan.tests ? null : read };
@@ -30,95 +31,10 @@ export function indexUseOf({ root, ran }: QueryPlan, plan: Plan, entries: number
   return { ...found, by_index: false, sentence };
 }
 
-type Scan = {
-  readonly node: PlanNode;
-  readonly indexes: readonly string[];
-  readonly sorted: boolean;
-  /** Whether entries are tested in the index itself (testsInIndex). */
-  readonly tests: boolean;
-};
-
-/** Tables that only tell which entries are requested. Reading them is ignored, because they have few rows. */
-const DEFINITIONS = ["apps", "content_types", "fields", "slots", "entry_counts", "value_counts"];
-
-/** Finds the steps that read entries. `sorted` says that all rows are sorted before a part of them is taken. */
-function scansOf(node: PlanNode, sorted: boolean): Scan[] {
-  const { table, nodes, step, loops } = node;
-  const own = sorted && node.name === null;
-  // A query may hold several ways to find its entries, and runs one.
-  if (loops === 0) return [];
-  if (table !== null && DEFINITIONS.includes(table)) return [];
-  if (table !== null) return [{ node, indexes: indexesOf(node), sorted: own, tests: testsInIndex(node) }];
-  const above = !TAKES_PART.includes(step) && (own || step === "Sort");
-  return nodes.flatMap((below) => scansOf(below, above));
-}
-
-/** Steps that return fewer or other rows than they read: a Sort above one does not sort all the rows that are read. */
-const TAKES_PART = ["Limit", "Aggregate", "WindowAgg"];
-
-/** A bitmap scan names its indexes, one or several, in steps below it. */
-function indexesOf({ index, nodes }: PlanNode): string[] {
-  return [...new Set([...(index === null ? [] : [index]), ...nodes.flatMap(indexesOf)])];
-}
-
-/** The scan that reads the most rows; among equals, one that no index serves. */
-function largestScan(scans: readonly Scan[]): Scan | null {
-  const rank = (scan: Scan) => rowsRead(scan.node) + (isServed(scan) ? 0 : 0.5);
-  return [...scans].sort((a, b) => rank(b) - rank(a))[0] ?? null;
-}
-
-function rowsRead({ rows, discarded }: PlanNode): number {
-  return (rows.actual ?? rows.estimated) + (discarded ?? 0);
-}
-
-/** An index that only selects the type's entries serves a query that neither filters nor sorts them afterwards. */
-function isServed(scan: Scan): boolean {
-  if (scan.indexes.length === 0) return false;
-  return narrows(scan.node) || (filterOf(scan.node) === null && !scan.sorted);
-}
-
-function narrows({ condition, nodes }: PlanNode): boolean {
-  return (
-    partsOf(condition).some((part) => !part.includes("content_type_id") || part.includes("term_keys")) ||
-    nodes.some(narrows)
-  );
-}
-
-/** The tests of a condition, without the texts in them, which may contain anything. */
-function partsOf(condition: string | null): string[] {
-  return condition === null ? [] : condition.replace(/'(?:[^']|'')*'/g, "''").split(" AND ");
-}
-
-/** The column by which an ordered index of precast.entries selects a range, by the name of the index. */
-const RANGE_COLUMNS: Readonly<Record<string, string>> = {
-  entries_by_publication: "published_at",
-  entries_by_creation: "created_at",
-  entries_by_edit: "updated_at",
-};
-
-/**
- * Whether the scan goes through a range of an index that holds all slots (schema/0008_slots.sql), and tests there what
- * does not limit the range. PostgreSQL does not tell how many entries fail such a test.
- */
-function testsInIndex({ index, condition, nodes }: PlanNode): boolean {
-  const [, slot] = /^entries_by_([tn]\d)$/.exec(index ?? "") ?? [];
-  const column = slot ?? RANGE_COLUMNS[index ?? ""];
-  if (column === undefined) return nodes.some(testsInIndex);
-  const parts = partsOf(condition).map((part) => /^\(*(\w+)\)* (\S+)/.exec(part) ?? []);
-  const isOneValue = parts.some(([, name, sign]) => name === column && sign === "=");
-  const limits = ["content_type_id", column, ...(isOneValue ? ["published_at"] : [])];
-  return parts.some(([, name]) => name !== undefined && !limits.includes(name));
-}
-
 /** For a part of too many words, the index of terms finds all entries of the type (schema/0018_terms.sql). */
 function readsAll(plan: Plan, read: number | null, entries: number | null): boolean {
   if (plan.kind !== "search") return false;
   return read === null ? plan.words.every(isShort) : entries !== null && read >= Math.max(entries, 1);
-}
-
-/** Null also for a filter on the status alone, which partial indexes have as their condition. */
-function filterOf({ filter }: PlanNode): string | null {
-  return filter === null || /^\(?(\w+\.)?status = '\w+'::text\)?$/.test(filter) ? null : filter;
 }
 
 function servedSentence({ node, indexes, tests }: Scan, read: number | null, entries: number | null): string {
