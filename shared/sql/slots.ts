@@ -5,6 +5,7 @@
  */
 import type { Column } from "../catalog.ts";
 import type { Query, Row } from "../query.ts";
+import { TYPE_OF_APP } from "./app-types.ts";
 import { isSmallSql } from "./counts.ts";
 import { pairIndexesSql } from "./pair-index.ts";
 
@@ -50,9 +51,7 @@ export const NO_SLOTS: Slots = {
 export function slotsQuery(appKey: string, slug: string): Query {
   const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text, (${isSmallSql("type.id")})::text,
   (${pairIndexesSql("type.id")})::text
-FROM precast.content_types AS type
-JOIN precast.slots ON slots.content_type_id = type.id
-JOIN precast.apps AS app ON app.id = type.app_id WHERE app.key = $1 AND type.slug = $2 AND type.published`;
+FROM precast.slots, ${TYPE_OF_APP} AND slots.content_type_id = type.id`;
   return { text, values: [appKey, slug] };
 }
 

@@ -5,6 +5,7 @@
 import type { Column, ContentType } from "../catalog.ts";
 import type { Query } from "../query.ts";
 import { defaultSort, type Sort } from "../sort.ts";
+import { TYPE_OF_APP } from "./app-types.ts";
 import { elementsSql, entryColumns, isContainable, sqlType, textSql, valueSql } from "./column.ts";
 import { orderSql } from "./order.ts";
 
@@ -12,9 +13,7 @@ import { orderSql } from "./order.ts";
  * Common table of the published type `$2` of the app `$1`. If there is none it is empty, and IS_PUBLISHED finds
  * nothing.
  */
-export const PUBLISHED_TYPE = `kind AS MATERIALIZED (
-  SELECT type.id, type.app_id FROM precast.content_types AS type JOIN precast.apps AS app ON app.id = type.app_id
-  WHERE app.key = $1 AND type.slug = $2 AND type.published)`;
+export const PUBLISHED_TYPE = `kind AS MATERIALIZED (SELECT type.id, type.app_id FROM ${TYPE_OF_APP})`;
 export const IS_PUBLISHED = "e.content_type_id = (SELECT id FROM kind) AND e.status = 'published'";
 
 /** Every published entry of a type in the order of its default pages: rows of [id, data, rich, …]. */
