@@ -101,9 +101,18 @@ describe("the layout", () => {
       "pg",
       [
         "shared/database/embedded/connection.ts",
-        ...["cancel", "listening", "literal", "planning", "pool", "postgres", "probe", "query", "statement"].map(
-          (name) => `shared/database/postgres/${name}.ts`,
-        ),
+        ...[
+          "cancel",
+          "listening",
+          "literal",
+          "planning",
+          "pool",
+          "postgres",
+          "probe",
+          "query",
+          "session",
+          "statement",
+        ].map((name) => `shared/database/postgres/${name}.ts`),
       ],
     ],
     ["@electric-sql/pglite", ["shared/database/embedded/connection.ts", "shared/database/embedded/worker.ts"]],

@@ -3,7 +3,8 @@ import pg from "pg";
 import { CHANNEL } from "../database.ts";
 import { withConnectFaults, withFaults } from "../fault.ts";
 import type { Listening } from "../listening.ts";
-import { CONNECT_TIMEOUT, closeInBackground, KEEP_ALIVE, NO_LIMITS } from "./pool.ts";
+import { closeInBackground, KEEP_ALIVE } from "./pool.ts";
+import { CONNECT_TIMEOUT, NO_LIMITS } from "./session.ts";
 
 /** Milliseconds between two checks of a listening connection, and for the answer to one. */
 const HEARTBEAT = 5_000;

@@ -6,7 +6,7 @@
  */
 import type pg from "pg";
 import type { Access } from "../database.ts";
-import { CONNECT_TIMEOUT } from "./pool.ts";
+import { CONNECT_TIMEOUT } from "./session.ts";
 
 export type Planning = "generic" | "auto";
 

@@ -1,7 +1,8 @@
 /** Checks whether PostgreSQL answers. */
 import pg from "pg";
 import { type DatabaseFault, hasTooManyConnections, withConnectFaults, withFaults } from "../fault.ts";
-import { CONNECT_TIMEOUT, closeInBackground } from "./pool.ts";
+import { closeInBackground } from "./pool.ts";
+import { CONNECT_TIMEOUT } from "./session.ts";
 
 /** Milliseconds within which a new connection gets an answer from an available database. */
 const PROBE_TIMEOUT = 1_000;

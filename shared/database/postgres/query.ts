@@ -3,7 +3,8 @@ import type pg from "pg";
 import type { Query, Row } from "../../query.ts";
 import { DatabaseFault, notBegunFault, withFaults } from "../fault.ts";
 import { type AwaitTurn, cancelQuery } from "./cancel.ts";
-import { GRACE, isConnectionLost, type Pool } from "./pool.ts";
+import { isConnectionLost, type Pool } from "./pool.ts";
+import { GRACE } from "./session.ts";
 import { runStatement } from "./statement.ts";
 
 /** The signal that aborts a query, and the wait for its turn to be cancelled. */

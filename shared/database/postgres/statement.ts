@@ -2,8 +2,8 @@
 import type pg from "pg";
 import type { Query, Row } from "../../query.ts";
 import { planFor } from "./planning.ts";
-import { CONNECT_TIMEOUT } from "./pool.ts";
 import type { Prepared } from "./prepared.ts";
+import { CONNECT_TIMEOUT } from "./session.ts";
 
 export async function runStatement<Client extends pg.ClientBase>(
   client: Client,
