@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { formatFiles } from "../terminal/format.ts";
 import { changeStore, explainFailure, type StoreChangeOptions } from "./change.ts";
 import { endJournal, type StoreChange } from "./change-journal.ts";
-import { owedIn, unpurgedIn } from "./journal.ts";
+import { changedFiles, knownApps, unpurgedFor } from "./changed-files.ts";
 import { type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
 import { refuseOtherApps, withOtherApps } from "./other-apps.ts";
 import { isEmpty, type Plan, planDeploy } from "./plan.ts";
@@ -15,7 +15,7 @@ import type { Store } from "./store/store.ts";
 import type { StoreLock } from "./store/store-lock.ts";
 import type { Target } from "./store/target.ts";
 import { readContents, type StoreContents } from "./store-contents.ts";
-import { describeTreeFile, isStatePath, keysByFolder, type TreeFile } from "./tree-file.ts";
+import type { TreeFile } from "./tree-file.ts";
 
 export type DeployOptions = StoreChangeOptions & {
   readonly dryRun: boolean;
@@ -67,7 +67,7 @@ async function previewDeploy(store: Store, local: LocalTree, options: DeployOpti
   const { tree, plan } = planFor(store, local, before, options);
   options.onPlan?.(plan);
   const generation = before.manifest?.generation ?? 0;
-  const changed = changedFiles(plan, tree, before, unpurgedFor(plan, before, options), options);
+  const changed = changedFor(plan, tree, before, options);
   return { ...reportOf(plan, local, changed), generation, conditional: null, purges: null };
 }
 
@@ -88,11 +88,11 @@ async function deployLocked(
     lock.check();
   };
   const purging = options.purge !== undefined;
-  const unpurged = unpurgedFor(plan, before, options);
+  const unpurged = unpurgedFor(plan, before, purging);
   const { cacheControl, cdnCacheControl } = options;
   const what = { generation, deploy: randomUUID(), hasChanges, cacheControl, cdnCacheControl };
   const change: StoreChange = { tree, before, plan, ...what, purging, unpurged, apps: knownApps(tree, before) };
-  const changed = changedFiles(plan, tree, before, unpurged, options);
+  const changed = changedFor(plan, tree, before, options);
   const checkpointCount = hasChanges
     ? await changeStore(store, change, { ...options, throwIfStopped, conditional: lock.conditional })
     : 0;
@@ -142,44 +142,19 @@ function refuseDeletions({ removes }: Plan, options: DeployOptions): void {
   if (refusal !== null) throw refusal;
 }
 
+/** Computes `Deployed.changed`. */
+function changedFor(plan: Plan, tree: LocalTree, before: StoreContents, { out, purge }: DeployOptions): TreeFile[] {
+  return changedFiles(plan, tree, before, {
+    out,
+    unpurged: purge === undefined ? [] : unpurgedFor(plan, before, true),
+  });
+}
+
 async function purge(changed: readonly TreeFile[], { purge: purgeFiles }: DeployOptions): Promise<number | null> {
   if (purgeFiles === undefined) return null;
   if (changed.length === 0) return 0;
   const explanation = "All files are deployed. Run the deploy again: it purges what was not purged.";
   return explainFailure(explanation, () => purgeFiles(changed));
-}
-
-/** Computes `Deployed.changed`. State files are left out, because clients do not see them. */
-function changedFiles(
-  plan: Plan,
-  tree: LocalTree,
-  before: StoreContents,
-  unpurged: readonly string[],
-  { out, purge }: DeployOptions,
-): TreeFile[] {
-  const apps = keysByFolder(knownApps(tree, before));
-  const paths = [...touchedBy(plan), ...(purge === undefined ? [] : unpurged)].filter((path) => !isStatePath(path));
-  return paths.map((path) => describeTreeFile(out, path, apps));
-}
-
-/** Includes apps that earlier deploys have removed: a CDN may still have to be purged of them. */
-function knownApps(tree: LocalTree, { manifest, journal }: StoreContents): string[] {
-  return [...new Set([...(manifest?.apps ?? []), ...(journal?.apps ?? []), ...tree.apps])];
-}
-
-function touchedBy({ writes, removes }: Plan): string[] {
-  return [...writes.flat().map(({ path }) => path), ...removes.flat()];
-}
-
-/**
- * Paths that earlier deploys changed and did not purge. If this deploy purges: all of them, except those that it
- * touches and so purges anyway. If not: those whose purge is owed, which the journal has to keep.
- */
-function unpurgedFor(plan: Plan, { journal }: StoreContents, { purge }: DeployOptions): readonly string[] {
-  if (journal === null) return [];
-  if (purge === undefined) return owedIn(journal);
-  const touched = new Set(touchedBy(plan));
-  return unpurgedIn(journal).filter((path) => !touched.has(path));
 }
 
 function reportOf(plan: Plan, tree: LocalTree, changed: readonly TreeFile[]) {
