@@ -10,7 +10,6 @@ import { answerLive } from "../../shared/live.ts";
 import { isRefusal } from "../../shared/refusal.ts";
 import { answerOf, respond, type Sources } from "../../shared/respond.ts";
 import type { SlotCache } from "../../shared/sql/slots.ts";
-import { hiddenTypesQuery, publishedIdsQuery } from "../../shared/sql/tree-query.ts";
 import { freeAnswers } from "../build/answers/answers.ts";
 import { countFiles } from "../build/answers/totals.ts";
 import { readElsewhere } from "../build/elsewhere.ts";
@@ -18,6 +17,7 @@ import type { FileDigest, FileDigests } from "../build/file-digest.ts";
 import type { FileProgress } from "../build/meter.ts";
 import { isFile, readOrNull, readText } from "../build/stage/file.ts";
 import { filesIn } from "../build/stage/folder.ts";
+import { readPublished, showsUnpublished } from "./unpublished.ts";
 
 export type Difference = {
   readonly app: string;
@@ -138,33 +138,4 @@ async function computeLive(session: Session, app: App, address: Address, slots: 
   };
   const response = await respond({ method: "GET", target: requestOf(address), appKey: app.key }, sources);
   return String(answerOf(response, DEFAULT_CACHE_POLICY, undefined).body);
-}
-
-/** The ids of published entries by the slugs of all types, unpublished ones included: those have no ids. */
-async function readPublished(session: Session, app: App): Promise<Map<string, Set<string>>> {
-  const hidden = await session.query(hiddenTypesQuery(app.key));
-  const published = new Map(hidden.map(([slug]) => [slug as string, new Set<string>()]));
-  for (const { slug } of app.types) {
-    const rows = await session.query(publishedIdsQuery(app.key, slug));
-    published.set(slug, new Set(rows.map(([id]) => id as string)));
-  }
-  return published;
-}
-
-/** Checks what the file contains, so that files which no build wrote are found as well. */
-function showsUnpublished(file: string, content: string, published: ReadonlyMap<string, ReadonlySet<string>>): boolean {
-  if (file.startsWith("_schemas")) return false;
-  const ids = published.get(file.slice(0, file.indexOf("/")));
-  // In a folder that belongs to no type, entries are accepted that are published in any type.
-  const isShown = (id: string) => ids?.has(id) ?? [...published.values()].some((some) => some.has(id));
-  return idsIn(content).some((id) => !isShown(id));
-}
-
-function idsIn(content: string): string[] {
-  try {
-    const { data } = JSON.parse(content) as { data?: { id?: unknown } | { id?: unknown }[] };
-    return [data ?? []].flat().flatMap(({ id }) => (typeof id === "string" ? [id] : []));
-  } catch {
-    return [];
-  }
 }
