@@ -9,7 +9,7 @@ import { renderEntry } from "../../../shared/entry.ts";
 import { type EntryRow, readEntryRow } from "../../../shared/entry-row.ts";
 import { spellNumber } from "../../../shared/facet.ts";
 import { shownOfList } from "../../../shared/shown.ts";
-import { facetCountQuery, facetHeadsQuery } from "../../../shared/sql/tree-query.ts";
+import { facetCountQuery, facetHeadsQuery } from "../../../shared/sql/facet-query.ts";
 import { type FilterGatherer, filterAnswer, gatherFirstPages, gatherUnique } from "./filter-gatherer.ts";
 import type { FreeAnswer } from "./free-answer.ts";
 

@@ -3,7 +3,7 @@ import { lastPage } from "../../../shared/body.ts";
 import { type App, type ContentType, defaultPerPage } from "../../../shared/catalog.ts";
 import type { Session } from "../../../shared/database/database.ts";
 import { countsOf, entryCountsQuery } from "../../../shared/sql/counts.ts";
-import { facetCountQuery } from "../../../shared/sql/tree-query.ts";
+import { facetCountQuery } from "../../../shared/sql/facet-query.ts";
 import { filterColumns } from "./filters.ts";
 import { countSortFiles } from "./sorts.ts";
 

@@ -4,7 +4,8 @@
  */
 import { type Column, findColumn } from "../../../shared/catalog.ts";
 import { sql } from "../../../shared/query.ts";
-import { IS_PUBLISHED, keySql, PUBLISHED_TYPE } from "../../../shared/sql/tree-query.ts";
+import { keySql } from "../../../shared/sql/facet-query.ts";
+import { IS_PUBLISHED, PUBLISHED_TYPE } from "../../../shared/sql/tree-query.ts";
 import { countUnfilteredFiles } from "../../build/answers/totals.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";
