@@ -20,3 +20,17 @@ export function schemaIndexes(): readonly SchemaIndex[] {
     return { name, create: [create, ...others] };
   });
 }
+
+/** Whether two statements that create an index, in our spelling or in that of pg_get_indexdef, make the same of it. */
+export function makeSameIndex(one: string, other: string): boolean {
+  return plainOf(one) === plainOf(other);
+}
+
+/** What follows ON, without what PostgreSQL adds to it. */
+function plainOf(statement: string): string {
+  const [, on = ""] = / (ON precast\..*)$/s.exec(statement) ?? [];
+  return on
+    .replaceAll(/ USING btree|::text/g, "")
+    .replaceAll(/[\s()]+/g, " ")
+    .trim();
+}

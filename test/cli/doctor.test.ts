@@ -162,6 +162,29 @@ describe("doctor on PostgreSQL", () => {
     expect((await examine(place)).findings).toEqual([]);
   });
 
+  test("knows an index that was renamed, and one that another has replaced", async () => {
+    await store.database.execute(`ALTER INDEX precast.entries_by_t1 RENAME TO "Old t1";
+      DROP INDEX precast.entries_by_n1; CREATE INDEX entries_by_n1 ON precast.entries (n1)`);
+    const { fixed, findings } = await examine(place, "--fix");
+    expect(fixed).toMatchObject([
+      {
+        subject: "precast.entries_by_t1: missing",
+        problem: expect.stringMatching(/renamed it to Old t1/),
+        fix: ['ALTER INDEX precast."Old t1" RENAME TO entries_by_t1'],
+      },
+    ]);
+    expect(findings).toMatchObject([
+      {
+        subject: "precast.entries_by_n1: replaced",
+        problem: expect.stringMatching(/ USING btree \(n1\)\. /),
+        fix: null,
+      },
+    ]);
+    const statements = /Run (DROP INDEX .*?); (CREATE INDEX .*)\. It waits/.exec(findings[0]?.remedy ?? "") ?? [];
+    for (const statement of statements.slice(1)) await store.database.execute(statement);
+    expect((await examine(place)).findings).toEqual([]);
+  });
+
   test("reports a changed collation version before other findings, until its remedies have been run", async () => {
     await store.database.execute(`${REORDERED}; ALTER TABLE precast.fields DISABLE TRIGGER field_added`);
     const { code, findings } = await examine(place);

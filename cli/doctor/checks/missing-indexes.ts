@@ -1,40 +1,91 @@
-/** Finds indexes of the schema that somebody has dropped: answers stay right, and become slow with the entries. */
+/**
+ * Finds indexes of the schema that somebody has dropped, renamed or replaced: answers stay right, and become slow with the
+ * entries.
+ */
 import { sql } from "../../../shared/query.ts";
-import { type SchemaIndex, schemaIndexes } from "../../../shared/schema/indexes.ts";
+import { makeSameIndex, type SchemaIndex, schemaIndexes } from "../../../shared/schema/indexes.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import { type Finding, statementRemedy } from "../finding.ts";
 
-type Facts = { readonly missing: readonly SchemaIndex[]; readonly hasOwnerRights: boolean };
+type ExistingIndex = { readonly name: string; readonly definition: string };
+type Facts = {
+  readonly expected: readonly SchemaIndex[];
+  /** All valid indexes of the schema. Those whose build has not finished are left to another check. */
+  readonly existing: readonly ExistingIndex[];
+  /** Names of indexes that exist and are not valid. */
+  readonly unfinished: readonly string[];
+  readonly hasOwnerRights: boolean;
+};
 
-export const missingIndexesCheck = defineCheck({
-  name: "missing-indexes",
-  gather: readMissing,
-  judge: ({ missing, hasOwnerRights }: Facts) => missing.map((index) => findingOf(index, hasOwnerRights)),
-});
+export const missingIndexesCheck = defineCheck({ name: "missing-indexes", gather: readIndexes, judge: findingsOf });
 
-async function readMissing({ database }: CheckContext): Promise<Facts> {
-  const expected = schemaIndexes();
+async function readIndexes({ database }: CheckContext): Promise<Facts> {
   const rows = await database.query(
-    sql(
-      `SELECT name, pg_has_role((SELECT relowner FROM pg_class WHERE oid = 'precast.entries'::regclass), 'USAGE')::text
-FROM unnest($1::text[]) AS name WHERE to_regclass('precast.' || name) IS NULL`,
-      [expected.map(({ name }) => name)],
-    ),
+    sql(`SELECT class.relname::text, pg_get_indexdef(class.oid), (indisvalid AND indisready)::text
+FROM pg_index JOIN pg_class AS class ON class.oid = indexrelid
+WHERE class.relnamespace = 'precast'::regnamespace ORDER BY class.relname`),
   );
-  const names = rows.map(([name]) => name);
+  const [owner] = await database.query(
+    sql("SELECT pg_has_role(relowner, 'USAGE')::text FROM pg_class WHERE oid = 'precast.entries'::regclass"),
+  );
+  const indexes = rows.map(([name, definition, isValid]) => ({
+    name: name as string,
+    definition: definition as string,
+    isValid: isValid === "true",
+  }));
   return {
-    missing: expected.filter(({ name }) => names.includes(name)),
-    hasOwnerRights: rows.every(([, hasRights]) => hasRights === "true"),
+    expected: schemaIndexes(),
+    existing: indexes.filter(({ isValid }) => isValid),
+    unfinished: indexes.flatMap(({ name, isValid }) => (isValid ? [] : [name])),
+    hasOwnerRights: owner?.[0] === "true",
   };
 }
 
-function findingOf({ name, create }: SchemaIndex, hasOwnerRights: boolean): Finding {
+function findingsOf({ expected, existing, unfinished, hasOwnerRights }: Facts): Finding[] {
+  const ownNames = expected.map(({ name }) => name);
+  const others = existing.filter(({ name }) => !ownNames.includes(name));
+  return expected.flatMap((index) => {
+    const { name, create } = index;
+    const isSame = ({ definition }: ExistingIndex) => makeSameIndex(definition, create[0] as string);
+    const own = existing.find((one) => one.name === name);
+    if (unfinished.includes(name) || (own !== undefined && isSame(own))) return [];
+    return own === undefined
+      ? missing(index, others.find(isSame), hasOwnerRights)
+      : replaced(index, own.definition, hasOwnerRights);
+  });
+}
+
+const SLOW =
+  "What it would find is looked for in whole tables, or in other indexes that hold more: requests, writes and builds may become slow.";
+const GAIN = "Requests, writes and builds take as long as they should, however many entries there are.";
+const OWNER = "the owner of the tables";
+const WAITS = "It waits for open transactions, and does not block writers.";
+
+function missing({ name, create }: SchemaIndex, renamed: ExistingIndex | undefined, mayRun: boolean): Finding {
+  const statements = renamed === undefined ? create : [`ALTER INDEX precast.${quoted(renamed.name)} RENAME TO ${name}`];
+  const what = renamed === undefined ? "It was dropped." : `Somebody has renamed it to ${renamed.name}.`;
   return {
     kind: "advice",
     subject: `precast.${name}: missing`,
-    problem:
-      "The schema has this index, but somebody has dropped or renamed it: what it would find is looked for in whole tables, or in other indexes that hold more.",
-    gain: "Requests, writes and builds that need it take as long as they should, however many entries there are.",
-    ...statementRemedy(hasOwnerRights, "the owner of the tables", create, "This does not block writers."),
+    problem: renamed === undefined ? `${what} ${SLOW}` : `${what} Imports and other checks know it by its name.`,
+    gain: GAIN,
+    ...statementRemedy(mayRun, OWNER, statements, WAITS),
   };
+}
+
+/** A person decides: the index that has the name may serve somebody else. */
+function replaced({ name, create }: SchemaIndex, definition: string, mayRun: boolean): Finding {
+  const statements = [`DROP INDEX CONCURRENTLY precast.${name}`, ...create];
+  return {
+    kind: "advice",
+    subject: `precast.${name}: replaced`,
+    problem: `Another index has its name: ${definition}. ${SLOW}`,
+    gain: GAIN,
+    ...statementRemedy(mayRun, OWNER, statements, WAITS),
+    fix: null,
+  };
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }
