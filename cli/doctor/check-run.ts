@@ -21,6 +21,7 @@ import { slotsCheck } from "./checks/slots.ts";
 import { snapshotsCheck } from "./checks/snapshots.ts";
 import { statisticsCheck } from "./checks/statistics.ts";
 import { timeoutsCheck } from "./checks/timeouts.ts";
+import { totalsCheck } from "./checks/totals.ts";
 import { triggersCheck } from "./checks/triggers.ts";
 import { trigramsCheck } from "./checks/trigrams.ts";
 import type { Finding } from "./finding.ts";
@@ -29,6 +30,7 @@ import type { Finding } from "./finding.ts";
 const CHECKS: readonly Check[] = [
   collationsCheck,
   triggersCheck,
+  totalsCheck,
   statisticsCheck,
   indexesCheck,
   missingIndexesCheck,

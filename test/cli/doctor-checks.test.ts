@@ -74,9 +74,9 @@ test("a field without a slot is advice if it is sortable, else information, with
   expect(found[1]?.problem).toMatch(
     / too long for an index, .* \(more than 2,000 bytes\) .* \(more than 2,400 bytes\): a sort/,
   );
-  // A relation has no ranges; and each field type shares slots only with the types that its remedy names.
-  expect(found[2]?.problem).toMatch(/: a filter on it with neq or nin reads 20,000 entries\.$/);
-  expect(found[3]?.problem).toMatch(/: a range filter on it reads 20,000 entries\.$/);
+  // Numbers are in no index of values; and each field type shares slots only with the types that its remedy names.
+  expect(found[2]?.problem).toMatch(/: a filter on it, except eq and in with up to 8 values, reads 20,000 entries\.$/);
+  expect(found[3]?.problem).toMatch(/: a filter on it reads 20,000 entries\.$/);
   expect(found[2]?.remedy).toMatch(
     /^Remove a text, select, media, relation, date or datetime field that no client uses/,
   );
@@ -297,7 +297,6 @@ describe("a trigram index", () => {
 
   test.each([
     ["that exists", { missing: [] }],
-    ["whose extension the server does not offer", { available: false }],
     ["that is missing while all types are small", { types: [size(500)] }],
     [
       "that is missing while no large type is searchable",
@@ -315,6 +314,24 @@ describe("a trigram index", () => {
     expect(trigramsCheck.judge({ ...missing, missing: names })[0]?.problem).toBe(
       `The database reads ${read}, and the largest type has 50,000 entries.`,
     );
+  });
+
+  test("is information, with how to get it, where the server does not offer the extension", () => {
+    const [found, ...others] = trigramsCheck.judge({ ...missing, available: false });
+    expect([found, others]).toMatchObject([{ kind: "information", fix: null }, []]);
+    expect(found?.remedy).toMatch(/^Install the package .* \(postgresql-contrib\) .*\. Run CREATE EXTENSION/);
+  });
+
+  test("for texts is missed where a large type is filtered by a text, whether or not it is searchable", () => {
+    const plain = { ...TYPE, fields: [{ ...TITLE, searchable: false }] };
+    const all = { ...missing, missing: ["pg_trgm", "terms_by_part", "entries_by_texts"] };
+    expect(subjects(trigramsCheck.judge({ ...all, types: [size(50_000, plain)] }))).toEqual([
+      "pg_trgm, entries_by_texts: missing",
+    ]);
+    const unfiltered = { ...TYPE, filterable_fields: [] };
+    expect(subjects(trigramsCheck.judge({ ...all, types: [size(50_000, unfiltered)] }))).toEqual([
+      "pg_trgm, terms_by_part: missing",
+    ]);
   });
 
   test("that is missing gets a fix if the role may create it, else a remedy for an administrator", () => {

@@ -162,6 +162,38 @@ describe("doctor on PostgreSQL", () => {
     expect((await examine(place)).findings).toEqual([]);
   });
 
+  test("finds foreign keys that are not checked, and the statements that check them and fire all triggers again", async () => {
+    const modes = () =>
+      store.database.query({
+        text: `SELECT tgrelid::regclass::text, tgname::text, tgenabled::text FROM pg_trigger
+          WHERE tgrelid::regclass::text LIKE 'precast.%' ORDER BY 1, 2`,
+        values: [],
+      });
+    const before = await modes();
+    await store.database.execute("ALTER TABLE precast.entries DISABLE TRIGGER ALL");
+    const { code, findings } = await examine(place);
+    expect([code, subjects(findings)]).toEqual([
+      2,
+      ["precast.entries: unchecked keys", expect.stringMatching(/^triggers: /)],
+    ]);
+    await store.database.execute(/^Run (.*;) as a superuser\.$/.exec(findings[0]?.remedy ?? "")?.[1] as string);
+    expect(await modes()).toEqual(before);
+    expect((await examine(place)).findings).toEqual([]);
+  });
+
+  test("finds the wrong total of a type that was written while triggers were off, and what keeps it anew", async () => {
+    const writer = await connect();
+    await writer.query(`SET session_replication_role = replica;
+      INSERT INTO precast.entries (content_type_id, id, status, published_at)
+      SELECT id, gen_random_uuid(), 'published', now() FROM precast.content_types ORDER BY slug LIMIT 1;
+      RESET session_replication_role`);
+    const { code, findings } = await examine(place);
+    expect([code, subjects(findings)]).toEqual([2, ["precast.entry_counts: wrong totals"]]);
+    expect(findings[0]?.problem).toMatch(/^Shop\/\w+ has (\d+) published entries, and (\d+) are kept/);
+    await writer.query(/Run (.*;) as the owner/.exec(findings[0]?.remedy ?? "")?.[1] as string);
+    expect((await examine(place)).findings).toEqual([]);
+  });
+
   test("knows an index that was renamed, and one that another has replaced", async () => {
     await store.database.execute(`ALTER INDEX precast.entries_by_t1 RENAME TO "Old t1";
       DROP INDEX precast.entries_by_n1; CREATE INDEX entries_by_n1 ON precast.entries (n1)`);

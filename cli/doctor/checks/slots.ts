@@ -2,6 +2,7 @@
 import type { ContentType, Field } from "../../../shared/catalog.ts";
 import { defaultSort } from "../../../shared/sort.ts";
 import type { Slots } from "../../../shared/sql/slots.ts";
+import { MAX_PLACEHOLDERS } from "../../../shared/sql/where.ts";
 import { formatCount } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck, type TypeSize } from "../check.ts";
 import { CHANGE_WRITES, type Finding } from "../finding.ts";
@@ -57,7 +58,7 @@ const TOO_LONG =
 
 function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Finding[] {
   return slotless.map(({ name, type: kind, namedIn, isLong }) => {
-    // An equality filter needs no slot, so a field that is only filterable is no reason for advice.
+    // Most filters ask for a value, which needs no slot, so a field that is only filterable is no reason for advice.
     const sorts = namedIn.some((setting) => setting !== "filterable_fields");
     return {
       kind: sorts ? "advice" : "information",
@@ -72,19 +73,18 @@ function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Findin
 
 function longRemedy(namedIn: readonly Naming[], typeId: string): string {
   const settings = namedIn.join(" and ");
-  return `Remove it from ${settings}, or name a field with shorter texts there. Or shorten the texts, then run UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}, remove the field from ${settings} and add it again.`;
+  return `Remove it from ${settings}, or name a field with shorter texts there. Or shorten the texts, then run UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}; SELECT precast.assign_slots(${typeId}); as the owner of the tables.`;
 }
 
 function takenRemedy(type: Field["type"]): string {
   return `Remove ${peersOf(type)} field that no client uses from filterable_fields and sortable_fields. Its slot goes to the next field without one, sortable fields first.`;
 }
 
-/**
- * The filter that reads every entry, for a field that is not sortable. Ranges matter for these three types alone:
- * others have no ranges, or compare as numbers, which no slot holds for them.
- */
+/** The filters that read every entry, for a field that is not sortable: all that the index of values does not find. */
 function readBy(type: Field["type"]): string {
-  return ["number", "date", "datetime"].includes(type) ? "a range filter on it" : "a filter on it with neq or nin";
+  return type === "number"
+    ? "a filter on it"
+    : `a filter on it, except eq and in with up to ${MAX_PLACEHOLDERS} values,`;
 }
 
 /** The field types that share slots with this one, in words. */

@@ -7,15 +7,23 @@ import { schemaTriggers, type Trigger } from "../../../shared/schema/triggers.ts
 import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
 
-/** `firing` maps `table.trigger` to `pg_trigger.tgenabled`, for the triggers that exist. */
-type Facts = { readonly expected: readonly Trigger[]; readonly firing: ReadonlyMap<string, string> };
+type Facts = {
+  readonly expected: readonly Trigger[];
+  /** Maps `table.trigger` to `pg_trigger.tgenabled`, for the triggers that exist. */
+  readonly firing: ReadonlyMap<string, string>;
+  /** The tables on which triggers of PostgreSQL's own are off, which check keys (`DISABLE TRIGGER ALL`). */
+  readonly unchecked: readonly string[];
+};
 
 export const triggersCheck = defineCheck({
   name: "triggers",
   gather: readFacts,
-  judge: ({ expected, firing }: Facts) => {
+  judge: ({ expected, firing, unchecked }: Facts) => {
     const wrong = expected.filter(({ name, fires }) => firing.get(name) !== fires);
-    return wrong.length === 0 ? [] : [finding(wrong, firing)];
+    return [
+      ...unchecked.map((table) => keysFinding(table, expected)),
+      ...(wrong.length === 0 ? [] : [finding(wrong, firing)]),
+    ];
   },
 });
 
@@ -25,7 +33,30 @@ async function readFacts({ database }: CheckContext): Promise<Facts> {
   WHERE relnamespace = 'precast'::regnamespace AND NOT tgisinternal`),
   );
   const expected = schemaTriggers().toSorted((one, other) => (one.name < other.name ? -1 : 1));
-  return { expected, firing: new Map(rows.map(([name, fires]) => [name as string, fires as string])) };
+  const off = await database.query(
+    sql(`SELECT DISTINCT relname::text FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+  WHERE relnamespace = 'precast'::regnamespace AND tgisinternal AND tgenabled <> 'O' ORDER BY 1`),
+  );
+  return {
+    expected,
+    firing: new Map(rows.map(([name, fires]) => [name as string, fires as string])),
+    unchecked: off.map(([table]) => table as string),
+  };
+}
+
+/** The statement that switches them on sets every trigger of the table to the same mode, which is not that of some. */
+function keysFinding(table: string, expected: readonly Trigger[]): Finding {
+  const others = expected.filter(({ name, fires }) => name.startsWith(`${table}.`) && fires !== "O");
+  const statements = [`ALTER TABLE precast.${table} ENABLE TRIGGER ALL;`, ...others.map(({ enable }) => enable)];
+  return {
+    kind: "advice",
+    subject: `precast.${table}: unchecked keys`,
+    problem:
+      "The triggers by which PostgreSQL checks its foreign keys are off: rows may refer to others that do not exist.",
+    gain: "The database refuses such rows.",
+    remedy: `Run ${statements.join(" ")} as a superuser.`,
+    fix: null,
+  };
 }
 
 function finding(wrong: readonly Trigger[], firing: Facts["firing"]): Finding {
