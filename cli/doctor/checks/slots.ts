@@ -57,7 +57,8 @@ const TOO_LONG =
   "an entry was too long for an index, either by its text in this field (more than 2,000 bytes) or by all its texts in slots together (more than 2,400 bytes)";
 
 function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Finding[] {
-  return slotless.map(({ name, type: kind, namedIn, isLong }) => {
+  return slotless.map((field) => {
+    const { name, type: kind, namedIn, isLong } = field;
     // Most filters ask for a value, which needs no slot, so a field that is only filterable is no reason for advice.
     const sorts = namedIn.some((setting) => setting !== "filterable_fields");
     return {
@@ -65,15 +66,15 @@ function findingsOf({ app, type, typeId, entries, slotless }: TypeSlots): Findin
       subject: `${app.key}/${type.slug}: ${name}`,
       problem: `The field has no slot, because ${isLong ? TOO_LONG : "all slots are taken"}: ${sorts ? "a sort by it" : readBy(kind)} reads ${formatCount(entries)} entries.`,
       gain: "Pages and their totals are read from an index.",
-      remedy: `${isLong ? longRemedy(namedIn, typeId) : takenRemedy(kind)} ${CHANGE_WRITES}`,
+      remedy: `${isLong ? longRemedy(field, typeId) : takenRemedy(kind)} ${CHANGE_WRITES}`,
       fix: null,
     };
   });
 }
 
-function longRemedy(namedIn: readonly Naming[], typeId: string): string {
+function longRemedy({ name, namedIn }: Slotless, typeId: string): string {
   const settings = namedIn.join(" and ");
-  return `Remove it from ${settings}, or name a field with shorter texts there. Or shorten the texts, then run UPDATE precast.slots SET map = map - 'long' WHERE content_type_id = ${typeId}; SELECT precast.assign_slots(${typeId}); as the owner of the tables.`;
+  return `Remove it from ${settings}, or name a field with shorter texts there. Or shorten the texts, then run UPDATE precast.slots SET map = jsonb_set(map, '{long}', (map -> 'long') - '${name}') WHERE content_type_id = ${typeId}; SELECT precast.assign_slots(${typeId}); as the owner of the tables.`;
 }
 
 function takenRemedy(type: Field["type"]): string {
