@@ -5,6 +5,7 @@ import type { Database } from "../../shared/database/database.ts";
 import { appCountsQuery } from "../../shared/sql/tree-query.ts";
 import type { Check, CheckContext, TypeSize } from "./check.ts";
 import { batchesCheck } from "./checks/batches.ts";
+import { bloatCheck } from "./checks/bloat.ts";
 import { collationsCheck } from "./checks/collations.ts";
 import { countsCheck } from "./checks/counts.ts";
 import { deadRowsCheck } from "./checks/dead-rows.ts";
@@ -38,6 +39,7 @@ const CHECKS: readonly Check[] = [
   snapshotsCheck,
   replicationCheck,
   deadRowsCheck,
+  bloatCheck,
   countsCheck,
   serverCheck,
   timeoutsCheck,

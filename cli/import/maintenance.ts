@@ -13,7 +13,9 @@ import { MERGE_PENDING_LISTS } from "./pending-list-merger.ts";
 export async function maintainTables(database: Database): Promise<void> {
   await database
     .transaction("write", (session) =>
-      session.execute(`${MERGE_PENDING_LISTS}; ANALYZE precast.entries, precast.entry_words, precast.terms`),
+      session.execute(
+        `${MERGE_PENDING_LISTS}; ANALYZE precast.entries, precast.entry_words, precast.terms, precast.value_counts`,
+      ),
     )
     .catch((error: unknown) => {
       if (!(error instanceof DatabaseFault)) throw error;

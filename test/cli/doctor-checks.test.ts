@@ -1,5 +1,6 @@
 /** How the checks of `precast doctor` judge what a test cannot create: large types, long times, server settings. */
 import { describe, expect, test } from "vitest";
+import { bloatCheck } from "../../cli/doctor/checks/bloat.ts";
 import { deadRowsCheck } from "../../cli/doctor/checks/dead-rows.ts";
 import { filtersCheck, sampleShare } from "../../cli/doctor/checks/filters.ts";
 import { rangesCheck } from "../../cli/doctor/checks/ranges.ts";
@@ -282,6 +283,16 @@ test("records of removals are information, without a fix, when they are many and
   expect(removalsCheck.judge({ removals: 400_000, entries: 300_000, bytes: 1 })).toMatchObject([
     { kind: "information", fix: null },
   ]);
+});
+
+test("indexes are bloated if they take more than twice what they need, and waste much together", () => {
+  const index = (name: string, bytes: number, needed: number) => {
+    return { name, bytes: bytes * 1e6, needed: needed * 1e6, hasOwnerRights: true };
+  };
+  const judge = (...indexes: ReturnType<typeof index>[]) => subjects(bloatCheck.judge(indexes));
+  expect(judge(index("a", 190, 100), index("b", 30, 10))).toEqual([]);
+  expect(judge(index("a", 190, 100), index("b", 43, 10))).toEqual(["b: bloat"]);
+  expect(judge(index("a", 25, 8), index("b", 25, 8), index("c", 9, 8))).toEqual(["a: bloat", "b: bloat"]);
 });
 
 describe("a trigram index", () => {

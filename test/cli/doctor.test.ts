@@ -343,6 +343,22 @@ describe("doctor on PostgreSQL", () => {
     await store.database.execute("DROP TABLE precast.notes");
   });
 
+  test("finds an index whose pages are nearly empty, and --fix builds it anew", async () => {
+    const writer = await connect();
+    await writer.query(`CREATE TABLE precast.notes (number integer, body text) WITH (autovacuum_enabled = off);
+      INSERT INTO precast.notes SELECT n, repeat(md5(n::text), 12) FROM generate_series(1, 100000) AS n;
+      CREATE INDEX notes_by_body ON precast.notes (body)`);
+    await writer.query("VACUUM ANALYZE precast.notes");
+    expect((await examine(place)).findings).toEqual([]);
+    await writer.query("DELETE FROM precast.notes WHERE number % 20 > 0");
+    await writer.query("VACUUM ANALYZE precast.notes");
+    const { fixed, findings } = await examine(place, "--fix");
+    expect([subjects(fixed), findings]).toEqual([["precast.notes_by_body: bloat"], []]);
+    expect(fixed[0]?.problem).toMatch(/^It takes \d\d\.\d MB, and a new one would take about [23]\.\d MB/);
+    expect(fixed[0]?.fix).toEqual(["REINDEX INDEX CONCURRENTLY precast.notes_by_body"]);
+    await writer.query("DROP TABLE precast.notes");
+  });
+
   test("says that journals were not looked for where their folder cannot be read", async () => {
     const folder = join(place.folder, ".precast", "ledger");
     mkdirSync(dirname(folder), { recursive: true });
