@@ -1,6 +1,7 @@
 /** Says whether an index served a query or entries were read one by one, and what would help. */
 import { type Condition, isNegated } from "../../shared/condition.ts";
 import type { Plan } from "../../shared/plan.ts";
+import { isTextual } from "../../shared/sql/column.ts";
 import { INDEXED_LENGTH } from "../../shared/sql/trigram.ts";
 import { lengthOf } from "../../shared/value.ts";
 import { formatCount, formatCounted } from "../terminal/format.ts";
@@ -26,7 +27,7 @@ export function indexUseOf({ root, ran }: QueryPlan, plan: Plan, entries: number
   const read = ran ? rowsRead(scan.node) : null;
   const found = { indexes: scan.indexes, read: scan.tests ? null : read };
   if (isServed(scan) && !readsAll(plan, read, entries))
-    return { ...found, by_index: true, sentence: servedSentence(scan, read, entries) };
+    return { ...found, by_index: true, sentence: `${servedSentence(scan, read, entries)}${termsSentence(plan)}` };
   const sentence = `${readSentence(scan, read, entries)} ${helpOf(plan, scan, read ?? entries)}`;
   return { ...found, by_index: false, sentence };
 }
@@ -45,6 +46,12 @@ function servedSentence({ node, indexes, tests }: Scan, read: number | null, ent
     return `${served}: goes through a range of it, where ${formatCount(read)}${of} entries meet the other conditions too.`;
   const left = node.discarded ? `, and discards ${formatCount(node.discarded)} of them` : "";
   return `${served}: reads ${formatCount(read)}${of} entries${left}.`;
+}
+
+/** The plan does not show how the words of a search are looked up (precast.keys_with in schema/0018_terms.sql). */
+function termsSentence(plan: Plan): string {
+  if (plan.kind !== "search" || !plan.words.some(isShort)) return "";
+  return ` Before that, it reads all different words of the type to look for those of fewer than ${INDEXED_LENGTH} letters.`;
 }
 
 /** An index may give only the type's entries, or only their order, without selecting the requested ones. */
@@ -79,6 +86,8 @@ function isShort(word: string): boolean {
   return lengthOf(word) < INDEXED_LENGTH;
 }
 
+/** Whether a longer text could be found by an index, which holds those of single texts alone. */
 function isShortMatch(condition: Condition): boolean {
-  return condition.kind === "match" && isShort(condition.text);
+  if (condition.kind !== "match" || condition.column.multiple) return false;
+  return isTextual(condition.column) && isShort(condition.text);
 }

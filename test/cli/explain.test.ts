@@ -326,8 +326,13 @@ test("a plan step that parallel processes share is shown with the time of one pr
 });
 
 describe("what explain says about indexes", () => {
-  const logs = typeOf("logs", [fieldOf("kind", "text", { searchable: true }), fieldOf("views", "number")], {
-    filterable_fields: ["kind", "views"],
+  const fields = [
+    fieldOf("kind", "text", { searchable: true }),
+    fieldOf("views", "number"),
+    fieldOf("tags", "text", { multiple: true }),
+  ];
+  const logs = typeOf("logs", fields, {
+    filterable_fields: ["kind", "views", "tags"],
     sortable_fields: ["kind"],
   });
   const planOf = (path: string) =>
@@ -418,6 +423,18 @@ describe("what explain says about indexes", () => {
       "Reads all 5,000 entries of the type: no index is used. A word of 3 letters or more would help.",
     ],
     ["/logs/search?q=abc", byIndex(30, ofWord), 5_000, "Served by index some_index: reads 30 of 5,000 entries."],
+    [
+      "/logs/search?q=abc+ab",
+      byIndex(30, ofWord),
+      5_000,
+      "Served by index some_index: reads 30 of 5,000 entries. Before that, it reads all different words of the type to look for those of fewer than 3 letters.",
+    ],
+    [
+      "/logs?filter[tags][contains]=ab",
+      scan(5_000),
+      5_000,
+      `Reads all 5,000 entries of the type: no index is used. ${oneMore}`,
+    ],
     [
       "/logs/search?q=ab",
       byIndex(5_000, ofWord),
