@@ -6,7 +6,9 @@ import type { CheckContext } from "./check.ts";
 export const RECENT_DAYS = 30;
 const DAY = 86_400_000;
 
-export function readRecentUsage({ database, now }: CheckContext): Promise<UsageRow[]> {
+/** Without those of apps that exist no longer. */
+export async function readRecentUsage({ database, now, types }: CheckContext): Promise<UsageRow[]> {
   const since = new Date(now.getTime() - RECENT_DAYS * DAY).toISOString().slice(0, 10);
-  return readUsage(database, { app: null, since, until: null });
+  const keys = new Set(types.map(({ app }) => app.key));
+  return (await readUsage(database, { app: null, since, until: null })).filter(({ app }) => keys.has(app));
 }

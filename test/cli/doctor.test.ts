@@ -379,7 +379,8 @@ describe("doctor on PostgreSQL", () => {
         SELECT gen_random_uuid(), now() - interval '3 days' FROM generate_series(1, 10001)`);
       await writer.query(`INSERT INTO precast.usage (app_key, day, shape, status, count, saving) VALUES
         ('Shop', current_date, 'list', 200, 900, 'per_page=20'), ('Shop', current_date, 'list', 200, 20, 'page=1'),
-        ('Shop', current_date, 'search', 504, 60, ''), ('Shop', current_date, 'search', 200, 20, ''),
+        ('Shop', current_date, 'search', 504, 60, ''), ('Gone', current_date, 'search', 504, 60, ''),
+        ('Shop', current_date, 'search', 200, 20, ''),
         ('Shop', current_date - 40, 'list', 200, 100000, 'fields'), ('Shop', current_date - 40, 'list', 504, 1000, '')`);
       await leaveIndex(writer);
       // PostgreSQL counts what a connection has written when the connection ends, at the latest.
