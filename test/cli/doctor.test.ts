@@ -201,7 +201,7 @@ describe("doctor on PostgreSQL", () => {
     expect(fixed).toMatchObject([
       {
         subject: "precast.entries_by_t1: missing",
-        problem: expect.stringMatching(/renamed it to Old t1/),
+        problem: expect.stringMatching(/^It is now Old t1\./),
         fix: ['ALTER INDEX precast."Old t1" RENAME TO entries_by_t1'],
       },
     ]);

@@ -104,13 +104,13 @@ const FILL = 0.9;
 
 /** Measures the columns of some rows, the same ones each time. Compressed texts are as long in the index as here. */
 async function measureTable(database: Database, { name, rows, indexes }: IndexedTable): Promise<Measured[]> {
-  const share = Math.min(100, (SAMPLE_ROWS / rows) * 100);
+  const percent = Math.min(100, (SAMPLE_ROWS / rows) * 100).toFixed(6);
   const widths = indexes.map(({ columns, condition }) => {
     const width = columns.map((column) => `coalesce(pg_column_size(${column}), 0)`).join(" + ");
     return `(avg(${width}) FILTER (WHERE ${condition}))::text`;
   });
   const [row] = await database.query(
-    sql(`SELECT ${widths.join(",\n  ")} FROM ${name} TABLESAMPLE SYSTEM (${share}) REPEATABLE (1)`),
+    sql(`SELECT ${widths.join(",\n  ")} FROM ${name} TABLESAMPLE SYSTEM (${percent}) REPEATABLE (1)`),
   );
   return indexes.flatMap((index, place) => {
     const width = row?.[place];

@@ -61,27 +61,28 @@ const GAIN = "Requests, writes and builds take as long as they should, however m
 const OWNER = "the owner of the tables";
 const WAITS = "It waits for open transactions, and does not block writers.";
 
-function missing({ name, create }: SchemaIndex, renamed: ExistingIndex | undefined, mayRun: boolean): Finding {
+function missing({ name, create }: SchemaIndex, renamed: ExistingIndex | undefined, hasOwnerRights: boolean): Finding {
   const statements = renamed === undefined ? create : [`ALTER INDEX precast.${quoted(renamed.name)} RENAME TO ${name}`];
-  const what = renamed === undefined ? "It was dropped." : `Somebody has renamed it to ${renamed.name}.`;
+  const dropped = `It was dropped. ${SLOW}`;
   return {
     kind: "advice",
     subject: `precast.${name}: missing`,
-    problem: renamed === undefined ? `${what} ${SLOW}` : `${what} Imports and other checks know it by its name.`,
+    problem:
+      renamed === undefined ? dropped : `It is now ${renamed.name}. Imports and other checks know it by its name.`,
     gain: GAIN,
-    ...statementRemedy(mayRun, OWNER, statements, WAITS),
+    ...statementRemedy(hasOwnerRights, OWNER, statements, WAITS),
   };
 }
 
 /** A person decides: the index that has the name may serve somebody else. */
-function replaced({ name, create }: SchemaIndex, definition: string, mayRun: boolean): Finding {
+function replaced({ name, create }: SchemaIndex, definition: string, hasOwnerRights: boolean): Finding {
   const statements = [`DROP INDEX CONCURRENTLY precast.${name}`, ...create];
   return {
     kind: "advice",
     subject: `precast.${name}: replaced`,
     problem: `Another index has its name: ${definition}. ${SLOW}`,
     gain: GAIN,
-    ...statementRemedy(mayRun, OWNER, statements, WAITS),
+    ...statementRemedy(hasOwnerRights, OWNER, statements, WAITS),
     fix: null,
   };
 }

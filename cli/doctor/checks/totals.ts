@@ -41,7 +41,7 @@ function findingOf(wrong: readonly Wrong[], { type, kept, counted }: Wrong): Fin
   return {
     kind: "advice",
     subject: "precast.entry_counts: wrong totals",
-    problem: `${type} has ${formatCount(counted)} published entries, and ${formatCount(kept)} are kept in mind.${others} Entries were written while triggers were off, so filters, searches and builds may miss them too.`,
+    problem: `${type} has ${formatCount(counted)} published entries, and ${formatCount(kept)} are kept.${others} Entries were written while triggers were off, so filters, searches and builds may miss them too.`,
     gain: "Totals are right, and every entry is found.",
     remedy:
       "Run SELECT precast.keep_anew(); as the owner of the tables. It blocks writers for about a millisecond per entry.",
