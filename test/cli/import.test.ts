@@ -795,6 +795,12 @@ describe.each(["postgres", "embedded"] as const)("import into %s", (kind) => {
     expect(JSON.parse((await dataOf())?.[0] ?? "")).toEqual({ title: "a\u2028b" });
   });
 
+  test("takes an empty text and an empty array for values of required fields", async () => {
+    const type = { fields: FIELDS.map((one) => (one.name === "tags" ? { ...one, required: true } : one)) };
+    await run(bundle({ type, entries: [entry({ data: { title: "", tags: [] } })] }));
+    expect(JSON.parse((await dataOf())?.[0] ?? "")).toEqual({ title: "", tags: [] });
+  });
+
   test("accepts unusual but valid values, app keys and types", async () => {
     const deep = `${"[".repeat(1000)}${"]".repeat(1000)}`;
     const data = `{"title":"","tags":[],"extra":${deep},"price":-1.7976931348623157e308,"seen":null,"photo":"a/b ä.png","body":"\\ud83d\\ude00"}`;
