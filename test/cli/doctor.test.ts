@@ -359,6 +359,23 @@ describe("doctor on PostgreSQL", () => {
     await writer.query("DROP TABLE precast.notes");
   });
 
+  test("says while it waits that another session may hold a lock, and reports when it has it no longer", async () => {
+    const holder = await connect();
+    await holder.query("BEGIN; LOCK TABLE precast.entries IN ACCESS EXCLUSIVE MODE");
+    const waited = place.run("doctor");
+    await until("doctor to have waited for eleven seconds", async () => {
+      const waiting = `SELECT count(*)::text FROM pg_stat_activity
+        WHERE wait_event_type = 'Lock' AND clock_timestamp() - query_start > interval '11 seconds'`;
+      return (await number(waiting)) === 1;
+    });
+    await holder.query("ROLLBACK");
+    expect(await waited).toEqual({
+      code: 0,
+      stdout: "Nothing to change.\n",
+      stderr: expect.stringMatching(/^The database has not told everything after 10 seconds\. .* hold a lock .*\n$/),
+    });
+  });
+
   test("says that journals were not looked for where their folder cannot be read", async () => {
     const folder = join(place.folder, ".precast", "ledger");
     mkdirSync(dirname(folder), { recursive: true });
