@@ -2,6 +2,7 @@
 import { type Condition, isNegated } from "../../shared/condition.ts";
 import type { Plan } from "../../shared/plan.ts";
 import { isTextual } from "../../shared/sql/column.ts";
+import { wordsLookedUp } from "../../shared/sql/search-query.ts";
 import { INDEXED_LENGTH } from "../../shared/sql/trigram.ts";
 import { lengthOf } from "../../shared/value.ts";
 import { formatCount, formatCounted } from "../terminal/format.ts";
@@ -50,7 +51,7 @@ function servedSentence({ node, indexes, tests }: Scan, read: number | null, ent
 
 /** The plan does not show how the words of a search are looked up (precast.keys_with in schema/0018_terms.sql). */
 function termsSentence(plan: Plan): string {
-  if (plan.kind !== "search" || !plan.words.some(isShort)) return "";
+  if (plan.kind !== "search" || !wordsLookedUp(plan).some(isShort)) return "";
   return ` Before that, it reads all different words of the type to look for those of fewer than ${INDEXED_LENGTH} letters.`;
 }
 

@@ -52,6 +52,11 @@ function scannedOrder({ sort, words, conditions }: SearchPlan, slots: Slots): In
  */
 const MAX_LOOKED_UP = 4;
 
+/** The words of a search whose keys are looked up. */
+export function wordsLookedUp({ words }: SearchPlan): readonly string[] {
+  return longestFirst(words).slice(0, MAX_LOOKED_UP);
+}
+
 /** Few entries have long words, and few of the terms have to be read for them. */
 function longestFirst(words: readonly string[]): string[] {
   return [...words].sort((one, other) => other.length - one.length);

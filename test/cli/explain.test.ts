@@ -424,6 +424,12 @@ describe("what explain says about indexes", () => {
     ],
     ["/logs/search?q=abc", byIndex(30, ofWord), 5_000, "Served by index some_index: reads 30 of 5,000 entries."],
     [
+      "/logs/search?q=abc+bcd+cde+def+ab",
+      byIndex(30, ofWord),
+      5_000,
+      "Served by index some_index: reads 30 of 5,000 entries.",
+    ],
+    [
       "/logs/search?q=abc+ab",
       byIndex(30, ofWord),
       5_000,
