@@ -345,18 +345,25 @@ describe("doctor on PostgreSQL", () => {
 
   test("finds an index whose pages are nearly empty, and --fix builds it anew", async () => {
     const writer = await connect();
+    // PostgreSQL may count what was written later than it is analysed: what doctor says of statistics is left out.
+    const ofBloat = (findings: readonly Finding[]) => findings.filter(({ check }) => check === "bloat");
     await writer.query(`CREATE TABLE precast.notes (number integer, body text) WITH (autovacuum_enabled = off);
       INSERT INTO precast.notes SELECT n, repeat(md5(n::text), 12) FROM generate_series(1, 100000) AS n;
       CREATE INDEX notes_by_body ON precast.notes (body)`);
     await writer.query("VACUUM ANALYZE precast.notes");
-    expect((await examine(place)).findings).toEqual([]);
+    expect(ofBloat((await examine(place)).findings)).toEqual([]);
     await writer.query("DELETE FROM precast.notes WHERE number % 20 > 0");
     await writer.query("VACUUM ANALYZE precast.notes");
     const { fixed, findings } = await examine(place, "--fix");
-    expect([subjects(fixed), findings]).toEqual([["precast.notes_by_body: bloat"], []]);
-    expect(fixed[0]?.problem).toMatch(/^It takes \d\d\.\d MB, and a new one would take about [23]\.\d MB/);
-    expect(fixed[0]?.fix).toEqual(["REINDEX INDEX CONCURRENTLY precast.notes_by_body"]);
     await writer.query("DROP TABLE precast.notes");
+    expect(ofBloat(findings)).toEqual([]);
+    expect(ofBloat(fixed)).toMatchObject([
+      {
+        subject: "precast.notes_by_body: bloat",
+        problem: expect.stringMatching(/^It takes \d\d\.\d MB, and a new one would take about [23]\.\d MB/),
+        fix: ["REINDEX INDEX CONCURRENTLY precast.notes_by_body"],
+      },
+    ]);
   });
 
   test("says while it waits that another session may hold a lock, and reports when it has it no longer", async () => {
