@@ -13,7 +13,8 @@ export function changedFiles(
   plan: Plan,
   tree: LocalTree,
   before: StoreContents,
-  { out, unpurged }: { readonly out: string; readonly unpurged: readonly string[] },
+  out: string,
+  unpurged: readonly string[],
 ): TreeFile[] {
   const apps = keysByFolder(knownApps(tree, before));
   const paths = [...touchedBy(plan), ...unpurged].filter((path) => !isStatePath(path));

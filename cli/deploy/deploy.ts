@@ -67,7 +67,8 @@ async function previewDeploy(store: Store, local: LocalTree, options: DeployOpti
   const { tree, plan } = planFor(store, local, before, options);
   options.onPlan?.(plan);
   const generation = before.manifest?.generation ?? 0;
-  const changed = changedFor(plan, tree, before, options);
+  const unpurged = options.purge === undefined ? [] : unpurgedFor(plan, before, true);
+  const changed = changedFiles(plan, tree, before, options.out, unpurged);
   return { ...reportOf(plan, local, changed), generation, conditional: null, purges: null };
 }
 
@@ -92,7 +93,7 @@ async function deployLocked(
   const { cacheControl, cdnCacheControl } = options;
   const what = { generation, deploy: randomUUID(), hasChanges, cacheControl, cdnCacheControl };
   const change: StoreChange = { tree, before, plan, ...what, purging, unpurged, apps: knownApps(tree, before) };
-  const changed = changedFor(plan, tree, before, options);
+  const changed = changedFiles(plan, tree, before, options.out, purging ? unpurged : []);
   const checkpointCount = hasChanges
     ? await changeStore(store, change, { ...options, throwIfStopped, conditional: lock.conditional })
     : 0;
@@ -140,14 +141,6 @@ export function deletionsRefusal(
 function refuseDeletions({ removes }: Plan, options: DeployOptions): void {
   const refusal = deletionsRefusal(removes.flat().length, options);
   if (refusal !== null) throw refusal;
-}
-
-/** Computes `Deployed.changed`. */
-function changedFor(plan: Plan, tree: LocalTree, before: StoreContents, { out, purge }: DeployOptions): TreeFile[] {
-  return changedFiles(plan, tree, before, {
-    out,
-    unpurged: purge === undefined ? [] : unpurgedFor(plan, before, true),
-  });
 }
 
 async function purge(changed: readonly TreeFile[], { purge: purgeFiles }: DeployOptions): Promise<number | null> {
