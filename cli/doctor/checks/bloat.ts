@@ -5,13 +5,8 @@ import { formatBytes } from "../../terminal/format.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import { type Finding, statementRemedy } from "../finding.ts";
 
-/** `needed` is about what a new index would take. Both are in bytes. */
-type Measured = {
-  readonly name: string;
-  readonly bytes: number;
-  readonly needed: number;
-  readonly hasOwnerRights: boolean;
-};
+/** `bytes` is what the index takes, and `needed` about what a new one would. */
+type Measured = Pick<Index, "name" | "bytes" | "hasOwnerRights"> & { readonly needed: number };
 
 export const bloatCheck = defineCheck({
   name: "bloat",
@@ -115,7 +110,6 @@ async function measureTable(database: Database, { name, rows, indexes }: Indexed
   return indexes.flatMap((index, place) => {
     const width = row?.[place];
     if (width == null) return [];
-    const needed = (index.rows * (Number(width) + ROW_OVERHEAD)) / FILL;
-    return [{ name: index.name, bytes: index.bytes, needed, hasOwnerRights: index.hasOwnerRights }];
+    return [{ ...index, needed: (index.rows * (Number(width) + ROW_OVERHEAD)) / FILL }];
   });
 }

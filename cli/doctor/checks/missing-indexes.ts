@@ -7,13 +7,11 @@ import { makeSameIndex, type SchemaIndex, schemaIndexes } from "../../../shared/
 import { type CheckContext, defineCheck } from "../check.ts";
 import { type Finding, statementRemedy } from "../finding.ts";
 
-type ExistingIndex = { readonly name: string; readonly definition: string };
+/** One that is not valid is left to another check: its build has not finished. */
+type ExistingIndex = { readonly name: string; readonly definition: string; readonly isValid: boolean };
 type Facts = {
   readonly expected: readonly SchemaIndex[];
-  /** All valid indexes of the schema. Those whose build has not finished are left to another check. */
   readonly existing: readonly ExistingIndex[];
-  /** Names of indexes that exist and are not valid. */
-  readonly unfinished: readonly string[];
   readonly hasOwnerRights: boolean;
 };
 
@@ -28,30 +26,26 @@ WHERE class.relnamespace = 'precast'::regnamespace ORDER BY class.relname`),
   const [owner] = await database.query(
     sql("SELECT pg_has_role(relowner, 'USAGE')::text FROM pg_class WHERE oid = 'precast.entries'::regclass"),
   );
-  const indexes = rows.map(([name, definition, isValid]) => ({
-    name: name as string,
-    definition: definition as string,
-    isValid: isValid === "true",
-  }));
   return {
     expected: schemaIndexes(),
-    existing: indexes.filter(({ isValid }) => isValid),
-    unfinished: indexes.flatMap(({ name, isValid }) => (isValid ? [] : [name])),
+    existing: rows.map(([name, definition, isValid]) => ({
+      name: name as string,
+      definition: definition as string,
+      isValid: isValid === "true",
+    })),
     hasOwnerRights: owner?.[0] === "true",
   };
 }
 
-function findingsOf({ expected, existing, unfinished, hasOwnerRights }: Facts): Finding[] {
+function findingsOf({ expected, existing, hasOwnerRights }: Facts): Finding[] {
   const ownNames = expected.map(({ name }) => name);
-  const others = existing.filter(({ name }) => !ownNames.includes(name));
+  const others = existing.filter(({ name, isValid }) => isValid && !ownNames.includes(name));
   return expected.flatMap((index) => {
     const { name, create } = index;
     const isSame = ({ definition }: ExistingIndex) => makeSameIndex(definition, create[0] as string);
     const own = existing.find((one) => one.name === name);
-    if (unfinished.includes(name) || (own !== undefined && isSame(own))) return [];
-    return own === undefined
-      ? missing(index, others.find(isSame), hasOwnerRights)
-      : replaced(index, own.definition, hasOwnerRights);
+    if (own === undefined) return missing(index, others.find(isSame), hasOwnerRights);
+    return !own.isValid || isSame(own) ? [] : replaced(index, own.definition, hasOwnerRights);
   });
 }
 
