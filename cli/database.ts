@@ -7,8 +7,8 @@ import type { Database, DatabaseOptions } from "../shared/database/database.ts";
 import { HostEndedFault } from "../shared/database/fault.ts";
 import { openDatabase } from "../shared/database/open.ts";
 import { QUERY_SECONDS } from "../shared/refusal.ts";
+import { missingRequirement, readTraits } from "../shared/schema/drift.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
-import { missingRequirement, readTraits } from "../shared/schema/requirements.ts";
 
 export class SchemaError extends Error {
   constructor(message: string) {

@@ -2,7 +2,7 @@
 import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
-import { changedCollations } from "../../shared/schema/collations.ts";
+import { changedCollations } from "../../shared/schema/drift.ts";
 import { appsOfTree, chooseApps, removedApps } from "../build/selection.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";

@@ -19,7 +19,7 @@ export function canFix(finding: Finding): finding is Finding & { readonly fix: r
   return isAdvice(finding) && finding.fix !== null;
 }
 
-/** What a remedy that changes the slots of a type says of its price (schema/0008_slots.sql). */
+/** What a remedy that changes the slots of a type says of its price (schema/0004_slots.sql). */
 export const CHANGE_WRITES =
   "A change of these lists may write all entries of the type in one transaction, about 0.2 ms each, and writers of the type wait meanwhile.";
 

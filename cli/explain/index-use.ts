@@ -33,7 +33,7 @@ export function indexUseOf({ root, ran }: QueryPlan, plan: Plan, entries: number
   return { ...found, by_index: false, sentence };
 }
 
-/** For a part of too many words, the index of terms finds all entries of the type (schema/0018_terms.sql). */
+/** For a part of too many words, the index of terms finds all entries of the type (schema/0006_words.sql). */
 function readsAll(plan: Plan, read: number | null, entries: number | null): boolean {
   if (plan.kind !== "search") return false;
   return read === null ? plan.words.every(isShort) : entries !== null && read >= Math.max(entries, 1);
@@ -49,7 +49,7 @@ function servedSentence({ node, indexes, tests }: Scan, read: number | null, ent
   return `${served}: reads ${formatCount(read)}${of} entries${left}.`;
 }
 
-/** The plan does not show how the words of a search are looked up (precast.keys_with in schema/0018_terms.sql). */
+/** The plan does not show how the words of a search are looked up (precast.keys_with in schema/0006_words.sql). */
 function termsSentence(plan: Plan): string {
   if (plan.kind !== "search" || !wordsLookedUp(plan).some(isShort)) return "";
   return ` Before that, it reads all different words of the type to look for those of fewer than ${INDEXED_LENGTH} letters.`;

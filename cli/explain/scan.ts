@@ -69,7 +69,7 @@ const RANGE_COLUMNS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether the scan goes through a range of an index that holds all slots (schema/0008_slots.sql), and tests there what
+ * Whether the scan goes through a range of an index that holds all slots (schema/0010_indexes.sql), and tests there what
  * does not limit the range. PostgreSQL does not tell how many entries fail such a test.
  */
 function testsInIndex({ index, condition, nodes }: PlanNode): boolean {

@@ -1,4 +1,4 @@
-/** Reads the timestamps of a bundle. `precast.instant` in 0003_values.sql must accept the same texts. */
+/** Reads the timestamps of a bundle. `precast.instant` in 0002_values.sql must accept the same texts. */
 import { isDate } from "../../shared/value.ts";
 
 const INSTANT =

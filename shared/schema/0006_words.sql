@@ -1,3 +1,6 @@
+-- What search reads (contract.md section 4): the words of each published entry, and the terms of each type, the different
+-- words among which it looks for what a query contains.
+
 -- Extracts the words of a text in lower case, each with a space on both sides: ' a  b '. A word is a run of letters,
 -- marks and digits (\p{L}\p{M}\p{N} of Unicode 17). The class is spelled out because PostgreSQL's own classes lack the
 -- marks. For text that is only ASCII, a pattern of ASCII letters and digits takes a third of the time. The first
@@ -139,5 +142,321 @@ BEGIN
   END IF;
   spaced := btrim(regexp_replace(spaced, '  +', ' ', 'g'));
   RETURN CASE WHEN spaced = '' THEN '' ELSE ' ' || replace(spaced, ' ', '  ') || ' ' END;
+END
+$$;
+
+-- The words of an entry's plain and rich text. They have a table and an index of their own, so that a search reads
+-- nothing else, and are stored uncompressed, in the row if they fit in a page. One row per published entry. Triggers
+-- maintain the table: each does only the work that a write requires, and runs as the table's owner, so that a CMS needs
+-- no rights on it.
+CREATE TABLE precast.entry_words (
+  content_type_id integer NOT NULL,
+  id              uuid NOT NULL,
+  published_at    timestamptz(3) NOT NULL,
+  words           text COLLATE "C" NOT NULL,
+  PRIMARY KEY (content_type_id, id)
+) WITH (toast_tuple_target = 8160, autovacuum_analyze_scale_factor = 0.02);
+
+ALTER TABLE precast.entry_words ALTER words SET STORAGE EXTERNAL;
+
+-- The searchable texts of an entry, joined. `searched` lists the fields and how to read each of them (0004_slots.sql).
+CREATE FUNCTION precast.searched_text(searched jsonb, data jsonb, rich jsonb) RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+DECLARE
+  texts text := '';
+  name  text;
+BEGIN
+  FOR place IN 0 .. jsonb_array_length(searched) - 1 LOOP
+    name := searched -> place ->> 0;
+    CASE searched -> place ->> 1
+      WHEN 'rich_text' THEN
+        texts := concat(texts, ' ', CASE WHEN jsonb_typeof(rich -> name) = 'string' THEN precast.html_text(rich ->> name) END);
+      WHEN 'many' THEN
+        texts := concat(texts, ' ', (SELECT string_agg(value, ' ') FROM precast.elements('text', data -> name) AS value));
+      ELSE
+        texts := concat(texts, ' ', CASE WHEN jsonb_typeof(data -> name) = 'string' THEN data ->> name END);
+    END CASE;
+  END LOOP;
+  RETURN texts;
+END
+$$;
+
+CREATE FUNCTION precast.words_of(type_id integer, data jsonb, rich jsonb) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN precast.words(precast.searched_text((SELECT searched FROM precast.slots WHERE content_type_id = type_id), data, rich));
+END
+$$;
+
+-- The entry with this key, if there is one. A session keeps the plan by which it looks up an entry, and may make it while
+-- the table has few entries: any index that begins with the type then costs as little as the primary key. The query
+-- therefore asks for an order that only the primary key gives, and the function switches off what could replace that.
+-- JIT is off, because a plan that sorts all the same then counts as so expensive that PostgreSQL would compile it.
+CREATE FUNCTION precast.entry_of(type_id integer, entry_id uuid) RETURNS SETOF precast.entries LANGUAGE plpgsql STABLE ROWS 1
+SET enable_seqscan = off SET enable_sort = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY SELECT * FROM precast.entries AS e
+    WHERE e.content_type_id = type_id AND e.id BETWEEN entry_id AND entry_id ORDER BY e.id LIMIT 1;
+END
+$$;
+
+-- Writes the words of all entries that a statement has inserted. Before it runs, a trigger of the CMS may have edited
+-- an inserted entry (its words are in the table then), or unpublished or deleted it (its words must be removed then).
+CREATE FUNCTION precast.write_words() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+BEGIN
+  INSERT INTO precast.entry_words (content_type_id, id, published_at, words)
+  SELECT e.content_type_id, e.id, e.published_at, precast.words(precast.searched_text(slots.searched, e.data, e.rich))
+  FROM written AS e JOIN precast.slots ON slots.content_type_id = e.content_type_id
+  WHERE e.status = 'published'
+  ON CONFLICT DO NOTHING;
+  IF precast.is_raised('hidden_at_once') THEN
+    DELETE FROM precast.entry_words AS kept USING written AS e
+    WHERE (kept.content_type_id, kept.id) = (e.content_type_id, e.id) AND NOT EXISTS (
+      SELECT FROM precast.entries WHERE (content_type_id, id) = (kept.content_type_id, kept.id) AND status = 'published');
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+-- Deletes the words of an entry. If it has none, the statement that inserted it has not finished and is still to write
+-- them: the flag makes `write_words` remove them again. A trigger of the CMS may have published the entry again since, or
+-- added another with its id, whose words are written then.
+CREATE FUNCTION precast.forget_words() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+BEGIN
+  DELETE FROM precast.entry_words WHERE content_type_id = OLD.content_type_id AND id = OLD.id;
+  IF NOT FOUND THEN
+    PERFORM precast.raise_flag('hidden_at_once');
+  END IF;
+  INSERT INTO precast.entry_words (content_type_id, id, published_at, words)
+  SELECT e.content_type_id, e.id, e.published_at, precast.words_of(e.content_type_id, e.data, e.rich)
+  FROM precast.entry_of(OLD.content_type_id, OLD.id) AS e WHERE e.status = 'published'
+  ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END
+$$;
+
+-- Computes the words anew only if a searchable field has changed, if the entry had no words under this type and id, or
+-- if a change of fields rewrites it. Reads the entry from the table and not from NEW: a trigger of the CMS may have
+-- edited, unpublished or deleted it since.
+CREATE FUNCTION precast.change_words() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+DECLARE
+  anew boolean := OLD.status <> 'published' OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)
+    OR precast.is_raised('refreshing') OR EXISTS (
+      SELECT FROM precast.slots CROSS JOIN jsonb_array_elements(searched) AS field
+      WHERE content_type_id = NEW.content_type_id AND CASE field ->> 1
+        WHEN 'rich_text' THEN OLD.rich -> (field ->> 0) IS DISTINCT FROM NEW.rich -> (field ->> 0)
+        ELSE OLD.data -> (field ->> 0) IS DISTINCT FROM NEW.data -> (field ->> 0) END);
+BEGIN
+  IF NOT anew AND OLD.published_at <> NEW.published_at THEN
+    UPDATE precast.entry_words AS kept SET published_at = e.published_at
+    FROM precast.entry_of(NEW.content_type_id, NEW.id) AS e
+    WHERE (kept.content_type_id, kept.id) = (NEW.content_type_id, NEW.id) AND e.status = 'published';
+    anew := NOT FOUND;
+  END IF;
+  IF anew THEN
+    INSERT INTO precast.entry_words AS kept (content_type_id, id, published_at, words)
+    SELECT e.content_type_id, e.id, e.published_at, precast.words_of(e.content_type_id, e.data, e.rich)
+    FROM precast.entry_of(NEW.content_type_id, NEW.id) AS e WHERE e.status = 'published'
+    ON CONFLICT (content_type_id, id) DO UPDATE SET published_at = excluded.published_at, words = excluded.words
+    WHERE (kept.published_at, kept.words) IS DISTINCT FROM (excluded.published_at, excluded.words);
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION precast.forget_all_words() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+BEGIN
+  TRUNCATE precast.entry_words, precast.terms;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER forget_words AFTER DELETE ON precast.entries
+  FOR EACH ROW WHEN (OLD.status = 'published') EXECUTE FUNCTION precast.forget_words();
+CREATE TRIGGER forget_words_of_former AFTER UPDATE ON precast.entries
+  FOR EACH ROW WHEN (OLD.status = 'published' AND (NEW.status <> 'published'
+    OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)))
+  EXECUTE FUNCTION precast.forget_words();
+CREATE TRIGGER write_words AFTER INSERT ON precast.entries
+  REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.write_words();
+CREATE TRIGGER change_words AFTER UPDATE ON precast.entries
+  FOR EACH ROW WHEN (NEW.status = 'published' AND (OLD.status <> 'published'
+    OR (OLD.content_type_id, OLD.id) IS DISTINCT FROM (NEW.content_type_id, NEW.id)
+    OR OLD.published_at <> NEW.published_at OR OLD.data <> NEW.data OR OLD.rich <> NEW.rich
+    OR precast.is_raised('refreshing')))
+  EXECUTE FUNCTION precast.change_words();
+CREATE TRIGGER forget_all_words AFTER TRUNCATE ON precast.entries
+  FOR EACH STATEMENT EXECUTE FUNCTION precast.forget_all_words();
+
+-- The terms of each type: the distinct words of its entries. Search looks up the terms that contain what it looks for,
+-- and then the entries that have one of these terms: a type has few words and many entries. Two transactions that write
+-- the same new word both add it, so that none waits for the other. A word stays when the last entry that has it is
+-- edited or deleted, and then finds nothing: a transaction that has begun before may write it again and rely on it.
+-- `added_in` makes the key unique, by which a logical replica finds the terms of a deleted type.
+CREATE TABLE precast.terms (
+  content_type_id integer NOT NULL,
+  term            text COLLATE "C" NOT NULL,
+  added_in        xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  PRIMARY KEY (content_type_id, term, added_in)
+);
+
+-- The letters of scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, kana, Han.
+CREATE FUNCTION precast.unspaced() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT '[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]'
+$$;
+
+CREATE FUNCTION precast.is_unspaced(text text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT octet_length(text) > length(text) AND text ~ precast.unspaced()
+$$;
+
+-- Whether each of the words is a term as it is.
+CREATE FUNCTION precast.are_terms(words text) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT NOT precast.is_unspaced(words) AND (octet_length(words) < 255 OR words !~ '[^ ]{255}')
+$$;
+
+-- The terms in the words of an entry, or in one word.
+CREATE FUNCTION precast.terms_in(words text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+  RETURN CASE WHEN precast.are_terms(words) THEN string_to_array(btrim(words), '  ') ELSE precast.cut_terms(words) END;
+END
+$$;
+
+-- The terms in words of which some are no terms as they are. A sentence without spaces would be a term that no other entry
+-- has: it becomes all pairs of letters that follow each other, and the runs of other letters in it. A word of more than 600
+-- letters is too long for an index and becomes pieces of 600, one every 200: what is looked for, at most 400 letters (200 of
+-- a query in lower case), lies within one of them. They are put together from parts of 200, because substr() counts the
+-- letters from the beginning of the word each time.
+CREATE FUNCTION precast.cut_terms(words text) RETURNS text[] LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET jit = off AS $$
+DECLARE
+  whole text[] := string_to_array(btrim(words), '  ');
+BEGIN
+  RETURN ARRAY(
+    SELECT word FROM unnest(whole) AS word WHERE NOT precast.is_unspaced(word) AND length(word) <= 600
+    UNION ALL
+    SELECT piece
+    FROM unnest(whole) AS word, regexp_split_to_table(word, precast.unspaced() || '+') AS run, LATERAL (
+      SELECT run WHERE length(run) <= 600
+      UNION ALL
+      SELECT part[1] || next[1] || last[1]
+      FROM (
+        SELECT part, lead(part) OVER places AS next, lead(part, 2) OVER places AS last
+        FROM regexp_matches(run, '.{1,200}', 'g') WITH ORDINALITY AS parts (part, place)
+        WHERE length(run) > 600 WINDOW places AS (ORDER BY place)) AS parts
+      WHERE last IS NOT NULL) AS pieces (piece)
+    WHERE (precast.is_unspaced(word) OR length(word) > 600) AND run <> ''
+    UNION ALL
+    SELECT pair
+    FROM unnest(whole) AS word, LATERAL (
+      SELECT letter || coalesce(lead(letter) OVER (ORDER BY place), CASE WHEN place = 1 THEN '' END)
+      FROM unnest(string_to_array(word, NULL)) WITH ORDINALITY AS letters (letter, place)) AS pairs (pair)
+    WHERE precast.is_unspaced(word) AND precast.is_unspaced(pair));
+END
+$$;
+
+-- The keys by which the index below finds an entry: one of each of its terms, and one of the type alone, which is that of
+-- the empty term. The type is part of them, so that a small type is not searched among the entries of large ones. Two
+-- terms can have the same key: what is found contains the word perhaps. The planner expects many entries of a key, of
+-- which there are few: no parallel workers, which take longer to start than the search takes.
+CREATE FUNCTION precast.term_key(type_id integer, term text) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT hashtextextended(term COLLATE "C", type_id)
+$$;
+
+CREATE FUNCTION precast.term_keys(type_id integer, words text) RETURNS bigint[] LANGUAGE plpgsql
+IMMUTABLE PARALLEL RESTRICTED COST 1000 AS $$
+BEGIN
+  RETURN ARRAY(SELECT precast.term_key(type_id, term) FROM unnest(precast.terms_in(words) || ''::text) AS term);
+END
+$$;
+
+CREATE INDEX entry_words_by_term ON precast.entry_words USING gin (precast.term_keys(content_type_id, words));
+-- What keys are common is of no use to the planner, which does not know what keys a search has, and takes long to find out.
+ALTER INDEX precast.entry_words_by_term ALTER COLUMN 1 SET STATISTICS 0;
+
+-- The keys of the entries of a type that may contain a word: those of all entries, if too many terms contain the word
+-- for the index to be faster. A plan is made for each word, as parts of two letters are better looked for without an
+-- index.
+CREATE FUNCTION precast.keys_with(type_id integer, word text) RETURNS bigint[] LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
+  IF length(word) > 1 AND precast.is_unspaced(word) THEN
+    RETURN ARRAY(
+      SELECT precast.term_key(type_id, term) FROM unnest(precast.terms_in(word)) AS term WHERE precast.is_unspaced(term)
+      ORDER BY term LIMIT 1);
+  END IF;
+  RETURN (
+    SELECT CASE WHEN count(*) <= 500 THEN coalesce(array_agg(precast.term_key(type_id, term)), '{}')
+      ELSE ARRAY[precast.term_key(type_id, '')] END
+    FROM precast.terms WHERE content_type_id = type_id AND term LIKE '%' || word || '%');
+END
+$$;
+
+-- Adds the terms of written entries that their types do not have. Each is looked up by the primary key: the planner
+-- does not know how many a type has while one transaction fills it, and would join the subquery in a way that reads them
+-- all for each term, from which OFFSET keeps it; and terms_by_part (0010_indexes.sql), which finds whole terms too, reads its
+-- pending list for each. A transaction that builds indexes at its commit (0010_indexes.sql) adds them all then.
+CREATE FUNCTION precast.add_terms() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+SET jit = off SET enable_sort = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM precast.late_indexes) THEN
+    INSERT INTO precast.terms (content_type_id, term)
+    SELECT content_type_id, term
+    FROM (SELECT DISTINCT content_type_id, unnest(precast.terms_in(words)) AS term FROM written) AS found
+    WHERE NOT EXISTS (
+      SELECT FROM precast.terms AS known
+      WHERE (known.content_type_id, known.term) = (found.content_type_id, found.term) OFFSET 0);
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+-- Adds the new terms of edited entries. Those that they had before need not be looked up.
+CREATE FUNCTION precast.add_changed_terms() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on
+SET jit = off SET enable_sort = off SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+BEGIN
+  IF NOT EXISTS (SELECT FROM precast.late_indexes) THEN
+    INSERT INTO precast.terms (content_type_id, term)
+    SELECT content_type_id, term
+    FROM (
+      SELECT content_type_id, unnest(precast.terms_in(words)) AS term FROM written
+      EXCEPT
+      SELECT content_type_id, unnest(precast.terms_in(words)) AS term FROM former) AS found
+    WHERE NOT EXISTS (
+      SELECT FROM precast.terms AS known
+      WHERE (known.content_type_id, known.term) = (found.content_type_id, found.term) OFFSET 0);
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER add_terms AFTER INSERT ON precast.entry_words
+  REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.add_terms();
+CREATE TRIGGER add_changed_terms AFTER UPDATE ON precast.entry_words
+  REFERENCING OLD TABLE AS former NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.add_changed_terms();
+
+CREATE FUNCTION precast.forget_terms() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+BEGIN
+  DELETE FROM precast.terms WHERE content_type_id = OLD.id;
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER forget_terms AFTER DELETE ON precast.content_types
+  FOR EACH ROW EXECUTE FUNCTION precast.forget_terms();
+
+-- Adds the terms of all entries that are missing. It deletes none: a transaction that has begun before may rely on it.
+CREATE FUNCTION precast.add_missing_terms() RETURNS void LANGUAGE plpgsql
+SET jit = off SET enable_sort = off SET enable_bitmapscan = off AS $$
+BEGIN
+  INSERT INTO precast.terms (content_type_id, term)
+  SELECT content_type_id, term
+  FROM (SELECT DISTINCT content_type_id, unnest(precast.terms_in(words)) AS term FROM precast.entry_words) AS found
+  WHERE NOT EXISTS (
+    SELECT FROM precast.terms AS known WHERE (known.content_type_id, known.term) = (found.content_type_id, found.term));
 END
 $$;

@@ -1,8 +1,8 @@
-/** Builds the SQL that reads how many published entries types have, which the database keeps (schema/0015_counts.sql). */
+/** Builds the SQL that reads how many published entries types have, which the database keeps (schema/0007_counts.sql). */
 import type { Query, Row } from "../query.ts";
 import { TYPES_OF_APP } from "./app-types.ts";
 
-/** SQL of one row `total`: the number of published entries of a type, from the kept counts (schema/0015_counts.sql). */
+/** SQL of one row `total`: the number of published entries of a type, from the kept counts (schema/0007_counts.sql). */
 export function totalOf(typeId: string): string {
   return `SELECT coalesce(sum(change), 0) AS total FROM precast.entry_counts WHERE content_type_id = ${typeId}`;
 }

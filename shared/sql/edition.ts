@@ -4,7 +4,7 @@ import { TYPES_OF_APP } from "./app-types.ts";
 
 /**
  * The edition of the published types among `slugs`: one row with a text that stays the same only while the entries of
- * all of them do (schema/0015_counts.sql). Queries of entries also return it, for the snapshot in which they see them.
+ * all of them do (schema/0007_counts.sql). Queries of entries also return it, for the snapshot in which they see them.
  */
 export function editionQuery(appKey: string, slugs: readonly string[]): Query {
   const text = `SELECT ${EDITION} FROM ${TYPES_OF_APP} AND type.slug = ANY ($2::text[])`;

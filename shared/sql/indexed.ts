@@ -49,7 +49,7 @@ export function elementSlot(condition: Condition, slots: Slots): string | null {
     : null;
 }
 
-/** Size limit, in bytes, of a counted element and of each value of a counted pair (schema/0016_value_counts.sql). */
+/** Size limit, in bytes, of a counted element and of each value of a counted pair (schema/0007_counts.sql). */
 export const MAX_COUNTED_SIZE = 500;
 
 function servedSql(condition: Condition, slots: Slots, bind: Bind): string | null {

@@ -1,6 +1,6 @@
 /**
- * Looks up how many entries match in counts that triggers keep on every write (schema/0015_counts.sql,
- * schema/0016_value_counts.sql), so that nothing has to be counted.
+ * Looks up how many entries match in counts that triggers keep on every write (schema/0007_counts.sql), so that nothing
+ * has to be counted.
  */
 import type { Column } from "../catalog.ts";
 import type { Condition, EqualsCondition } from "../condition.ts";

@@ -63,7 +63,7 @@ function longestFirst(words: readonly string[]): string[] {
 }
 
 /**
- * One row of the keys of the entries that may contain each word that is looked up (schema/0018_terms.sql), and whether
+ * One row of the keys of the entries that may contain each word that is looked up (schema/0006_words.sql), and whether
  * these entries are known to contain it, but for another term that has the same key.
  */
 function askedSql({ typeId, lookedUp }: Search): string {

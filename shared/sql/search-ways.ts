@@ -15,7 +15,7 @@ export type Search = {
   readonly order: SearchOrder;
 };
 
-/** The tests by the index of keys, of which each is of a term and a type (schema/0018_terms.sql). */
+/** The tests by the index of keys, of which each is of a term and a type (schema/0006_words.sql). */
 function mayContainSql(lookedUp: readonly string[]): string[] {
   return lookedUp.map(
     (_, index) => `precast.term_keys(w.content_type_id, w.words) && (SELECT keys_${index} FROM asked)`,

@@ -1,6 +1,6 @@
 /**
  * Reads the slots of a type: the shared, indexed columns of the entries table that hold its filtered and sorted fields.
- * The database assigns them (schema/0008_slots.sql) and may reassign them at any time, so each query names the map that
+ * The database assigns them (schema/0004_slots.sql) and may reassign them at any time, so each query names the map that
  * it was written for.
  */
 import type { Column } from "../catalog.ts";
@@ -17,7 +17,7 @@ export type Slots = {
   readonly slotOf: (column: Column) => string | null;
   /** The slot under which the elements of a `multiple` field are counted, or null. Such a slot is not a column. */
   readonly elementsOf: (column: Column) => string | null;
-  /** The slots whose values are counted in pairs (schema/0016_value_counts.sql). */
+  /** The slots whose values are counted in pairs (schema/0007_counts.sql). */
   readonly paired: readonly string[];
   /** Names of the indexes on two slots of the type (pair-index.ts) that existed when the slots were read. */
   readonly pairIndexes: readonly string[];

@@ -5,7 +5,7 @@ import { type Bind, matchTest } from "./where.ts";
 
 /**
  * The test of a `contains` or `starts_with` condition on a slot. The column `texts` holds the lower-case texts of all
- * slots, one line each, which begins with the number of the slot (schema/0008_slots.sql), and a trigram index finds
+ * slots, one line each, which begins with the number of the slot (schema/0004_slots.sql), and a trigram index finds
  * parts of it. To find a prefix, the LIKE pattern contains the slot number but not the line feed before it: every row
  * has line feeds, so looking for one costs more than it narrows.
  */

@@ -762,7 +762,7 @@ describe("on PostgreSQL", () => {
     await place.run("migrate", { DATABASE_URL: url });
     const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });
     for (const [lose, lacking] of [
-      ["DELETE FROM precast.migrations WHERE name LIKE '0023%'", "0023_parts.sql"],
+      ["DELETE FROM precast.migrations WHERE name LIKE '0010%'", "0010_indexes.sql"],
       ["DROP TABLE precast.migrations", "0001_content.sql"],
     ]) {
       await database.execute(lose as string);
@@ -773,6 +773,21 @@ describe("on PostgreSQL", () => {
       ]);
       expect(stderr).toContain(`lacks ${lacking}, `);
     }
+    await database.close();
+    await dropDatabase(url);
+  });
+
+  test("migrate changes nothing in a database from before the first release", async () => {
+    const url = await createDatabase(inject("postgresUrl"), "before");
+    const database = await openDatabase({ url, dataDir: "", queryTimeout: null, connections: 1 });
+    await database.execute(`CREATE SCHEMA precast; CREATE TABLE precast.migrations (name text PRIMARY KEY);
+      INSERT INTO precast.migrations VALUES ('0001_content.sql'), ('0002_flags.sql')`);
+    const { code, stdout, stderr } = await place.call("migrate", { DATABASE_URL: url });
+    const [[tables] = []] = await database.query(
+      sql("SELECT count(*)::text FROM pg_tables WHERE schemaname = 'precast'"),
+    );
+    expect([code, stdout, tables]).toEqual([1, "", "1"]);
+    expect(stderr).toMatch(/before the first release\. .*use a new database and import again\.\n$/);
     await database.close();
     await dropDatabase(url);
   });

@@ -9,8 +9,8 @@ import { readApp } from "../../shared/apps.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/query.ts";
-import { migrate } from "../../shared/schema/migrate.ts";
-import { type DatabaseTraits, missingRequirement, readTraits } from "../../shared/schema/requirements.ts";
+import { type DatabaseTraits, missingRequirement, readTraits } from "../../shared/schema/drift.ts";
+import { knownMigrations, migrate } from "../../shared/schema/migrate.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { ENGINES, MEDIA, openStore } from "../support/site.ts";
 
@@ -45,7 +45,8 @@ describe("an owner that is not a superuser and may not create schemas", () => {
   };
 
   test("migrates the schema that an administrator has created, and a second run has nothing to do", async () => {
-    expect((await migrate(database)).length).toBeGreaterThan(10);
+    expect(knownMigrations().length).toBeGreaterThan(0);
+    expect(await migrate(database)).toEqual(knownMigrations());
     expect(await migrate(database)).toEqual([]);
   });
 

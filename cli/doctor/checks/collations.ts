@@ -1,6 +1,6 @@
 /** Finds collations that have changed since the indexes on them were built: such an index is in the wrong order. */
 import type { Database } from "../../../shared/database/database.ts";
-import { type ChangedCollation, changedCollations } from "../../../shared/schema/collations.ts";
+import { type ChangedCollation, changedCollations } from "../../../shared/schema/drift.ts";
 import { defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
 

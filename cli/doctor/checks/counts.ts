@@ -29,7 +29,7 @@ const MANY = 1_000;
 const STATEMENT = "SELECT precast.fold_crowded()";
 const NOTE = "It does not block writers. Run it regularly, or a build.";
 
-/** Leaves out a logical copy, which must keep the rows that it is sent (schema/0015_counts.sql). */
+/** Leaves out a logical copy, which must keep the rows that it is sent (schema/0007_counts.sql). */
 async function readCounts({ database }: CheckContext): Promise<Facts> {
   const [row] = await database.query(
     sql(`SELECT (SELECT coalesce(max(rows), 0) FROM (

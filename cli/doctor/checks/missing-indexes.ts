@@ -3,7 +3,7 @@
  * entries.
  */
 import { sql } from "../../../shared/query.ts";
-import { makeSameIndex, type SchemaIndex, schemaIndexes } from "../../../shared/schema/indexes.ts";
+import { makeSameIndex, type SchemaIndex, schemaIndexes } from "../../../shared/schema/drift.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import { type Finding, statementRemedy } from "../finding.ts";
 

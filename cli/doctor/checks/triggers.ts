@@ -3,7 +3,7 @@
  * searches, totals and builds read.
  */
 import { sql } from "../../../shared/query.ts";
-import { schemaTriggers, type Trigger } from "../../../shared/schema/triggers.ts";
+import { schemaTriggers, type Trigger } from "../../../shared/schema/drift.ts";
 import { type CheckContext, defineCheck } from "../check.ts";
 import type { Finding } from "../finding.ts";
 

@@ -1,5 +1,24 @@
 -- Completes every written entry by triggers, whoever writes it: brings values into canonical spelling, moves rich text
--- to `rich`, fills the slots, and records the transaction in `changed_in`.
+-- to `rich`, fills the slots, and records the transaction in `changed_in`. Applies added, changed and removed fields to
+-- the shape of their type, its entries and its slots. A change of fields that affects none of these, such as a new label
+-- or position, waits for no other transaction.
+
+-- Flags: transaction-local settings by which Precast's own statements tell triggers that fire later in the transaction
+-- how to act. The setting of a flag that was never raised in the session is NULL; `is_raised` treats it as lowered.
+
+CREATE FUNCTION precast.raise_flag(flag text) RETURNS void LANGUAGE sql AS $$
+  SELECT set_config('precast.' || flag, 'on', true)
+$$;
+
+CREATE FUNCTION precast.lower_flag(flag text) RETURNS void LANGUAGE sql AS $$
+  SELECT set_config('precast.' || flag, 'off', true)
+$$;
+
+-- PostgreSQL inlines this function, also in WHEN conditions of triggers, so that a write does not pay for a function
+-- call.
+CREATE FUNCTION precast.is_raised(flag text) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT coalesce(current_setting('precast.' || flag, true) = 'on', false)
+$$;
 
 -- Returns `written` with its values in canonical spelling. Raises check_violation for a value that does not fit its
 -- field, unless the entry had the same value `before`, or `refreshing` is true.
@@ -37,7 +56,7 @@ END
 $$;
 
 -- Locks the entry with this key against deletion and returns whether there is one. Looks it up as `entry_of` does
--- (0007_entry_words.sql).
+-- (0006_words.sql).
 CREATE FUNCTION precast.lock_entry(type_id integer, entry_id uuid) RETURNS boolean LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_sort = off SET jit = off AS $$
 BEGIN
@@ -220,3 +239,103 @@ $$;
 -- Most inserts need no stamp, because it is the default of the column.
 CREATE TRIGGER stamp_entry BEFORE INSERT OR UPDATE ON precast.entries
   FOR EACH ROW WHEN (NEW.changed_in IS DISTINCT FROM pg_current_xact_id()) EXECUTE FUNCTION precast.stamp_entry();
+ALTER TABLE precast.entries ENABLE ALWAYS TRIGGER stamp_entry;
+
+-- Updates the shapes of some types and rewrites their entries through the triggers: all entries if `names` is null,
+-- else those that hold one of the fields `names` in `data`, or one of `in_rich` (the fields that were rich text) in
+-- `rich`. Rewriting the others would change nothing. Then assigns the slots.
+CREATE FUNCTION precast.refresh_entries(type_ids integer[], names text[] DEFAULT NULL, in_rich text[] DEFAULT '{}')
+RETURNS void LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+BEGIN
+  IF type_ids = '{}' THEN
+    RETURN;
+  END IF;
+  PERFORM precast.refuse_old_snapshot(type_id) FROM unnest(type_ids) AS type_id;
+  PERFORM precast.draw_shapes(type_ids);
+  -- A concurrent edit may be adding one of these fields to an entry by the old shape: this waits for all such edits. If
+  -- all entries are rewritten, the UPDATE itself waits for them.
+  PERFORM count(*) FROM (
+    SELECT FROM precast.entries WHERE names IS NOT NULL AND content_type_id = ANY (type_ids) FOR NO KEY UPDATE) AS locked;
+  PERFORM precast.raise_flag('refreshing');
+  -- Rich text can be long, and reading it is most of the cost: `rich` is tested only if one of the fields was rich
+  -- text.
+  UPDATE precast.entries SET data = data
+  WHERE content_type_id = ANY (type_ids)
+    AND (names IS NULL OR data ?| names OR CASE WHEN in_rich <> '{}' THEN rich ?| in_rich ELSE false END);
+  PERFORM precast.lower_flag('refreshing');
+  PERFORM precast.assign_slots(type_id) FROM unnest(type_ids) AS type_id;
+END
+$$;
+
+CREATE FUNCTION precast.field_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM precast.refresh_entries(
+    coalesce(array_agg(DISTINCT coalesce(new_fields.content_type_id, old_fields.content_type_id)), '{}'),
+    coalesce(array_agg(DISTINCT coalesce(new_fields.name, old_fields.name)), '{}'),
+    coalesce(array_agg(DISTINCT old_fields.name) FILTER (WHERE old_fields.type = 'rich_text'), '{}'))
+  FROM old_fields FULL JOIN new_fields USING (content_type_id, name)
+  WHERE (old_fields.type, old_fields.multiple, old_fields.searchable)
+    IS DISTINCT FROM (new_fields.type, new_fields.multiple, new_fields.searchable);
+  RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION precast.field_added_or_removed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM precast.refresh_entries(
+    ARRAY(SELECT DISTINCT content_type_id FROM written),
+    ARRAY(SELECT DISTINCT name FROM written),
+    ARRAY(SELECT DISTINCT name FROM written WHERE type = 'rich_text' AND TG_OP = 'DELETE'));
+  RETURN NULL;
+END
+$$;
+
+-- TRUNCATE does not tell which fields there were, so it rewrites all entries. Runs as the owner, because the role that
+-- truncates may not read the types.
+CREATE FUNCTION precast.all_fields_removed() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+BEGIN
+  PERFORM precast.refresh_entries(ARRAY(SELECT id FROM precast.content_types));
+  RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER field_changed AFTER UPDATE ON precast.fields
+  REFERENCING OLD TABLE AS old_fields NEW TABLE AS new_fields
+  FOR EACH STATEMENT EXECUTE FUNCTION precast.field_changed();
+CREATE TRIGGER field_added AFTER INSERT ON precast.fields
+  REFERENCING NEW TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.field_added_or_removed();
+CREATE TRIGGER field_removed AFTER DELETE ON precast.fields
+  REFERENCING OLD TABLE AS written FOR EACH STATEMENT EXECUTE FUNCTION precast.field_added_or_removed();
+CREATE TRIGGER all_fields_removed AFTER TRUNCATE ON precast.fields
+  FOR EACH STATEMENT EXECUTE FUNCTION precast.all_fields_removed();
+
+-- Rebuilds everything that triggers maintain, after writes while the triggers were off: with DISABLE TRIGGER, with
+-- `session_replication_role = replica`, or by a restore of a data-only dump. Writers wait meanwhile. Must be run by the
+-- owner of the tables.
+CREATE FUNCTION precast.keep_anew() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  types integer[];
+BEGIN
+  LOCK TABLE precast.content_types, precast.fields, precast.entries IN SHARE ROW EXCLUSIVE MODE;
+  types := ARRAY(SELECT id FROM precast.content_types ORDER BY id);
+  INSERT INTO precast.slots (content_type_id) SELECT unnest(types) ON CONFLICT DO NOTHING;
+  DELETE FROM precast.entry_words AS kept WHERE NOT EXISTS (
+    SELECT FROM precast.entries AS e
+    WHERE (e.content_type_id, e.id) = (kept.content_type_id, kept.id) AND e.status = 'published');
+  PERFORM precast.refresh_entries(types);
+  PERFORM precast.add_missing_terms();
+  IF NOT precast.counts_are_brought() THEN
+    DELETE FROM precast.value_counts;
+    PERFORM precast.recount_values(type_id) FROM unnest(types) AS type_id;
+    DELETE FROM precast.entry_counts;
+    INSERT INTO precast.entry_counts (content_type_id, change)
+    SELECT type_id, (SELECT count(*) FROM precast.entries WHERE content_type_id = type_id AND status = 'published')
+    FROM unnest(types) AS type_id;
+  END IF;
+  -- Nothing has recorded what was deleted, moved or renamed meanwhile, so builds must compare each type as a whole with
+  -- the tree.
+  UPDATE precast.content_types SET begun_in = pg_current_xact_id();
+END
+$$;

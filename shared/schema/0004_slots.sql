@@ -1,36 +1,7 @@
 -- Slots: columns of precast.entries that all types share. A slot holds one field of the entry's type, so that filters
 -- and sorts of a large type use indexes as if the type had a table of its own. No database object is created per
--- tenant: each type has a map from slots to fields, and an entry is in the index of each slot that it fills.
-
-ALTER TABLE precast.entries
-  ADD COLUMN t1 text COLLATE "und-x-icu",
-  ADD COLUMN t2 text COLLATE "und-x-icu",
-  ADD COLUMN t3 text COLLATE "und-x-icu",
-  ADD COLUMN t4 text COLLATE "und-x-icu",
-  ADD COLUMN t5 text COLLATE "und-x-icu",
-  ADD COLUMN t6 text COLLATE "und-x-icu",
-  ADD COLUMN t7 text COLLATE "und-x-icu",
-  ADD COLUMN t8 text COLLATE "und-x-icu",
-  ADD COLUMN texts text COLLATE "C",
-  ADD COLUMN n1 float8,
-  ADD COLUMN n2 float8,
-  ADD COLUMN n3 float8,
-  ADD COLUMN n4 float8,
-  ADD COLUMN n5 float8,
-  ADD COLUMN n6 float8;
-
--- Texts are stored in the row, as `data` is: a condition that is tested on many rows would otherwise fetch each text
--- from the TOAST table.
-ALTER TABLE precast.entries
-  ALTER COLUMN t1 SET STORAGE MAIN,
-  ALTER COLUMN t2 SET STORAGE MAIN,
-  ALTER COLUMN t3 SET STORAGE MAIN,
-  ALTER COLUMN t4 SET STORAGE MAIN,
-  ALTER COLUMN t5 SET STORAGE MAIN,
-  ALTER COLUMN t6 SET STORAGE MAIN,
-  ALTER COLUMN t7 SET STORAGE MAIN,
-  ALTER COLUMN t8 SET STORAGE MAIN,
-  ALTER COLUMN texts SET STORAGE MAIN;
+-- tenant: each type has a map from slots to fields, and an entry is in the index of each slot that it fills. The map is
+-- kept with the shape of the type, by which triggers complete entries (0005_entries.sql).
 
 -- The field in each slot from t1 to t8 and n1 to n6, null where there is none.
 CREATE FUNCTION precast.fields_in_slots(map jsonb) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -50,20 +21,33 @@ $$;
 
 -- `map` says which field fills which slot, with its type: {"t1": ["title", "text"], "n1": ["price", "number"]}. The key
 -- "long" lists the fields that lost their slot because a value is too long for an index. Slots m1 to m4 are not
--- columns: they are for `multiple` fields whose elements are counted (0016_value_counts.sql). Triggers maintain the
--- map; a query that reads slots must check that the map in its snapshot is the one that it was written for. The table
--- is separate from content_types, so that writers of entries wait only for changes of their type's slots and shape
--- (0009_shapes.sql).
+-- columns: they are for `multiple` fields whose elements are counted (0007_counts.sql). Triggers maintain the map; a
+-- query that reads slots must check that the map in its snapshot is the one that it was written for. The table is
+-- separate from content_types, so that writers of entries wait only for changes of their type's slots and shape.
+--
+-- The shape is what the triggers on entries need to know about a type's fields, precomputed in the row that they read
+-- anyway. Otherwise they would query precast.fields twice for each written entry. `plain` is a predicate on an entry's
+-- values: it is true only if all of them fit their fields and are in canonical spelling. It cannot see trailing zeros of
+-- numbers: `numbers` names the number fields, which are checked for those separately. `rich` names the rich-text fields.
+-- `searched` lists the searchable fields, each with how to read it:
+-- [["title", "text"], ["body", "rich_text"], ["tags", "many"]].
 CREATE TABLE precast.slots (
   content_type_id integer PRIMARY KEY REFERENCES precast.content_types ON DELETE CASCADE,
   map             jsonb NOT NULL DEFAULT '{}',
   -- What each written entry needs of the map, as arrays, whose elements are read in a fraction of the time of keys.
   fields          text[] GENERATED ALWAYS AS (precast.fields_in_slots(map)) STORED,
   line_starts     text[] GENERATED ALWAYS AS (precast.line_starts(map)) STORED,
-  -- The slots whose values are counted in pairs (0016_value_counts.sql).
+  -- The slots whose values are counted in pairs (0007_counts.sql).
   paired          text[] NOT NULL DEFAULT '{}',
-  made_in         xid8 NOT NULL DEFAULT pg_current_xact_id()
-);
+  made_in         xid8 NOT NULL DEFAULT pg_current_xact_id(),
+  plain           jsonpath NOT NULL DEFAULT 'true',
+  numbers         text[] NOT NULL DEFAULT '{}',
+  rich            text[] NOT NULL DEFAULT '{}',
+  searched        jsonb NOT NULL DEFAULT '[]'
+) WITH (toast_tuple_target = 8160);
+
+-- Every written entry reads `plain`: it is kept in the row, and not compressed.
+ALTER TABLE precast.slots ALTER plain SET STORAGE EXTERNAL;
 
 -- Raises feature_not_supported if fields or lists of an existing type change at REPEATABLE READ or SERIALIZABLE. Such a
 -- change must be applied to all entries, but a snapshot of the whole transaction lacks entries that were committed
@@ -222,50 +206,44 @@ CREATE TRIGGER assign_slots_anew AFTER UPDATE ON precast.content_types
     IS DISTINCT FROM (NEW.filterable_fields, NEW.sortable_fields, NEW.default_sort))
   EXECUTE FUNCTION precast.assign_slots_of_type();
 
--- Each index holds the values of all slots, so that one index-only scan finds and counts what several filters and a
--- sort select together. The other slots are trailing key columns and not INCLUDE columns: PostgreSQL tests a condition
--- on a key column in place and copies only matching tuples out of the index. Index tuples do not become longer by that,
--- and the id before those columns already makes the order unique. Numbers come before texts, because a column behind
--- texts of variable length is slower to read.
-CREATE INDEX entries_by_t1 ON precast.entries
-  (content_type_id, t1, published_at DESC, id, n1, n2, n3, n4, n5, n6, t2, t3, t4, t5, t6, t7, t8)
-  WHERE status = 'published' AND t1 IS NOT NULL;
-CREATE INDEX entries_by_t2 ON precast.entries
-  (content_type_id, t2, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t3, t4, t5, t6, t7, t8)
-  WHERE status = 'published' AND t2 IS NOT NULL;
-CREATE INDEX entries_by_t3 ON precast.entries
-  (content_type_id, t3, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t4, t5, t6, t7, t8)
-  WHERE status = 'published' AND t3 IS NOT NULL;
-CREATE INDEX entries_by_t4 ON precast.entries
-  (content_type_id, t4, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t3, t5, t6, t7, t8)
-  WHERE status = 'published' AND t4 IS NOT NULL;
-CREATE INDEX entries_by_t5 ON precast.entries
-  (content_type_id, t5, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t6, t7, t8)
-  WHERE status = 'published' AND t5 IS NOT NULL;
-CREATE INDEX entries_by_t6 ON precast.entries
-  (content_type_id, t6, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t7, t8)
-  WHERE status = 'published' AND t6 IS NOT NULL;
-CREATE INDEX entries_by_t7 ON precast.entries
-  (content_type_id, t7, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t8)
-  WHERE status = 'published' AND t7 IS NOT NULL;
-CREATE INDEX entries_by_t8 ON precast.entries
-  (content_type_id, t8, published_at DESC, id, n1, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7)
-  WHERE status = 'published' AND t8 IS NOT NULL;
-CREATE INDEX entries_by_n1 ON precast.entries
-  (content_type_id, n1, published_at DESC, id, n2, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
-  WHERE status = 'published' AND n1 IS NOT NULL;
-CREATE INDEX entries_by_n2 ON precast.entries
-  (content_type_id, n2, published_at DESC, id, n1, n3, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
-  WHERE status = 'published' AND n2 IS NOT NULL;
-CREATE INDEX entries_by_n3 ON precast.entries
-  (content_type_id, n3, published_at DESC, id, n1, n2, n4, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
-  WHERE status = 'published' AND n3 IS NOT NULL;
-CREATE INDEX entries_by_n4 ON precast.entries
-  (content_type_id, n4, published_at DESC, id, n1, n2, n3, n5, n6, t1, t2, t3, t4, t5, t6, t7, t8)
-  WHERE status = 'published' AND n4 IS NOT NULL;
-CREATE INDEX entries_by_n5 ON precast.entries
-  (content_type_id, n5, published_at DESC, id, n1, n2, n3, n4, n6, t1, t2, t3, t4, t5, t6, t7, t8)
-  WHERE status = 'published' AND n5 IS NOT NULL;
-CREATE INDEX entries_by_n6 ON precast.entries
-  (content_type_id, n6, published_at DESC, id, n1, n2, n3, n4, n5, t1, t2, t3, t4, t5, t6, t7, t8)
-  WHERE status = 'published' AND n6 IS NOT NULL;
+-- The part of `plain` for one field, or null if every value of the field is plain. May be false for a canonical value
+-- that is unusual, such as a day from 29 to 31 or a very large number: `canonical_values` then looks more closely.
+CREATE FUNCTION precast.plain_path(name text, type text, multiple boolean) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT format('(%s || !exists(%s) || %2$s.type() == "null")', replace(test, '@@', path), path)
+  FROM (SELECT format('$."%s"', name)) AS field(path), LATERAL (
+    SELECT CASE
+      -- Tests the types of the elements before their spelling, because like_regex also looks into nested arrays.
+      WHEN multiple THEN '@@.type() == "array" && !exists(@@[*].type() ? (@ != "string"))'
+        || CASE type WHEN 'relation' THEN ' && !exists(@@[*] ? (!(@ like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")))' ELSE '' END
+      ELSE CASE type
+        WHEN 'json' THEN NULL
+        WHEN 'boolean' THEN '@@.type() == "boolean"'
+        WHEN 'number' THEN '@@.type() == "number" && @@ < 1e15 && @@ > -1e15'
+        ELSE '@@.type() == "string"' || CASE type
+          WHEN 'relation' THEN ' && @@ like_regex "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"'
+          WHEN 'date' THEN ' && @@ like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])$" && !(@@ starts with "0000")'
+          WHEN 'datetime' THEN ' && @@ like_regex "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])'
+            'T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9][.][0-9]{3}[+]00:00$" && !(@@ starts with "0000")'
+          ELSE '' END
+      END
+    END) AS tested(test)
+  WHERE test IS NOT NULL
+$$;
+
+-- Recomputes the shapes of some types from their fields. Waits for transactions that are inserting entries of these
+-- types, and makes later ones wait for this transaction: each entry is written either by the old fields or by the new
+-- ones, and a caller that then rewrites entries finds all that were written by the old ones.
+CREATE FUNCTION precast.draw_shapes(type_ids integer[]) RETURNS void LANGUAGE sql
+SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+  -- Locks in a statement of its own, so that the next statement sees fields that others committed while this one
+  -- waited.
+  SELECT FROM precast.slots WHERE content_type_id = ANY (type_ids) ORDER BY content_type_id FOR UPDATE;
+  UPDATE precast.slots SET (plain, numbers, rich, searched) = (
+    SELECT coalesce(string_agg(precast.plain_path(name, type, multiple), ' && ' ORDER BY name), 'true')::jsonpath,
+      coalesce(array_agg(name ORDER BY name) FILTER (WHERE type = 'number'), '{}'),
+      coalesce(array_agg(name ORDER BY name) FILTER (WHERE type = 'rich_text'), '{}'),
+      coalesce(jsonb_agg(jsonb_build_array(name, CASE WHEN multiple THEN 'many' WHEN type = 'rich_text' THEN type ELSE 'text' END)
+        ORDER BY name) FILTER (WHERE searchable), '[]')
+    FROM precast.fields WHERE content_type_id = slots.content_type_id)
+  WHERE content_type_id = ANY (type_ids)
+$$;

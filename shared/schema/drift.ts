@@ -1,0 +1,151 @@
+/**
+ * What a database must have for the schema, and how it may differ from what the migration files made: in its triggers, its
+ * indexes and the collations that order them.
+ */
+import type { Session } from "../database/database.ts";
+import { sql } from "../query.ts";
+import { knownMigrations, readMigration } from "./migrate.ts";
+
+// ---- Requirements
+
+export type DatabaseTraits = {
+  /** As the server spells it: `16.4 (Debian 16.4-1.pgdg120+1)`. */
+  readonly version: string;
+  /** `server_version_num`: major version times 10,000, plus the minor version. */
+  readonly versionNumber: number;
+  readonly encoding: string;
+  /** Whether PostgreSQL was built with ICU, whose collations order texts and fold their case. */
+  readonly hasIcu: boolean;
+};
+
+/** The first one with the type `xid8`, which stamps what a transaction has changed. */
+const OLDEST_MAJOR_VERSION = 13;
+
+export async function readTraits(session: Pick<Session, "query">): Promise<DatabaseTraits> {
+  const [row] = await session.query(
+    sql(`SELECT current_setting('server_version'), current_setting('server_version_num'), current_setting('server_encoding'),
+  EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu')::text`),
+  );
+  const [version, versionNumber, encoding, hasIcu] = row as [string, string, string, string];
+  return { version, versionNumber: Number(versionNumber), encoding, hasIcu: hasIcu === "true" };
+}
+
+/** A sentence or two for the operator on what is missing; null when the database is suitable. */
+export function missingRequirement({ version, versionNumber, encoding, hasIcu }: DatabaseTraits): string | null {
+  if (versionNumber < OLDEST_MAJOR_VERSION * 10_000)
+    return `Precast needs PostgreSQL ${OLDEST_MAJOR_VERSION} or newer, but the server is PostgreSQL ${version}.`;
+  if (encoding !== "UTF8")
+    return (
+      `The encoding of the database is ${encoding}, which cannot store every character. ` +
+      "Create one with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0."
+    );
+  if (!hasIcu)
+    return (
+      "The PostgreSQL server was built without ICU, which orders texts and folds their case. " +
+      "Use a build that has it, such as those of Debian, of Docker's official image or of the large providers."
+    );
+  return null;
+}
+
+// ---- Triggers
+
+/** A value of `pg_trigger.tgenabled`: O fires for ordinary writes, R for replicated rows, A for both. */
+type Firing = "O" | "R" | "A";
+
+export type Trigger = {
+  /** `table.trigger`. */
+  readonly name: string;
+  readonly fires: Firing;
+  /** The statement that makes an existing trigger fire as `fires` says. */
+  readonly enable: string;
+  /** The statement that creates a missing trigger, which then fires as `O`. */
+  readonly create: string;
+};
+
+const CREATED_TRIGGER = /^CREATE (?:CONSTRAINT )?TRIGGER (\w+) [^;]*? ON precast\.(\w+)\b[^;]*;/gm;
+const ENABLED_TRIGGER = /^ALTER TABLE precast\.(\w+) ENABLE (ALWAYS|REPLICA) TRIGGER (\w+);/gm;
+
+/** All triggers, in the order in which the migration files create them. */
+export function schemaTriggers(): readonly Trigger[] {
+  const text = readMigrations();
+  const enabled = new Map(
+    [...text.matchAll(ENABLED_TRIGGER)].map(([enable, table, when, name]) => [
+      `${table}.${name}`,
+      { fires: when === "ALWAYS" ? ("A" as const) : ("R" as const), enable },
+    ]),
+  );
+  return [...text.matchAll(CREATED_TRIGGER)].map(([create, trigger, table]) => {
+    const name = `${table}.${trigger}`;
+    const byDefault = { fires: "O" as const, enable: `ALTER TABLE precast.${table} ENABLE TRIGGER ${trigger};` };
+    return { name, create, ...(enabled.get(name) ?? byDefault) };
+  });
+}
+
+// ---- Indexes
+
+export type SchemaIndex = {
+  readonly name: string;
+  /** The statements that create the index without blocking writers, and then set what else it needs. */
+  readonly create: readonly string[];
+};
+
+const CREATED_INDEX = /^CREATE INDEX (\w+) (ON precast\.[^;]*);/gm;
+const ALTERED_INDEX = /^ALTER INDEX precast\.(\w+) [^;]*(?=;)/gm;
+
+/**
+ * All indexes but those of constraints and those that need an extension, in the order in which the migration files create
+ * them.
+ */
+export function schemaIndexes(): readonly SchemaIndex[] {
+  const text = readMigrations();
+  const altered = [...text.matchAll(ALTERED_INDEX)].map(([statement, name]) => ({ statement, name }));
+  return [...text.matchAll(CREATED_INDEX)].map(([, name = "", on = ""]) => {
+    const create = `CREATE INDEX CONCURRENTLY IF NOT EXISTS ${name} ${on.replaceAll(/\s+/g, " ")}`;
+    const others = altered.filter((other) => other.name === name).map(({ statement }) => statement);
+    return { name, create: [create, ...others] };
+  });
+}
+
+/** Whether two statements that create an index, in our spelling or in that of pg_get_indexdef, make the same of it. */
+export function makeSameIndex(one: string, other: string): boolean {
+  return plainOf(one) === plainOf(other);
+}
+
+/** What follows ON, without what PostgreSQL adds to it. */
+function plainOf(statement: string): string {
+  const [, on = ""] = / (ON precast\..*)$/s.exec(statement) ?? [];
+  return on
+    .replaceAll(/ USING btree|::text/g, "")
+    .replaceAll(/[\s()]+/g, " ")
+    .trim();
+}
+
+function readMigrations(): string {
+  return knownMigrations().map(readMigration).join("\n");
+}
+
+// ---- Collations
+
+/**
+ * A collation whose version on the server is no longer the one with which the indexes were built. Collations come from a
+ * library of the operating system, such as ICU, and another version of it may order texts differently.
+ */
+export type ChangedCollation = {
+  /** Schema-qualified name, quoted as an SQL identifier. */
+  readonly name: string;
+  readonly before: string;
+  readonly now: string;
+};
+
+export async function changedCollations(session: Pick<Session, "query">): Promise<ChangedCollation[]> {
+  const rows = await session.query(
+    // MATERIALIZED selects the used collations first: asking for the actual version of every collation is slow.
+    sql(`WITH used AS MATERIALIZED (
+  SELECT * FROM pg_collation WHERE oid IN (
+    SELECT unnest(indcollation) FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+    WHERE relnamespace = 'precast'::regnamespace))
+SELECT format('%I.%I', collnamespace::regnamespace, collname), collversion, pg_collation_actual_version(oid)
+FROM used WHERE collversion <> pg_collation_actual_version(oid)`),
+  );
+  return rows.map(([name, before, now]) => ({ name: name as string, before: before as string, now: now as string }));
+}
