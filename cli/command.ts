@@ -1,6 +1,6 @@
 /** Defines a command: plain data that program.ts passes to commander, and the function that runs the command. */
 import type { CommonName, SettingName, Settings } from "../shared/config.ts";
-import type { Terminal } from "./terminal/terminal.ts";
+import type { Terminal } from "./terminal.ts";
 
 /** Exit codes. DIFFERENT also means that there is advice. */
 export const DONE = 0;

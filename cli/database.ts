@@ -2,11 +2,11 @@
  * Opens the database for a command and checks its schema. Migrates the embedded database; requires that PostgreSQL has
  * been migrated.
  */
+import { QUERY_SECONDS } from "../shared/api/errors.ts";
 import type { CommonName, Settings } from "../shared/config.ts";
 import type { Database, DatabaseOptions } from "../shared/database/database.ts";
 import { HostEndedFault } from "../shared/database/fault.ts";
 import { openDatabase } from "../shared/database/open.ts";
-import { QUERY_SECONDS } from "../shared/refusal.ts";
 import { missingRequirement, readTraits } from "../shared/schema/drift.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
 

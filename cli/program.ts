@@ -1,15 +1,13 @@
 /** The program: defines the command line for commander, runs one command, and sets the exit code of the process. */
+import { constants } from "node:os";
 import { CommanderError, Option, Command as Program } from "commander";
-import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
-import { printable } from "../shared/printable.ts";
+import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName, VERSION } from "../shared/config.ts";
 import type { Setting } from "../shared/settings/setting.ts";
-import { VERSION } from "../shared/version.ts";
+import { printable } from "../shared/text.ts";
 import { type Command, type Context, DONE, FAILED } from "./command.ts";
-import { describeFailure } from "./failure.ts";
-import { secretsIn, withoutPasswords, withoutSecrets } from "./secrets.ts";
-import { stopped } from "./stop-signals.ts";
-import type { Stream } from "./terminal/stream.ts";
-import { openTerminal } from "./terminal/terminal.ts";
+import { describeFailure } from "./errors.ts";
+import type { Stream } from "./progress.ts";
+import { openTerminal } from "./terminal.ts";
 
 /** A command is loaded only when it is needed, because each imports libraries of its own. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -177,4 +175,49 @@ function watchOutput(): () => Error | null {
     });
   }
   return () => first;
+}
+
+// Waits for the signals that stop a command which runs until then.
+
+/**
+ * Resolves at the first SIGTERM, SIGINT or SIGHUP. A second SIGTERM or SIGINT has the default effect of the signal. A
+ * second SIGHUP has none: of a terminal that is closed, both the system and the shell may send one.
+ */
+export function stopped(): Promise<void> {
+  const signals = ["SIGTERM", "SIGINT"] as const;
+  return new Promise((resolve) => {
+    const stop = () => {
+      for (const signal of signals) {
+        process.removeListener(signal, stop);
+        // The default effect does not exist for the first process of a container.
+        if (process.pid === 1) process.on(signal, () => process.exit(128 + constants.signals[signal]));
+      }
+      resolve();
+    };
+    for (const signal of [...signals, "SIGHUP"]) process.on(signal, stop);
+  });
+}
+
+// Keeps the secrets of a command out of what it prints.
+
+/** A shorter word may be an ordinary one, which messages contain anyway. */
+const SHORTEST_SECRET = 8;
+
+/**
+ * The words of the secrets in a command's settings, without the name of a header. A store, a CDN or a proxy may repeat in
+ * its answer what it was sent.
+ */
+export function secretsIn(names: readonly SettingName[], settings: Readonly<Record<string, unknown>>): string[] {
+  const secrets = names.filter((name) => SETTINGS[name].flags === null).map((name) => settings[name]);
+  const words = secrets.flatMap((secret) => (typeof secret === "string" ? secret.split(/^[^\s:]+:|\s+/) : []));
+  return words.filter((word) => word.length >= SHORTEST_SECRET);
+}
+
+/** Replaces the passwords in addresses. Whoever mistypes an option sees it again in the message. */
+export function withoutPasswords(text: string): string {
+  return text.replace(/(\/\/[^\s/@:]*:)[^\s/]*@/g, "$1…@");
+}
+
+export function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((rest, secret) => rest.replaceAll(secret, "…"), text);
 }

@@ -1,8 +1,8 @@
 /** Answers API requests from memory, tree or database, and counts metered ones before their answers are sent. */
 import type { IncomingMessage, RequestListener } from "node:http";
-import { bodyAnswer, type CachePolicy, type Circumstances } from "../shared/answer.ts";
-import type { Coding } from "../shared/etag.ts";
-import { DATABASE_UNAVAILABLE, INTERNAL_ERROR, OVERLOADED } from "../shared/refusal.ts";
+import { targetOfTreePath } from "../shared/api/address.ts";
+import { bodyAnswer, type CachePolicy, type Circumstances, type Coding } from "../shared/api/answer.ts";
+import { DATABASE_UNAVAILABLE, INTERNAL_ERROR, OVERLOADED } from "../shared/api/errors.ts";
 import {
   answerOf,
   ClientGone,
@@ -11,19 +11,24 @@ import {
   type Reply,
   respond,
   type Sources,
-} from "../shared/respond.ts";
-import { targetOfTreePath } from "../shared/tree-path.ts";
-import { openCoder } from "./http/coding.ts";
-import { goneSignalOf } from "./http/gone-signal.ts";
-import { type HttpRequest, readHttpRequest } from "./http/http-request.ts";
-import { type Observe, observationOf } from "./http/observation.ts";
-import { type Ready, readyOf, readyRefusal, send } from "./http/ready.ts";
-import { requestIdOf } from "./http/request-id.ts";
-import { openTurns } from "./http/turns.ts";
+} from "../shared/api/respond.ts";
+import { type Hit, type HitKey, type Hits, isNotModified } from "./cache.ts";
+import { goneSignalOf, openTurns } from "./http/connection.ts";
+import { openCoder } from "./http/encode.ts";
+import {
+  type HttpRequest,
+  type Observe,
+  observationOf,
+  type Ready,
+  readHttpRequest,
+  readyOf,
+  readyRefusal,
+  requestIdOf,
+  send,
+} from "./http/exchange.ts";
 import type { Ledger } from "./ledger/ledger.ts";
-import { type Hit, type HitKey, type Hits, isNotModified } from "./memory/hits.ts";
 
-export type AppOptions = {
+type AppOptions = {
   readonly sources: Sources;
   /** Whether a live request was refused at once within the last second. */
   readonly isRefusing: () => boolean;

@@ -1,26 +1,22 @@
 /** Assembles what one serving process consists of: opens the parts in order and closes them in reverse order. */
-import type { CachePolicy } from "../shared/answer.ts";
+import type { CachePolicy } from "../shared/api/answer.ts";
 import type { Database } from "../shared/database/database.ts";
-import type { DatabaseReadings, Gauges } from "./admin/gauges.ts";
-import type { Metrics } from "./admin/metrics.ts";
 import { createApp } from "./app.ts";
-import type { Limits } from "./http/limits.ts";
+import { type Hits, openCache, openHits, openReadings } from "./cache.ts";
+import type { Limits } from "./http/connection.ts";
+import { combineObservers } from "./http/exchange.ts";
 import { type Listening, listen } from "./http/listen.ts";
-import { combineObservers } from "./http/observation.ts";
-import { ledgerFolderOf } from "./ledger/folder.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "./ledger/ledger.ts";
-import type { KeptAnswer } from "./live/answer-cache.ts";
+import { ledgerFolderOf } from "./ledger/owner.ts";
+import type { KeptAnswer } from "./live/cache.ts";
 import { type Live, type LiveOptions, openLive } from "./live/live.ts";
-import { openAccessLog } from "./log/access-line.ts";
-import type { Log } from "./log/log.ts";
-import { openCache } from "./memory/cache.ts";
-import { type Hits, openHits } from "./memory/hits.ts";
-import { openReadings } from "./memory/readings.ts";
-import type { Replica } from "./replicas/replica.ts";
-import { healthOf } from "./replicas/replica-status.ts";
-import { openTree } from "./tree/tree.ts";
+import { type Log, openAccessLog } from "./log.ts";
+import type { DatabaseReadings, Gauges, Metrics } from "./metrics.ts";
+import { healthOf } from "./replica-status.ts";
+import type { Replica } from "./replicas.ts";
+import { openTree } from "./tree.ts";
 
-export type SiteOptions = Omit<LiveOptions, "answerCache" | "report"> &
+type SiteOptions = Omit<LiveOptions, "answerCache" | "report"> &
   Pick<LedgerOptions, "machine" | "durability" | "now"> & {
     readonly host: string;
     readonly port: number;

@@ -1,7 +1,7 @@
 /** Reads apps from the database, each with its published content types in catalog order. */
-import { type App, type ContentType, compareTypes, type Field } from "./catalog.ts";
+import { type App, type ContentType, compareTypes, type Field } from "./api/catalog.ts";
 import type { Session } from "./database/database.ts";
-import { sql } from "./query.ts";
+import { sql } from "./sql/query.ts";
 
 /** Base URL of media for apps that set none. */
 export type AppDefaults = { readonly mediaBaseUrl: string };

@@ -3,10 +3,8 @@
  * into typed values, or reports all problems at once.
  */
 import * as v from "valibot";
-import { CHOOSING } from "./settings/choosing.ts";
-import { COMMON } from "./settings/common.ts";
+import { CHOOSING, COMMON, EDGE } from "./settings/common.ts";
 import { DEPLOYING } from "./settings/deploying.ts";
-import { EDGE } from "./settings/edge.ts";
 import { SERVING } from "./settings/serving.ts";
 import type { Setting } from "./settings/setting.ts";
 
@@ -118,3 +116,6 @@ function attributeOf(name: SettingName): string {
     .slice(2)
     .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
+
+/** The version of Precast. A constant, so that no code has to locate package.json at run time. */
+export const VERSION = "0.1.0";

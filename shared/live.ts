@@ -1,22 +1,20 @@
 /** Answers a plan from the database: turns rows into a body, or into a refusal when type or entry does not exist. */
-import { bodyOf } from "./answer.ts";
-import { catalogBody, listBody, schemaBody } from "./body.ts";
-import type { App } from "./catalog.ts";
+import { type Body, bodyOf, catalogBody, entryBody, listBody, schemaBody } from "./api/answer.ts";
+import { type App, findType, oncePerObject } from "./api/catalog.ts";
+import { shownOfEntry } from "./api/columns.ts";
+import { type Populated, readEntryLines, readEntryRow, renderEntry } from "./api/entry.ts";
+import { entryNotFound, type Refusal, typeNotFound } from "./api/errors.ts";
+import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./api/plan.ts";
 import type { Session } from "./database/database.ts";
 import { DatabaseFault } from "./database/fault.ts";
-import { renderEntry } from "./entry.ts";
-import { readEntryLines } from "./entry-row.ts";
-import { answerEntries, type LiveAnswer } from "./live-entries.ts";
-import { oncePerObject } from "./per-object.ts";
-import { findPlace, rememberPlace } from "./places.ts";
-import type { ListPlan, Plan, SearchPlan } from "./plan.ts";
-import type { Query, Row } from "./query.ts";
-import { type Refusal, typeNotFound } from "./refusal.ts";
+import { cacheSlots, NO_SLOTS, readSlots, type SlotCache, type Slots, slotsQuery, storedIn } from "./sql/columns.ts";
 import { countsOf, entryCountsQuery } from "./sql/counts.ts";
-import { entriesQuery, typesOf } from "./sql/entries-query.ts";
-import { listQuery } from "./sql/list-query.ts";
-import { searchQuery } from "./sql/search-query.ts";
-import { cacheSlots, NO_SLOTS, readSlots, type SlotCache, type Slots, slotsQuery } from "./sql/slots.ts";
+import { entriesQuery, typesOf } from "./sql/entries.ts";
+import { listQuery } from "./sql/list.ts";
+import { offsetOf } from "./sql/page.ts";
+import type { Query, Row } from "./sql/query.ts";
+import { isWalked, type Place } from "./sql/scan.ts";
+import { searchQuery } from "./sql/search.ts";
 
 /** The query that answers a plan; null for a schema, which needs none. */
 export function queryOf(app: App, plan: Plan, slots: Slots): Query | null {
@@ -141,4 +139,118 @@ function answerList(app: App, plan: ListPlan | SearchPlan, found: Page | null): 
 export async function currentSlots(session: Pick<Session, "query">, app: App, plan: Plan): Promise<Slots> {
   if (plan.kind !== "list" && plan.kind !== "search") return NO_SLOTS;
   return (await readCurrentSlots(session, app, plan)) ?? NO_SLOTS;
+}
+
+// Finds several entries that are requested in the same way, together with their related entries, with one query.
+
+/** An answer, and the edition of its content in the same snapshot (editionQuery), null when the answer has none. */
+export type LiveAnswer = { readonly body: Body; readonly edition: string | null };
+
+/** Indexes of the columns of entriesQuery. ENTRY is the first column of the entry. */
+const [PLACE, FIELD, ENTRY, EDITION] = [0, 1, 2, 8];
+
+/** Answers in the order of `plans`, all from one snapshot. All plans must have the type and `populate` of the first. */
+export async function answerEntries(
+  session: Pick<Session, "query">,
+  app: App,
+  plans: readonly EntryPlan[],
+): Promise<readonly (LiveAnswer | Refusal)[]> {
+  const [first] = plans;
+  if (first === undefined) return [];
+  const ids = plans.map(({ id }) => id);
+  const [head, ...rows] = await session.query(entriesQuery(app.key, first, ids));
+  if (head === undefined) return plans.map(typeNotFound);
+  const found = plans.map((): Row[] => []);
+  for (const row of rows) found[Number(row[PLACE]) - 1]?.push(row);
+  return plans.map((plan, index) => entryOf(app, plan, found[index] ?? [], head[EDITION] ?? null));
+}
+
+function entryOf(app: App, plan: EntryPlan, rows: readonly Row[], edition: string | null): LiveAnswer | Refusal {
+  const [first] = rows;
+  const found = first === undefined ? null : readEntryRow(first, ENTRY);
+  if (found === null) return entryNotFound();
+  if (plan.refusal !== null) return plan.refusal;
+  const text = renderEntry(app, plan.shown, found, populatedOf(app, plan, rows));
+  return { body: bodyOf(entryBody(text)), edition };
+}
+
+/** The related entries that replace the UUIDs of the fields in `plan.populate`. */
+function populatedOf(app: App, plan: EntryPlan, rows: readonly Row[]): Populated {
+  const populated = new Map<string, string>();
+  for (const field of plan.populate) {
+    const target = findType(app, field.target ?? "");
+    const entries = rows
+      .filter((row) => row[FIELD] === field.name)
+      .map((row) => readEntryRow(row, ENTRY))
+      .filter((entry) => entry !== null);
+    const texts = target === undefined ? [] : entries.map((entry) => renderEntry(app, shownOfEntry(target), entry));
+    populated.set(field.name, field.multiple ? `[${texts.join(",")}]` : (texts[0] ?? "null"));
+  }
+  return populated;
+}
+
+// Remembers which entries end the pages of long lists that have been answered, so that later pages are read from
+// there on (sql/seek.ts). A query that does so relies on the edition: once that has changed, the slots are read
+// again, and with the old ones all places of the type are forgotten.
+
+/** The places of each list, in ascending order. All of them are of one edition. */
+type Places = Map<string, Place[]>;
+
+const placesOf = oncePerObject((_: Slots): Places => new Map());
+
+/** Before this many entries, reading from the start takes no time that matters. */
+const NEAR = 500n;
+/** A page is read from a place on if that passes so many times fewer entries than from the start. */
+const WORTH = 4n;
+const MAX_LISTS = 20;
+const MAX_PLACES = 100;
+
+/** The last place before the page, if it is close enough to be of use. */
+function findPlace(slots: Slots, plan: ListPlan): Place | null {
+  const offset = offsetOf(plan);
+  if (!isUseful(slots, plan, offset)) return null;
+  const places = placesOf(slots).get(keyOf(plan)) ?? [];
+  const place = places[countUpTo(places, offset) - 1];
+  return place !== undefined && (offset - place.after) * WORTH <= offset ? place : null;
+}
+
+/** Remembers the last entry of a full page. */
+function rememberPlace(slots: Slots, plan: ListPlan, edition: string, id: string): void {
+  const after = offsetOf(plan) + BigInt(plan.perPage);
+  if (!isUseful(slots, plan, after)) return;
+  const lists = placesOf(slots);
+  const key = keyOf(plan);
+  const known = lists.get(key) ?? [];
+  const places = known[0]?.edition === edition ? known : [];
+  const index = countUpTo(places, after);
+  if (places[index - 1]?.after !== after) places.splice(index, 0, { edition, after, id: copyOf(id) });
+  lists.delete(key);
+  lists.set(key, places.length > MAX_PLACES ? places.filter((_, number) => number % 2 === 0) : places);
+  if (lists.size > MAX_LISTS) lists.delete(lists.keys().next().value as string);
+}
+
+/** A part of a text keeps all of that text in memory: here, the whole page. */
+function copyOf(part: string): string {
+  return Buffer.from(part, "latin1").toString("latin1");
+}
+
+/** Whether it pays to know who stands at a place of the list, so many entries from its start. */
+function isUseful(slots: Slots, plan: ListPlan, place: bigint): boolean {
+  return place >= NEAR && isWalked(plan) && storedIn(plan.sort.column, slots) !== null && !slots.isSmall;
+}
+
+/** How many of the places are not behind the offset. */
+function countUpTo(places: readonly Place[], offset: bigint): number {
+  let [low, high] = [0, places.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((places[middle] as Place).after <= offset) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Of the columns with their types: one that has changed its type gives another order. */
+function keyOf({ sort, conditions }: ListPlan): string {
+  return JSON.stringify([sort, conditions]);
 }

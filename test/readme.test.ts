@@ -58,13 +58,13 @@ test("the map of the code lists every folder, and every file directly in `shared
   const map = textOf("README.md").split("## The code")[1] as string;
   const names = MAP_OF.flatMap(below).filter((path) => path.endsWith("/") || /^\w+\/[\w-]+\.ts$/.test(path));
   const sources = names.filter((path) => !path.startsWith("cli/demo/"));
-  expect(sources.length).toBeGreaterThan(60);
+  expect(sources.length).toBeGreaterThan(40);
   const last = (path: string) => /[^/]+\/?$/.exec(path)?.[0] as string;
   expect(sources.filter((path) => !map.split(/\s+/).includes(last(path)))).toEqual([]);
 });
 
 test("the code of every refusal is listed with its status", () => {
-  const source = readFileSync(join(ROOT, "shared/refusal.ts"), "utf8");
+  const source = readFileSync(join(ROOT, "shared/api/errors.ts"), "utf8");
   const codes = [...source.matchAll(/^ {2}([A-Z_]+): (\d{3}),$/gm)];
   expect(codes.length).toBeGreaterThan(20);
   const rows = textOf("README.md").split("\n");

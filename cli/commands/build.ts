@@ -1,17 +1,17 @@
 /** `precast build`: writes the tree. */
 import { ConfigError, type Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { type BuildOptions, buildTree } from "../build/build.ts";
-import { incompatibilityOf } from "../build/mode.ts";
-import { readSource } from "../build/source.ts";
+import { formatBytes } from "../../shared/text.ts";
+import { readSource } from "../../shared/tree.ts";
+import { type BuildOptions, buildTree } from "../builder/build.ts";
+import { incompatibilityOf } from "../builder/delta.ts";
+import { summaryOf } from "../builder/report.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
 import { type Restored, restoreTree } from "../deploy/restore.ts";
-import type { Store } from "../deploy/store/store.ts";
-import { openTarget, STORE_SETTINGS, type StoreSettings } from "../deploy/store/target.ts";
-import { summaryOf } from "../summary.ts";
-import { formatBytes } from "../terminal/format.ts";
-import type { Terminal } from "../terminal/terminal.ts";
+import type { Store } from "../deploy/store.ts";
+import { openTarget, STORE_SETTINGS, type StoreSettings } from "../deploy/target.ts";
+import type { Terminal } from "../terminal.ts";
 
 export const buildCommand = defineCommand({
   name: "build",

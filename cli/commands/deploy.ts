@@ -1,13 +1,13 @@
 /** `precast deploy`: copies the tree to the bucket or the folder that a CDN reads. */
 import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
+import { formatBytes, formatCounted, formatFiles, formatSeconds } from "../../shared/text.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { type Deployed, deletionsRefusal, deployTree } from "../deploy/deploy.ts";
-import type { Plan } from "../deploy/plan.ts";
-import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge/purge.ts";
-import { openTarget, STORE_SETTINGS, type Target } from "../deploy/store/target.ts";
+import type { Plan } from "../deploy/manifest.ts";
+import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge.ts";
+import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
 import { waitVisible } from "../deploy/visible.ts";
-import { formatBytes, formatCounted, formatFiles, formatSeconds } from "../terminal/format.ts";
-import type { Terminal } from "../terminal/terminal.ts";
+import type { Terminal } from "../terminal.ts";
 
 const SETTINGS = [
   "dryRun",

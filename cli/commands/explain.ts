@@ -1,13 +1,14 @@
 /** `precast explain`: tells the shape of a request, whether it counts and why, and what answers it. */
+import type { App } from "../../shared/api/catalog.ts";
 import { readApps } from "../../shared/apps.ts";
-import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { isPartialTree } from "../build/elsewhere.ts";
-import { chooseApps, stateOf } from "../build/selection.ts";
+import { formatCount, formatCounted } from "../../shared/text.ts";
+import { chooseApps, stateOf } from "../../shared/tree.ts";
+import { isPartialTree } from "../builder/remote.ts";
 import { type Context, DONE, defineCommand } from "../command.ts";
 import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
-import { drawPlan, timesText } from "../explain/drawing.ts";
 import { type ExplainedFile, type ExplainedQuery, type Explanation, explain } from "../explain/explanation.ts";
+import type { PlanNode, QueryPlan } from "../explain/query-plan.ts";
 
 export const explainCommand = defineCommand({
   name: "explain",
@@ -80,4 +81,50 @@ function queryLines({ text, values, plan, service }: ExplainedQuery, colors: Con
     drawPlan(plan),
     `${colors.bold("Index")}    ${mark(service.sentence)}`,
   ];
+}
+
+// Draws the plan of a query for a person: one line for each step, with the steps that feed it below.
+
+export function drawPlan(plan: QueryPlan): string {
+  return drawNode(plan.root, 0).join("\n");
+}
+
+function drawNode(node: PlanNode, depth: number): string[] {
+  const line = `${"  ".repeat(depth)}-> ${titleOf(node)}: ${factsOf(node)}`;
+  return [line, ...node.nodes.flatMap((below) => drawNode(below, depth + 1))];
+}
+
+function titleOf({ step, name, table, index }: PlanNode): string {
+  const named = name === null ? step : `${step} (${name})`;
+  return `${named}${table === null ? "" : ` of ${table}`}${index === null ? "" : ` by index ${index}`}`;
+}
+
+function factsOf({ rows, discarded, loops, milliseconds }: PlanNode): string {
+  if (rows.actual === null) return `${formatCounted(rows.estimated, "row")} expected`;
+  if (loops === 0) return "never run";
+  const facts = [
+    `${formatCounted(rows.actual, "row")} (${formatCount(rows.estimated)} expected)`,
+    ...(discarded ? [`${formatCount(discarded)} discarded`] : []),
+    ...(loops !== null && loops > 1 ? [`${formatCount(loops)} times`] : []),
+    ...(milliseconds === null ? [] : [formatMilliseconds(milliseconds)]),
+  ];
+  return facts.join(", ");
+}
+
+/** Formats in one line how long planning and execution took, and how many pages were read. */
+export function timesText({ planning_ms, execution_ms, pages }: QueryPlan): string {
+  const parts = [
+    ...(planning_ms === null ? [] : [`planned in ${formatMilliseconds(planning_ms)}`]),
+    ...(execution_ms === null ? [] : [`run in ${formatMilliseconds(execution_ms)}`]),
+    ...(pages === null
+      ? []
+      : [
+          `${formatCounted(pages.memory, "page")} from shared buffers, ${formatCount(pages.disk)} from disk or the OS cache`,
+        ]),
+  ];
+  return parts.join(", ");
+}
+
+function formatMilliseconds(milliseconds: number): string {
+  return `${milliseconds.toFixed(milliseconds < 10 ? 2 : 0)} ms`;
 }

@@ -1,9 +1,9 @@
 /** `precast import`: imports a bundle into the database, all or nothing. */
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
-import type { MissingTarget } from "../import/missing-target.ts";
-import type { Changes } from "../import/report.ts";
-import { importBundle } from "../import/write.ts";
+import { importBundle } from "../import/import.ts";
+import type { Changes } from "../import/problems.ts";
+import type { MissingTarget } from "../import/rules.ts";
 
 export const importCommand = defineCommand({
   name: "import",

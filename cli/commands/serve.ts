@@ -1,11 +1,10 @@
 /** `precast serve`: answers from the tree and the database, in one process or in several. */
-import { openLog } from "../../server/log/log.ts";
-import { isWorker } from "../../server/workers/worker.ts";
+import { setFlagsFromString } from "node:v8";
+import { isWorker } from "../../server/cluster.ts";
+import { openLog } from "../../server/log.ts";
 import { defineCommand } from "../command.ts";
-import { configureGarbageCollection } from "../serve/garbage-collection.ts";
 import { serveAsPrimary } from "../serve/primary.ts";
-import { SERVE_SETTINGS } from "../serve/process.ts";
-import { serveAsWorker } from "../serve/worker.ts";
+import { SERVE_SETTINGS, serveAsWorker } from "../serve/process.ts";
 
 export const serveCommand = defineCommand({
   name: "serve",
@@ -35,3 +34,15 @@ export const serveCommand = defineCommand({
 
 /** File descriptor. */
 const STANDARD_ERROR = 2;
+
+// Configures V8's garbage collection for a process that answers requests: nearly all objects die with their answer.
+
+/** A V8 that no longer knows one of the flags would only print a message to standard error. */
+export function configureGarbageCollection(): void {
+  // Distributing the few young objects that are alive costs more than helper threads save, and takes processor time
+  // from the database and other workers. Old objects are still collected with helper threads.
+  setFlagsFromString("--no-parallel-scavenge");
+  // Where many objects of one origin were alive at a collection, V8 would create all later ones among the old objects,
+  // and whatever they refer to, such as the rows of a result, would have to be copied there too.
+  setFlagsFromString("--no-allocation-site-pretenuring");
+}

@@ -1,12 +1,12 @@
 /** `precast status`: shows the apps, their types and entries, and what has changed since each tree was built. */
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
-import { sql } from "../../shared/query.ts";
-import { appsOfTree, removedApps } from "../build/selection.ts";
+import { sql } from "../../shared/sql/query.ts";
+import { formatBytes, formatCounted, formatFiles } from "../../shared/text.ts";
+import { appsOfTree, removedApps } from "../../shared/tree.ts";
+import { readTreeStatus, type TreeStatus } from "../builder/delta.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
-import { formatBytes, formatCounted, formatFiles } from "../terminal/format.ts";
-import { readTreeStatus, type TreeStatus } from "../verify/tree-status.ts";
 
 type TypeStatus = {
   readonly slug: string;

@@ -2,11 +2,26 @@
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import { ConfigError } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { UnknownAppError } from "../build/selection.ts";
+import { formatCount, formatCounted } from "../../shared/text.ts";
+import { UnknownAppError } from "../../shared/tree.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
-import { csvOf, reportUsage, textOf } from "../usage/report.ts";
-import { readUsage } from "../usage/rows.ts";
+import type { Terminal } from "../terminal.ts";
+import {
+  type AppSum,
+  adviceOf,
+  type DaySum,
+  readUsage,
+  type SavingSum,
+  type ShapeSum,
+  sumByApp,
+  sumByDay,
+  sumBySaving,
+  sumByShape,
+  totalOf,
+  type UsageRange,
+  type UsageRow,
+} from "../usage.ts";
 
 export const usageCommand = defineCommand({
   name: "usage",
@@ -39,4 +54,100 @@ async function refuseUnknownApp(database: Database, defaults: AppDefaults, key: 
   if (known.includes(key)) return;
   const ever = await readUsage(database, { app: key, since: null, until: null });
   if (ever.length === 0) throw new UnknownAppError([key], known);
+}
+
+// Prepares the output of `precast usage`: the numbers, and their forms as text and as CSV.
+
+export type UsageReport = {
+  readonly total: number;
+  readonly rows: readonly UsageRow[];
+  readonly apps: readonly AppSum[];
+  readonly days: readonly DaySum[];
+  readonly shapes: readonly ShapeSum[];
+  readonly savings: readonly (SavingSum & { readonly advice: string })[];
+};
+
+export function reportUsage(rows: readonly UsageRow[], range: UsageRange): UsageReport {
+  return {
+    total: totalOf(rows),
+    rows,
+    apps: sumByApp(rows),
+    days: sumByDay(rows, range),
+    shapes: sumByShape(rows),
+    savings: sumBySaving(rows).map((sum) => ({ ...sum, advice: adviceOf(sum.saving) })),
+  };
+}
+
+export function csvOf({ rows }: UsageReport): string {
+  const records = rows.map(({ app, day, shape, status, saving, count }) => [app, day, shape, status, saving, count]);
+  return writeCsv(["app", "day", "shape", "status", "saving", "count"], records);
+}
+
+/** Maximum number of shapes in the list of the costliest. */
+const MOST = 10;
+
+export function textOf({ total, apps, days, shapes, savings }: UsageReport, terminal: Terminal): string {
+  if (total === 0) return "0 counted requests";
+  const { colors, table, width } = terminal;
+  const saved = totalOf(savings);
+  const sections = [
+    `${colors.bold(requests(total, "counted"))}, ${days[0]?.day} to ${days.at(-1)?.day} (UTC)`,
+    `${colors.bold("By app and shape")}\n${table(
+      ["App", "Shape", "Requests"],
+      apps.map(({ app, shape, count }) => [app, shape, formatCount(count)]),
+    )}`,
+    `${colors.bold("Day by day")}\n${drawChart(days, width)}`,
+    `${colors.bold("Costliest")}\n${table(
+      ["App", "Shape", "Status", "Requests", "Share"],
+      shapes
+        .slice(0, MOST)
+        .map(({ app, shape, status, count }) => [app, shape, status, formatCount(count), share(count, total)]),
+    )}`,
+    ...(saved === 0
+      ? []
+      : [
+          `${colors.bold("Could have been free")}: ${requests(saved)}, ${share(saved, total)}\n${savings
+            .map(({ app, advice, count }) => `${app}: ${advice}: ${requests(count)}`)
+            .join("\n")}`,
+        ]),
+  ];
+  return sections.join("\n\n");
+}
+
+function requests(count: number, kind = ""): string {
+  return formatCounted(count, kind === "" ? "request" : `${kind} request`);
+}
+
+function share(count: number, total: number): string {
+  return `${((count / total) * 100).toFixed(1)} %`;
+}
+
+// Draws a bar chart in characters, with one line for each day.
+
+const MIN_BAR = 10;
+const GAP = "  ";
+
+/** `width` is the width of the terminal in characters. A day with counts always has a bar, however short. */
+export function drawChart(days: readonly DaySum[], width: number): string {
+  const counts = days.map(({ count }) => formatCount(count));
+  const numbers = counts.reduce((longest, { length }) => Math.max(longest, length), 0);
+  const most = days.reduce((max, { count }) => Math.max(max, count), 1);
+  const room = Math.max(MIN_BAR, width - "2026-01-20".length - numbers - 2 * GAP.length);
+  return days
+    .map(({ day, count }, index) => {
+      const length = count === 0 ? 0 : Math.max(1, Math.round((count / most) * room));
+      return [day, (counts[index] ?? "").padStart(numbers), "█".repeat(length)].join(GAP).trimEnd();
+    })
+    .join("\n");
+}
+
+// Writes CSV as defined in RFC 4180: each record ends with CR LF, and values with special characters are quoted.
+
+export function writeCsv(head: readonly string[], records: readonly (readonly (string | number)[])[]): string {
+  return [head, ...records].map((record) => `${record.map(quote).join(",")}\r\n`).join("");
+}
+
+function quote(value: string | number): string {
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,14 +1,28 @@
 /** `precast verify`: compares the tree with live answers. */
+import { isUtf8 } from "node:buffer";
+import { hash } from "node:crypto";
+import { join } from "node:path";
+import { type Address, fileOf, folderOf, requestOf } from "../../shared/api/address.ts";
+import { DEFAULT_CACHE_POLICY } from "../../shared/api/answer.ts";
+import type { App } from "../../shared/api/catalog.ts";
+import { isRefusal } from "../../shared/api/errors.ts";
+import { answerOf, respond, type Sources } from "../../shared/api/respond.ts";
 import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
+import { filesIn, isFile, readOrNull, readText } from "../../shared/files.ts";
+import { answerLive } from "../../shared/live.ts";
 import { changedCollations } from "../../shared/schema/drift.ts";
-import { appsOfTree, chooseApps, removedApps } from "../build/selection.ts";
+import type { SlotCache } from "../../shared/sql/columns.ts";
+import { hiddenTypesQuery, publishedIdsQuery } from "../../shared/sql/tree.ts";
+import { formatFiles } from "../../shared/text.ts";
+import { appsOfTree, chooseApps, type FileDigest, type FileDigests, removedApps } from "../../shared/tree.ts";
+import { countFiles, freeAnswers } from "../builder/answers.ts";
+import type { FileProgress } from "../builder/app.ts";
+import { readTreeStatus } from "../builder/delta.ts";
+import { readElsewhere } from "../builder/remote.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
-import { formatFiles } from "../terminal/format.ts";
-import { readTreeStatus } from "../verify/tree-status.ts";
-import { type Verified, type VerifyOptions, verifyApp, verifyRemovedApp } from "../verify/verify.ts";
 
 const MAX_LISTED = 100;
 
@@ -94,4 +108,163 @@ function adviceOf(different: readonly Checked[]): string[] {
   if (causes.includes("content changed"))
     return ["Content has changed since the tree was built: run `precast build`, and verify again."];
   return causes.length > 0 ? ["Run `precast build`."] : [];
+}
+
+// Verifies a tree: compares each file with the live answer to its request, and the folder with the expected files.
+
+export type Difference = {
+  readonly app: string;
+  readonly problem: "missing" | "surplus" | "differs" | "shows an unpublished entry";
+  /** Path relative to the folder of the app. */
+  readonly file: string;
+};
+
+export type VerifyOptions = {
+  readonly out: string;
+  /** Maximum number of answers to compute live, spread evenly over all files; null for all. */
+  readonly sample: number | null;
+  readonly onProgress?: (progress: FileProgress) => void;
+};
+
+export type Verified = {
+  readonly key: string;
+  readonly files: number;
+  readonly computed: number;
+  readonly differences: readonly Difference[];
+};
+
+/** `session` must be in a read transaction, so that all files are compared with one snapshot of the database. */
+export async function verifyApp(
+  session: Session,
+  app: App,
+  { out, sample, onProgress }: VerifyOptions,
+): Promise<Verified> {
+  const root = join(out, folderOf(app.key));
+  const differences: Difference[] = [];
+  const note = (problem: Difference["problem"], file: string) => differences.push({ app: app.key, problem, file });
+  const totalFiles = await countFiles(session, app);
+  const sampleSize = Math.min(sample ?? totalFiles, totalFiles);
+  const published = await readPublished(session, app);
+  const elsewhere: FileDigests = readElsewhere(out) ?? new Map();
+  const expected = new Set<string>();
+  const slots: SlotCache = new Map();
+  let computed = 0;
+  let bytes = 0;
+
+  for await (const batch of freeAnswers(session, app)) {
+    for (const { address, body } of batch) {
+      const file = fileOf(address);
+      const content = readExactly(join(root, file));
+      // Over all `totalFiles` files this is true exactly `sampleSize` times.
+      const isChosen = (expected.size * sampleSize) % totalFiles < sampleSize;
+      const live = isChosen ? await computeLive(session, app, address, slots) : null;
+      if (live !== null) computed++;
+      expected.add(file);
+      const problem = problemOf(content, elsewhere.get(`${folderOf(app.key)}/${file}`), body, live);
+      if (problem !== null) note(problem, file);
+      bytes += Buffer.byteLength(content ?? "");
+      onProgress?.({ done: expected.size, total: totalFiles, bytes });
+    }
+  }
+  for (const file of absentFilesOf(out, app.key, elsewhere)) {
+    if (!expected.has(file)) note("surplus", file);
+  }
+  for (const file of filesOf(out, app.key)) {
+    if (!expected.has(file)) note("surplus", file);
+    if (showsUnpublished(file, readText(join(root, file)) ?? "", published)) note("shows an unpublished entry", file);
+  }
+  return { key: app.key, files: expected.size, computed, differences };
+}
+
+/** `content` is that of the file, null when it is not here. `deployed` identifies a file that is only at the target. */
+function problemOf(
+  content: string | null,
+  deployed: FileDigest | undefined,
+  body: string,
+  live: string | null,
+): Difference["problem"] | null {
+  if (content !== null) return content === body && (live === null || content === live) ? null : "differs";
+  if (deployed === undefined) return "missing";
+  return deployed.sha256 === hash("sha256", live ?? body, "hex") ? null : "differs";
+}
+
+/** Reports all files of an app that is in the tree but no longer in the database as surplus. */
+export function verifyRemovedApp(out: string, key: string): Verified {
+  const files = [...filesOf(out, key)];
+  return { key, files: 0, computed: 0, differences: files.map((file) => ({ app: key, problem: "surplus", file })) };
+}
+
+/**
+ * Null when there is no file. A file that is not valid UTF-8 is read as empty text: decoding would turn its bytes into
+ * replacement characters, which an answer may contain as well.
+ */
+function readExactly(file: string): string | null {
+  const bytes = readOrNull(file);
+  return bytes === null || isUtf8(bytes) ? (bytes?.toString("utf8") ?? null) : "";
+}
+
+/** Paths relative to the folder of the app. None when a file is in the place of that folder: then all are missing. */
+function* filesOf(out: string, key: string): Generator<string> {
+  const folder = folderOf(key);
+  for (const path of filesIn(out, folder)) yield path.slice(folder.length + 1);
+}
+
+/** The files of an app that are only where the tree was deployed: paths relative to the folder of the app. */
+function absentFilesOf(out: string, key: string, elsewhere: FileDigests): string[] {
+  const folder = `${folderOf(key)}/`;
+  const absent = [...elsewhere.keys()].filter((path) => path.startsWith(folder) && !isFile(join(out, path)));
+  return absent.map((path) => path.slice(folder.length));
+}
+
+/** Sends the request through the same pipeline as a client's request, with a database and without a tree. */
+async function computeLive(session: Session, app: App, address: Address, slots: SlotCache): Promise<string> {
+  const sources: Sources = {
+    findTree: async () => null,
+    findApp: async () => app,
+    answer: async (known, plan) => {
+      const answered = await answerLive(session, known, plan, slots);
+      return isRefusal(answered) ? answered : answered.body;
+    },
+    onError: (error) => {
+      throw error;
+    },
+  };
+  const response = await respond({ method: "GET", target: requestOf(address), appKey: app.key }, sources);
+  return String(answerOf(response, DEFAULT_CACHE_POLICY, undefined).body);
+}
+
+// Recognises files that show an entry which is not published: what `precast verify` must find above all.
+
+export type PublishedIds = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** The ids of published entries by the slugs of all types, unpublished ones included: those have no ids. */
+export async function readPublished(session: Session, app: App): Promise<PublishedIds> {
+  const hidden = await session.query(hiddenTypesQuery(app.key));
+  const published = new Map(hidden.map(([slug]) => [slug as string, new Set<string>()]));
+  for (const { slug } of app.types) {
+    const rows = await session.query(publishedIdsQuery(app.key, slug));
+    published.set(slug, new Set(rows.map(([id]) => id as string)));
+  }
+  return published;
+}
+
+/**
+ * Checks what the file of an app contains, so that files which no build wrote are found as well. Its path is relative to
+ * the folder of the app.
+ */
+export function showsUnpublished(file: string, content: string, published: PublishedIds): boolean {
+  if (file.startsWith("_schemas")) return false;
+  const ids = published.get(file.slice(0, file.indexOf("/")));
+  // In a folder that belongs to no type, entries are accepted that are published in any type.
+  const isShown = (id: string) => ids?.has(id) ?? [...published.values()].some((some) => some.has(id));
+  return idsIn(content).some((id) => !isShown(id));
+}
+
+function idsIn(content: string): string[] {
+  try {
+    const { data } = JSON.parse(content) as { data?: { id?: unknown } | { id?: unknown }[] };
+    return [data ?? []].flat().flatMap(({ id }) => (typeof id === "string" ? [id] : []));
+  } catch {
+    return [];
+  }
 }

@@ -1,7 +1,7 @@
 /** `precast watch`: builds whenever content has changed. */
 import { DONE, defineCommand } from "../command.ts";
 import { QUERY_TIMEOUT, withDatabase } from "../database.ts";
-import { watchTree } from "../watch/watch.ts";
+import { watchTree } from "../watch.ts";
 
 export const watchCommand = defineCommand({
   name: "watch",

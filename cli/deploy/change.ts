@@ -4,21 +4,24 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { tagsOf } from "../../shared/tags.ts";
-import { digestOf } from "../build/file-digest.ts";
-import type { FileProgress } from "../build/meter.ts";
-import { describeFailure } from "../failure.ts";
-import { journalOf, type StoreChange, writeOwed } from "./change-journal.ts";
-import { type Checkpoints, openCheckpoints } from "./checkpoint.ts";
-import { runConcurrently } from "./concurrency.ts";
-import { JOURNAL, unpurgedIn, writeJournal } from "./journal.ts";
+import { tagsOf } from "../../shared/api/answer.ts";
+import { runConcurrently } from "../../shared/async.ts";
+import { digestOf, isStatePath, keysByFolder, ownerOf } from "../../shared/tree.ts";
+import type { FileProgress } from "../builder/app.ts";
+import { describeFailure } from "../errors.ts";
+import {
+  type Checkpoints,
+  JOURNAL,
+  journalOf,
+  openCheckpoints,
+  type StoreChange,
+  unpurgedIn,
+  writeJournal,
+  writeOwed,
+} from "./journal.ts";
 import { UnfinishedTreeError } from "./local-tree.ts";
-import { MANIFEST, writeManifest } from "./manifest.ts";
-import type { PlannedFile } from "./plan.ts";
-import { putPrivateFile } from "./store/private-file.ts";
-import { type FileHeaders, PRIVATE_HEADERS, type Store } from "./store/store.ts";
-import type { UploadOptions } from "./store-contents.ts";
-import { isStatePath, keysByFolder, ownerOf } from "./tree-file.ts";
+import { MANIFEST, type PlannedFile, type UploadOptions, writeManifest } from "./manifest.ts";
+import { type FileHeaders, PRIVATE_HEADERS, putPrivateFile, type Store } from "./store.ts";
 
 export type StoreChangeOptions = UploadOptions & {
   readonly out: string;

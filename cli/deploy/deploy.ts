@@ -4,18 +4,17 @@
  * from the journal which files are uncertain, and from the checkpoints which of them are uploaded already.
  */
 import { randomUUID } from "node:crypto";
-import { formatFiles } from "../terminal/format.ts";
+import { segment } from "../../shared/api/address.ts";
+import { formatFiles } from "../../shared/text.ts";
+import { appFolderOf, describeTreeFile, isStatePath, keysByFolder, type TreeFile } from "../../shared/tree.ts";
 import { changeStore, explainFailure, type StoreChangeOptions } from "./change.ts";
-import { endJournal, type StoreChange } from "./change-journal.ts";
-import { changedFiles, knownApps, unpurgedFor } from "./changed-files.ts";
-import { type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
-import { refuseOtherApps, withOtherApps } from "./other-apps.ts";
-import { isEmpty, type Plan, planDeploy } from "./plan.ts";
-import type { Store } from "./store/store.ts";
-import type { StoreLock } from "./store/store-lock.ts";
-import type { Target } from "./store/target.ts";
-import { readContents, type StoreContents } from "./store-contents.ts";
-import type { TreeFile } from "./tree-file.ts";
+import { readContents } from "./contents.ts";
+import { endJournal, owedIn, type StoreChange, type StoreContents, unpurgedIn } from "./journal.ts";
+import { inOrder, type LocalTree, scanTree, UnfinishedTreeError } from "./local-tree.ts";
+import type { Manifest, Plan } from "./manifest.ts";
+import { isEmpty, planDeploy } from "./plan.ts";
+import type { Store, StoreLock } from "./store.ts";
+import type { Target } from "./target.ts";
 
 export type DeployOptions = StoreChangeOptions & {
   readonly dryRun: boolean;
@@ -114,7 +113,7 @@ function planFor(store: Store, local: LocalTree, before: StoreContents, options:
   return { tree, plan };
 }
 
-export class TooManyDeletionsError extends Error {
+class TooManyDeletionsError extends Error {
   constructor(count: number, most: number) {
     const what = `This would delete ${formatFiles(count)}, but --max-delete is ${most}. Nothing was changed.`;
     super(`${what} If this is intended, use --max-delete ${count} or --force.`);
@@ -160,4 +159,75 @@ function reportOf(plan: Plan, tree: LocalTree, changed: readonly TreeFile[]) {
     changed,
     tree,
   };
+}
+
+// Decides which files clients see changed by a deploy, and which of earlier deploys a CDN has not been purged of.
+
+/**
+ * The files that the plan touches, and those of `unpurged`, in the tree at `out`. State files are left out, because clients
+ * do not see them.
+ */
+function changedFiles(
+  plan: Plan,
+  tree: LocalTree,
+  before: StoreContents,
+  out: string,
+  unpurged: readonly string[],
+): TreeFile[] {
+  const apps = keysByFolder(knownApps(tree, before));
+  const paths = [...touchedBy(plan), ...unpurged].filter((path) => !isStatePath(path));
+  return paths.map((path) => describeTreeFile(out, path, apps));
+}
+
+/** Includes apps that earlier deploys have removed: a CDN may still have to be purged of them. */
+function knownApps(tree: LocalTree, { manifest, journal }: StoreContents): string[] {
+  return [...new Set([...(manifest?.apps ?? []), ...(journal?.apps ?? []), ...tree.apps])];
+}
+
+function touchedBy({ writes, removes }: Plan): string[] {
+  return [...writes.flat().map(({ path }) => path), ...removes.flat()];
+}
+
+/**
+ * Paths that earlier deploys changed and did not purge. If this deploy purges: all of them, except those that it
+ * touches and so purges anyway. If not: those whose purge is owed, which the journal has to keep.
+ */
+function unpurgedFor(plan: Plan, { journal }: StoreContents, purging: boolean): readonly string[] {
+  if (journal === null) return [];
+  if (!purging) return owedIn(journal);
+  const touched = new Set(touchedBy(plan));
+  return unpurgedIn(journal).filter((path) => !touched.has(path));
+}
+
+// Keeps what a target has of apps that the tree lacks, because it was built with --app.
+
+/**
+ * A tree that lacks apps, completed by the files that the manifest lists of others, as files that exist only at the
+ * target. A tree that has all apps stays as it is: what the manifest lists of others is surplus then.
+ */
+function withOtherApps(tree: LocalTree, manifest: Manifest | null): LocalTree {
+  if (tree.hasAllApps || manifest === null) return tree;
+  const isOwn = ownedBy(tree);
+  const others = [...manifest.files].filter(([path]) => !isOwn(path));
+  const files = inOrder([...tree.files, ...others]);
+  const apps = [...new Set([...tree.apps, ...manifest.apps])].sort();
+  return { ...tree, files, apps, elsewhere: new Set([...tree.elsewhere, ...others.map(([path]) => path)]) };
+}
+
+/**
+ * Throws UnfinishedTreeError when the plan writes or deletes files of an app that the tree lacks, as with --force, with
+ * other headers, or after a deploy of that app was interrupted.
+ */
+function refuseOtherApps({ writes, removes }: Plan, tree: LocalTree, out: string, store: Store): void {
+  if (tree.hasAllApps) return;
+  const isOwn = ownedBy(tree);
+  const foreign = [...writes.flat().map(({ path }) => path), ...removes.flat()].filter((path) => !isOwn(path));
+  if (foreign.length === 0) return;
+  const what = `${out} was built with --app, and ${store.name} has files of other apps that this deploy would have to change, such as ${foreign[0]}`;
+  throw new UnfinishedTreeError(`${what}. Nothing was changed. Run \`precast build\` for all apps, then deploy.`);
+}
+
+function ownedBy({ apps }: LocalTree): (path: string) => boolean {
+  const folders = new Set(apps.map(segment));
+  return (path) => folders.has(appFolderOf(path));
 }

@@ -1,18 +1,25 @@
 /** Scans the tree to deploy: checks that it is finished and complete, and computes the SHA-256 of each file. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { folderOf, segment } from "../../shared/address.ts";
-import { isWholeBody } from "../../shared/body.ts";
+import { folderOf, segment } from "../../shared/api/address.ts";
+import { isWholeBody } from "../../shared/api/answer.ts";
+import { exists, filesIn, isFile, readText } from "../../shared/files.ts";
 import { holderOf } from "../../shared/lock.ts";
-import { BUILD_LOCK, readState, STATE_FOLDER, stateFileOf, type TreeState } from "../../shared/state.ts";
-import { readElsewhere } from "../build/elsewhere.ts";
-import { digestOf, type FileDigest, type FileDigests } from "../build/file-digest.ts";
-import { hasAllApps } from "../build/others.ts";
-import { stateFilesIn, unknownFoldersIn } from "../build/selection.ts";
-import { exists, isFile, readText } from "../build/stage/file.ts";
-import { filesIn } from "../build/stage/folder.ts";
-import { READY } from "../build/stage/publish.ts";
-import { isTreeFile } from "./tree-file.ts";
+import {
+  BUILD_LOCK,
+  digestOf,
+  type FileDigest,
+  type FileDigests,
+  isTreeFile,
+  readState,
+  STATE_FOLDER,
+  stateFileOf,
+  stateFilesIn,
+  type TreeState,
+  unknownFoldersIn,
+} from "../../shared/tree.ts";
+import { READY } from "../builder/publish.ts";
+import { hasAllApps, readElsewhere } from "../builder/remote.ts";
 
 export type LocalTree = {
   /** By path relative to the tree, sorted. Includes the state files of the apps, and the files in `elsewhere`. */

@@ -1,16 +1,7 @@
 /** Plans what to upload and delete, and in which order: a client must never follow a link to a missing file. */
-import type { FileDigest } from "../build/file-digest.ts";
-import type { StoreContents } from "./store-contents.ts";
-import { isStatePath } from "./tree-file.ts";
-
-export type PlannedFile = FileDigest & { readonly path: string; readonly isNew: boolean };
-
-export type Plan = {
-  /** Steps: each begins when the one before it is done. The same holds for `removes`. */
-  readonly writes: readonly (readonly PlannedFile[])[];
-  readonly removes: readonly (readonly string[])[];
-  readonly unchanged: number;
-};
+import { type FileDigest, isStatePath } from "../../shared/tree.ts";
+import type { StoreContents } from "./journal.ts";
+import type { Plan, PlannedFile } from "./manifest.ts";
 
 export function planDeploy(
   files: ReadonlyMap<string, FileDigest>,

@@ -5,19 +5,25 @@
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { segment } from "../../shared/address.ts";
+import { segment } from "../../shared/api/address.ts";
+import { runConcurrently } from "../../shared/async.ts";
 import { takeLock } from "../../shared/lock.ts";
-import { BUILD_LOCK, readState, stateFileOf, type TreeState } from "../../shared/state.ts";
-import { type Elsewhere, type Fetch, openElsewhere, readElsewhere, writeElsewhere } from "../build/elsewhere.ts";
-import { digestOf, type FileDigest } from "../build/file-digest.ts";
-import { firstFilesOf } from "../build/mode.ts";
-import { builtAppKeys } from "../build/selection.ts";
-import { discardStages } from "../build/stage/publish.ts";
-import { ForeignTreeError } from "../build/update/built.ts";
-import { runConcurrently } from "./concurrency.ts";
+import {
+  BUILD_LOCK,
+  builtAppKeys,
+  digestOf,
+  type FileDigest,
+  isStatePath,
+  readState,
+  stateFileOf,
+  type TreeState,
+} from "../../shared/tree.ts";
+import { ForeignTreeError } from "../builder/built.ts";
+import { firstFilesOf } from "../builder/delta.ts";
+import { discardStages } from "../builder/publish.ts";
+import { type Elsewhere, type Fetch, openElsewhere, readElsewhere, writeElsewhere } from "../builder/remote.ts";
 import { MANIFEST, readManifest } from "./manifest.ts";
-import type { Store } from "./store/store.ts";
-import { isStatePath } from "./tree-file.ts";
+import type { Store } from "./store.ts";
 
 export type RestoreOptions = {
   readonly out: string;

@@ -1,10 +1,9 @@
 /** Waits until clients see what was deployed: polls the public address, through the CDN, with the keys of the apps. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { folderOf } from "../../shared/address.ts";
-import { digestOf } from "../build/file-digest.ts";
-import { RemoteFault } from "./fault.ts";
+import { folderOf } from "../../shared/api/address.ts";
+import { describeTreeFile, digestOf, keysByFolder, type TreeFile } from "../../shared/tree.ts";
+import { RemoteFault } from "./http.ts";
 import type { LocalTree } from "./local-tree.ts";
-import { describeTreeFile, keysByFolder, type TreeFile } from "./tree-file.ts";
 
 export type VisibleOptions = {
   /** URL with `{path}` (path and query of the request) or `{file}` (path in the tree); else `{path}` is appended. */

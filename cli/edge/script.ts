@@ -1,11 +1,11 @@
 /** Assembles the scripts of edges: variables with values of the site, the part of the host, and the mapping core. */
 import { readFileSync } from "node:fs";
-import { refusalAnswer } from "../../shared/answer.ts";
-import { DATABASE_UNAVAILABLE, routeNotFound } from "../../shared/refusal.ts";
-import type { Edge } from "./edge.ts";
-import { fileHeaders, preflightHeaders } from "./headers.ts";
+import { isAbsolute, normalize } from "node:path";
+import { refusalAnswer } from "../../shared/api/answer.ts";
+import { DATABASE_UNAVAILABLE, routeNotFound } from "../../shared/api/errors.ts";
+import { type Edge, fileHeaders, preflightHeaders } from "./edge.ts";
 
-export type Host =
+type Host =
   | "njs"
   | "cloudflare"
   | "cloudflare-plain"
@@ -61,4 +61,27 @@ export function readHost(host: Host): string {
 
 function readText(name: string): string {
   return readFileSync(new URL(name, import.meta.url), "utf8").trim();
+}
+
+// Names the folder of the tree for hosts that deploy a project: their settings are relative to its root.
+
+/** `out` for `./out/`. Throws Error for a folder that cannot be in the project. */
+export function folderInProject({ folder }: Edge, host: string): string {
+  const name = normalize(folder).replace(/(.)\/$/, "$1");
+  if (!isAbsolute(name) && !/^\.\.(\/|$)/.test(name)) return name;
+  throw new Error(
+    `${host} deploys a project, and ${folder} does not lie within it. Put the tree into a folder of the project, and name it relative to the project: --out out.`,
+  );
+}
+
+// Assembles the text of configurations.
+
+/** The lines as a comment, for hosts where `#` begins one. */
+export function comment(lines: readonly string[]): string {
+  return lines.map((line) => `# ${line}`.trimEnd()).join("\n");
+}
+
+/** The parts, with an empty line between them. */
+export function sections(parts: readonly string[]): string {
+  return `${parts.join("\n\n")}\n`;
 }

@@ -1,13 +1,8 @@
 /** Finds out what a request means to an app, what it costs and what answers it, without a running server. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
-import type { App } from "../../shared/catalog.ts";
-import type { Database } from "../../shared/database/database.ts";
-import { currentSlots, queryOf } from "../../shared/live.ts";
-import { type FreeShape, isCountedShape } from "../../shared/metering.ts";
-import type { Plan } from "../../shared/plan.ts";
-import { readFor } from "../../shared/reading.ts";
+import { addressOf, fileOf, folderOf } from "../../shared/api/address.ts";
+import type { App, ContentType } from "../../shared/api/catalog.ts";
 import {
   isRefusal,
   MAX_TARGET_SIZE,
@@ -15,13 +10,25 @@ import {
   statusOf,
   targetTooLong,
   typeNotFound,
-} from "../../shared/refusal.ts";
-import { type ApiRequest, readRequest } from "../../shared/request.ts";
+} from "../../shared/api/errors.ts";
+import { type Plan, planRequest } from "../../shared/api/plan.ts";
+import { type FreeShape, isCountedShape, meter, savingOf } from "../../shared/api/pricing.ts";
+import {
+  type ApiRequest,
+  type Filter,
+  type RequestParameters,
+  type Route,
+  readRequest,
+} from "../../shared/api/request.ts";
+import { readFor } from "../../shared/api/respond.ts";
+import type { Database, Session } from "../../shared/database/database.ts";
+import { DatabaseFault, isCancelled } from "../../shared/database/fault.ts";
+import { literalOf } from "../../shared/database/postgres/literal.ts";
+import { planningSql } from "../../shared/database/postgres/planning.ts";
+import { currentSlots, queryOf } from "../../shared/live.ts";
 import { countsOf, entryCountsQuery } from "../../shared/sql/counts.ts";
-import { type IndexUse, indexUseOf } from "./index-use.ts";
-import { measureQuery } from "./measure.ts";
-import { type Nearest, nearestFree } from "./nearest.ts";
-import type { QueryPlan } from "./plan-node.ts";
+import { type Query, type Row, sql } from "../../shared/sql/query.ts";
+import { type IndexUse, indexUseOf, type QueryPlan, readPlan } from "./query-plan.ts";
 
 export type Explanation = {
   readonly request: string;
@@ -45,7 +52,7 @@ export type ExplainedQuery = {
 };
 
 /** The folder of the trees, and whether it has a complete tree of the app. */
-export type TreeFolder = { readonly out: string; readonly hasTree: boolean };
+type TreeFolder = { readonly out: string; readonly hasTree: boolean };
 
 export async function explain(database: Database, app: App, target: string, folder: TreeFolder): Promise<Explanation> {
   const request = readRequest({ method: "GET", target, appKey: app.key });
@@ -109,4 +116,103 @@ async function explainQuery(database: Database, app: App, plan: Plan): Promise<E
   // What is read for `populate` are entries of other types, whose numbers say nothing here.
   const isOfType = measured.ran && plan.kind !== "entry";
   return { text, values, plan: measured, service: indexUseOf(measured, plan, isOfType ? entries : null) };
+}
+
+// Finds, for a counted request, the nearest one that is free.
+
+type Nearest = {
+  /** Path and query, from `/api/v1` on. */
+  readonly target: string;
+  /** Whether the answer is the same. If not, only one filter, the sort or the page of the request is kept. */
+  readonly same: boolean;
+};
+
+/** Null when there is none, as for every search. */
+function nearestFree(request: ApiRequest, type: ContentType): Nearest | null {
+  const { route, parameters } = request;
+  if (route.kind !== "entry" && route.kind !== "list") return null;
+  const same = savingOf(request, type)?.request.parameters;
+  for (const candidate of [...(same === undefined ? [] : [same]), ...reductions(parameters)]) {
+    const target = pathOf(route) + writeQuery(candidate);
+    if (isFree(request, target, type)) return { target, same: candidate === same };
+  }
+  return null;
+}
+
+/** Requests that keep one part each: one of the filters, the sort, or the page (no part when no page is given). */
+function reductions({ filters, sort, page }: RequestParameters): RequestParameters[] {
+  const alone = filters.map((filter): RequestParameters => ({ filters: [asEquality(filter)] }));
+  const sorted: RequestParameters[] = sort === undefined ? [] : [{ filters: [], sort }];
+  return [...alone, ...sorted, { filters: [], ...(page === undefined ? {} : { page }) }];
+}
+
+/** `in` with one value is an equality. */
+function asEquality(filter: Filter): Filter {
+  const values = filter.value.split(",").filter((value) => value !== "");
+  if (filter.operator !== "in" || values.length !== 1) return filter;
+  return { parameter: `filter[${filter.field}]`, field: filter.field, operator: "eq", value: values[0] as string };
+}
+
+function isFree({ appKey }: ApiRequest, target: string, type: ContentType): boolean {
+  const request = readRequest({ method: "GET", target, appKey });
+  return request.kind === "request" && !meter(request, type).counted && !isRefusal(planRequest(request, type));
+}
+
+function pathOf(route: Route & { slug: string }): string {
+  return `/api/v1/${route.slug}${route.kind === "entry" ? `/${encodeURIComponent(route.id)}` : ""}`;
+}
+
+function writeQuery({ filters, ...scalars }: RequestParameters): string {
+  const pairs = [
+    ...filters.map(({ parameter, value }) => `${parameter}=${encodeURIComponent(value)}`),
+    ...Object.entries(scalars).map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`),
+  ];
+  return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
+}
+
+// Runs a query as the live server does, and reads its plan and times from the database.
+
+/**
+ * Returns the plan with its times, or without them when the query exceeds the time limit of the database. It is the
+ * plan that the live server uses: on PostgreSQL the generic plan if the server keeps one for the query, else the plan
+ * for these values.
+ */
+export async function measureQuery(database: Database, query: Query): Promise<QueryPlan> {
+  try {
+    return await explainWith(database, query, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)");
+  } catch (error) {
+    if (!isLate(error)) throw error;
+    return explainWith(database, query, "EXPLAIN (FORMAT JSON)");
+  }
+}
+
+async function explainWith(database: Database, query: Query, how: string): Promise<QueryPlan> {
+  const explained = { text: `${how} ${query.text}`, values: query.values };
+  // The embedded database ends slow queries only outside of transactions, where a setting would affect all queries.
+  if (database.kind === "embedded") return planIn(await database.query(explained));
+  return database.transaction("read", async (session) => {
+    if (query.recurringPlan !== "generic") return planIn(await session.query(explained));
+    return planIn(await explainGeneric(session, query, how));
+  });
+}
+
+function planIn([row]: readonly Row[]): QueryPlan {
+  return readPlan(row?.[0]);
+}
+
+function isLate(error: unknown): boolean {
+  return error instanceof DatabaseFault && (error.reason === "timeout" || isCancelled(error));
+}
+
+// Explains the generic plan of a query, which a connection keeps for any values. Only prepared statements have one.
+
+let explained = 0;
+
+/** `how` is EXPLAIN with its options. `session` must be in a transaction of PostgreSQL. */
+async function explainGeneric(session: Session, { text, values }: Query, how: string): Promise<Row[]> {
+  // A name of its own: the connection may have prepared other statements, which it must keep.
+  const name = `explained_${++explained}`;
+  await session.execute(`PREPARE ${name} AS ${text}; ${planningSql("generic", "SET LOCAL")}`);
+  // EXECUTE accepts no bind parameters, so the values are written as literals.
+  return session.query(sql(`${how} EXECUTE ${name} (${values.map(literalOf).join(", ")})`));
 }

@@ -2,24 +2,14 @@
  * Reads and checks the files of a bundle (bundle.md). Reads definitions whole, and entries in batches.
  * Adds every fault to the problems and goes on reading.
  */
-import { readFile } from "node:fs/promises";
+import { isUtf8 } from "node:buffer";
+import { createReadStream } from "node:fs";
+import { lstat, readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { TYPE_SLUG } from "../../shared/catalog.ts";
-import {
-  APP,
-  ENTRIES,
-  fileOf,
-  isFolder,
-  listFolder,
-  namesIn,
-  readFailureOf,
-  refuseMisspelt,
-  TYPES,
-} from "./bundle-folder.ts";
-import { type BundleApp, type BundleType, type Definition, readApp, readType } from "./definition.ts";
+import { TYPE_SLUG } from "../../shared/api/catalog.ts";
+import { A_SLUG, type BundleApp, type BundleType, type Definition, readApp, readType } from "./definition.ts";
 import { type Entry, readEntry } from "./entry.ts";
-import { decodeText, type Line, readLines } from "./lines.ts";
-import { addProblem, type Problems } from "./problem.ts";
+import { addProblem, type Problems } from "./problems.ts";
 
 export type Bundle = {
   readonly folder: string;
@@ -118,4 +108,145 @@ async function* linesOf(folder: string, file: string, problems: Problems): Async
   } catch (error) {
     addProblem(problems, file, null, (await readFailureOf(error, join(folder, file))).fault);
   }
+}
+
+// The names in a bundle folder (bundle.md): lists them, refuses wrong ones, and says why one cannot be read.
+
+const APP = "app.json";
+const TYPES = { folder: "content_types", ending: ".json" };
+const ENTRIES = { folder: "entries", ending: ".ndjson" };
+const PARTS = [APP, TYPES.folder, ENTRIES.folder];
+
+const WRONG_FILE_TYPE: Readonly<Record<string, string>> = {
+  EISDIR: "is a folder, but must be a file",
+  ENOTDIR: "is a file, but must be a folder",
+};
+
+async function isFolder(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isDirectory();
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return false;
+    throw error;
+  }
+}
+
+/**
+ * Refuses names that are nearly those of a bundle's parts: the import would skip such a part silently. Any other name
+ * is allowed in a bundle's folder.
+ */
+function refuseMisspelt(names: readonly string[], problems: Problems): void {
+  for (const name of names) {
+    const meant = PARTS.find((part) => folded(part) === folded(name));
+    if (meant === undefined || meant === name) continue;
+    addProblem(problems, name, null, `is not part of a bundle; did you mean ${meant}?`);
+  }
+}
+
+/** Removes from a name what is easily confused: case, word separators and plural endings. */
+function folded(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/[-_ ]/g, "")
+    .replace(/ies(?=\.|$)/, "y")
+    .replace(/s(?=\.|$)/, "");
+}
+
+/**
+ * File names in a folder without their ending; null when the folder is missing. A file with another ending is a
+ * problem, because the import would skip it silently. So is a name that is not a valid slug.
+ */
+async function namesIn(folder: string, kind: typeof TYPES, problems: Problems): Promise<string[] | null> {
+  const files = await listFolder(folder, kind.folder, problems);
+  if (files === null) return null;
+  const nameOf = (file: string) => file.slice(0, -kind.ending.length);
+  const rule = `must be named <slug of a content type>${kind.ending}; a slug is ${A_SLUG}`;
+  for (const file of files) {
+    if (file.endsWith(kind.ending) && TYPE_SLUG.test(nameOf(file))) continue;
+    addProblem(problems, `${kind.folder}/${file}`, null, rule);
+  }
+  return files.filter((file) => file.endsWith(kind.ending)).map(nameOf);
+}
+
+/** Sorted names in a folder; null when it is missing. Leaves out hidden files, which operating systems create. */
+async function listFolder(folder: string, place: string, problems: Problems): Promise<string[] | null> {
+  const names = await readdir(join(folder, place)).catch(async (error: unknown) => {
+    const { isMissing, fault } = await readFailureOf(error, join(folder, place));
+    if (isMissing) return null;
+    addProblem(problems, place, null, fault);
+    return [];
+  });
+  return names === null ? null : names.filter((name) => !name.startsWith(".")).sort();
+}
+
+function fileOf({ folder, ending }: typeof TYPES, slug: string): string {
+  return `${folder}/${slug}${ending}`;
+}
+
+type ReadFailure = { readonly isMissing: boolean; readonly fault: string };
+
+/**
+ * Says why a path cannot be read. A dangling symbolic link, to a disk that is not mounted for example, does not count
+ * as missing: otherwise --prune would delete the content that it stands for.
+ */
+async function readFailureOf(error: unknown, path: string): Promise<ReadFailure> {
+  const code = codeOf(error);
+  if (code !== "ENOENT") return { isMissing: false, fault: WRONG_FILE_TYPE[code] ?? `cannot be read (${code})` };
+  if ((await lstat(path).catch(() => null)) === null) return { isMissing: true, fault: "is missing" };
+  return { isMissing: false, fault: "is a broken symbolic link: mount its target, or remove the link" };
+}
+
+function codeOf(error: unknown): string {
+  return String((error as NodeJS.ErrnoException).code ?? error);
+}
+
+// Reads the lines of a file in chunks. Memory use does not grow with the size of the file.
+
+type Line = { readonly number: number } & ({ readonly text: string } | { readonly fault: string });
+
+const CHUNK = 1 << 18;
+const MAX_LINE = 64 << 20;
+const NEWLINE = 0x0a;
+const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Yields the lines that are not blank, numbered from 1, in arrays of those that end in one chunk of the file. */
+async function* readLines(path: string): AsyncGenerator<Line[]> {
+  let number = 0;
+  let unfinished: Buffer[] = [];
+  let length = 0;
+  const finishLine = (end: Buffer): Line => {
+    const line = length + end.length > MAX_LINE ? null : Buffer.concat([...unfinished, end]);
+    unfinished = [];
+    length = 0;
+    return decode(++number, line);
+  };
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK }) as AsyncIterable<Buffer>) {
+    const lines: Line[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      lines.push(finishLine(chunk.subarray(start, end)));
+      start = end + 1;
+    }
+    // The rest of a line that is already too long is counted, but not kept.
+    if (length <= MAX_LINE) unfinished.push(chunk.subarray(start));
+    length += chunk.length - start;
+    yield lines.filter(isNotBlank);
+  }
+  yield [finishLine(Buffer.alloc(0))].filter(isNotBlank);
+}
+
+/** Decodes a file as UTF-8 without its byte order mark, or says why that fails. */
+function decodeText(bytes: Buffer): { readonly text: string } | { readonly fault: string } {
+  const content = bytes.subarray(0, BOM.length).equals(BOM) ? bytes.subarray(BOM.length) : bytes;
+  return isUtf8(content) ? { text: content.toString("utf8") } : { fault: "is not valid UTF-8" };
+}
+
+function decode(number: number, line: Buffer | null): Line {
+  if (line === null) return { number, fault: `is longer than ${MAX_LINE >> 20} MiB` };
+  if (number === 1) return { number, ...decodeText(line) };
+  return isUtf8(line) ? { number, text: line.toString("utf8") } : { number, fault: "is not valid UTF-8" };
+}
+
+function isNotBlank(line: Line): boolean {
+  return "fault" in line || !/^[ \t\r]*$/.test(line.text);
 }

@@ -8,11 +8,9 @@ import {
   isMediaBaseUrl,
   MAX_PER_PAGE,
   TYPE_SLUG,
-} from "../../shared/catalog.ts";
-import { quote } from "./problem.ts";
+} from "../../shared/api/catalog.ts";
 import { ruleFaults } from "./rules.ts";
-import { faultyLine } from "./syntax.ts";
-import { unstorableIn } from "./text.ts";
+import { faultyLine, quote, unstorableIn } from "./text.ts";
 
 /** An app as its bundle describes it. `media_base_url` is null where the server's setting is used. */
 export type BundleApp = { readonly key: string; readonly name: string; readonly media_base_url: string | null };

@@ -1,9 +1,7 @@
 /** Reads and checks one line of an entries file. */
-import type { Field } from "../../shared/catalog.ts";
-import { canonicalInstant } from "./instant.ts";
-import { quote } from "./problem.ts";
-import { unstorableIn } from "./text.ts";
-import { A_UUID, AN_INSTANT, isUuid, valueFault } from "./value.ts";
+import type { Field, FieldType } from "../../shared/api/catalog.ts";
+import { isDate, readUuid } from "../../shared/api/value.ts";
+import { quote, unstorableIn } from "./text.ts";
 
 /**
  * An entry to import. `text` is the unchanged line and holds the data: the database reads a number such as
@@ -19,10 +17,10 @@ export type Entry = {
 };
 
 /** A valid entry, or all faults of its line. */
-export type EntryOrFaults = { readonly entry: Entry } | { readonly faults: readonly string[] };
+type EntryOrFaults = { readonly entry: Entry } | { readonly faults: readonly string[] };
 
 /** Fields by name, prepared once for all lines of a file. */
-export type FieldMap = ReadonlyMap<string, Field>;
+type FieldMap = ReadonlyMap<string, Field>;
 
 const KEYS = ["id", "status", "published_at", "created_at", "updated_at", "data"];
 const STATUSES = ["draft", "published"];
@@ -102,4 +100,86 @@ function storageFaults(text: string): string[] {
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+// Checks whether a value fits its field. Whether the database can store its text is checked by `text.ts`.
+
+const AN_INSTANT =
+  "a timestamp with an offset of less than 16 hours such as 2026-01-20T15:30:00Z, in the years 0001 to 9999 of UTC";
+const A_UUID = "a UUID such as 3f2c1a9e-7b4d-4c1e-9a55-0d6b8f7e2c10";
+
+const EXPECTED: Record<FieldType, string> = {
+  text: "a string",
+  rich_text: "a string of HTML",
+  select: "a string",
+  media: "a file name",
+  relation: A_UUID,
+  number: "a number within ±1.797e308",
+  boolean: "true or false",
+  date: "a date such as 2026-01-20",
+  datetime: AN_INSTANT,
+  json: "a JSON value",
+};
+
+function isUuid(value: unknown): value is string {
+  return typeof value === "string" && readUuid(value) !== null;
+}
+
+/** Says what is wrong with a field's value; null when it fits. `undefined` means that the entry lacks the field. */
+function valueFault(field: Field, value: unknown): string | null {
+  if (value === undefined || value === null) {
+    return field.required ? `is required: it must be ${expectation(field)}, not ${quote(value)}` : null;
+  }
+  if (!field.multiple) return fits(field.type, value) ? null : `must be ${EXPECTED[field.type]}, not ${quote(value)}`;
+  if (!Array.isArray(value)) return `must be ${expectation(field)}, not ${quote(value)}`;
+  const misfit = value.findIndex((element) => !fits(field.type, element));
+  if (misfit < 0) return null;
+  return `must be ${expectation(field)}, but element ${misfit + 1} is ${quote(value[misfit])}`;
+}
+
+function expectation({ type, multiple }: Field): string {
+  return multiple ? `an array in which each element is ${EXPECTED[type]}` : EXPECTED[type];
+}
+
+function fits(type: FieldType, value: unknown): boolean {
+  switch (type) {
+    case "text":
+    case "rich_text":
+    case "select":
+    case "media":
+      return typeof value === "string";
+    case "relation":
+      return isUuid(value);
+    case "number":
+      return typeof value === "number" && Number.isFinite(value);
+    case "boolean":
+      return typeof value === "boolean";
+    case "date":
+      return typeof value === "string" && isDate(value);
+    case "datetime":
+      return typeof value === "string" && canonicalInstant(value) !== null;
+    case "json":
+      return true;
+  }
+}
+
+// Reads the timestamps of a bundle. `precast.instant` in 0002_values.sql must accept the same texts.
+
+const INSTANT =
+  /^(\d{4}-\d{2}-\d{2})T((?:[01]\d|2[0-3]):[0-5]\d)(?::([0-5]\d)(?:\.(\d+))?)?(?:Z|([+-](?:0\d|1[0-5]):[0-5]\d))$/;
+
+/**
+ * The instant in UTC, cut off at the millisecond: `2026-01-20T15:30:00.000Z`. Null when the text is not an instant with
+ * an offset or `Z`, or lies outside of the years 1 to 9999 of UTC.
+ */
+function canonicalInstant(text: string): string | null {
+  const [, day = "", time, second = "00", fraction = "", offset = "+00:00"] = INSTANT.exec(text) ?? [];
+  if (!isDate(day)) return null;
+  const local = `${day}T${time}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
+  // Most instants are in UTC already, and a Date takes ten times as long as the rest of this function.
+  if (offset.endsWith("00:00")) return `${local}Z`;
+  const instant = new Date(`${local}${offset}`);
+  // On the first and the last day of that range, an offset can lead to a year outside of it.
+  const year = instant.getUTCFullYear();
+  return year < 1 || year > 9999 ? null : instant.toISOString();
 }

@@ -14,8 +14,10 @@ import {
   SEARCHABLE_TYPES,
   TIMESTAMPS,
   TYPE_SLUG,
-} from "../../shared/catalog.ts";
-import { quote } from "./problem.ts";
+} from "../../shared/api/catalog.ts";
+import type { Session } from "../../shared/database/database.ts";
+import { sql } from "../../shared/sql/query.ts";
+import { quote } from "./text.ts";
 
 /**
  * A field as far as it can be read. `name` is null when it is no string, `type` when it is no field type. A name that
@@ -132,4 +134,26 @@ function asObject(value: unknown): Json {
 
 function asArray(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+// Finds relations whose target is no content type of their app: `populate` shows nothing of them.
+
+/** Slugs of the type and of its target, and the name of the relation. */
+export type MissingTarget = { readonly type: string; readonly field: string; readonly target: string };
+
+/** `app` is the app's id. They are allowed, because a CMS may add the target later, but most are misspelt. */
+export async function findMissingTargets(session: Session, app: string): Promise<MissingTarget[]> {
+  const rows = await session.query(
+    sql(
+      `SELECT kind.slug, field.name, field.target
+       FROM precast.content_types AS kind
+       JOIN precast.fields AS field ON field.content_type_id = kind.id AND field.type = 'relation'
+       WHERE kind.app_id = $1::integer
+         AND NOT EXISTS (
+           SELECT FROM precast.content_types AS target WHERE target.app_id = kind.app_id AND target.slug = field.target)
+       ORDER BY kind.slug, field.position`,
+      [app],
+    ),
+  );
+  return rows.map(([type, field, target]) => ({ type, field, target }) as MissingTarget);
 }

@@ -26,7 +26,7 @@ const BAD_NUMBER = `must not contain a number of more than ${MAX_WHOLE_DIGITS} d
 const BAD_DEPTH = `must not be nested more than ${MAX_DEPTH} levels deep`;
 
 /** `field` is the field of `data` whose value has the fault; null for a fault in another place. */
-export type Unstorable = { readonly field: string | null; readonly fault: string };
+type Unstorable = { readonly field: string | null; readonly fault: string };
 
 /** Finds what cannot be stored in a valid JSON text: a line of an entries file, or a definition file. */
 export function unstorableIn(line: string): Unstorable[] {
@@ -83,5 +83,68 @@ function* tokens(json: string): Generator<string> {
     }
     for (at++; json[at] !== '"'; ) at += json[at] === "\\" ? 2 : 1;
     yield json.slice(start, ++at);
+  }
+}
+
+const MAX_QUOTED_LENGTH = 60;
+
+/** Formats a value of the bundle for a message: on one line, and shortened when it is long. */
+export function quote(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  if (typeof value === "number") return String(value);
+  const text = JSON.stringify(value);
+  return text.length <= MAX_QUOTED_LENGTH ? text : `${text.slice(0, MAX_QUOTED_LENGTH)}…"`;
+}
+
+// Finds the line on which a text stops being JSON. The error of JSON.parse does not always name the position: that
+// depends on the fault and on the version of Node.js.
+
+/**
+ * One of these, followed by the closing brackets, completes lines that are valid so far: nothing, a value, the rest of
+ * a pair after its key, or a whole pair.
+ */
+const CONTINUATIONS = ["", " 0", " :0", ' "":0'];
+
+/** Number of that line, from 1, in a text that JSON.parse refuses. It is the last line when the text ends too early. */
+export function faultyLine(json: string): number {
+  const lines = json.split(/\r\n?|\n/);
+  let valid = 0;
+  let invalid = lines.length;
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >> 1;
+    if (isValidPrefix(lines.slice(0, middle).join("\n"))) valid = middle;
+    else invalid = middle;
+  }
+  return invalid;
+}
+
+/** Whether some JSON text begins with these lines. They end between two tokens, because no JSON token spans lines. */
+function isValidPrefix(lines: string): boolean {
+  const closing = closingBrackets(lines);
+  return CONTINUATIONS.some((continuation) => isJson(lines + continuation + closing));
+}
+
+function closingBrackets(lines: string): string {
+  // The innermost last. Not a string that grows in front: each change would copy all of it.
+  const closing: string[] = [];
+  let isString = false;
+  for (const [token] of lines.matchAll(/\\.|["[\]{}]/g)) {
+    if (token === '"') isString = !isString;
+    if (isString) continue;
+    if (token === "{") closing.push("}");
+    if (token === "[") closing.push("]");
+    if (token === "}" || token === "]") closing.pop();
+  }
+  return closing.reverse().join("");
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -1,17 +1,18 @@
 /** The first process of a server: answers requests or manages the workers that do, and prints the server's address. */
-import type { Control, ControlOptions } from "../../server/admin/control.ts";
-import type { Metrics } from "../../server/admin/metrics.ts";
+import type { Control, ControlOptions } from "../../server/admin.ts";
+import { openWorkers } from "../../server/cluster.ts";
 import type { Listening } from "../../server/http/listen.ts";
-import { ledgerFolderOf } from "../../server/ledger/folder.ts";
-import { healthOf } from "../../server/replicas/replica-status.ts";
-import { needCopies } from "../../server/replicas/replicas.ts";
-import { openTree } from "../../server/tree/tree.ts";
-import { openWorkers } from "../../server/workers/workers.ts";
-import type { App } from "../../shared/catalog.ts";
+import { ledgerFolderOf } from "../../server/ledger/owner.ts";
+import type { Metrics } from "../../server/metrics.ts";
+import { healthOf } from "../../server/replica-status.ts";
+import { needCopies } from "../../server/replicas.ts";
+import { needRights } from "../../server/rights.ts";
+import { openTree } from "../../server/tree.ts";
+import { type App, type ContentType, findField, searchableFields } from "../../shared/api/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault, describeOutage } from "../../shared/database/fault.ts";
-import { isPartialTree } from "../build/elsewhere.ts";
-import { builtAppKeys } from "../build/selection.ts";
+import { builtAppKeys } from "../../shared/tree.ts";
+import { isPartialTree } from "../builder/remote.ts";
 import { DONE } from "../command.ts";
 import { databaseName, ensureSchema } from "../database.ts";
 import {
@@ -22,8 +23,6 @@ import {
   type ServeSettings,
   withDatabases,
 } from "./process.ts";
-import { needRights } from "./rights.ts";
-import { requestsToTry } from "./tour.ts";
 
 export async function serveAsPrimary(process: Process): Promise<number> {
   const { settings } = process;
@@ -92,7 +91,7 @@ function tourText(url: string, app: App): string {
 
 /** Imported on demand, because only `--watch` needs the builder. */
 async function loadWatcher() {
-  return (await import("../watch/watcher.ts")).startWatcher;
+  return (await import("../watch.ts")).startWatcher;
 }
 
 type Monitoring = { readonly control: Control; readonly metrics: Metrics };
@@ -106,8 +105,8 @@ async function openMonitoring(process: Process, { database, replicas }: Database
   const { adminHost: host, adminPort: port, out, dataDir, workers } = settings;
   if (port === null) return null;
   const metrics = await openMetricsOf(log);
-  const { openControl } = await import("../../server/admin/control.ts");
-  const { gatherMetrics } = await import("../../server/admin/worker-metrics.ts");
+  const { openControl } = await import("../../server/admin.ts");
+  const { gatherMetrics } = await import("../../server/worker-metrics.ts");
   const exposition = workers === 1 ? metrics.text : gatherMetrics(metrics);
   const replicaHealth = () => replicas.all.map(({ status }) => healthOf(status()));
   const control = await openControl({
@@ -158,4 +157,22 @@ function openServer(
 async function firstApp(out: string): Promise<App | null> {
   const key = builtAppKeys(out)[0];
   return key === undefined ? null : ((await openTree(out).findTree(key))?.app ?? null);
+}
+
+// Makes up three requests that show a newcomer an app: the catalog, a sort or a page, and a search or a counted list.
+
+/** curl commands. */
+export function requestsToTry(url: string, app: App): string[] {
+  const type = app.types.find((candidate) => searchableFields(candidate).length > 0) ?? app.types[0];
+  const paths = type === undefined ? ["_schemas"] : ["_schemas", pagePath(type), searchPath(type)];
+  return paths.map((path) => `curl -H 'X-App-Key: ${app.key}' '${url}/api/v1/${path}'`);
+}
+
+function pagePath(type: ContentType): string {
+  const sortable = type.sortable_fields.find((name) => findField(type, name) !== undefined);
+  return sortable === undefined ? type.slug : `${type.slug}?sort=-${sortable}`;
+}
+
+function searchPath(type: ContentType): string {
+  return searchableFields(type).length === 0 ? `${type.slug}?per_page=3` : `${type.slug}/search?q=an&per_page=3`;
 }

@@ -1,16 +1,17 @@
 /** Assembles what each process of a server needs: its settings, its databases, and the site that answers from them. */
-import type { Metrics } from "../../server/admin/metrics.ts";
-import { LIMITS } from "../../server/http/limits.ts";
-import type { Listening } from "../../server/http/listen.ts";
-import type { Log } from "../../server/log/log.ts";
-import { openReplicas, type Replicas } from "../../server/replicas/replicas.ts";
+import { leavePrimary, sendToPrimary, waitForStop } from "../../server/cluster.ts";
+import { LIMITS, type Listening, shareOf } from "../../server/http/listen.ts";
+import type { Log } from "../../server/log.ts";
+import type { Metrics } from "../../server/metrics.ts";
+import { openReplicas, type Replicas } from "../../server/replicas.ts";
 import { openSite } from "../../server/site.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { machineId } from "../../shared/machine.ts";
-import type { Context } from "../command.ts";
+import { type Context, DONE, FAILED } from "../command.ts";
 import { databaseOptions, QUERY_TIMEOUT } from "../database.ts";
+import { describeFailure } from "../errors.ts";
 
 export const SERVE_SETTINGS = [
   "host",
@@ -77,6 +78,49 @@ export function openOwnSite(process: Process, databases: Databases, metrics: Met
 }
 
 export async function openMetricsOf(log: Log): Promise<Metrics> {
-  const { openMetrics } = await import("../../server/admin/metrics.ts");
+  const { openMetrics } = await import("../../server/metrics.ts");
   return openMetrics(log.dropped);
+}
+
+// One of several processes of a server: answers requests, and reports only to the first process.
+
+/** A worker prints nothing but its log: the first process prints results and failures, once for all workers. */
+export async function serveAsWorker({ context, settings, log }: Process): Promise<number> {
+  const stop = waitForStop();
+  const share = shareOfWorker(settings);
+  try {
+    await withDatabases(share, async (databases) => {
+      const metrics = settings.adminPort === null ? null : await openMetricsOf(log);
+      const sendLast = metrics === null ? null : await sendMetricsOf(metrics);
+      const { url, stop: end } = await openOwnSite({ context, settings: share, log }, databases, metrics);
+      await sendToPrimary({ kind: "listening", url });
+      await stop;
+      await end();
+      await sendLast?.();
+    });
+    return DONE;
+  } catch (error) {
+    await sendToPrimary({ kind: "failed", why: describeFailure(error) });
+    return FAILED;
+  } finally {
+    leavePrimary();
+  }
+}
+
+/** Imported on demand, because metrics are gathered only with an admin port. */
+async function sendMetricsOf(metrics: Metrics): Promise<() => Promise<void>> {
+  const { sendMetrics } = await import("../../server/worker-metrics.ts");
+  return sendMetrics(metrics);
+}
+
+/** Limits are totals for all workers, so each worker gets its share of them. */
+function shareOfWorker(settings: ServeSettings): ServeSettings {
+  const { workers, maxConnections, connections, queue, memoryCache } = settings;
+  return {
+    ...settings,
+    maxConnections: shareOf(maxConnections, workers),
+    connections: shareOf(connections, workers),
+    queue: shareOf(queue, workers),
+    memoryCache: Math.floor(memoryCache / workers),
+  };
 }

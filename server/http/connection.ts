@@ -1,9 +1,10 @@
 /** Manages one connection: its requests are answered one at a time, and it is closed behind the last answer. */
+import { setMaxListeners } from "node:events";
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Limits } from "./limits.ts";
+import { ClientGone } from "../../shared/api/respond.ts";
 
-export type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse };
+type Exchange = { readonly incoming: IncomingMessage; readonly outgoing: ServerResponse };
 
 export type Connection = {
   readonly socket: Socket;
@@ -151,3 +152,61 @@ function discardInput(socket: Socket): void {
   socket.on("data", () => {}).removeAllListeners("data");
   socket.resume();
 }
+
+// Signals when a client has gone away. Each connection has one signal, which is created on first use.
+
+const signals = new WeakMap<Socket, AbortSignal>();
+
+export function goneSignalOf(socket: Socket): AbortSignal {
+  const known = signals.get(socket);
+  if (known !== undefined) return known;
+  const controller = new AbortController();
+  const gone = () => controller.abort(new ClientGone());
+  if (socket.destroyed) gone();
+  else socket.once("close", gone);
+  // A client may have any number of requests in flight on one connection, and each adds a listener.
+  setMaxListeners(0, controller.signal);
+  signals.set(socket, controller.signal);
+  return controller.signal;
+}
+
+// Begins requests that are not answered from memory a few at a time, after everything else that arrived with them. An
+// answer that is ready never waits behind a crowd of others.
+
+/** Resolves when it is the caller's turn. Turns are given in the order of the calls. */
+export type TakeTurn = () => Promise<void>;
+
+/** `most` returns how many may begin in one turn of the event loop. */
+export function openTurns(most: () => number): TakeTurn {
+  const waiting: (() => void)[] = [];
+
+  function begin(): void {
+    for (const go of waiting.splice(0, most())) go();
+    if (waiting.length > 0) setImmediate(begin);
+  }
+
+  return () => {
+    // Runs at the end of this turn of the event loop, after the requests that are read in it.
+    if (waiting.length === 0) setImmediate(begin);
+    return new Promise((resolve) => waiting.push(resolve));
+  };
+}
+
+export type Limits = {
+  /** Milliseconds for the request line and the headers. */
+  readonly headers: number;
+  /** Milliseconds for a whole request. */
+  readonly request: number;
+  /** Milliseconds that a connection may be idle between two requests. */
+  readonly idle: number;
+  /** Milliseconds after which a client that reads nothing of its answer is disconnected. */
+  readonly stall: number;
+  /** Milliseconds for which input behind the last answer is discarded before the connection is closed. */
+  readonly linger: number;
+  /** Milliseconds that open requests may take after the server is told to stop. */
+  readonly drain: number;
+  /** Number of connections that may be open at once. */
+  readonly connections: number;
+  /** Number of pipelined requests of one connection that may wait behind the one being answered. */
+  readonly pipelined: number;
+};

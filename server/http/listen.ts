@@ -1,11 +1,34 @@
 /** Listens for HTTP requests, and stops without losing any: open ones are finished, and no new ones are taken. */
-import { createServer, type RequestListener, type Server } from "node:http";
-import { MAX_HEADERS, MAX_HEADERS_SIZE, MAX_TARGET_SIZE } from "../../shared/refusal.ts";
-import { type Connection, finish } from "./connection.ts";
-import { guardServer } from "./guard.ts";
-import { LIMITS, type Limits } from "./limits.ts";
-import type { Observe } from "./observation.ts";
-import { listenOn } from "./port.ts";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import {
+  MAX_HEADERS,
+  MAX_HEADERS_SIZE,
+  MAX_TARGET_SIZE,
+  methodNotAllowed,
+  type Refusal,
+} from "../../shared/api/errors.ts";
+import {
+  acceptingConnection,
+  type Begin,
+  beginInTurn,
+  type Connection,
+  closeAfter,
+  finish,
+  finishWith,
+  type Limits,
+  openConnection,
+} from "./connection.ts";
+import {
+  type HttpRequest,
+  type Observe,
+  observationOf,
+  readHttpRequest,
+  readyRefusal,
+  requestIdOf,
+  send,
+} from "./exchange.ts";
+import { faultOf, inspect, type ParseError } from "./malformed.ts";
 
 export type Listening = { readonly url: string; readonly stop: () => Promise<void> };
 
@@ -51,4 +74,145 @@ function drain(server: Server, open: ReadonlySet<Connection>, time: number): Pro
     });
     for (const connection of open) finish(connection);
   });
+}
+
+// Makes a server listen on a port, and returns its URL.
+
+/** Resolves to the server's URL. Throws the system's error (such as EADDRINUSE) when it cannot listen there. */
+export async function listenOn(server: Server, host: string, port: number): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, resolve);
+  });
+  const { address, family, port: bound } = server.address() as AddressInfo;
+  return `http://${family === "IPv6" ? `[${address}]` : address}:${bound}`;
+}
+
+// Guards the HTTP server: passes requests to the app, refuses malformed ones, and limits connections.
+
+/** Stands for a request that could not be parsed. */
+const UNREADABLE: HttpRequest = {
+  method: "-",
+  target: "-",
+  appKey: undefined,
+  ifNoneMatch: undefined,
+  acceptEncoding: undefined,
+  requestId: undefined,
+};
+
+/** Milliseconds between two checks for stalled clients. */
+const STALL_CHECK_INTERVAL = 1_000;
+
+type GuardOptions = {
+  /** Answers the requests that are not refused here. */
+  readonly app: RequestListener;
+  readonly limits: Limits;
+  /** Called for each request that is refused here; null when nothing observes requests. */
+  readonly observe: Observe | null;
+};
+
+/** Returns the set of open connections, which stays current. */
+function guardServer(server: Server, { app, limits, observe }: GuardOptions): ReadonlySet<Connection> {
+  const open = new Set<Connection>();
+
+  const begin: Begin = (connection, { incoming, outgoing }) => {
+    const found = inspect(incoming);
+    // The connection takes no more requests after this one: only the client says where a body ends, and what follows
+    // may be a request that nobody meant to send (request smuggling).
+    if (found !== null) closeAfter(connection, outgoing, limits.linger);
+    if (found === null || found === "body") app(incoming, outgoing);
+    else refuse(outgoing, found, readHttpRequest(incoming));
+  };
+
+  function onConnection(socket: Socket): void {
+    if (open.size >= limits.connections) return void socket.destroy();
+    const connection = openConnection(socket);
+    open.add(connection);
+    socket.once("close", () => open.delete(connection));
+  }
+
+  function onRequest(incoming: IncomingMessage, outgoing: ServerResponse): void {
+    const connection = acceptingConnection(incoming.socket);
+    if (connection !== null) beginInTurn(connection, { incoming, outgoing }, begin, limits);
+    // Further requests would wait in memory until the last answer has been sent, so reading is paused. This runs in
+    // setImmediate because node:http resumes reading after each request.
+    else setImmediate(() => incoming.socket.pause());
+  }
+
+  /** Handles input that node:http cannot parse, and its timeouts. */
+  function onUnreadable(error: ParseError, socket: Socket): void {
+    const refusal = faultOf(error, limits.headers / 1_000);
+    const connection = acceptingConnection(socket);
+    // A client that has sent nothing needs no answer.
+    if (refusal === null || socket.bytesRead === 0) socket.destroy();
+    // Input behind a request with `Connection: close` is ignored: the answer to that request ends the connection.
+    else if (connection !== null && error.code !== "HPE_CLOSED_CONNECTION") refuseRest(connection, refusal);
+  }
+
+  /** Refuses CONNECT, for which node:http hands over the socket so that the server can act as a proxy. */
+  function onConnect({ method = "CONNECT" }: IncomingMessage, socket: Socket): void {
+    socket.on("error", () => socket.destroy());
+    const connection = acceptingConnection(socket);
+    if (connection === null) socket.destroy();
+    else refuseRest(connection, methodNotAllowed(method));
+  }
+
+  function refuseRest(connection: Connection, refusal: Refusal): void {
+    finishWith(connection, limits.linger, (outgoing) => refuse(outgoing, refusal, UNREADABLE));
+  }
+
+  function refuse(outgoing: ServerResponse, refusal: Refusal, request: HttpRequest): void {
+    const start = performance.now();
+    const id = requestIdOf(request.requestId, request.appKey);
+    const client = outgoing.req.socket.remoteAddress;
+    const ready = readyRefusal(refusal, null);
+    send(outgoing, ready, id);
+    observe?.(observationOf({ id, client, start }, request, ready, null));
+  }
+
+  const stallCheck = setInterval(() => limitStalled(open, limits.stall), STALL_CHECK_INTERVAL).unref();
+  server.once("close", () => clearInterval(stallCheck));
+  server.on("connection", onConnection);
+  // The header `Expect` changes nothing, because no body is waited for.
+  for (const event of ["request", "checkContinue", "checkExpectation"]) server.on(event, onRequest);
+  server.on("clientError", onUnreadable);
+  server.on("connect", onConnect);
+  return open;
+}
+
+/**
+ * Disconnects clients that stop reading: sets a timeout on sockets with unsent bytes. Nearly every answer is sent at
+ * once; a timer for each, as `server.timeout` has it, costs a twentieth of an answer from memory. Node restarts the
+ * timeout whenever the client takes bytes, and ends it when the answer has been sent.
+ */
+function limitStalled(open: ReadonlySet<Connection>, stall: number): void {
+  for (const { socket } of open) {
+    if (socket.writableLength > 0 && socket.timeout !== stall) socket.setTimeout(stall);
+  }
+}
+
+// Limits of HTTP connections: how long clients may take, and how much they may send ahead.
+
+export const LIMITS: Limits = {
+  // A phone that changes networks in the middle of a request needs seconds; no client needs more.
+  headers: 10_000,
+  // Bodies are not waited for; this only limits how long a body, which is discarded, may take to arrive.
+  request: 15_000,
+  // Load balancers keep connections for 60 seconds (AWS, nginx, HAProxy). If the server closed first, a request that
+  // the load balancer has just sent would be lost.
+  idle: 65_000,
+  // Longer than any live query, during which no byte is sent.
+  stall: 20_000,
+  // A connection that is closed with unread input is reset, and the client may never see why it was refused.
+  linger: 2_000,
+  drain: 10_000,
+  // Each uses a file descriptor, and the tree and the ledger need some as well.
+  connections: 10_000,
+  // More than any client needs. Each waiting request is held in memory.
+  pipelined: 100,
+};
+
+/** Share that one of several workers has of a limit for all of them: at least 1, unless `total` is 0. */
+export function shareOf(total: number, workers: number): number {
+  return Math.max(Math.min(1, total), Math.floor(total / workers));
 }

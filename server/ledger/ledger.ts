@@ -2,20 +2,13 @@
  * The ledger of counted requests. A count is in a journal on disk before its answer is sent. Journals are sent to the
  * database as batches, whose ids make it harmless to send one again.
  */
+import { openAttempts, repeat } from "../../shared/async.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import { openAdoption } from "./adoption.ts";
-import { openAttempts } from "./attempt.ts";
-import { forgetBatches } from "./batch.ts";
-import { makeFolder, needWritable } from "./folder.ts";
-import { openGroups } from "./group.ts";
-import type { Durability } from "./journal.ts";
-import type { CountedRequest, Sum } from "./journal-sum.ts";
-import { openJournalWriter } from "./journal-writer.ts";
-import { openOutbox } from "./outbox.ts";
-import { registerOwner, unregisterOwner } from "./owner.ts";
-import { repeat } from "./repeat.ts";
-import { openSender } from "./sender.ts";
+import type { CountedRequest, Durability, Sum } from "./journal.ts";
+import { forgetBatches, type Outbox, openOutbox } from "./outbox.ts";
+import { makeFolder, needWritable, openAdoption, registerOwner, unregisterOwner } from "./owner.ts";
+import { type JournalWriter, openGroups, openJournalWriter } from "./writer.ts";
 
 export type Ledger = {
   /** Resolves to true when the count is on disk, and to false when it cannot be written: it is not counted then. */
@@ -32,7 +25,7 @@ export type Ledger = {
  * Counts that the database does not have yet: the number of requests, without those in journals taken from dead owners,
  * and the seconds since the oldest journal was opened or taken.
  */
-export type Backlog = { readonly requests: number; readonly seconds: number };
+type Backlog = { readonly requests: number; readonly seconds: number };
 
 export type LedgerOptions = {
   /** Folder of the journals. Several servers may share it. */
@@ -142,4 +135,63 @@ function describeRefusal(folder: string, error: unknown): Error {
       cause: error,
     },
   );
+}
+
+// Schedules sending counts to the database: soon after they were counted, and repeatedly while it is unavailable.
+// Only one sending runs at a time.
+
+type Sender = {
+  /** Schedules a sending in a second. */
+  readonly later: () => void;
+  readonly now: () => void;
+  /** Ends the current journal and tries for the last time to send everything. */
+  readonly close: () => Promise<void>;
+};
+
+const SEND_AFTER = 1_000;
+const RETRY_AFTER = 1_000;
+
+function openSender(outbox: Outbox, writer: JournalWriter): Sender {
+  let sending: Promise<void> | null = null;
+  let timer: NodeJS.Timeout | null = null;
+
+  function sendIn(milliseconds: number): void {
+    timer ??= setTimeout(() => {
+      timer = null;
+      void send();
+    }, milliseconds);
+  }
+
+  function send(): Promise<void> {
+    sending ??= sendAll().finally(() => {
+      sending = null;
+    });
+    return sending;
+  }
+
+  /**
+   * Ends the current journal only after the outbox was sent: while the database is unavailable, one journal grows
+   * instead of a new one being opened for every attempt.
+   */
+  async function sendAll(): Promise<void> {
+    let sent = await outbox.send();
+    if (sent && writer.current() !== null) {
+      await writer.end();
+      sent = await outbox.send();
+    }
+    if (!sent) sendIn(RETRY_AFTER);
+    // The timer for counts made during this sending may have fired already, and then did nothing.
+    else if (writer.current() !== null) sendIn(SEND_AFTER);
+  }
+
+  return {
+    later: () => sendIn(SEND_AFTER),
+    now: () => sendIn(0),
+    close: async () => {
+      await sending;
+      await writer.end();
+      await send();
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
 }

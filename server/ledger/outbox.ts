@@ -1,14 +1,12 @@
 /** Holds the journals that wait to be sent, finished ones of this ledger and those of dead owners, and sends them. */
 import { rename, rm, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import type { Database } from "../../shared/database/database.ts";
-import { DatabaseFault, isMissingOrForbidden } from "../../shared/database/fault.ts";
-import { openAttempts } from "./attempt.ts";
-import { sendBatch } from "./batch.ts";
-import { syncPath } from "./folder.ts";
-import { readJournal } from "./journal-sum.ts";
-import { readName } from "./owner.ts";
-import { unlessGone } from "./unless-gone.ts";
+import { openAttempts } from "../../shared/async.ts";
+import type { Database, Session } from "../../shared/database/database.ts";
+import { DatabaseFault, isMissingOrForbidden, isReadOnly } from "../../shared/database/fault.ts";
+import { type Query, sql } from "../../shared/sql/query.ts";
+import { readJournal, type Sum } from "./journal.ts";
+import { readName, syncPath, unlessGone } from "./owner.ts";
 
 export type Outbox = {
   /** Adds a journal to which nothing is appended any more. For the numbers see Waiting. */
@@ -36,7 +34,7 @@ export type Outbox = {
  */
 type Waiting = { readonly requests: number; readonly since: number };
 
-export type OutboxOptions = {
+type OutboxOptions = {
   readonly folder: string;
   /** Resolves when the names of the folder's files survive a power failure. */
   readonly syncNames: () => Promise<void>;
@@ -139,4 +137,51 @@ export function openOutbox(database: Database, { folder, syncNames, onError }: O
  */
 function isOutage(error: unknown): boolean {
   return error instanceof DatabaseFault ? error.reason !== "timeout" : isMissingOrForbidden(error);
+}
+
+// Adds the sums of a journal to the usage in the database, once however often the journal is sent.
+
+/**
+ * `id` is the id of the journal. `removed` are ids of batches whose journals were deleted, so that nobody sends them
+ * again. Throws a DatabaseFault when the database is unavailable or read-only.
+ */
+async function sendBatch(
+  session: Session,
+  id: string,
+  sums: readonly Sum[],
+  removed: readonly string[],
+): Promise<void> {
+  await write(
+    session,
+    sql(
+      `WITH fresh AS (INSERT INTO precast.usage_batches (id) VALUES ($1::uuid) ON CONFLICT DO NOTHING RETURNING id),
+removed AS (UPDATE precast.usage_batches SET removed_at = now() WHERE id = ANY ($3::uuid[]))
+INSERT INTO precast.usage AS usage (app_key, day, shape, status, saving, count)
+SELECT sum ->> 'app', (sum ->> 'day')::date, sum ->> 'shape', (sum ->> 'status')::int, sum ->> 'saving', (sum ->> 'count')::bigint
+FROM fresh CROSS JOIN jsonb_array_elements($2::jsonb) WITH ORDINALITY AS given(sum, number) ORDER BY number
+ON CONFLICT (app_key, day, shape, status, saving) DO UPDATE SET count = usage.count + excluded.count`,
+      [id, JSON.stringify(sums), removed],
+    ),
+  );
+}
+
+/**
+ * Deletes the ids of batches whose journals were removed more than a day ago, at most 10,000 at a time. Not at once:
+ * another server may have read such a journal just before it was removed, and may still be about to send it.
+ */
+export async function forgetBatches(database: Database): Promise<void> {
+  await write(
+    database,
+    sql(`DELETE FROM precast.usage_batches WHERE id IN (
+SELECT id FROM precast.usage_batches WHERE removed_at < now() - interval '1 day' LIMIT 10000 FOR UPDATE SKIP LOCKED)`),
+  );
+}
+
+/** Treats a read-only database (as during a failover) as unavailable: it would refuse every other batch as well. */
+async function write(session: Session, query: Query): Promise<void> {
+  try {
+    await session.query({ ...query, writes: true });
+  } catch (error) {
+    throw isReadOnly(error) ? new DatabaseFault("unavailable", error.message, error) : error;
+  }
 }

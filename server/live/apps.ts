@@ -2,17 +2,17 @@
  * Finds apps in the database by their keys. An app that has not changed is the same object as before, so that what is
  * known of it holds. Also remembers keys that belong to no app.
  */
+import type { App } from "../../shared/api/catalog.ts";
 import { type AppDefaults, parseApp, readAppText } from "../../shared/apps.ts";
-import type { App } from "../../shared/catalog.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import type { Ask } from "../load/source.ts";
-import { openCanonicalApps } from "./canonical-apps.ts";
-import { openFreshFlight } from "./fresh-flight.ts";
+import type { Ask } from "../breaker.ts";
+import { openCanonicalApps } from "../tree.ts";
+import { openFreshFlight } from "./share.ts";
 
 /** Resolves with null when no app has the key. Throws a DatabaseFault, and the reason of `gone` when that aborts. */
-export type FindApp = (key: string, gone: AbortSignal) => Promise<App | null>;
+type FindApp = (key: string, gone: AbortSignal) => Promise<App | null>;
 
-export type AppsOptions = {
+type AppsOptions = {
   readonly ask: (controller: AbortController, run: Ask<string | null>) => Promise<string | null>;
   readonly defaults: AppDefaults;
 };

@@ -1,11 +1,11 @@
 /** Chooses the database for each live query: a usable replica or else the primary, and another one when that fails. */
 import { DatabaseFault, hasTooManyConnections } from "../../shared/database/fault.ts";
-import type { Ask, Source } from "../load/source.ts";
-import type { Replica } from "../replicas/replica.ts";
+import type { Ask, Source } from "../breaker.ts";
+import type { Replica } from "../replicas.ts";
 
 export type LiveState = { readonly running: number; readonly waiting: number; readonly databaseAway: boolean };
 
-export type Choice = {
+type Choice = {
   /** Returns the source that the next query goes to. */
   readonly choose: () => Source;
   /** Queries the chosen source, and others when it fails. Retries are safe because live queries only read. */
@@ -16,7 +16,7 @@ export type Choice = {
   readonly close: () => void;
 };
 
-export type ReplicaSource = { readonly source: Source } & Pick<Replica, "status">;
+type ReplicaSource = { readonly source: Source } & Pick<Replica, "status">;
 
 export function openChoice(primary: Source, replicas: readonly ReplicaSource[]): Choice {
   const all = [primary, ...replicas.map(({ source }) => source)];

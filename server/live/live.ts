@@ -1,28 +1,22 @@
 /** Answers live requests from the database: limits queries, shares them among equal requests, and gives up in time. */
-import { type Body, bodyOf } from "../../shared/answer.ts";
+import { type Body, bodyOf, schemaBody } from "../../shared/api/answer.ts";
+import type { App } from "../../shared/api/catalog.ts";
+import { DATABASE_UNAVAILABLE, OVERLOADED, type Refusal } from "../../shared/api/errors.ts";
+import type { Plan } from "../../shared/api/plan.ts";
+import type { Sources } from "../../shared/api/respond.ts";
 import type { AppDefaults } from "../../shared/apps.ts";
-import { schemaBody } from "../../shared/body.ts";
-import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { answerLive } from "../../shared/live.ts";
-import { answerEntries, type LiveAnswer } from "../../shared/live-entries.ts";
-import type { Plan } from "../../shared/plan.ts";
-import { DATABASE_UNAVAILABLE, OVERLOADED, type Refusal } from "../../shared/refusal.ts";
-import type { Sources } from "../../shared/respond.ts";
-import type { SlotCache } from "../../shared/sql/slots.ts";
-import { type Ask, openSource, type SourceOptions } from "../load/source.ts";
-import type { Replica } from "../replicas/replica.ts";
-import { type AnswerCache, answerKept } from "./answer-cache.ts";
+import { describeOutage } from "../../shared/database/fault.ts";
+import { answerEntries, answerLive, type LiveAnswer } from "../../shared/live.ts";
+import type { SlotCache } from "../../shared/sql/columns.ts";
+import { type Ask, openSource, type SourceOptions } from "../breaker.ts";
+import { kindOf } from "../load.ts";
+import type { Replica } from "../replicas.ts";
 import { openApps } from "./apps.ts";
+import { type AnswerCache, answerKept, type Edition, openEditions } from "./cache.ts";
 import { type LiveState, openChoice } from "./choice.ts";
-import { type Edition, openEditions } from "./editions.ts";
-import { openEntryLoader } from "./entry-loader.ts";
-import { openFreshFlight } from "./fresh-flight.ts";
-import { keyOf } from "./key.ts";
-import { kindOf } from "./kind.ts";
-import { awayNews, BACK_NEWS } from "./outage.ts";
-import { openSingleFlight } from "./single-flight.ts";
-import { tenthsLeft } from "./time-left.ts";
+import { keyOf, openEntryLoader } from "./loader.ts";
+import { openFreshFlight, openSingleFlight, tenthsLeft } from "./share.ts";
 
 export type LiveOptions = AppDefaults &
   SourceOptions & {
@@ -138,3 +132,12 @@ const REFUSING_FOR = 1_000;
 function kindIn(app: App, plan: Plan): string {
   return `${app.key} ${kindOf(plan)}`;
 }
+
+// What the log says when the primary becomes unavailable, and when it is available again.
+
+function awayNews(error: unknown, hasReplicas: boolean): string {
+  const instead = hasReplicas ? "Only its replicas answer live requests" : "Live requests get 503";
+  return `${describeOutage(error)}. ${instead} until it is available again.`;
+}
+
+const BACK_NEWS = "The database answers again.";

@@ -1,5 +1,5 @@
 /** Reads a large result in batches, inside a transaction, with memory that does not grow with the result. */
-import { type Query, type Row, sql } from "../query.ts";
+import { type Query, type Row, sql } from "../sql/query.ts";
 import type { Session } from "./database.ts";
 
 /** Rows of the first batch; rows of a batch at most; characters that a batch of large rows should have. */

@@ -1,5 +1,5 @@
 /** Defines the interface through which the rest of Precast uses a database: sessions that run SQL. */
-import type { Query, Row } from "../query.ts";
+import type { Query, Row } from "../sql/query.ts";
 
 export type Session = {
   /** Runs one statement. Throws a DatabaseFault when the database is unavailable, too slow or too busy. */

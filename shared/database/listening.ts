@@ -1,5 +1,5 @@
 /** Keeps listening for notifications: reconnects after a loss, and reports that some may have been missed. */
-import { pause } from "../pause.ts";
+import { pause } from "../async.ts";
 import { DatabaseFault } from "./fault.ts";
 
 /** A connection that listens. */

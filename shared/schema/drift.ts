@@ -3,7 +3,7 @@
  * indexes and the collations that order them.
  */
 import type { Session } from "../database/database.ts";
-import { sql } from "../query.ts";
+import { sql } from "../sql/query.ts";
 import { knownMigrations, readMigration } from "./migrate.ts";
 
 // ---- Requirements

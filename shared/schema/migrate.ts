@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import type { Database, Session } from "../database/database.ts";
 import { isDuplicate } from "../database/fault.ts";
-import { sql } from "../query.ts";
+import { sql } from "../sql/query.ts";
 
 const FOLDER = new URL("./", import.meta.url);
 /** Key of the advisory lock: an arbitrary number that other programs are unlikely to use. */

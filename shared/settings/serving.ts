@@ -1,6 +1,6 @@
 /** Settings of a server: where it listens, what resources it may use, and how its answers may be cached. */
 import * as v from "valibot";
-import { DEFAULT_CACHE_POLICY } from "../answer.ts";
+import { DEFAULT_CACHE_POLICY } from "../api/answer.ts";
 import { flag, header, host, orElse, orNull, postgresUrl, setting, several, whole } from "./setting.ts";
 
 /** Separated by blanks, not commas: a password in a URL may contain a comma, but no blank. */

@@ -1,7 +1,7 @@
 /** Defines what a setting is, and the schemas that turn its text into a typed value or say which values are valid. */
 import * as v from "valibot";
-import { APP_KEY, isMediaBaseUrl } from "../catalog.ts";
-import { isDate } from "../value.ts";
+import { APP_KEY, isMediaBaseUrl } from "../api/catalog.ts";
+import { isDate } from "../api/value.ts";
 
 export type Setting<T> = {
   /** In commander's syntax: `--out <dir>`. Null for a secret: other users of the machine can read command lines. */

@@ -2,7 +2,7 @@
  * The content of all benchmarks but `live`: one content type of ten fields, and its entries by number. An entry is made
  * from its number alone, so that any part of the content can be made by itself and is the same in every run.
  */
-import type { Field } from "../../shared/catalog.ts";
+import type { Field } from "../../shared/api/catalog.ts";
 import { richText, sentence, title } from "./prose.ts";
 import { type Random, randomFrom } from "./random.ts";
 import { DAY, instantOf, spell, uuid } from "./stamp.ts";

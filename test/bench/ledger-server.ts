@@ -4,13 +4,12 @@
  */
 import { join } from "node:path";
 import { createApp } from "../../server/app.ts";
+import { openCache, openHits } from "../../server/cache.ts";
 import { listen } from "../../server/http/listen.ts";
 import { type Ledger, openLedger } from "../../server/ledger/ledger.ts";
 import { openLive } from "../../server/live/live.ts";
-import { openCache } from "../../server/memory/cache.ts";
-import { openHits } from "../../server/memory/hits.ts";
-import { openTree } from "../../server/tree/tree.ts";
-import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
+import { openTree } from "../../server/tree.ts";
+import { DEFAULT_CACHE_POLICY } from "../../shared/api/answer.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 
 export type LedgerServer = {

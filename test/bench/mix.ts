@@ -1,6 +1,6 @@
 /** A mix of free requests as clients send them, picked from what a tree holds: seeded, so the same in every run. */
 import { join } from "node:path";
-import { type Address, addressOfFile, fileOf, folderOf, requestOf } from "../../shared/address.ts";
+import { type Address, addressOfFile, fileOf, folderOf, requestOf } from "../../shared/api/address.ts";
 import { type Random, randomFrom } from "./random.ts";
 import { filesBelow } from "./tree.ts";
 

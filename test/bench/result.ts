@@ -1,5 +1,5 @@
 /** One result of the `build` benchmark, and how results are printed as a table. */
-import { formatBytes } from "../../cli/terminal/format.ts";
+import { formatBytes } from "../../shared/text.ts";
 import type { Built } from "./precast.ts";
 import { type Spread, spreadOf } from "./spread.ts";
 import { drawTable } from "./table.ts";

@@ -1,5 +1,5 @@
 /** The results of the `serve` benchmark for one server under one load, and how they are printed as a table. */
-import { formatBytes } from "../../cli/terminal/format.ts";
+import { formatBytes } from "../../shared/text.ts";
 import { type Spread, spreadOf } from "./spread.ts";
 import { drawTable } from "./table.ts";
 import { percentile, type Seen, tookOf } from "./traffic.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { type Change, isWholeList, openChanges, ownChanges } from "../../cli/build/stage/changes.ts";
+import { type Change, isWholeList, openChanges, ownChanges } from "../../cli/builder/changes.ts";
 
 function openFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "precast-test-"));

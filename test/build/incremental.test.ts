@@ -3,14 +3,13 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
-import { stateOf } from "../../cli/build/selection.ts";
-import { readDeltas } from "../../cli/build/update/delta.ts";
-import { verifyApp } from "../../cli/verify/verify.ts";
+import { readDeltas } from "../../cli/builder/delta.ts";
+import { verifyApp } from "../../cli/commands/verify.ts";
+import type { App } from "../../shared/api/catalog.ts";
 import { readApps } from "../../shared/apps.ts";
-import type { App } from "../../shared/catalog.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import type { TreeState } from "../../shared/state.ts";
+import { stateOf, type TreeState } from "../../shared/tree.ts";
 import {
   type ChangesFile,
   readChanges,

@@ -1,6 +1,6 @@
 /** The set of the files that a build has looked at: it contains all of them, however many, and no others. */
 import { expect, test } from "vitest";
-import { openPutPaths } from "../../cli/build/stage/put-paths.ts";
+import { openPutPaths } from "../../cli/builder/stage.ts";
 
 test("the set contains every path that was added, and no other", () => {
   const putPaths = openPutPaths();

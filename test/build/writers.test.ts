@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { openWriters } from "../../cli/build/stage/writers.ts";
+import { openWriters } from "../../cli/builder/writers.ts";
 
 test("a batch that cannot be written fails with code and path in any thread, and the next one is written", async () => {
   const folder = mkdtempSync(join(tmpdir(), "precast-test-"));

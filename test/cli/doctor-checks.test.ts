@@ -1,22 +1,15 @@
 /** How the checks of `precast doctor` judge what a test cannot create: large types, long times, server settings. */
 import { describe, expect, test } from "vitest";
-import { bloatCheck } from "../../cli/doctor/checks/bloat.ts";
-import { deadRowsCheck } from "../../cli/doctor/checks/dead-rows.ts";
-import { filtersCheck, sampleShare } from "../../cli/doctor/checks/filters.ts";
-import { rangesCheck } from "../../cli/doctor/checks/ranges.ts";
-import { removalsCheck } from "../../cli/doctor/checks/removals.ts";
-import { replicationCheck } from "../../cli/doctor/checks/replication.ts";
-import { savingsCheck } from "../../cli/doctor/checks/savings.ts";
-import { serverCheck } from "../../cli/doctor/checks/server.ts";
-import { slotsCheck } from "../../cli/doctor/checks/slots.ts";
-import { snapshotsCheck } from "../../cli/doctor/checks/snapshots.ts";
-import { statisticsCheck } from "../../cli/doctor/checks/statistics.ts";
-import { timeoutsCheck } from "../../cli/doctor/checks/timeouts.ts";
-import { trigramsCheck } from "../../cli/doctor/checks/trigrams.ts";
-import type { Finding } from "../../cli/doctor/finding.ts";
-import { reportText } from "../../cli/doctor/report.ts";
-import { openTerminal } from "../../cli/terminal/terminal.ts";
-import type { App } from "../../shared/catalog.ts";
+import { reportText } from "../../cli/commands/doctor.ts";
+import type { Finding } from "../../cli/doctor/check.ts";
+import { filtersCheck, sampleShare, slotsCheck } from "../../cli/doctor/fields.ts";
+import { trigramsCheck } from "../../cli/doctor/indexes.ts";
+import { rangesCheck } from "../../cli/doctor/ranges.ts";
+import { savingsCheck, timeoutsCheck } from "../../cli/doctor/requests.ts";
+import { replicationCheck, serverCheck, snapshotsCheck } from "../../cli/doctor/server.ts";
+import { bloatCheck, deadRowsCheck, removalsCheck, statisticsCheck } from "../../cli/doctor/tables.ts";
+import { openTerminal } from "../../cli/terminal.ts";
+import type { App } from "../../shared/api/catalog.ts";
 import { fieldOf, typeOf } from "../support/types.ts";
 
 const subjects = (findings: readonly Finding[]) => findings.map(({ subject }) => subject);

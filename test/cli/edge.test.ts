@@ -2,7 +2,7 @@
 import { lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { isUnchanged } from "../../cli/edge/seal.ts";
+import { isUnchanged } from "../../cli/commands/edge.ts";
 import { openEmbeddedPlace, openPlace, type Place, readTree, SHOP, shop, smallApp } from "../support/cli.ts";
 import { openDisk } from "../support/disk.ts";
 import { NO_DISK, unlessLacking } from "../support/root.ts";

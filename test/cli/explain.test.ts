@@ -3,13 +3,12 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { explainCommand } from "../../cli/commands/explain.ts";
-import { indexUseOf } from "../../cli/explain/index-use.ts";
-import { readPlan } from "../../cli/explain/plan-node.ts";
-import { importBundle } from "../../cli/import/write.ts";
+import { indexUseOf, readPlan } from "../../cli/explain/query-plan.ts";
+import { importBundle } from "../../cli/import/import.ts";
+import { type Plan, planRequest } from "../../shared/api/plan.ts";
+import { type ApiRequest, readRequest } from "../../shared/api/request.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { type Plan, planRequest } from "../../shared/plan.ts";
-import { type ApiRequest, readRequest } from "../../shared/request.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
 import {
   idOf,

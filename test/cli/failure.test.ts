@@ -2,7 +2,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { describeFailure } from "../../cli/failure.ts";
+import { describeFailure } from "../../cli/errors.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { LockLostError } from "../../shared/lock.ts";
 

@@ -3,11 +3,11 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { describeProblem, ImportProblems } from "../../cli/import/problem.ts";
-import { type ImportOptions, importBundle } from "../../cli/import/write.ts";
+import { type ImportOptions, importBundle } from "../../cli/import/import.ts";
+import { describeProblem, ImportProblems } from "../../cli/import/problems.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 

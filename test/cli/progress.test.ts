@@ -1,6 +1,6 @@
 /** The progress bar: its last state shows what was done, however many files there were. */
 import { expect, test } from "vitest";
-import { openProgress } from "../../cli/terminal/progress.ts";
+import { openProgress } from "../../cli/progress.ts";
 
 /** Every state of the bar that a terminal received: the number of files done, and the total. `times` for as many apps. */
 function shownOf(totalFiles: number, done: number, times = 1): (readonly [number, number])[] {

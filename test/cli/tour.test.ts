@@ -1,7 +1,7 @@
 /** The requests that `serve` shows at its start, for apps that lack what its first choices need. */
 import { expect, test } from "vitest";
-import { requestsToTry } from "../../cli/serve/tour.ts";
-import type { ContentType, Field } from "../../shared/catalog.ts";
+import { requestsToTry } from "../../cli/serve/primary.ts";
+import type { ContentType, Field } from "../../shared/api/catalog.ts";
 import { fieldOf, typeOf } from "../support/types.ts";
 
 const type = (slug: string, fields: readonly Field[], sortable_fields: readonly string[]) =>

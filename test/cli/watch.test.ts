@@ -4,12 +4,12 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
-import { rebuildOnChange } from "../../cli/watch/rebuild.ts";
+import { rebuildOnChange } from "../../cli/watch.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { socketOf } from "../../shared/database/embedded/wire.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { takeLock } from "../../shared/lock.ts";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import {
   holdPort,
   idOf,

@@ -5,7 +5,7 @@
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { runBuild } from "../support/history.ts";
 import { type ApiServer, ENGINES, MEDIA, openApiServer, openStore, type Store } from "../support/site.ts";
 

@@ -5,7 +5,7 @@ import { readBatches } from "../../shared/database/cursor.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { until } from "../support/until.ts";
 
 const open = async (): Promise<Database> => {

@@ -1,10 +1,10 @@
 /** Pages deep in a list: right in every order in which they are asked for, and read from where the page before has ended. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { measureQuery } from "../../cli/explain/measure.ts";
-import type { App, Field } from "../../shared/catalog.ts";
+import { measureQuery } from "../../cli/explain/explanation.ts";
+import type { App, Field } from "../../shared/api/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { type Query, sql } from "../../shared/query.ts";
-import type { SlotCache } from "../../shared/sql/slots.ts";
+import type { SlotCache } from "../../shared/sql/columns.ts";
+import { type Query, sql } from "../../shared/sql/query.ts";
 import { pageOf } from "../support/live-page.ts";
 import { rowsReadFrom } from "../support/plan-rows.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";

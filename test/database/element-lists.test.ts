@@ -1,7 +1,7 @@
 /** Lists of the entries with an element of a `multiple` field: right on every page, wherever in the order they stand. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { App } from "../../shared/catalog.ts";
-import type { SlotCache } from "../../shared/sql/slots.ts";
+import type { App } from "../../shared/api/catalog.ts";
+import type { SlotCache } from "../../shared/sql/columns.ts";
 import { measuredPage, pageOf } from "../support/live-page.ts";
 import { rowsReadFrom } from "../support/plan-rows.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";

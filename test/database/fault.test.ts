@@ -1,6 +1,6 @@
 /** Which errors mean that PostgreSQL is unavailable (503 for a client), and which that a statement is at fault (500). */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { openStore, type Store } from "../support/site.ts";
 
 let store: Store;

@@ -1,7 +1,7 @@
 /** Searches with filters and sorts: the same entries in the same order, whichever of these is looked at first. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { App } from "../../shared/catalog.ts";
-import type { SlotCache } from "../../shared/sql/slots.ts";
+import type { App } from "../../shared/api/catalog.ts";
+import type { SlotCache } from "../../shared/sql/columns.ts";
 import { measuredPage, pageOf } from "../support/live-page.ts";
 import { rowsReadFrom } from "../support/plan-rows.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test }
 import { openLedger } from "../../server/ledger/ledger.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { openPlace, type Place, SHOP, shop, shopWithout } from "../support/cli.ts";
 import { writeBundle } from "../support/content.ts";
 import { type Disk, openDisk } from "../support/disk.ts";

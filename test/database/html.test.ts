@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { openDatabase } from "../../shared/database/open.ts";
-import { sql } from "../../shared/query.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { textOfHtml } from "../support/model-html.ts";
 import { wordsOf } from "../support/model-search.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";

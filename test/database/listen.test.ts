@@ -7,8 +7,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import type { Database } from "../../shared/database/database.ts";
 import { keepListening } from "../../shared/database/listening.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { sql } from "../../shared/query.ts";
 import { migrate } from "../../shared/schema/migrate.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";

@@ -1,11 +1,11 @@
 /** Lists of the entries with one of several values: right on every page, and found without passing all of them. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { rangesCheck } from "../../cli/doctor/checks/ranges.ts";
-import { measureQuery } from "../../cli/explain/measure.ts";
-import { type App, type Column, type ContentType, findColumn } from "../../shared/catalog.ts";
+import { rangesCheck } from "../../cli/doctor/ranges.ts";
+import { measureQuery } from "../../cli/explain/explanation.ts";
+import { type App, type Column, type ContentType, findColumn } from "../../shared/api/catalog.ts";
 import { queryOf } from "../../shared/live.ts";
-import type { Query } from "../../shared/query.ts";
-import type { SlotCache, Slots } from "../../shared/sql/slots.ts";
+import type { SlotCache, Slots } from "../../shared/sql/columns.ts";
+import type { Query } from "../../shared/sql/query.ts";
 import { pageOf, pagePlan } from "../support/live-page.ts";
 import { readsOf, rowsReadFrom } from "../support/plan-rows.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";

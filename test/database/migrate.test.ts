@@ -8,9 +8,9 @@ import { afterEach, beforeEach, describe, expect, inject, test } from "vitest";
 import { readApp } from "../../shared/apps.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { sql } from "../../shared/query.ts";
 import { type DatabaseTraits, missingRequirement, readTraits } from "../../shared/schema/drift.ts";
 import { knownMigrations, migrate } from "../../shared/schema/migrate.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";
 import { ENGINES, MEDIA, openStore } from "../support/site.ts";
 

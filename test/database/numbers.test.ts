@@ -1,8 +1,8 @@
 /** The database reads the text of a number as the same double as the parser of filter values. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sql } from "../../shared/query.ts";
-import { readNumber } from "../../shared/value.ts";
+import { readNumber } from "../../shared/api/value.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 
 const run = (digit: string) => fc.integer({ min: 0, max: 420 }).map((count) => digit.repeat(count));

@@ -4,7 +4,7 @@
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 
 const TYPES = ["text", "rich_text", "select", "media", "relation", "number", "boolean", "date", "datetime", "json"];

@@ -1,7 +1,7 @@
 /** Pooled connections: one that breaks fails only its own query, and settings of the role do not apply. */
 import { expect, inject, test } from "vitest";
 import { openDatabase } from "../../shared/database/open.ts";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { forward, type Join, openTcpProxy } from "../support/tcp-proxy.ts";
 
 const OPTIONS = { dataDir: "", queryTimeout: null, connections: 1 };

@@ -1,7 +1,7 @@
 /** Recurring queries become prepared statements with generic plans, and a connection keeps a limited number of them. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../shared/database/database.ts";
-import { type Query, sql } from "../../shared/query.ts";
+import { type Query, sql } from "../../shared/sql/query.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 
 const recurring = (text: string, value: string): Query => ({ text, values: [value], recurringPlan: "generic" });

@@ -14,7 +14,7 @@ import { socketOf } from "../../shared/database/embedded/wire.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { LockedError } from "../../shared/lock.ts";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { until } from "../support/until.ts";
 
 const options = (dataDir: string, share: boolean) => ({

@@ -4,9 +4,9 @@
  */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { sql, type Value } from "../../shared/query.ts";
-import { testOf } from "../../shared/sql/indexed.ts";
-import { NO_SLOTS } from "../../shared/sql/slots.ts";
+import { NO_SLOTS } from "../../shared/sql/columns.ts";
+import { testOf } from "../../shared/sql/conditions.ts";
+import { sql, type Value } from "../../shared/sql/query.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import { type ApiServer, ENGINES, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
 import { fieldOf } from "../support/types.ts";

@@ -1,10 +1,10 @@
 /** Lists of types with few entries use generic plans, stay right when few entries become many, and need no statistics. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { App } from "../../shared/catalog.ts";
+import type { App } from "../../shared/api/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { sql } from "../../shared/query.ts";
-import type { SlotCache } from "../../shared/sql/slots.ts";
+import type { SlotCache } from "../../shared/sql/columns.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { measuredPage, pageOf } from "../support/live-page.ts";
 import { nodesOf } from "../support/plan-rows.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";

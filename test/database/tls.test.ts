@@ -4,7 +4,7 @@ import { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { openPlace, type Place } from "../support/cli.ts";
 import { rowsOf } from "../support/replica-set.ts";
 import { forward, openTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Session } from "../../shared/database/database.ts";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { buildSite, ENGINES, openStore, type Store } from "../support/site.ts";
 import { until } from "../support/until.ts";
 

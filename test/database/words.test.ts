@@ -3,7 +3,7 @@
  * many, by cascades from the app or the type, and by changes of the fields.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import { type ApiServer, ENGINES, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
 

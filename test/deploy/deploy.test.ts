@@ -18,7 +18,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { deletionsRefusal, deployTree } from "../../cli/deploy/deploy.ts";
 import { readJournal } from "../../cli/deploy/journal.ts";
 import { readManifest } from "../../cli/deploy/manifest.ts";
-import { openTarget } from "../../cli/deploy/store/target.ts";
+import { openTarget } from "../../cli/deploy/target.ts";
 import {
   idOf,
   openPlace,

@@ -2,7 +2,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
-import { exchange, pauseBefore } from "../../cli/deploy/exchange.ts";
+import { exchange, pauseBefore } from "../../cli/deploy/http.ts";
 
 const NOW = new Date("2026-01-20T15:30:00Z");
 

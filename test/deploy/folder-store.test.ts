@@ -4,8 +4,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { openFolderStore } from "../../cli/deploy/store/folder-store.ts";
-import { PRIVATE_HEADERS } from "../../cli/deploy/store/store.ts";
+import { PRIVATE_HEADERS } from "../../cli/deploy/store.ts";
+import { openFolderStore } from "../../cli/deploy/target.ts";
 
 function openStore() {
   const folder = mkdtempSync(join(tmpdir(), "precast-test-"));

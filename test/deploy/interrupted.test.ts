@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { DEFAULT_CACHE_POLICY } from "../../shared/answer.ts";
+import { DEFAULT_CACHE_POLICY } from "../../shared/api/answer.ts";
 import { MAIN, openPlace, type Place, readTree, smallApp } from "../support/cli.ts";
 import { deployInProcess, differencesOf, filesOf, internalFilesOf } from "../support/deployed.ts";
 import { type S3, type S3Object, startS3 } from "../support/s3.ts";

@@ -1,13 +1,10 @@
 /** `--purge` makes a CDN drop what a deploy has changed; `--wait-visible` waits until clients see it. */
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { digestOf } from "../../cli/build/file-digest.ts";
-import { purgeCloudflare } from "../../cli/deploy/purge/cloudflare.ts";
-import { invalidationPaths, purgeCloudfront } from "../../cli/deploy/purge/cloudfront.ts";
-import { purgeFastly } from "../../cli/deploy/purge/fastly.ts";
-import { purgeByTemplate } from "../../cli/deploy/purge/template.ts";
-import type { TreeFile } from "../../cli/deploy/tree-file.ts";
+import { invalidationPaths, purgeCloudflare, purgeCloudfront, purgeFastly } from "../../cli/deploy/cdn.ts";
+import { purgeByTemplate } from "../../cli/deploy/purge.ts";
 import { waitVisible } from "../../cli/deploy/visible.ts";
+import { digestOf, type TreeFile } from "../../shared/tree.ts";
 import { type Cdn, startCdn } from "../support/cdn.ts";
 import {
   holdPort,

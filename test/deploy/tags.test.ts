@@ -1,6 +1,6 @@
 /** `precast serve --cache-tags`: answers carry the tags of their files, and a purge misses no changed answer. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { addressOfFile, requestOf } from "../../shared/address.ts";
+import { addressOfFile, requestOf } from "../../shared/api/address.ts";
 import { startCdn } from "../support/cdn.ts";
 import {
   idOf,

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { PATTERNS } from "../../cli/edge/pattern.ts";
+import { PATTERNS } from "../../cli/edge/vcl.ts";
 import { EDGE_KEYS, edgeId, HASHED_VALUES, LITERAL_VALUES, NAMED_VALUES } from "../support/edge-apps.ts";
 import { fileOfRequest, type MapRequest, openCore } from "../support/edge-core.ts";
 import { type EdgeSite, openEdgeSite } from "../support/edge-site.ts";

@@ -5,7 +5,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { folderOf } from "../../shared/address.ts";
+import { folderOf } from "../../shared/api/address.ts";
 import { openPlace, type Place, SHOP } from "../support/cli.ts";
 import { startNginxWith } from "../support/edge-nginx.ts";
 import { findNginxModule, findProgram, type Running } from "../support/edge-program.ts";

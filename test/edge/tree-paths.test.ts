@@ -2,9 +2,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { segment } from "../../shared/address.ts";
-import type { RunningServer } from "../support/cli.ts";
-import { readTree } from "../support/cli.ts";
+import { segment } from "../../shared/api/address.ts";
+import { type RunningServer, readTree } from "../support/cli.ts";
 import { EDGE_KEY, EDGE_KEYS, edgeId, HASHED_VALUES } from "../support/edge-apps.ts";
 import { type MapRequest, openCore } from "../support/edge-core.ts";
 import { type EdgeSite, openEdgeSite } from "../support/edge-site.ts";

@@ -5,8 +5,8 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { openAdmin } from "../../server/admin/admin.ts";
-import { openMetrics } from "../../server/admin/metrics.ts";
+import { openAdmin } from "../../server/admin.ts";
+import { openMetrics } from "../../server/metrics.ts";
 import {
   holdPort,
   openEmbeddedPlace,

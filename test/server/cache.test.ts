@@ -1,7 +1,7 @@
 /** Checks the in-memory cache for answers: its size limit, and which entries it evicts. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { openCache } from "../../server/memory/cache.ts";
+import { openCache } from "../../server/cache.ts";
 
 const KEYS = ["a", "b", "c", "d", "e", "f"];
 const key = fc.constantFrom(...KEYS);

@@ -1,6 +1,6 @@
 /** When the database counts as unavailable, and what happens to the queries that wait for it. The timers are fake. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { type CircuitBreaker, openCircuitBreaker } from "../../server/load/circuit-breaker.ts";
+import { type CircuitBreaker, openCircuitBreaker } from "../../server/breaker.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 
 beforeEach(() => void vi.useFakeTimers());

@@ -1,7 +1,7 @@
 /** Checks the limit of slow queries that run at once: late queries halve it, queries that finish in time raise it. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { openConcurrencyLimit } from "../../server/load/concurrency-limit.ts";
+import { openConcurrencyLimit } from "../../server/load.ts";
 
 test("the limit is halved once for all late queries that were already running at the cut", () => {
   const { places, tooLate } = openConcurrencyLimit(8);

@@ -4,7 +4,7 @@
  */
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { openEditions } from "../../server/live/editions.ts";
+import { openEditions } from "../../server/live/cache.ts";
 import type { Session } from "../../shared/database/database.ts";
 
 const LIMIT = 5_000;

@@ -1,15 +1,15 @@
 /** Checks that entries requested at the same moment share a query, and that each gets the answer it would get alone. */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { openEntryLoader } from "../../server/live/entry-loader.ts";
 import { type Live, openLive } from "../../server/live/live.ts";
-import type { App } from "../../shared/catalog.ts";
+import { openEntryLoader } from "../../server/live/loader.ts";
+import type { App } from "../../shared/api/catalog.ts";
+import { entryNotFound, isRefusal } from "../../shared/api/errors.ts";
+import type { EntryPlan, Plan } from "../../shared/api/plan.ts";
+import { type ApiRequest, readRequest } from "../../shared/api/request.ts";
+import { readFor } from "../../shared/api/respond.ts";
 import type { Database } from "../../shared/database/database.ts";
-import type { EntryPlan, Plan } from "../../shared/plan.ts";
-import { sql } from "../../shared/query.ts";
-import { readFor } from "../../shared/reading.ts";
-import { entryNotFound, isRefusal } from "../../shared/refusal.ts";
-import { type ApiRequest, readRequest } from "../../shared/request.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { openActivity } from "../support/activity.ts";
 import { arbitraryBundles } from "../support/content.ts";
 import type { Bundle } from "../support/model.ts";

@@ -4,9 +4,9 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openCoder } from "../../server/http/coding.ts";
-import { bodyOf } from "../../shared/answer.ts";
-import { sql } from "../../shared/query.ts";
+import { openCoder } from "../../server/http/encode.ts";
+import { bodyOf } from "../../shared/api/answer.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import type { Bundle } from "../support/model.ts";
 import {

@@ -6,7 +6,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { entry, field, LIBRARY_KEY, libraryId, loadLibrary } from "../support/library.ts";
 import type { Bundle } from "../support/model-bundle.ts";
 import {

@@ -6,8 +6,8 @@
 import { cp, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { segment } from "../../shared/address.ts";
-import { sql } from "../../shared/query.ts";
+import { segment } from "../../shared/api/address.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { entry, field, libraryId } from "../support/library.ts";
 import type { Bundle, BundleEntry, BundleType } from "../support/model-bundle.ts";
 import {

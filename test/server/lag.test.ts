@@ -1,6 +1,6 @@
 /** The lag of a replica, computed from recorded positions of the primary's log. */
 import { expect, test } from "vitest";
-import { addMark, isBeyond, lagOf, type Mark } from "../../server/replicas/lag.ts";
+import { addMark, isBeyond, lagOf, type Mark } from "../../server/replica-status.ts";
 
 const WINDOW = 10_000;
 

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { randomFrom } from "../bench/random.ts";
 import { idOf, openEmbeddedPlace, openPlace, type Place, type RunningServer, SHOP, shop } from "../support/cli.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";

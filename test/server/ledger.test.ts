@@ -4,10 +4,9 @@ import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:f
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { JournalLost, openJournal } from "../../server/ledger/journal.ts";
-import type { CountedRequest } from "../../server/ledger/journal-sum.ts";
+import { type CountedRequest, JournalLost, openJournal } from "../../server/ledger/journal.ts";
 import { type Ledger, type LedgerOptions, openLedger } from "../../server/ledger/ledger.ts";
-import { type Query, sql } from "../../shared/query.ts";
+import { type Query, sql } from "../../shared/sql/query.ts";
 import { startPostgres, type TestServer } from "../support/postgres.ts";
 import { SHOP } from "../support/posts.ts";
 import { rowsOf } from "../support/replica-set.ts";

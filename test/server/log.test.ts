@@ -14,10 +14,10 @@ import {
 import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { requestIdOf } from "../../server/http/request-id.ts";
-import { openLog } from "../../server/log/log.ts";
-import { redactKey, redactTarget } from "../../server/log/redaction.ts";
-import { openLogSink } from "../../server/log/sink.ts";
+import { requestIdOf } from "../../server/http/exchange.ts";
+import { openLog } from "../../server/log.ts";
+import { openLogSink } from "../../server/log-sink.ts";
+import { redactKey, redactTarget } from "../../server/redaction.ts";
 import {
   holdPort,
   MAIN,

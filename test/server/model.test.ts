@@ -2,12 +2,11 @@
  * Compares the server with the model of the contract (test/support/model.ts): generated content and requests, with a
  * tree and without, on PostgreSQL and on the embedded database. Answers with and without a tree are the same bytes.
  */
-
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { arbitraryBundles } from "../support/content.ts";
 import { ask, type Bundle, type ModelAnswer, relevanceFault } from "../support/model.ts";
 import { arbitraryRequest, type GeneratedRequest } from "../support/requests.ts";

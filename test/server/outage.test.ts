@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { type Activity, openActivity } from "../support/activity.ts";
 import { openPlace } from "../support/cli.ts";
 import { COUNTED, FREE, GOODS, KEY } from "../support/goods.ts";

@@ -1,7 +1,6 @@
 /** How long live work waits in the queue before it runs or is refused. The timers are fake. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { Kind } from "../../server/load/places.ts";
-import { openQueue, type Queue } from "../../server/load/queue.ts";
+import { type Kind, openQueue, type Queue } from "../../server/load.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 
 const LIMIT = 5_000;

@@ -4,12 +4,18 @@
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type App, type ContentType, defaultPerPage, findType } from "../../shared/api/catalog.ts";
+import { shownOfList } from "../../shared/api/columns.ts";
+import { savingOf } from "../../shared/api/pricing.ts";
+import {
+  type ApiRequest,
+  type Filter,
+  type RequestParameters,
+  type Route,
+  readRequest,
+} from "../../shared/api/request.ts";
 import { readApps } from "../../shared/apps.ts";
-import { type App, type ContentType, defaultPerPage, findType } from "../../shared/catalog.ts";
-import { sql } from "../../shared/query.ts";
-import { type ApiRequest, type Filter, type RequestParameters, type Route, readRequest } from "../../shared/request.ts";
-import { savingOf } from "../../shared/saving.ts";
-import { shownOfList } from "../../shared/shown.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { arbitraryBundles } from "../support/content.ts";
 import { arbitraryRequest } from "../support/requests.ts";
 import {

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { addressOfFile, fileOf, folderOf, requestOf, segment } from "../../shared/address.ts";
+import { addressOfFile, fileOf, folderOf, requestOf, segment } from "../../shared/api/address.ts";
 
 describe("a segment of the tree", () => {
   test.each([

@@ -1,7 +1,7 @@
 /** How entries are rendered: the addresses of media. */
 import { expect, test } from "vitest";
-import type { Field } from "../../shared/catalog.ts";
-import { renderEntry } from "../../shared/entry.ts";
+import type { Field } from "../../shared/api/catalog.ts";
+import { renderEntry } from "../../shared/api/entry.ts";
 
 const COVER: Field = {
   name: "cover",

@@ -1,7 +1,7 @@
 /** The values by which filters find an entry: contract.md sections 4 and 8. */
 import { describe, expect, test } from "vitest";
-import type { Column, FieldType } from "../../shared/catalog.ts";
-import { facetsOf } from "../../shared/facet.ts";
+import type { Column, FieldType } from "../../shared/api/catalog.ts";
+import { facetsOf } from "../../shared/api/entry.ts";
 
 function column(type: FieldType, multiple = false): Column {
   return { name: "f", type, label: "", required: false, searchable: false, multiple, target: null };

@@ -1,7 +1,7 @@
 /** jsonb text is cut into the same values that a JSON parser finds. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { compact, compareMembers, elementsOf, membersOf, pickMembers } from "../../shared/raw.ts";
+import { compact, compareMembers, elementsOf, membersOf, pickMembers } from "../../shared/api/json.ts";
 
 /** Spells a value as PostgreSQL spells jsonb: with a blank after each colon and comma outside of strings. */
 function spell(value: unknown): string {

@@ -1,9 +1,8 @@
 /** Requests that are answered from a tree, also from one that is replaced meanwhile (shared/respond.ts). */
 import { expect, test } from "vitest";
-import { bodyOf } from "../../shared/answer.ts";
-import type { AppTree } from "../../shared/app-tree.ts";
-import type { App } from "../../shared/catalog.ts";
-import { respond } from "../../shared/respond.ts";
+import { bodyOf } from "../../shared/api/answer.ts";
+import type { App } from "../../shared/api/catalog.ts";
+import { type AppTree, respond } from "../../shared/api/respond.ts";
 import { typeOf } from "../support/types.ts";
 
 const POSTS = typeOf("posts", [], { filterable_fields: ["published_at"] });

@@ -1,7 +1,7 @@
 /** Which counted requests could have been free, and what they could have left out (shared/saving.ts). */
 import { describe, expect, test } from "vitest";
-import { readRequest } from "../../shared/request.ts";
-import { savingOf } from "../../shared/saving.ts";
+import { savingOf } from "../../shared/api/pricing.ts";
+import { readRequest } from "../../shared/api/request.ts";
 import { fieldOf, typeOf } from "../support/types.ts";
 
 const POSTS = typeOf(

@@ -9,7 +9,7 @@ import {
   readNumber,
   readUuid,
   readWhole,
-} from "../../shared/value.ts";
+} from "../../shared/api/value.ts";
 
 describe("a number", () => {
   test.each([

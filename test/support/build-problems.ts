@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { segment } from "../../shared/address.ts";
+import { segment } from "../../shared/api/address.ts";
 import { LONG_VALUES } from "./edits.ts";
 
 /** A build's report on an app. */

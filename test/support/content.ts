@@ -6,11 +6,10 @@
  * capital sigma (its lower case depends on the next letter), numbers that JavaScript and PostgreSQL print differently,
  * and in sortable text whatever ICU versions sort differently (emoji, punctuation).
  */
-
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
-import type { FieldType } from "../../shared/catalog.ts";
+import type { FieldType } from "../../shared/api/catalog.ts";
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
 
 /** Pseudo-random text, for a value that compression cannot fit into a b-tree index row, at most about 2,700 bytes. */

@@ -1,8 +1,8 @@
 /** Deploys in the test's own process, and reads what a deploy left in the store without Precast's own client. */
 import { existsSync } from "node:fs";
 import { type Deployed, type DeployOptions, deployTree } from "../../cli/deploy/deploy.ts";
-import type { RetryPolicy } from "../../cli/deploy/exchange.ts";
-import { openTarget, type Target } from "../../cli/deploy/store/target.ts";
+import type { RetryPolicy } from "../../cli/deploy/http.ts";
+import { openTarget, type Target } from "../../cli/deploy/target.ts";
 import { readTree } from "./cli.ts";
 import type { S3 } from "./s3.ts";
 

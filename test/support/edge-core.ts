@@ -1,12 +1,12 @@
 /** Runs the mapping core as an edge does: its source text alone, in a context without any host objects. */
 import { createContext, runInContext } from "node:vm";
 import { readCore } from "../../cli/edge/script.ts";
-import { addressOf, fileOf, folderOf } from "../../shared/address.ts";
-import { type App, findType } from "../../shared/catalog.ts";
-import { isCountedShape, meter } from "../../shared/metering.ts";
-import { planRequest } from "../../shared/plan.ts";
-import { isRefusal } from "../../shared/refusal.ts";
-import { readRequest } from "../../shared/request.ts";
+import { addressOf, fileOf, folderOf } from "../../shared/api/address.ts";
+import { type App, findType } from "../../shared/api/catalog.ts";
+import { isRefusal } from "../../shared/api/errors.ts";
+import { planRequest } from "../../shared/api/plan.ts";
+import { isCountedShape, meter } from "../../shared/api/pricing.ts";
+import { readRequest } from "../../shared/api/request.ts";
 
 export type MapRequest = (method: string, target: string, keys: readonly string[]) => string;
 

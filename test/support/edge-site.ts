@@ -1,8 +1,8 @@
 /** The apps of edge-apps.ts as a tree that the real program built, and the origin that serves it and logs requests. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { App } from "../../shared/catalog.ts";
-import { isStateFile, readState } from "../../shared/state.ts";
+import type { App } from "../../shared/api/catalog.ts";
+import { isStateFile, readState } from "../../shared/tree.ts";
 import { openPlace, type Place, type RunningServer } from "./cli.ts";
 import { EDGE_KEY, edgeBundles } from "./edge-apps.ts";
 import { openStore } from "./site.ts";

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { matchesEtag } from "../../shared/etag.ts";
+import { matchesEtag } from "../../shared/api/answer.ts";
 import type { Running } from "./edge-program.ts";
 
 export async function openStatic(folder: string): Promise<Running> {

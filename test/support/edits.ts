@@ -4,9 +4,9 @@
  */
 import { createHash } from "node:crypto";
 import fc from "fast-check";
-import type { FieldType } from "../../shared/catalog.ts";
+import type { FieldType } from "../../shared/api/catalog.ts";
 import type { Session } from "../../shared/database/database.ts";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 
 export type KnownField = { readonly name: string; readonly type: FieldType; readonly multiple: boolean };
 export type KnownType = {

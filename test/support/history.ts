@@ -5,9 +5,9 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { type BuildOptions, buildTree } from "../../cli/build/build.ts";
-import { verifyApp } from "../../cli/verify/verify.ts";
-import { segment } from "../../shared/address.ts";
+import { type BuildOptions, buildTree } from "../../cli/builder/build.ts";
+import { verifyApp } from "../../cli/commands/verify.ts";
+import { segment } from "../../shared/api/address.ts";
 import { readApps } from "../../shared/apps.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import {

@@ -4,12 +4,12 @@
  */
 import { mkdtempSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { buildTree } from "../../cli/build/build.ts";
+import { buildTree } from "../../cli/builder/build.ts";
 import type { Command } from "../../cli/command.ts";
 import { withDatabase } from "../../cli/database.ts";
-import { importBundle } from "../../cli/import/write.ts";
+import { importBundle } from "../../cli/import/import.ts";
 import { runCommandLine } from "../../cli/program.ts";
-import { openTerminal } from "../../cli/terminal/terminal.ts";
+import { openTerminal } from "../../cli/terminal.ts";
 import { COMMON_NAMES, type CommonName, readSettings, type SettingName, type Settings } from "../../shared/config.ts";
 import type { CommandResult } from "./cli.ts";
 import { writeBundle } from "./content.ts";

@@ -4,8 +4,8 @@
  */
 import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { importBundle } from "../../cli/import/write.ts";
-import type { FieldType } from "../../shared/catalog.ts";
+import { importBundle } from "../../cli/import/import.ts";
+import type { FieldType } from "../../shared/api/catalog.ts";
 import { writeBundle } from "./content.ts";
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";
 import type { Store } from "./site.ts";

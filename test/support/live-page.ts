@@ -1,14 +1,14 @@
 /** Answers lists and searches as the server does, without the server: from a database and what is known of its slots. */
-import { measureQuery } from "../../cli/explain/measure.ts";
-import type { PlanNode } from "../../cli/explain/plan-node.ts";
-import { type App, findType } from "../../shared/catalog.ts";
+import { measureQuery } from "../../cli/explain/explanation.ts";
+import type { PlanNode } from "../../cli/explain/query-plan.ts";
+import { type App, findType } from "../../shared/api/catalog.ts";
+import { isRefusal } from "../../shared/api/errors.ts";
+import { type ListPlan, planRequest, type SearchPlan } from "../../shared/api/plan.ts";
+import { readRequest } from "../../shared/api/request.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { answerLive, currentSlots, queryOf } from "../../shared/live.ts";
-import { type ListPlan, planRequest, type SearchPlan } from "../../shared/plan.ts";
-import type { Query } from "../../shared/query.ts";
-import { isRefusal } from "../../shared/refusal.ts";
-import { readRequest } from "../../shared/request.ts";
-import type { SlotCache } from "../../shared/sql/slots.ts";
+import type { SlotCache } from "../../shared/sql/columns.ts";
+import type { Query } from "../../shared/sql/query.ts";
 
 /** `target` is what comes after `/api/v1/`, such as `goods?sort=price`. */
 export function pagePlan(app: App, target: string): ListPlan | SearchPlan {

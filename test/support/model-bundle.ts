@@ -3,8 +3,7 @@
  *
  * Lookups scan arrays instead of using keys of objects: a content type may be called `constructor`.
  */
-
-import type { FieldType } from "../../shared/catalog.ts";
+import type { FieldType } from "../../shared/api/catalog.ts";
 import { instantOf, timestampText } from "./model-value.ts";
 
 export type BundleField = {

@@ -1,5 +1,5 @@
 /** Reads from the plan of a query that was run what the database has read for it. */
-import type { PlanNode } from "../../cli/explain/plan-node.ts";
+import type { PlanNode } from "../../cli/explain/query-plan.ts";
 
 /** A step of a plan and all steps below it. */
 export function nodesOf(node: PlanNode): PlanNode[] {

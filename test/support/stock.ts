@@ -1,8 +1,9 @@
 /** A shop with the fields that a test needs, and goods that it makes up by the thousand and adds by SQL. */
+
+import type { App } from "../../shared/api/catalog.ts";
 import { readApp } from "../../shared/apps.ts";
-import type { App } from "../../shared/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { sql } from "../../shared/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import type { Bundle, BundleField, BundleType } from "./model-bundle.ts";
 import { loadBundles, type Store } from "./site.ts";
 

@@ -1,5 +1,5 @@
 /** Fields and content types as the code has them after reading, for tests that need no database. */
-import type { ContentType, Field, FieldType } from "../../shared/catalog.ts";
+import type { ContentType, Field, FieldType } from "../../shared/api/catalog.ts";
 
 export function fieldOf(name: string, type: FieldType, more: Partial<Field> = {}): Field {
   return { name, type, label: "", required: false, searchable: false, multiple: false, target: null, ...more };

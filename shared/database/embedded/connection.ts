@@ -5,7 +5,7 @@
 import type { PGlite } from "@electric-sql/pglite";
 import { createPgConfig } from "@electric-sql/pglite/node-postgres";
 import pg from "pg";
-import type { Query, Row } from "../../query.ts";
+import type { Query, Row } from "../../sql/query.ts";
 import type { Access } from "../database.ts";
 import { begin, rollBack } from "../postgres/planning.ts";
 import { AS_TEXT } from "../postgres/pool.ts";

@@ -1,6 +1,6 @@
 /** Uses the embedded database that another process (the host) has open and shares. */
 import { connect, type Socket } from "node:net";
-import type { Query, Row } from "../../query.ts";
+import type { Query, Row } from "../../sql/query.ts";
 import type { Access, Database, Session } from "../database.ts";
 import { HostEndedFault } from "../fault.ts";
 import { openMutex } from "./mutex.ts";

@@ -1,7 +1,7 @@
 /** Shares an open embedded database with other processes on this machine, such as `build` while `serve` is running. */
 import { chmodSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
-import type { Query, Row } from "../../query.ts";
+import type { Query, Row } from "../../sql/query.ts";
 import type { Access, Database, Session } from "../database.ts";
 import { type GuestRequest, packError, readMessages, send, socketOf } from "./wire.ts";
 

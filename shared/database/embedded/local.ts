@@ -1,7 +1,7 @@
 /** Opens the embedded database in this process: a thread runs one query or transaction after the other. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Lock } from "../../lock.ts";
-import type { Query, Row } from "../../query.ts";
+import type { Query, Row } from "../../sql/query.ts";
 import type { Access, Database, DatabaseOptions, Session } from "../database.ts";
 import { DatabaseFault, notBegunFault } from "../fault.ts";
 import { openMutex } from "./mutex.ts";

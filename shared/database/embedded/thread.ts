@@ -1,6 +1,6 @@
 /** Starts and controls the thread of the embedded database, and defines the messages to and from it. */
 import { Worker } from "node:worker_threads";
-import type { Query, Row } from "../../query.ts";
+import type { Query, Row } from "../../sql/query.ts";
 import type { Access } from "../database.ts";
 import { DatabaseFault, EmbeddedFault } from "../fault.ts";
 import { diskFullFault, mayBeStuck } from "./disk-space.ts";

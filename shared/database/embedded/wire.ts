@@ -4,7 +4,7 @@ import { lstatSync, realpathSync, statSync } from "node:fs";
 import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import type { Query, Row } from "../../query.ts";
+import type { Query, Row } from "../../sql/query.ts";
 import type { Access } from "../database.ts";
 import { DatabaseFault, EmbeddedFault, type FaultReason } from "../fault.ts";
 

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync }
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
-import type { Row } from "../../query.ts";
+import type { Row } from "../../sql/query.ts";
 import { CHANNEL } from "../database.ts";
 import { type Connection, openConnection } from "./connection.ts";
 import { explainOpenFailure } from "./open-failure.ts";

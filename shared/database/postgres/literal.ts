@@ -1,6 +1,6 @@
 /** Formats values as SQL literals, for the statements that take no parameters. */
 import pg from "pg";
-import type { Value } from "../../query.ts";
+import type { Value } from "../../sql/query.ts";
 
 export function literalOf(value: Value): string {
   if (value === null) return "NULL";

@@ -2,7 +2,7 @@
  * Decides which queries a connection prepares: those that have been asked a few times. Limits how many statements a
  * connection holds and how many texts are remembered, so that memory stays bounded whatever is asked.
  */
-import type { Query } from "../../query.ts";
+import type { Query } from "../../sql/query.ts";
 
 export type Prepared<Connection extends object> = {
   /** The name under which the connection must prepare the query; undefined for a query that is not worth preparing. */

@@ -1,6 +1,6 @@
 /** Runs one query within its limits: gives it up in time, or when nobody waits for its rows any more. */
 import type pg from "pg";
-import type { Query, Row } from "../../query.ts";
+import type { Query, Row } from "../../sql/query.ts";
 import { DatabaseFault, notBegunFault, withFaults } from "../fault.ts";
 import { type AwaitTurn, cancelQuery } from "./cancel.ts";
 import { isConnectionLost, type Pool } from "./pool.ts";

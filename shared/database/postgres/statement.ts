@@ -1,6 +1,6 @@
 /** Runs one statement over a node-postgres connection, prepared under a name if it is asked often. */
 import type pg from "pg";
-import type { Query, Row } from "../../query.ts";
+import type { Query, Row } from "../../sql/query.ts";
 import { planFor } from "./planning.ts";
 import type { Prepared } from "./prepared.ts";
 import { CONNECT_TIMEOUT } from "./session.ts";

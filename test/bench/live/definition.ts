@@ -1,5 +1,5 @@
 /** The content types of the `live` benchmark, as bundles describe them. */
-import type { ContentType, Field } from "../../../shared/catalog.ts";
+import type { ContentType, Field } from "../../../shared/api/catalog.ts";
 
 export const APP = "live";
 

@@ -1,6 +1,6 @@
 /** Writes apps, types and entries into Precast's tables as a CMS does: by plain SQL, with every trigger at work. */
 import type { Client } from "pg";
-import type { ContentType } from "../../../shared/catalog.ts";
+import type { ContentType } from "../../../shared/api/catalog.ts";
 import type { Article, Person, Stamps } from "./article.ts";
 
 export type Entry = Stamps & { readonly id: string; readonly data: object; readonly rich: object };

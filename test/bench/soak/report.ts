@@ -1,5 +1,5 @@
 /** What a soak found, and how that is printed. */
-import { formatBytes } from "../../../cli/terminal/format.ts";
+import { formatBytes } from "../../../shared/text.ts";
 import type { EventName } from "./events.ts";
 
 export type Report = {

@@ -2,14 +2,14 @@
 import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Address, fileOf, folderOf, requestOf } from "../../../shared/address.ts";
+import { type Address, fileOf, folderOf, requestOf } from "../../../shared/api/address.ts";
+import type { App } from "../../../shared/api/catalog.ts";
+import { isRefusal } from "../../../shared/api/errors.ts";
+import { planRequest } from "../../../shared/api/plan.ts";
+import { readRequest } from "../../../shared/api/request.ts";
 import { readApp } from "../../../shared/apps.ts";
-import type { App } from "../../../shared/catalog.ts";
 import type { Database } from "../../../shared/database/database.ts";
 import { answerLive } from "../../../shared/live.ts";
-import { planRequest } from "../../../shared/plan.ts";
-import { isRefusal } from "../../../shared/refusal.ts";
-import { readRequest } from "../../../shared/request.ts";
 
 /** A body by its hash, and the ETag that it came with. */
 export type Seen = { readonly target: string; readonly body: string; readonly etag: string };

@@ -1,0 +1,163 @@
+/**
+ * Moves a finished build into the tree. Renaming the complete stage to `ready` commits the build. Each later step can
+ * be repeated, so a build that dies after the commit is completed by the next.
+ */
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import {
+  exists,
+  isFolder,
+  isOtherDisk,
+  moveInto,
+  removeAll,
+  removeFrom,
+  yieldToEventLoop,
+} from "../../shared/files.ts";
+import { CHANGES_FILE, STATE_FOLDER } from "../../shared/tree.ts";
+import { type Change, ownChanges } from "./changes.ts";
+import { moveToTrash, openReplaced } from "./trash.ts";
+
+/** The folder into which a build writes, and its name once it is complete; relative to the tree. */
+export const STAGE = `${STATE_FOLDER}/stage`;
+export const READY = `${STATE_FOLDER}/ready`;
+const REPORTED = `${STATE_FOLDER}/${CHANGES_FILE}`;
+/** The list of changes that are in place but not reported yet. */
+export const CARRIED = `${STATE_FOLDER}/carried.json`;
+
+/** Folders of a stage: new files of the tree, and new states of apps (an empty file for an app that is gone). */
+export const STAGED_TREE = "tree";
+export const STAGED_STATES = "states";
+
+/** Commits the build: if the process dies from here on, the next build completes it. */
+export function commitStage(out: string): void {
+  renameSync(join(out, STAGE), join(out, READY));
+}
+
+function isCommitted(out: string): boolean {
+  return exists(join(out, READY, CHANGES_FILE));
+}
+
+/**
+ * Completes a build that died after its commit, and discards what one that died earlier has left. `died` is whether the
+ * last holder of the build lock died: then it may not have reported its changes, and they are carried over.
+ */
+export async function recover(out: string, died: boolean, check: () => void): Promise<void> {
+  const [reported, carried] = [join(out, REPORTED), join(out, CARRIED)];
+  if (died && !exists(carried) && exists(reported)) renameSync(reported, carried);
+  if (isCommitted(out)) await publish(out, check);
+  discardStages(out);
+}
+
+/** Moves the stage that a dead build has left, under either name, into the trash: the next build cannot use it. */
+export function discardStages(out: string): void {
+  for (const folder of [STAGE, READY]) if (exists(join(out, folder))) moveToTrash(out, folder);
+}
+
+/** Publishes the list of changes, as the last step: whoever reads the list finds all changes in place. */
+export function reportChanges(out: string): void {
+  if (exists(join(out, CARRIED))) renameSync(join(out, CARRIED), join(out, REPORTED));
+}
+
+/** Moves the committed build into the tree. `check` throws once another process has taken over the tree. */
+export async function publish(out: string, check: () => void): Promise<void> {
+  const ready = join(out, READY);
+  const replaced = openReplaced(out);
+  const moved = await moveFolders(join(ready, STAGED_TREE), out);
+  const existingFolders = new Set<string>();
+  const present = new Set<(typeof STEPS)[number]>();
+  for await (const change of ownChanges(ready, moved)) present.add(stepOf(change));
+  for (const step of STEPS) {
+    check();
+    if (step === "state") await moveStates(ready, out);
+    if (present.has(step)) {
+      for await (const change of ownChanges(ready, moved)) {
+        if (stepOf(change) !== step) continue;
+        if (change.change === "gone") removeFrom(out, change.file);
+        else {
+          if (step === "changed") replaced.hold(join(out, change.file));
+          moveInto(out, change.file, join(ready, STAGED_TREE, change.file), existingFolders);
+          await replaced.release();
+        }
+      }
+    }
+  }
+  await replaced.settle();
+  check();
+  renameSync(join(ready, CHANGES_FILE), join(out, CARRIED));
+  await removeAll(ready);
+}
+
+/**
+ * With this order, a client that reads meanwhile never follows a reference to a missing file: new entries come before
+ * the lists that contain them, new pages before the first page, which contains the number of the last, and the catalog
+ * late. Deletions come in the opposite order.
+ */
+const STEPS = [
+  "new entry",
+  "new list",
+  "changed",
+  "state",
+  "old catalog",
+  "old schema",
+  "old first page",
+  "old list",
+  "old entry",
+] as const;
+
+/** Fixes the position in the path, because a type may be called `entry`, too. */
+const ENTRY = /^[^/]+\/v1\/[^/]+\/entry\//;
+
+function stepOf({ change, type, file }: Change): (typeof STEPS)[number] {
+  const isEntry = ENTRY.test(file);
+  if (change === "added") return isEntry ? "new entry" : "new list";
+  if (change === "changed") return "changed";
+  if (isEntry) return "old entry";
+  if (file.includes("/_schemas")) return type === null ? "old catalog" : "old schema";
+  return file.endsWith("/page/1.json") ? "old first page" : "old list";
+}
+
+/** Moves the folders of apps and types that the tree lacks as a whole. Returns those of apps, as `<app>/v1`. */
+async function moveFolders(staged: string, out: string): Promise<ReadonlySet<string>> {
+  const moved = new Set<string>();
+  for (const app of foldersIn(staged)) {
+    await yieldToEventLoop();
+    for (const version of foldersIn(join(staged, app))) {
+      const [from, to] = [join(staged, app, version), join(out, app, version)];
+      if (moveWhole(from, to)) moved.add(`${app}/${version}`);
+      else for (const type of foldersIn(from)) moveWhole(join(from, type), join(to, type));
+    }
+  }
+  return moved;
+}
+
+function moveWhole(from: string, to: string): boolean {
+  if (exists(to) || (exists(dirname(to)) && !isFolder(dirname(to)))) return false;
+  mkdirSync(dirname(to), { recursive: true });
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    // On another disk, its files are moved one by one.
+    if (isOtherDisk(error)) return false;
+    throw error;
+  }
+}
+
+function foldersIn(folder: string): string[] {
+  if (!exists(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+}
+
+/** The server learns an app's types from its state: it follows the new files, and precedes the deletion of old ones. */
+async function moveStates(ready: string, out: string): Promise<void> {
+  const folder = join(ready, STAGED_STATES);
+  if (!exists(folder)) return;
+  for (const name of readdirSync(folder)) {
+    const [from, to] = [join(folder, name), join(out, STATE_FOLDER, name)];
+    if (statSync(from).size > 0) renameSync(from, to);
+    else rmSync(to, { force: true });
+    await yieldToEventLoop();
+  }
+}

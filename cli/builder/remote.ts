@@ -1,0 +1,135 @@
+/**
+ * Manages the files of a tree that exist only where it was deployed: `.precast/elsewhere.json` lists them, and a build
+ * fetches those that it needs before it reads them. The server does not use such an incomplete tree.
+ */
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { App } from "../../shared/api/catalog.ts";
+import { exists, isFile, moveInto, readText } from "../../shared/files.ts";
+import {
+  digestOf,
+  ELSEWHERE_FILE,
+  type FileDigest,
+  type FileDigests,
+  STATE_FOLDER,
+  type TreeApp,
+} from "../../shared/tree.ts";
+import { ForeignTreeError } from "./built.ts";
+
+/** Fetches several files at a time. Calls `take` with the bytes of each, or null when it does not exist. */
+export type Fetch = (paths: readonly string[], take: (path: string, bytes: Uint8Array | null) => void) => Promise<void>;
+
+export type Elsewhere = {
+  /** False when there is no place to fetch from: apps with files elsewhere are then built in full. */
+  readonly isReachable: boolean;
+  /** Whether files below a folder are elsewhere. */
+  readonly hasBelow: (folder: string) => boolean;
+  /** Fetches those of these files that are elsewhere. Throws ForeignTreeError when one is missing or has changed. */
+  readonly fetchFiles: (paths: readonly string[]) => Promise<void>;
+  readonly fetchBelow: (folder: string) => Promise<void>;
+  /** Folder names of the apps that have files elsewhere. */
+  readonly appFolders: () => readonly string[];
+  /** Registers a folder whose files are all rewritten or deleted: after the build, none of them is elsewhere. */
+  readonly addReplaced: (folder: string) => void;
+  /** To be called before a build is committed: removes the fetched files from the list. */
+  readonly saveFetched: () => void;
+  /** To be called after the commit: removes the files of replaced folders from the list. */
+  readonly saveReplaced: () => void;
+  readonly fetched: () => { readonly files: number; readonly bytes: number };
+};
+
+const FETCHED = `${STATE_FOLDER}/fetched`;
+
+/** Whether some files of the tree exist only where it was deployed: the server does not use such a tree. */
+export function isPartialTree(out: string): boolean {
+  return existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE));
+}
+
+/** Empty when there is no list; null when it cannot be read, so that it is unknown which files are here. */
+export function readElsewhere(out: string): FileDigests | null {
+  const text = readText(join(out, STATE_FOLDER, ELSEWHERE_FILE));
+  try {
+    return new Map(text === null ? [] : (JSON.parse(text) as [string, FileDigest][]));
+  } catch {
+    return null;
+  }
+}
+
+export function writeElsewhere(out: string, digests: FileDigests): void {
+  const file = join(out, STATE_FOLDER, ELSEWHERE_FILE);
+  if (digests.size === 0) rmSync(file, { force: true });
+  else {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(`${file}.new`, JSON.stringify([...digests]));
+    renameSync(`${file}.new`, file);
+  }
+}
+
+/** `fetch` is null when there is no place to fetch from. */
+export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
+  const digests = new Map(readElsewhere(out) ?? []);
+  const replaced: string[] = [];
+  const existingFolders = new Set<string>();
+  const total = { files: 0, bytes: 0 };
+  const before = digests.size;
+
+  const take = (path: string, bytes: Uint8Array | null) => {
+    if (bytes === null || digestOf(bytes).sha256 !== digests.get(path)?.sha256) throw new ForeignTreeError(path);
+    writeWhole(out, path, bytes, existingFolders);
+    digests.delete(path);
+    total.files += 1;
+    total.bytes += bytes.length;
+  };
+  const fetchFiles = async (paths: readonly string[]) => {
+    const missing = paths.filter((path) => digests.has(path) && !isFile(join(out, path)));
+    if (fetch !== null && missing.length > 0) await fetch(missing, take);
+  };
+  const below = (folder: string) => [...digests.keys()].filter((path) => path.startsWith(`${folder}/`));
+  return {
+    isReachable: fetch !== null,
+    hasBelow: (folder) => below(folder).length > 0,
+    fetchFiles,
+    fetchBelow: (folder) => fetchFiles(below(folder)),
+    appFolders: () => [...new Set([...digests.keys()].map((path) => path.slice(0, path.indexOf("/"))))],
+    addReplaced: (folder) => void replaced.push(folder),
+    saveFetched: () => {
+      if (total.files > 0) writeElsewhere(out, digests);
+    },
+    saveReplaced: () => {
+      for (const path of replaced.flatMap(below)) digests.delete(path);
+      if (digests.size < before) writeElsewhere(out, digests);
+      rmSync(join(out, FETCHED), { recursive: true, force: true });
+    },
+    fetched: () => ({ ...total }),
+  };
+}
+
+/** Writes a temporary file and renames it, so that no file of the tree is ever incomplete, even if the process dies. */
+function writeWhole(out: string, path: string, bytes: Uint8Array, existingFolders: Set<string>): void {
+  const part = join(out, FETCHED, "part");
+  mkdirSync(dirname(part), { recursive: true });
+  writeFileSync(part, bytes);
+  moveInto(out, path, part, existingFolders);
+}
+
+// Lists the apps of the database that a tree lacks, because it was built with --app: what a deploy finds of them at
+// its target is not surplus.
+
+/** Absent when the tree has every app. */
+const OTHERS = `${STATE_FOLDER}/others.json`;
+
+/** Whether the tree has every app that the database had at the last build. */
+export function hasAllApps(out: string): boolean {
+  return !exists(join(out, OTHERS));
+}
+
+/** Keys of the apps that the tree still lacks when those that are chosen are built. */
+export function othersOf(all: readonly App[], chosen: readonly App[], treeApps: readonly TreeApp[]): string[] {
+  const keys = new Set([...chosen, ...treeApps].map(({ key }) => key));
+  return all.map(({ key }) => key).filter((key) => !keys.has(key));
+}
+
+export function writeOthers(out: string, keys: readonly string[]): void {
+  if (keys.length === 0) rmSync(join(out, OTHERS), { force: true });
+  else writeFileSync(join(out, OTHERS), `${JSON.stringify(keys)}\n`);
+}

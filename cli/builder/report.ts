@@ -1,0 +1,98 @@
+/** Ends the build of an app once its files are on the stage: writes its state and reports what was done. */
+import { join } from "node:path";
+import { segment } from "../../shared/api/address.ts";
+import type { App } from "../../shared/api/catalog.ts";
+import { VERSION } from "../../shared/config.ts";
+import { filesIn, yieldToEventLoop } from "../../shared/files.ts";
+import { formatBytes, formatFiles, formatSeconds } from "../../shared/text.ts";
+import { addressIn, type Source, type TreeState, writeState } from "../../shared/tree.ts";
+import type { Terminal } from "../terminal.ts";
+import type { AppPlan } from "./app.ts";
+import type { BuildMode } from "./delta.ts";
+import type { StagedApp } from "./stage.ts";
+
+export type AppReport = {
+  readonly key: string;
+  readonly mode: "full" | "incremental" | "removal";
+  /** Why the app was built in full or removed. For an incremental build: `since` and the time of the last build. */
+  readonly reason: string;
+  readonly added: number;
+  readonly changed: number;
+  /** Number of files added or changed. */
+  readonly written: number;
+  readonly unchanged: number;
+  readonly deleted: number;
+  /** Size of all files of the app, in bytes; 0 for a removal. */
+  readonly bytes: number;
+  readonly seconds: number;
+};
+
+/** To be called once the stage is settled: stages the app's state and returns its report. */
+export type Ending = () => AppReport;
+
+type BuildFacts = Pick<Source, "source" | "snapshot"> &
+  Pick<TreeState, "tree" | "mark"> & { readonly builtAt: string; readonly seconds: number };
+
+export function endApp(
+  app: App,
+  choice: BuildMode,
+  { isOutdated }: AppPlan,
+  { tally, stageState }: StagedApp,
+  counts: ReadonlyMap<string, number>,
+  { builtAt, seconds, source, snapshot, tree, mark }: BuildFacts,
+): AppReport {
+  const before = choice.mode === "incremental" ? choice.state : null;
+  const files = before === null ? tally.putFiles : before.files + tally.added - tally.gone;
+  const bytes = before === null ? tally.putBytes : before.bytes + tally.growth;
+  const entries = [...counts.values()].reduce((sum, some) => sum + some, 0);
+  if (isOutdated) {
+    const state = { version: VERSION, built_at: builtAt, source, snapshot, tree, mark, files, entries, bytes };
+    stageState(writeState({ ...state, counts: Object.fromEntries(counts), app }));
+  }
+  const written = tally.added + tally.changed;
+  const { added, changed, gone: deleted } = tally;
+  const { mode, reason } = choice;
+  return { key: app.key, mode, reason, added, changed, written, unchanged: files - written, deleted, bytes, seconds };
+}
+
+/** Adds the time that all apps spend together to their reports, in proportion to the files written and deleted. */
+export function shareSeconds(reports: readonly AppReport[], seconds: number): AppReport[] {
+  const filesOf = ({ written, deleted }: AppReport) => written + deleted;
+  const all = Math.max(
+    1,
+    reports.reduce((sum, report) => sum + filesOf(report), 0),
+  );
+  return reports.map((report) => ({ ...report, seconds: rounded(report.seconds + (seconds * filesOf(report)) / all) }));
+}
+
+/** To milliseconds, which the clock has: a sum of fractions would end in noise. */
+function rounded(seconds: number): number {
+  return Math.round(seconds * 1_000) / 1_000;
+}
+
+/** Removes an app that the tree has and the database no longer has. */
+export async function removeApp({ tally, stageState, remove }: StagedApp, out: string, key: string): Promise<Ending> {
+  const folder = segment(key);
+  for (const file of filesIn(join(out, folder))) {
+    remove(`${folder}/${file}`, file.startsWith("v1/") ? addressIn(join(out, folder, "v1"), file.slice(3)) : null);
+    await yieldToEventLoop();
+  }
+  stageState(null);
+  const reason = "the app is no longer in the database";
+  const nothing = { added: 0, changed: 0, written: 0, unchanged: 0, bytes: 0, seconds: 0 };
+  return () => ({ key, mode: "removal", reason, ...nothing, deleted: tally.gone });
+}
+
+// Describes the build of an app in one line: what it wrote, in which mode, and why in that mode.
+
+const MODES: Record<AppReport["mode"], string> = {
+  full: "full",
+  incremental: "incremental",
+  removal: "removed",
+};
+
+export function summaryOf(report: AppReport, { colors }: Terminal, dryRun: boolean): string {
+  const { key, mode, reason, written, unchanged, deleted, bytes, seconds } = report;
+  const done = `${dryRun ? "would write" : "wrote"} ${formatFiles(written)}, ${unchanged} unchanged, ${deleted} deleted`;
+  return `${colors.bold(key)}: ${done}, ${formatBytes(bytes)} in ${formatSeconds(seconds)} (${MODES[mode]}: ${reason})`;
+}

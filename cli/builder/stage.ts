@@ -1,0 +1,310 @@
+/**
+ * Takes the answers of a build and writes those that differ from the tree to a stage beside it. The tree itself changes
+ * only once all are there, so a build that fails leaves it as it was.
+ */
+import { hash } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Address, fileOf, folderOf, requestOf, segment } from "../../shared/api/address.ts";
+import { removeAll, sizeOf } from "../../shared/files.ts";
+import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
+import { CARRIED, commitStage, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
+import { type Batch, type ExistingFile, openWriters, type WriteResults } from "./writers.ts";
+
+export type Stage = {
+  readonly openApp: (key: string) => StagedApp;
+  /** Resolves when everything that was put is on the stage. */
+  readonly settle: () => Promise<void>;
+  /** Whether any file or state of the tree is to change. */
+  readonly hasChanges: () => boolean;
+  /** Moves the staged files into the tree. */
+  readonly commit: () => Promise<void>;
+  /** Ends the writers and deletes what was not committed. */
+  readonly close: () => Promise<void>;
+};
+
+type StageOptions = {
+  readonly out: string;
+  readonly dryRun: boolean;
+  /** Throws once the tree, and with it the stage, belongs to another build. */
+  readonly check: () => void;
+  readonly builtAt: string;
+  /** Called for each file that is put, with the size of its answer; 0 for a file that is deleted. */
+  readonly onFile: (bytes: number) => void;
+  readonly onChange: (change: Change) => void;
+};
+
+/** Maximum number of batches that wait to be written, which bounds memory. */
+const MAX_WAITING_BATCHES = 4;
+
+export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: StageOptions): Stage {
+  const folder = join(out, STAGE);
+  const place = { tree: out, stage: dryRun ? null : join(folder, STAGED_TREE) };
+  const writers = openWriters();
+  const buffer = openAnswerBuffer<PendingAnswer>(writers.buffer);
+  const waiting: Promise<void>[] = [];
+  let hasChanges = false;
+  const changes = dryRun ? null : openFolder();
+
+  function openFolder(): ChangesWriter {
+    mkdirSync(folder, { recursive: true });
+    return openChanges(folder, builtAt, join(out, CARRIED));
+  }
+
+  const send = async () => {
+    check();
+    const { items, ends, ...answers } = buffer.take();
+    const before = waiting.at(-1);
+    const written = writers.write({ ...place, ...answers, ends });
+    // Outcomes are noted in the order in which the answers were put, whichever thread finishes first.
+    const noted = Promise.all([written, before]).then(([outcomes]) => {
+      check();
+      for (const [index, { address, onWritten }] of items.entries()) {
+        onWritten(address, (ends[index] as number) - (ends[index - 1] ?? 0), outcomes[index] as WriteResults[number]);
+      }
+    });
+    noted.catch(() => {});
+    waiting.push(noted);
+    if (waiting.length > MAX_WAITING_BATCHES) await waiting.shift();
+  };
+
+  const write: StageContext["write"] = async (file, body, existing, pending) => {
+    const size = buffer.add(file, body, existing, pending);
+    onFile(size);
+    if (buffer.isFull()) await send();
+    return size;
+  };
+  const addChange = (change: Change) => {
+    hasChanges = true;
+    changes?.add(change);
+    onChange(change);
+  };
+  const stageState = (key: string, state: string) => {
+    hasChanges = true;
+    if (dryRun) return;
+    check();
+    mkdirSync(join(folder, STAGED_STATES), { recursive: true });
+    writeFileSync(join(folder, STAGED_STATES, `${segment(key)}.json`), state);
+  };
+  const skip = () => onFile(0);
+  const settle = async () => {
+    if (!buffer.isEmpty()) await send();
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next;
+  };
+  const commit = async () => {
+    if (changes === null) return;
+    await changes.close();
+    check();
+    commitStage(out);
+    await publish(out, check);
+  };
+  const close = async () => {
+    await writers.close();
+    if (dryRun) return;
+    check();
+    await removeAll(folder);
+  };
+  return {
+    openApp: (key) => openStagedApp(key, { out, write, addChange, stageState, skip }),
+    settle,
+    hasChanges: () => hasChanges,
+    commit,
+    close,
+  };
+}
+
+// One app on the stage: takes its answers, and reports and counts what becomes of each.
+
+/** A file to write, or to delete when `body` is null. */
+export type Rewrite = {
+  readonly address: Address;
+  /** Text, or its bytes in UTF-8. */
+  readonly body: string | Uint8Array | null;
+  /** Size in bytes of the file that it replaces, when that is known to differ. */
+  readonly replacedSize?: number | undefined;
+};
+
+/**
+ * What a build did to the files of an app. `putFiles` and `putBytes` are the number and the total size of the answers
+ * that were put, and `growth` is by how many bytes the folder grew.
+ */
+type Tally = {
+  putFiles: number;
+  putBytes: number;
+  added: number;
+  changed: number;
+  gone: number;
+  growth: number;
+};
+
+export type StagedApp = {
+  /** Final once the stage is settled. */
+  readonly tally: Readonly<Tally>;
+  /** `compare` is false when the tree has none of the files yet. `putPaths` takes the paths of what is put. */
+  readonly put: (rewrites: Iterable<Rewrite>, compare: boolean, putPaths?: PutPaths | null) => Promise<void>;
+  /** Deletes a file, given relative to the tree. `address` is null when no request for the file is known. */
+  readonly remove: (file: string, address: Address | null) => void;
+  /** Stages the app's new state, or null when the app is gone. */
+  readonly stageState: (state: string | null) => void;
+};
+
+/** What is kept of an answer until it is written: as little as possible, because many wait at once. */
+type PendingAnswer = {
+  readonly address: Address;
+  readonly onWritten: (address: Address, size: number, written: WriteResults[number]) => void;
+};
+
+/** What a staged app needs from its stage. */
+type StageContext = {
+  readonly out: string;
+  /** Resolves with the size of the answer in bytes. */
+  readonly write: (
+    file: string,
+    body: string | Uint8Array,
+    existing: ExistingFile,
+    pending: PendingAnswer,
+  ) => Promise<number>;
+  readonly addChange: (change: Change) => void;
+  readonly stageState: (key: string, state: string) => void;
+  /** Called for a file that is processed but not written. */
+  readonly skip: () => void;
+};
+
+function openStagedApp(key: string, { out, write, addChange, stageState, skip }: StageContext): StagedApp {
+  const root = folderOf(key);
+  const tally: Tally = { putFiles: 0, putBytes: 0, added: 0, changed: 0, gone: 0, growth: 0 };
+
+  const recordChange = (change: Change["change"], file: string, address: Address | null) => {
+    tally[change] += 1;
+    const type = address === null || address.kind === "catalog" ? null : address.slug;
+    addChange({ change, app: key, type, request: address === null ? null : requestOf(address), file });
+  };
+  const onWritten: PendingAnswer["onWritten"] = (address, size, { outcome, replacedSize }) => {
+    if (outcome === "same") return;
+    tally.growth += size - replacedSize;
+    recordChange(outcome, `${root}/${fileOf(address)}`, address);
+  };
+  const remove = (file: string, address: Address | null) => {
+    const size = sizeOf(join(out, file));
+    if (size === null) return;
+    tally.growth -= size;
+    recordChange("gone", file, address);
+  };
+  const put: StagedApp["put"] = async (rewrites, compare, putPaths = null) => {
+    for (const { address, body, replacedSize } of rewrites) {
+      putPaths?.add(fileOf(address));
+      if (body === null) {
+        remove(`${root}/${fileOf(address)}`, address);
+        skip();
+      } else {
+        const existing = replacedSize ?? (compare ? "unknown" : "none");
+        tally.putBytes += await write(`${root}/${fileOf(address)}`, body, existing, { address, onWritten });
+        tally.putFiles += 1;
+      }
+    }
+  };
+  return { tally, put, remove, stageState: (state) => stageState(key, state ?? "") };
+}
+
+// Gathers answers in one buffer until there are enough to hand over to the writers.
+
+/** A batch without its folders, and with one `T` for each answer. */
+type BufferedAnswers<T> = Omit<Batch, "tree" | "stage"> & { readonly items: readonly T[] };
+
+type AnswerBuffer<T> = {
+  /** Returns the size of the answer in bytes. */
+  readonly add: (path: string, body: string | Uint8Array, existing: ExistingFile, item: T) => number;
+  readonly take: () => BufferedAnswers<T>;
+  readonly isFull: () => boolean;
+  readonly isEmpty: () => boolean;
+};
+
+const MAX_FILES = 500;
+const MAX_BYTES = 1 << 20;
+/** Maximum number of UTF-8 bytes for one UTF-16 code unit of a JavaScript string. */
+const BYTES_PER_UNIT = 3;
+
+const encoder = new TextEncoder();
+
+/** `bufferOf` returns a buffer of at least `size` bytes. */
+function openAnswerBuffer<T>(bufferOf: (size: number) => Uint8Array<ArrayBuffer>): AnswerBuffer<T> {
+  const fresh = () => ({
+    items: [] as T[],
+    paths: [] as string[],
+    existing: [] as ExistingFile[],
+    ends: [] as number[],
+    bytes: bufferOf(2 * MAX_BYTES),
+  });
+  let buffered = fresh();
+  const used = () => buffered.ends.at(-1) ?? 0;
+
+  const add = (path: string, body: string | Uint8Array, existing: ExistingFile, item: T) => {
+    const start = used();
+    const needed = start + body.length * BYTES_PER_UNIT;
+    if (needed > buffered.bytes.length) buffered.bytes = enlarge(buffered.bytes, start, 2 * needed);
+    const written = copyInto(buffered.bytes.subarray(start), body);
+    buffered.items.push(item);
+    buffered.paths.push(path);
+    buffered.existing.push(existing);
+    buffered.ends.push(start + written);
+    return written;
+  };
+  const take = () => {
+    const taken = buffered;
+    buffered = fresh();
+    return taken;
+  };
+  const isFull = () => used() >= MAX_BYTES || buffered.paths.length >= MAX_FILES;
+  return { add, take, isFull, isEmpty: () => buffered.paths.length === 0 };
+}
+
+function copyInto(bytes: Uint8Array, body: string | Uint8Array): number {
+  if (typeof body === "string") return encoder.encodeInto(body, bytes).written;
+  bytes.set(body);
+  return body.length;
+}
+
+function enlarge(bytes: Uint8Array, used: number, size: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(size);
+  larger.set(bytes.subarray(0, used));
+  return larger;
+}
+
+// Remembers which files a build has put, as 64-bit hashes of their paths, so that the build can remove all others.
+// With a million files, a stale file has the hash of one of them with a probability of 5e-14. It then stays as long
+// as that file does.
+
+export type PutPaths = {
+  readonly add: (path: string) => void;
+  readonly has: (path: string) => boolean;
+};
+
+export function openPutPaths(): PutPaths {
+  let hashes = new BigUint64Array(1 << 10);
+  let size = 0;
+
+  /** Index at which a hash is stored, or would be. */
+  const placeOf = (table: BigUint64Array, pathHash: bigint) => {
+    let at = Number(pathHash & BigInt(table.length - 1));
+    while (table[at] !== 0n && table[at] !== pathHash) at = (at + 1) & (table.length - 1);
+    return at;
+  };
+  const grow = () => {
+    const larger = new BigUint64Array(hashes.length * 2);
+    for (const pathHash of hashes) if (pathHash !== 0n) larger[placeOf(larger, pathHash)] = pathHash;
+    hashes = larger;
+  };
+  const add = (path: string) => {
+    const pathHash = hashOf(path);
+    const at = placeOf(hashes, pathHash);
+    if (hashes[at] !== 0n) return;
+    hashes[at] = pathHash;
+    size += 1;
+    if (size * 2 > hashes.length) grow();
+  };
+  return { add, has: (path) => hashes[placeOf(hashes, hashOf(path))] !== 0n };
+}
+
+function hashOf(path: string): bigint {
+  return hash("sha1", path, "buffer").readBigUInt64LE() || 1n;
+}

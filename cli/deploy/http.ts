@@ -1,0 +1,202 @@
+/**
+ * Sends a request and reads the whole response. Retries transient faults with exponential backoff, or after the pause
+ * that `Retry-After` asks for (RFC 9110 section 10.2.3).
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { AwsV4Signer } from "aws4fetch";
+import { ConfigError, type Settings } from "../../shared/config.ts";
+import { isCertificateError } from "../errors.ts";
+
+export type OutgoingRequest = {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: Headers | Readonly<Record<string, string>>;
+  readonly body?: Uint8Array<ArrayBuffer> | string | undefined;
+};
+
+export type Received = { readonly status: number; readonly headers: Headers; readonly body: Buffer };
+
+/** What a response means: the result that was asked for, or a fault. `isRetryable` is whether a retry may succeed. */
+export type Verdict<T> = { readonly done: T } | { readonly fault: RemoteFault; readonly isRetryable: boolean };
+
+export type RetryPolicy = {
+  /** Seconds that one try may take, plus an allowance for large bodies. */
+  readonly timeout: number;
+  /** Maximum number of retries after the first try. */
+  readonly retries: number;
+  readonly now: () => Date;
+  /** Called before each try. When it throws, there are no more tries. */
+  readonly throwIfStopped?: () => void;
+};
+
+/** Milliseconds. */
+const FIRST_PAUSE = 100;
+const LONGEST_PAUSE = 20_000;
+/** Bytes per second that any connection reaches: the time limit grows with the size of the body accordingly. */
+const SLOWEST = 64_000;
+
+/**
+ * `make` is called for each try, because a signature contains the time. `host` is for error messages. `signal` aborts
+ * the current try and all further ones. Throws RemoteFault, or AbortError after `signal`.
+ */
+export async function exchange<T>(
+  make: () => OutgoingRequest | Promise<OutgoingRequest>,
+  judge: (received: Received) => Verdict<T>,
+  host: string,
+  retryPolicy: RetryPolicy,
+  signal?: AbortSignal,
+): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    retryPolicy.throwIfStopped?.();
+    const outcome = await attempt(await make(), judge, host, retryPolicy, signal);
+    if ("done" in outcome) return outcome.done;
+    if (!outcome.isRetryable || tries >= retryPolicy.retries) throw outcome.fault;
+    await sleep(pauseBefore(tries, outcome.after ?? null, retryPolicy.now()), undefined, { signal });
+  }
+}
+
+/** `after` is the value of the `Retry-After` header. */
+type Outcome<T> = Verdict<T> & { readonly after?: string | null };
+
+async function attempt<T>(
+  { method, url, headers, body }: OutgoingRequest,
+  judge: (received: Received) => Verdict<T>,
+  host: string,
+  { timeout }: RetryPolicy,
+  end?: AbortSignal,
+): Promise<Outcome<T>> {
+  const deadline = openDeadline(timeout + (body?.length ?? 0) / SLOWEST);
+  const signal = end === undefined ? deadline.signal : AbortSignal.any([deadline.signal, end]);
+  try {
+    const response = await fetch(url, { method, headers, body: body ?? null, redirect: "manual", signal });
+    deadline.extend(Number(response.headers.get("content-length") ?? 0) / SLOWEST);
+    const received = {
+      status: response.status,
+      headers: response.headers,
+      body: Buffer.from(await response.arrayBuffer()),
+    };
+    return { ...judge(received), after: received.headers.get("retry-after") };
+  } catch (error) {
+    if (deadline.signal.aborted) return { fault: new RemoteFault(silentMessage(host, timeout)), isRetryable: true };
+    return connectionFault(error, host);
+  } finally {
+    deadline.clear();
+  }
+}
+
+type Deadline = {
+  readonly signal: AbortSignal;
+  readonly extend: (seconds: number) => void;
+  readonly clear: () => void;
+};
+
+/** Aborts `signal` after so many seconds. `extend` lengthens that, once the size of the response is known. */
+function openDeadline(seconds: number): Deadline {
+  const ended = new AbortController();
+  const start = performance.now();
+  const endAfter = (after: number) => setTimeout(() => ended.abort(), start + after * 1_000 - performance.now());
+  let timer = endAfter(seconds);
+  const clear = () => clearTimeout(timer);
+  const extend = (more: number) => {
+    clear();
+    timer = endAfter(seconds + more);
+  };
+  return { signal: ended.signal, extend, clear };
+}
+
+function silentMessage(host: string, timeout: number): string {
+  return `${host} did not answer within ${timeout} seconds. Try again later, or raise --timeout.`;
+}
+
+/** Codes of errors that a retry does not cure. */
+const PERMANENT_CODES = /^(ENOTFOUND|ERR_INVALID|ERR_TLS)/;
+
+function connectionFault(error: unknown, host: string): { fault: RemoteFault; isRetryable: boolean } {
+  const cause = ((error as Error).cause ?? error) as NodeJS.ErrnoException;
+  const code = cause.code ?? "";
+  const isCertificate = isCertificateError(code);
+  const fault = new RemoteFault(isCertificate ? untrustedMessage(host, code) : unreachableMessage(host, cause));
+  return { fault, isRetryable: !isCertificate && !PERMANENT_CODES.test(code) };
+}
+
+function untrustedMessage(host: string, code: string): string {
+  const advice = "Check the address and the expiry date of the certificate";
+  return `The certificate of ${host} is not trusted (${code}). ${advice}; for a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate file.`;
+}
+
+/** `fetch` reports a proxy's 407 as an error without code and message. */
+function unreachableMessage(host: string, { code, message }: NodeJS.ErrnoException): string {
+  const why = code ?? (message || "perhaps a proxy requires authentication");
+  return `${host} cannot be reached (${why}). Check the address and that the server is running.`;
+}
+
+const LONGEST_WAIT = 60_000;
+
+/**
+ * Milliseconds to wait before the next try. `tries` is 0 after the first failed one. `retryAfter` is in seconds or a
+ * date; it can lengthen the pause, up to a minute.
+ */
+export function pauseBefore(tries: number, retryAfter: string | null, now: Date): number {
+  const growing = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** tries);
+  if (retryAfter === null) return growing;
+  const asked = /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - now.getTime();
+  return Number.isNaN(asked) ? growing : Math.max(growing, Math.min(LONGEST_WAIT, asked));
+}
+
+/** Whether a retry may succeed after a response with this status. */
+export function isRetryableStatus(status: number): boolean {
+  return status === 408 || status === 409 || status === 429 || (status >= 500 && status !== 501);
+}
+
+// Signs requests to Amazon's APIs and compatible ones (AWS Signature Version 4).
+
+export type Credentials = {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  /** Null for permanent credentials: only temporary ones have a session token. */
+  readonly sessionToken: string | null;
+};
+
+export const CREDENTIAL_SETTINGS = ["accessKeyId", "secretAccessKey", "sessionToken"] as const;
+type CredentialSettings = Settings<(typeof CREDENTIAL_SETTINGS)[number]>;
+
+/** Error messages for missing credentials; empty when none are missing. */
+export function missingCredentials({ accessKeyId, secretAccessKey }: CredentialSettings): string[] {
+  return [
+    ...(accessKeyId === null ? ["AWS_ACCESS_KEY_ID is missing in the environment: credentials are required."] : []),
+    ...(secretAccessKey === null ? ["AWS_SECRET_ACCESS_KEY is missing in the environment."] : []),
+  ];
+}
+
+/** Throws ConfigError when they are missing. */
+export function credentialsIn(settings: CredentialSettings): Credentials {
+  const { accessKeyId, secretAccessKey, sessionToken } = settings;
+  if (accessKeyId === null || secretAccessKey === null) throw new ConfigError(missingCredentials(settings));
+  return { accessKeyId, secretAccessKey, sessionToken };
+}
+
+type Signer = (request: OutgoingRequest, now: Date) => Promise<OutgoingRequest>;
+
+export function openSigner(
+  { accessKeyId, secretAccessKey, sessionToken }: Credentials,
+  scope: { readonly service: string; readonly region: string },
+): Signer {
+  const keys = { accessKeyId, secretAccessKey, ...(sessionToken === null ? {} : { sessionToken }) };
+  /** Derived signing keys, one a day. */
+  const cache = new Map<string, ArrayBuffer>();
+  return async ({ method, url, headers, body }, now) => {
+    const datetime = now.toISOString().replace(/[:-]|\.\d{3}/g, "");
+    const request = { method, url: url.href, headers, ...(body === undefined ? {} : { body }) };
+    const signed = await new AwsV4Signer({ ...keys, ...scope, ...request, datetime, cache }).sign();
+    return { method, url: signed.url, headers: signed.headers, body };
+  };
+}
+
+// The error of a store or a CDN that fails a deploy. The message says what failed and what to do.
+
+export class RemoteFault extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "RemoteFault";
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Keeps two deploys to one bucket apart with a lease: an object that names its owner. A deploy creates it if there is
+ * none, renews it while it runs, and takes it over when its owner is dead. Its age is by the store's clock, because the
+ * clocks of machines may differ.
+ */
+import { hash, randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import { isAlive, machineId } from "../../shared/machine.ts";
+import {
+  type Condition,
+  DeployLockedError,
+  type PutOutcome,
+  putPrivateFile,
+  STORE_FOLDER,
+  type Store,
+  type Stored,
+  type StoreLock,
+} from "./store.ts";
+
+export const LEASE = `${STORE_FOLDER}/deploy.lock`;
+
+type Owner = {
+  readonly id: string;
+  readonly host: string;
+  readonly machine: string;
+  readonly pid: number;
+  readonly since: string;
+  /** Seconds without a renewal after which the owner counts as dead. */
+  readonly expires_after: number;
+};
+
+type LeaseOptions = {
+  readonly now: () => Date;
+  /** Seconds that a request may take. */
+  readonly timeout: number;
+};
+
+const EXPIRY = 120;
+const MAX_TRIES = 5;
+
+/** Throws DeployLockedError when another deploy holds the lease. */
+export async function takeLease(store: Store, { now, timeout }: LeaseOptions): Promise<StoreLock> {
+  const expiry = Math.max(EXPIRY, 4 * timeout);
+  const place = { host: hostname(), machine: hash("sha256", machineId(), "hex"), pid: process.pid };
+  const owner: Owner = { id: randomUUID(), ...place, since: now().toISOString(), expires_after: expiry };
+  let renewed = now().getTime();
+  let etag = await acquire(store, owner);
+  let lost = false;
+  const conditional = await honoursConditions(store, owner);
+  const ended = new AbortController();
+
+  const renew = async () => {
+    const start = now().getTime();
+    const condition = conditional ? ({ kind: "etag", etag } as const) : undefined;
+    const outcome = await writeOwner(store, owner, condition, ended.signal);
+    if (outcome.kind === "put") etag = outcome.etag;
+    else {
+      // An earlier renewal whose response was lost may have changed the ETag.
+      const now = await store.get(LEASE);
+      if (now === null || readOwner(now)?.id !== owner.id) lost = true;
+      else etag = now.etag;
+    }
+    if (!lost) renewed = start;
+  };
+  const timer = setInterval(() => void renew().catch(() => {}), (expiry / 6) * 1_000);
+  timer.unref();
+
+  const secondsSinceRenewal = () => (now().getTime() - renewed) / 1_000;
+  // A request that begins in time ends before the lease expires, unless the size of its body lengthens its timeout.
+  const isExpiring = () => secondsSinceRenewal() + timeout > expiry;
+  const check = () => {
+    if (lost) throw new DeployLockedError(`Another deploy may have taken over ${store.name}.`);
+    if (isExpiring()) throw notRenewed(store, secondsSinceRenewal());
+  };
+  const release = async () => {
+    clearInterval(timer);
+    ended.abort();
+    // The store does not seem to answer: the retries would take minutes, and the lease expires by itself.
+    if (isExpiring()) return;
+    const stored = await store.get(LEASE);
+    if (stored !== null && readOwner(stored)?.id === owner.id) await store.remove(LEASE);
+  };
+  return { check, conditional, release };
+}
+
+/** Writes the lease and returns its ETag. Throws DeployLockedError when another deploy holds it. */
+async function acquire(store: Store, owner: Owner): Promise<string> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const stored = await store.get(LEASE);
+    if (stored !== null && readOwner(stored)?.id !== owner.id && !isDead(stored)) throw heldBy(store, stored);
+    const condition = stored === null ? { kind: "absent" as const } : { kind: "etag" as const, etag: stored.etag };
+    const outcome = await writeOwner(store, owner, condition);
+    if (outcome.kind === "put") return outcome.etag;
+    if (outcome.kind === "unsupported") return acquireUnconditionally(store, owner);
+  }
+  throw new DeployLockedError(`Other deploys keep taking the lock of ${store.name}. Try again later.`);
+}
+
+async function acquireUnconditionally(store: Store, owner: Owner): Promise<string> {
+  await writeOwner(store, owner, undefined);
+  const stored = await store.get(LEASE);
+  if (stored === null || readOwner(stored)?.id !== owner.id) throw heldBy(store, stored);
+  return stored.etag;
+}
+
+/** Tries two writes that must be refused: on condition that there is no lease, and with an ETag that is not its own. */
+async function honoursConditions(store: Store, owner: Owner): Promise<boolean> {
+  const absent = await writeOwner(store, owner, { kind: "absent" });
+  const other = await writeOwner(store, owner, { kind: "etag", etag: '"00000000000000000000000000000000"' });
+  return absent.kind === "unmet" && other.kind === "unmet";
+}
+
+function writeOwner(
+  store: Store,
+  owner: Owner,
+  condition: Condition | undefined,
+  signal?: AbortSignal,
+): Promise<PutOutcome> {
+  return putPrivateFile(store, LEASE, `${JSON.stringify(owner)}\n`, { condition, signal });
+}
+
+function readOwner({ bytes }: Stored): Owner | null {
+  try {
+    return JSON.parse(bytes.toString("utf8")) as Owner;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the owner is dead. A lease that cannot be read expires like any other. */
+function isDead(stored: Stored): boolean {
+  const owner = readOwner(stored);
+  if (owner?.machine === hash("sha256", machineId(), "hex") && !isAlive(owner.pid)) return true;
+  return stored.age !== null && stored.age >= (owner?.expires_after ?? EXPIRY);
+}
+
+function notRenewed(store: Store, seconds: number): DeployLockedError {
+  const what = `The lock of ${store.name} was not renewed for ${Math.floor(seconds)} seconds`;
+  const why = "the store did not answer, or this machine was suspended";
+  return new DeployLockedError(`${what}: ${why}. Another deploy may have taken over.`);
+}
+
+function heldBy(store: Store, stored: Stored | null): DeployLockedError {
+  const owner = stored === null ? null : readOwner(stored);
+  const who = owner === null ? "Another deploy" : `Another deploy (${owner.host}, process ${owner.pid})`;
+  const left = Math.max(1, Math.ceil((owner?.expires_after ?? EXPIRY) - (stored?.age ?? 0)));
+  const message = `${who} holds the lock of ${store.name}. Wait for it to end, then deploy again.`;
+  return new DeployLockedError(`${message} If it has died, its lock expires in ${left} seconds.`);
+}

@@ -1,0 +1,189 @@
+/** Opens the target of a deploy, which is written `s3://bucket/prefix` or `file:///folder`. */
+import { hash } from "node:crypto";
+import { existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
+import { ConfigError, type Settings } from "../../shared/config.ts";
+import {
+  filesIn,
+  makeNewer,
+  moveInto,
+  namesIn,
+  readOrNull,
+  removeFrom,
+  sizeOf,
+  yieldToEventLoop,
+} from "../../shared/files.ts";
+import { type Lock, LockedError, takeLock } from "../../shared/lock.ts";
+import { isTopFolder } from "../../shared/tree.ts";
+import { CREDENTIAL_SETTINGS, credentialsIn, missingCredentials, type RetryPolicy } from "./http.ts";
+import { LEASE, takeLease } from "./lease.ts";
+import { openS3Store } from "./s3.ts";
+import { type Condition, DeployLockedError, STORE_FOLDER, type Store, type StoreLock } from "./store.ts";
+
+/** The settings that opening a store needs. */
+export const STORE_SETTINGS = [
+  "concurrency",
+  "endpoint",
+  "region",
+  "pathStyle",
+  "retries",
+  "timeout",
+  ...CREDENTIAL_SETTINGS,
+] as const;
+export type StoreSettings = Settings<(typeof STORE_SETTINGS)[number] | "out">;
+
+export type Target = {
+  readonly store: Store;
+  /** Takes the lock. Throws DeployLockedError when another deploy has it. */
+  readonly takeLock: () => Promise<StoreLock>;
+};
+
+/** Throws ConfigError for an invalid target or missing credentials. */
+export function openTarget(text: string, settings: StoreSettings, retryPolicy: RetryPolicy): Target {
+  if (/^\w+:\/\/[^/]*@/.test(text)) {
+    throw new ConfigError([
+      "A target must not contain a user name or password: specify s3://bucket/prefix or file:///folder.",
+    ]);
+  }
+  if (text.startsWith("s3://")) return openBucket(text, settings, retryPolicy);
+  if (text.startsWith("file:")) return openFolder(folderIn(text, settings.out));
+  throw new ConfigError([
+    `${text || "An empty text"} is not a valid target: specify s3://bucket/prefix or file:///folder.`,
+  ]);
+}
+
+function openBucket(text: string, settings: StoreSettings, retryPolicy: RetryPolicy): Target {
+  const [, bucket = "", prefix = ""] = /^s3:\/\/([^/]*)\/?(.*)$/.exec(text) ?? [];
+  const { endpoint, region, pathStyle } = settings;
+  const problems = [
+    ...(/^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$/i.test(bucket)
+      ? []
+      : [
+          `${text} has no valid bucket name: specify s3://bucket/prefix, with a bucket name of 3 to 63 letters, digits, '.', '-' and '_' that begins and ends with a letter or digit.`,
+        ]),
+    ...(prefix.split("/").some((part) => part === "." || part === "..")
+      ? [
+          `${text} has '.' or '..' in its prefix, which the normalisation of URLs removes: specify a prefix without them.`,
+        ]
+      : []),
+    ...missingCredentials(settings),
+  ];
+  if (problems.length > 0) throw new ConfigError(problems);
+  const credentials = credentialsIn(settings);
+  const place = {
+    bucket,
+    prefix: prefix.replace(/^\/+|\/+$/g, ""),
+    endpoint,
+    region: region ?? "us-east-1",
+    pathStyle,
+  };
+  const store = openS3Store({ ...place, credentials, retryPolicy });
+  return { store, takeLock: () => takeLease(store, { now: retryPolicy.now, timeout: settings.timeout }) };
+}
+
+function folderIn(text: string, out: string): string {
+  const problem = (why: string) => new ConfigError([`${text} is not a valid target: ${why}`]);
+  if (!/^file:\/(\/(localhost)?\/|(?!\/))/.test(text)) throw problem("specify file:///folder, with three slashes.");
+  const folder = pathIn(text);
+  if (folder === null) throw problem("in its path, write % as %25, ? as %3F, # as %23 and \\ as %5C.");
+  const [here, there] = [`${realOf(out)}${sep}`, `${realOf(folder)}${sep}`];
+  if (here.startsWith(there) || there.startsWith(here))
+    throw problem("it overlaps with the tree in --out. Specify another folder.");
+  return folder;
+}
+
+/** Null for a path that is no path in a URL, or that a URL would cut off or change: it would be another folder. */
+function pathIn(text: string): string | null {
+  try {
+    return /[?#\\\p{Cc}]|%00/u.test(text) ? null : fileURLToPath(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The absolute path with all symbolic links resolved, as far as it exists. */
+function realOf(path: string): string {
+  const whole = resolve(path);
+  return existsSync(whole) || dirname(whole) === whole
+    ? realpathSync(whole)
+    : join(realOf(dirname(whole)), whole.slice(dirname(whole).length));
+}
+
+function openFolder(folder: string): Target {
+  const store = openFolderStore(folder);
+  const take = async (): Promise<StoreLock> => {
+    const lock = takeFolderLock(folder, store.name);
+    clearParts(folder);
+    const check = () => {
+      if (!lock.isHeld())
+        throw new DeployLockedError(`Another deploy has taken over ${store.name}, or somebody has removed its lock.`);
+    };
+    return { check, conditional: true, release: async () => lock.release() };
+  };
+  return { store, takeLock: take };
+}
+
+function takeFolderLock(folder: string, name: string): Lock {
+  try {
+    return takeLock(join(folder, LEASE));
+  } catch (error) {
+    if (!(error instanceof LockedError)) throw error;
+    const message = `Another deploy (${error.holder}) holds the lock of ${name}. Wait for it to end, then deploy again.`;
+    throw new DeployLockedError(message);
+  }
+}
+
+// Stores a tree in a folder, such as that of a web server. Files appear complete; unchanged ones keep their mtime.
+
+/** Folder of files that are being written: inside the target, so that a rename stays on one file system. */
+const PARTS = `${STORE_FOLDER}/part`;
+
+export function openFolderStore(folder: string): Store {
+  const existingFolders = new Set<string>();
+  let parts = 0;
+
+  const get: Store["get"] = async (key) => {
+    const bytes = readOrNull(join(folder, key));
+    return bytes === null ? null : { bytes, etag: etagOf(bytes), age: null };
+  };
+  return {
+    name: `file://${folder}`,
+    get,
+    put: async (key, bytes, { condition, throwIfStopped }) => {
+      // Otherwise the process would notice no stop signal and not renew the lock.
+      await yieldToEventLoop();
+      throwIfStopped?.();
+      if (condition !== undefined && !isMet(condition, readOrNull(join(folder, key)))) return { kind: "unmet" };
+      mkdirSync(join(folder, PARTS), { recursive: true });
+      const part = join(folder, PARTS, String(parts++));
+      writeFileSync(part, bytes);
+      if (sizeOf(join(folder, key)) === bytes.length) makeNewer(part, join(folder, key));
+      moveInto(folder, key, part, existingFolders);
+      return { kind: "put", etag: etagOf(bytes) };
+    },
+    list: async function* () {
+      // What else is there is somebody else's, and may be closed to this user: a volume has a lost+found.
+      for (const name of namesIn(folder)) if (isTopFolder(name)) yield* filesIn(folder, name);
+    },
+    remove: async (key, throwIfStopped) => {
+      await yieldToEventLoop();
+      throwIfStopped?.();
+      removeFrom(folder, key);
+      existingFolders.clear();
+    },
+  };
+}
+
+/** Removes the partly written files that a dead deploy has left. */
+function clearParts(folder: string): void {
+  rmSync(join(folder, PARTS), { recursive: true, force: true });
+}
+
+function isMet(condition: Condition, before: Buffer | null): boolean {
+  return condition.kind === "absent" ? before === null : before !== null && etagOf(before) === condition.etag;
+}
+
+function etagOf(bytes: Uint8Array): string {
+  return `"${hash("sha256", bytes, "hex")}"`;
+}

@@ -1,0 +1,170 @@
+/** Finds counts that writers have left in many rows: every list adds them up. */
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { sql } from "../../shared/sql/query.ts";
+import { formatBytes, formatCount, formatCounted } from "../../shared/text.ts";
+import { type CheckContext, defineCheck, type Finding, statementRemedy } from "./check.ts";
+
+/** Rows of the type that has the most, and whether the role may add them up. */
+type CountFacts = { readonly most: number; readonly mayFold: boolean };
+
+export const countsCheck = defineCheck<CountFacts>({
+  name: "counts",
+  gather: readCounts,
+  judge: ({ most, mayFold }) =>
+    most < MANY_COUNTS
+      ? []
+      : [
+          {
+            kind: "advice",
+            subject: "precast.entry_counts",
+            problem: `The entries of one type are counted in ${formatCount(most)} rows: transactions at REPEATABLE READ or SERIALIZABLE leave one for each statement, and only builds add them up.`,
+            gain: "Lists read one row in place of all of them for their totals.",
+            ...statementRemedy(mayFold, "the owner of the schema", [FOLD_COUNTS], COUNTS_NOTE),
+          },
+        ],
+});
+
+/** Adding up this many rows takes as long as the rest of a fast list. */
+const MANY_COUNTS = 1_000;
+const FOLD_COUNTS = "SELECT precast.fold_crowded()";
+const COUNTS_NOTE = "It does not block writers. Run it regularly, or a build.";
+
+/** Leaves out a logical copy, which must keep the rows that it is sent (schema/0007_counts.sql). */
+async function readCounts({ database }: CheckContext): Promise<CountFacts> {
+  const [row] = await database.query(
+    sql(`SELECT (SELECT coalesce(max(rows), 0) FROM (
+    SELECT count(*) AS rows FROM precast.entry_counts GROUP BY content_type_id) AS types WHERE NOT precast.counts_are_brought())::text,
+  has_function_privilege('precast.fold_crowded()', 'EXECUTE')::text`),
+  );
+  return { most: Number(row?.[0]), mayFold: row?.[1] === "true" };
+}
+
+// Finds ids of usage batches that are stored long after any server could send the batch again.
+
+type BatchFacts = { readonly count: number; readonly mayDelete: boolean };
+
+export const batchesCheck = defineCheck<BatchFacts>({
+  name: "batches",
+  gather: countExpired,
+  judge: ({ count, mayDelete }) =>
+    count < MANY_BATCHES
+      ? []
+      : [
+          {
+            kind: "advice",
+            subject: "precast.usage_batches",
+            problem: `The ids of ${formatCount(count)} batches are still stored, although their journals were deleted more than two days ago: no running server deletes them.`,
+            gain: "The table and its indexes stay small, and counts are stored quickly.",
+            ...statementRemedy(mayDelete, "the owner of the table", [DELETE_BATCHES], BATCHES_NOTE),
+          },
+        ],
+});
+
+const MANY_BATCHES = 10_000;
+/** Servers delete such rows after one day; two days leave them time to do so. */
+const EXPIRED = "removed_at < now() - interval '2 days'";
+const DELETE_BATCHES = `DELETE FROM precast.usage_batches WHERE ${EXPIRED}`;
+const BATCHES_NOTE = "A running server deletes 10,000 of them every ten minutes.";
+
+async function countExpired({ database }: CheckContext): Promise<BatchFacts> {
+  const [row] = await database.query(
+    sql(`SELECT count(*)::text, has_table_privilege('precast.usage_batches', 'DELETE')::text
+FROM precast.usage_batches WHERE ${EXPIRED}`),
+  );
+  return { count: Number(row?.[0]), mayDelete: row?.[1] === "true" };
+}
+
+// Finds journals of the ledger that no server sends: their server is gone, or a server could not read all lines.
+
+type Journal = { readonly bytes: number; readonly minutes: number; readonly broken: boolean };
+type JournalFacts = {
+  readonly folder: string;
+  readonly journals: readonly Journal[];
+  /** The system's error code when the folder cannot be read. Null when it can be, and when there is none. */
+  readonly refusal: string | null;
+};
+
+export const journalsCheck = defineCheck({
+  name: "journals",
+  gather: readJournals,
+  judge: (facts) => [unsentFinding(facts), brokenFinding(facts), unreadFinding(facts)].filter((one) => one !== null),
+});
+
+async function readJournals({ dataDir, now }: CheckContext): Promise<JournalFacts> {
+  const folder = join(dataDir, "ledger");
+  try {
+    const files = (await readdir(folder)).filter((name) => /\.ndjson(\.broken)?$/.test(name));
+    const journals = await Promise.all(files.map((name) => readJournal(join(folder, name), now)));
+    return { folder, journals: journals.filter((journal) => journal !== null), refusal: null };
+  } catch (error) {
+    const code = codeOf(error);
+    return { folder, journals: [], refusal: code === "ENOENT" ? null : code };
+  }
+}
+
+function codeOf(error: unknown): string {
+  return String((error as NodeJS.ErrnoException).code ?? error);
+}
+
+/** Null when the file is gone, because a server has just sent it. */
+async function readJournal(path: string, now: Date): Promise<Journal | null> {
+  const found = await stat(path).catch((error: unknown) => {
+    if (codeOf(error) === "ENOENT") return null;
+    throw error;
+  });
+  if (found === null) return null;
+  const minutes = (now.getTime() - found.mtimeMs) / 60_000;
+  return { bytes: found.size, minutes, broken: path.endsWith(".broken") };
+}
+
+/** Minutes. A running server touches its journals every few seconds, and takes over those of dead servers. */
+const UNSENT_MINUTES = 10;
+
+function unsentFinding({ folder, journals }: JournalFacts): Finding | null {
+  const unsent = journals.filter(({ broken, minutes }) => !broken && minutes >= UNSENT_MINUTES);
+  if (unsent.length === 0) return null;
+  return {
+    kind: "advice",
+    subject: `${folder}: unsent journals`,
+    problem: `${describe(unsent)} of counted requests, not written for ${age(unsent)}: no running server uses the folder.`,
+    gain: "The counts reach the database.",
+    remedy: "Start `precast serve` with this --data-dir and database. It sends the journals, and can then be stopped.",
+    fix: null,
+  };
+}
+
+function brokenFinding({ folder, journals }: JournalFacts): Finding | null {
+  const broken = journals.filter((journal) => journal.broken);
+  if (broken.length === 0) return null;
+  return {
+    kind: "advice",
+    subject: `${folder}: broken journals`,
+    problem: `${describe(broken)} with lines that could not be read. All other lines are counted.`,
+    gain: "No counts are lost unnoticed.",
+    remedy: "Find the cause (a full disk or a manual edit, for example), then delete the files that end in .broken.",
+    fix: null,
+  };
+}
+
+function unreadFinding({ folder, refusal }: JournalFacts): Finding | null {
+  if (refusal === null) return null;
+  return {
+    kind: "information",
+    subject: `${folder}: cannot be read`,
+    problem: `It was not checked for journals that no server sends: the system refuses to read it (${refusal}).`,
+    gain: "Unsent and broken journals are reported.",
+    remedy: "Run `precast doctor` as the user of the server.",
+    fix: null,
+  };
+}
+
+function describe(journals: readonly Journal[]): string {
+  const bytes = journals.reduce((sum, journal) => sum + journal.bytes, 0);
+  return `${formatCounted(journals.length, "journal")} (${formatBytes(bytes)})`;
+}
+
+function age(journals: readonly Journal[]): string {
+  const minutes = Math.floor(Math.max(...journals.map((journal) => journal.minutes)));
+  return minutes < 120 ? formatCounted(minutes, "minute") : formatCounted(Math.floor(minutes / 60), "hour");
+}

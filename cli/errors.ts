@@ -1,0 +1,164 @@
+/** Says what went wrong and what to do, in one sentence for a person. */
+import { accessSync, constants, existsSync, lstatSync } from "node:fs";
+import { dirname } from "node:path";
+import { ConfigError } from "../shared/config.ts";
+import { DatabaseFault, EmbeddedFault, HostEndedFault, isConflict, isLoginRefused } from "../shared/database/fault.ts";
+import { LockedError, LockLostError } from "../shared/lock.ts";
+import { printable } from "../shared/text.ts";
+import { BUILD_LOCK } from "../shared/tree.ts";
+
+/** Its text may be shown on a terminal, whatever the error quotes. */
+export function describeFailure(error: unknown): string {
+  return printable(sentenceOf(error));
+}
+
+function sentenceOf(error: unknown): string {
+  if (error instanceof ConfigError) return error.problems.join("\n");
+  if (error instanceof LockedError) return describeLock(error);
+  if (error instanceof LockLostError) return describeLostLock(error);
+  if (error instanceof HostEndedFault) return HOST_ENDED;
+  if (error instanceof EmbeddedFault) return error.message;
+  if (error instanceof DatabaseFault) {
+    if (isConflict(error)) {
+      return `A concurrent transaction conflicted with this one (${error.message}). Nothing was changed. Run the command again.`;
+    }
+    if (isDiskFull(error)) return describeFullDisk(error);
+    if (isCertificateError(error.code ?? "")) return describeCertificate(error);
+    const { syscall, path, code } = (error.cause ?? {}) as NodeJS.ErrnoException;
+    if (syscall === "open")
+      return `The file ${path} cannot be read (${code}). Check sslrootcert, sslcert and sslkey in --database-url (DATABASE_URL).`;
+    if (isLoginRefused(error)) {
+      return `The database refused the login (${error.message}). Check the user, the password and the name of the database in --database-url (DATABASE_URL).`;
+    }
+    return `The database did not answer (${error.message}). Check that it is running and that --database-url (DATABASE_URL) is correct.`;
+  }
+  if (!(error instanceof Error)) return String(error);
+  return KNOWN_ERRORS[codeOf(error)]?.(error) ?? error.message;
+}
+
+function codeOf({ code, message }: NodeJS.ErrnoException): string {
+  // Errors that rmSync throws have no code since Node.js 24.
+  return code || (/too many open files/i.test(message) ? "EMFILE" : "");
+}
+
+function describeLock({ path, message, holder }: LockedError): string {
+  if (path.endsWith("database.lock"))
+    return `The embedded database is in use by ${holder}. Wait for that process to end, stop it, or use PostgreSQL (--database-url).`;
+  if (path.endsWith(BUILD_LOCK))
+    return `Another build (${holder}) is writing this tree. Wait for it to end, then build again.`;
+  return `${message}. Wait for it to end, then run the command again.`;
+}
+
+function describeLostLock({ path, message }: LockLostError): string {
+  if (path.endsWith(BUILD_LOCK))
+    return "Another build has taken over this tree because this one was suspended for too long, or somebody has removed the tree. Build again to complete what is left.";
+  return `${message}. Run the command again.`;
+}
+
+const HOST_ENDED =
+  "The process that shared the embedded database has ended. Run the command again: it then opens the database itself.";
+
+/** Whether an error code of Node.js means that it rejected a TLS certificate. */
+export function isCertificateError(code: string): boolean {
+  return /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code);
+}
+
+function describeCertificate({ message }: DatabaseFault): string {
+  const remedies =
+    "specify the certificate file of its authority (sslrootcert=…, or NODE_EXTRA_CA_CERTS), or set sslmode=no-verify";
+  return `The certificate of the database is not trusted (${message}). Check the host in --database-url (DATABASE_URL), ${remedies}.`;
+}
+
+/** disk_full */
+const DISK_FULL = "53100";
+
+/** A new connection for whose cache the server finds no room is refused without the code. */
+function isDiskFull({ code, message }: DatabaseFault): boolean {
+  return code === DISK_FULL || message === "could not write init file";
+}
+
+function describeFullDisk({ message }: Error): string {
+  return `The disk of the database is full (${message}). Existing data is intact. Free some space there and run the command again.`;
+}
+
+const FOLDERS = "--out, --data-dir, --write, the bundle of an import, or the target of a deploy";
+
+function describeReadOnly(path: string | undefined): string {
+  return `${path} is on a read-only file system. Specify another folder (${FOLDERS}).`;
+}
+
+/**
+ * When a folder and its parents cannot be created, Node.js gives the same error for a symbolic link to nothing and for
+ * a read-only file system.
+ */
+function describeUncreatable({ path = "", message }: NodeJS.ErrnoException): string {
+  const folder = deepestName(path);
+  if (!existsSync(folder))
+    return `${path} cannot be created, because its path contains a broken symbolic link. Mount the target of the link, or specify another folder (${FOLDERS}).`;
+  return isReadOnly(folder) ? describeReadOnly(path) : message;
+}
+
+/** Without a path, as when a folder is read like a file, the message cannot say more than Node.js does. */
+function describeFolder({ path, dest, message }: NodeJS.ErrnoException & { readonly dest?: string }): string {
+  const place = dest ?? path;
+  if (place === undefined) return message;
+  return `${place} is a folder, but must be a file. Remove it, or specify another folder (${FOLDERS}).`;
+}
+
+/** The longest beginning of a path that names something, if only a symbolic link to nothing. */
+function deepestName(path: string): string {
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined || dirname(path) === path) return path;
+  return deepestName(dirname(path));
+}
+
+function isReadOnly(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return false;
+  } catch (error) {
+    return codeOf(error as Error) === "EROFS";
+  }
+}
+
+/** Keyed by error code of the operating system, or SQLSTATE of PostgreSQL. */
+const KNOWN_ERRORS: Readonly<Record<string, ((error: NodeJS.ErrnoException) => string) | undefined>> = {
+  // read_only_sql_transaction
+  "25006": ({ message }) =>
+    `The database is read-only (${message}). Use its primary server (--database-url, or DATABASE_URL).`,
+  // insufficient_privilege
+  "42501": ({ message }) =>
+    `The role of --database-url (DATABASE_URL) lacks a privilege: ${message}. Use the role that ran \`precast migrate\`, or grant this role the privilege.`,
+  [DISK_FULL]: describeFullDisk,
+  EADDRINUSE: (error) => {
+    const { port } = error as { readonly port?: number };
+    return `The port${port === undefined ? "" : ` ${port}`} is in use. Choose another with --port, or stop the process that listens on it.`;
+  },
+  ENOTFOUND: ({ message }) =>
+    `The host name cannot be resolved (${message}). Specify an address of this machine with --host.`,
+  EADDRNOTAVAIL: ({ message }) =>
+    `This machine does not have that address (${message}). Specify one of its own with --host.`,
+  EACCES: ({ path }) =>
+    path === undefined
+      ? "Permission denied for the port. Choose another with --port."
+      : `Permission denied for ${path}. Grant this user access to it, or specify another folder (${FOLDERS}).`,
+  EPERM: ({ path, message }) =>
+    path === undefined
+      ? message
+      : `The operating system refuses to change ${path}. Specify another folder (${FOLDERS}).`,
+  EROFS: ({ path }) => describeReadOnly(path),
+  EDQUOT: () =>
+    "The disk quota of this user is exhausted. Existing data is intact. Free some space and run the command again.",
+  ENOSPC: () => "The disk is full. Existing data is intact. Free some space and run the command again.",
+  EFBIG: () =>
+    "This process may not write files of that size. Existing data is intact. Raise the limit (ulimit -f) and run the command again.",
+  EMFILE: () =>
+    "This process has reached its limit of open files. Raise the limit (ulimit -n) and run the command again.",
+  ELOOP: ({ path }) =>
+    `${path} cannot be found, because its path contains a symbolic link that leads back to itself. Correct the link, or specify another folder (${FOLDERS}).`,
+  ENAMETOOLONG: ({ path }) =>
+    `${path} is too long for the file system, as a whole or in one of its names. Specify a folder with a shorter path (${FOLDERS}).`,
+  EISDIR: describeFolder,
+  EEXIST: ({ path }) => `${path} is a file, not a folder. Specify another folder (${FOLDERS}).`,
+  ENOENT: (error) => (error.syscall === "mkdir" ? describeUncreatable(error) : error.message),
+  ENOTDIR: ({ path }) => `Part of the path ${path} is a file, not a folder. Specify another folder (${FOLDERS}).`,
+};

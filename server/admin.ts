@@ -1,0 +1,240 @@
+/** Opens the admin port of a server and connects it with what it reports: tree, database, ledger, replicas and metrics. */
+import { open, readdir, statfs } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { join } from "node:path";
+import { shareRunning } from "../shared/async.ts";
+import type { Database } from "../shared/database/database.ts";
+import { sql } from "../shared/sql/query.ts";
+import { CHANGES_FILE, ELSEWHERE_FILE, isStateFile, STATE_FOLDER } from "../shared/tree.ts";
+import { listenOn } from "./http/listen.ts";
+import { makeFolder, needWritable } from "./ledger/owner.ts";
+import { CONTENT_TYPE, type Metrics } from "./metrics.ts";
+
+export type ControlOptions = {
+  readonly host: string;
+  readonly port: number;
+  /** The folder of the tree. */
+  readonly out: string;
+  /** The folder of journals. */
+  readonly ledgerFolder: string;
+  readonly database: Pick<Database, "query">;
+  /** State of each read replica, in the order in which they were configured. */
+  readonly replicas: () => readonly Health[];
+  readonly now: () => Date;
+  /** Metrics of this process. */
+  readonly metrics: Pick<Metrics, "addGauges">;
+  /** The metrics of all processes, in the text format of Prometheus. */
+  readonly exposition: () => Promise<string>;
+  readonly onError: (error: unknown) => void;
+};
+
+export type Control = {
+  readonly url: string;
+  /** From now on `/readyz` reports the server as unavailable. */
+  readonly drain: () => void;
+  readonly close: () => Promise<void>;
+};
+
+export async function openControl(options: ControlOptions): Promise<Control> {
+  const { host, port, out, ledgerFolder, database, replicas, now, metrics, exposition, onError } = options;
+  const probe = openProbe(database);
+  let draining = false;
+
+  async function treeAge(): Promise<number | null> {
+    const { built_at } = await readTreeHealth(out);
+    return built_at === null ? null : (now().getTime() - Date.parse(built_at)) / 1_000;
+  }
+
+  async function readiness() {
+    const [tree, databaseHealth, ledger] = await Promise.all([
+      readTreeHealth(out),
+      probe(),
+      readLedgerHealth(ledgerFolder),
+    ]);
+    return readinessOf(tree, databaseHealth, ledger, replicas(), draining);
+  }
+
+  metrics.addGauges({ treeAge });
+  const admin = await openAdmin({ readiness, metrics: exposition, onError }, host, port);
+  return {
+    url: admin.url,
+    drain: () => {
+      draining = true;
+    },
+    close: admin.close,
+  };
+}
+
+// Serves the admin port: health, readiness and metrics, for operators and their systems, apart from the API's port.
+
+export type AdminSources = {
+  readonly readiness: () => Promise<Readiness>;
+  /** Resolves to the metrics in the text format of Prometheus. */
+  readonly metrics: () => Promise<string>;
+  readonly onError: (error: unknown) => void;
+};
+
+export type Admin = { readonly url: string; readonly close: () => Promise<void> };
+
+type Page = { readonly status: number; readonly type: string; readonly body: string };
+
+export async function openAdmin(given: AdminSources, host: string, port: number): Promise<Admin> {
+  // Metrics take milliseconds to write, and nothing else happens in the process meanwhile: a connection that asks
+  // thousands of times without waiting would stop the server.
+  const sources = { ...given, metrics: shareRunning(given.metrics) };
+  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (incoming, outgoing) => {
+    pageOf(incoming, sources)
+      .catch((error: unknown) => {
+        sources.onError(error);
+        return refusal(500, "INTERNAL_ERROR", "The state of the server could not be read. See the log for the cause.");
+      })
+      .then((page) => send(outgoing, page))
+      .catch(sources.onError);
+  });
+  return {
+    url: await listenOn(server, host, port),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function pageOf({ method, url = "/" }: IncomingMessage, sources: AdminSources): Promise<Page> {
+  const path = url.split("?")[0];
+  if (path !== "/healthz" && path !== "/readyz" && path !== "/metrics")
+    return refusal(404, "NOT_FOUND", "There is no such path. The paths are /healthz, /readyz and /metrics.");
+  if (method !== "GET" && method !== "HEAD") return refusal(405, "METHOD_NOT_ALLOWED", "Use GET or HEAD.");
+  if (path === "/metrics") return { status: 200, type: CONTENT_TYPE, body: await sources.metrics() };
+  if (path === "/healthz") return json(200, { status: "ok" });
+  const readiness = await sources.readiness();
+  return json(readiness.status === "unavailable" ? 503 : 200, readiness);
+}
+
+function refusal(status: number, code: string, message: string): Page {
+  return json(status, { error: { code, message } });
+}
+
+function json(status: number, value: unknown): Page {
+  return { status, type: "application/json; charset=utf-8", body: JSON.stringify(value) };
+}
+
+/** Node itself omits the body of an answer to HEAD. */
+function send(outgoing: ServerResponse, { status, type, body }: Page): void {
+  const headers = { "Content-Type": type, "Content-Length": Buffer.byteLength(body), "Cache-Control": "no-store" };
+  outgoing.writeHead(status, status === 405 ? { ...headers, Allow: "GET, HEAD" } : headers).end(body);
+}
+
+// Decides whether a server is ready for requests, which load balancers check before they send any.
+
+export type Readiness = {
+  readonly status: "ok" | "degraded" | "unavailable";
+  /** True once the server is told to stop: it finishes open requests and should get no new ones. */
+  readonly draining: boolean;
+  readonly tree: TreeHealth;
+  readonly database: Health;
+  readonly ledger: Health;
+  /** Absent when no replicas are configured. */
+  readonly replicas?: readonly Health[];
+};
+
+/** `error` says why the database, or the folder of the ledger, is not ready; null when it is. */
+export type Health = { readonly ready: boolean; readonly error: string | null };
+
+/**
+ * The tree or a database alone is enough. With a tree, all free requests are answered: if servers counted as
+ * unavailable without the database, all would be removed at once, and nobody would answer requests that do not need it.
+ * Without a tree, as before the first build, everything is answered live. Replicas answer live requests while the
+ * primary is unavailable, but counts do not arrive then, so the server is degraded. Nor is it healthy while it cannot
+ * store counts, and refuses the requests that it would have to count.
+ */
+export function readinessOf(
+  tree: TreeHealth,
+  database: Health,
+  ledger: Health,
+  replicas: readonly Health[],
+  draining: boolean,
+): Readiness {
+  const answers = [tree, database, ...replicas].some(({ ready }) => ready);
+  const isHealthy = [tree, database, ledger].every(({ ready }) => ready);
+  const status = draining || !answers ? "unavailable" : isHealthy ? "ok" : "degraded";
+  return { status, draining, tree, database, ledger, ...(replicas.length === 0 ? {} : { replicas }) };
+}
+
+// Checks whether the database answers, within a time limit of its own and with one query at a time.
+
+/** In milliseconds. Health checks wait a few seconds at most. */
+const LIMIT = 1_000;
+const TOO_SLOW: Health = { ready: false, error: `no answer within ${LIMIT / 1_000} s` };
+
+export type Probe = () => Promise<Health>;
+
+/** Probes that overlap share one query: those of a database that hangs must not use up its connections. */
+export function openProbe(database: Pick<Database, "query">): Probe {
+  const ask = shareRunning(() => askOnce(database));
+  return () => Promise.race([ask(), tooSlow()]);
+}
+
+/** A database without the tables of Precast is not ready either. */
+async function askOnce(database: Pick<Database, "query">): Promise<Health> {
+  try {
+    await database.query(sql("SELECT EXISTS (SELECT FROM precast.apps)::text"));
+    return { ready: true, error: null };
+  } catch (error) {
+    return { ready: false, error: error instanceof Error ? error.message || error.name : String(error) };
+  }
+}
+
+function tooSlow(): Promise<Health> {
+  return new Promise((resolve) => setTimeout(resolve, LIMIT, TOO_SLOW).unref());
+}
+
+// Reads from the folder, at each call, whether there is a tree, for how many apps, and when it was last built.
+
+export type TreeHealth = { readonly ready: boolean; readonly apps: number; readonly built_at: string | null };
+
+/** Bytes read of the last build's list of changes, which begins with the time of the build and may be long. */
+const BEGINNING = 256;
+
+export async function readTreeHealth(out: string): Promise<TreeHealth> {
+  const names = await readdir(join(out, STATE_FOLDER)).catch((): string[] => []);
+  const apps = names.filter(isStateFile).length;
+  // The server does not use a tree that lacks files which exist only where it was deployed.
+  return {
+    ready: apps > 0 && !names.includes(ELSEWHERE_FILE),
+    apps,
+    built_at: await readBuiltAt(join(out, STATE_FOLDER, CHANGES_FILE)),
+  };
+}
+
+async function readBuiltAt(file: string): Promise<string | null> {
+  const handle = await open(file).catch(() => null);
+  if (handle === null) return null;
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(BEGINNING), 0, BEGINNING, 0);
+    return /"built_at":"([^"]+)"/.exec(buffer.toString("utf8", 0, bytesRead))?.[1] ?? null;
+  } finally {
+    await handle.close();
+  }
+}
+
+// Checks, at each call, whether the folder of journals can take counts: whether it is writable and its disk has room.
+
+export async function readLedgerHealth(folder: string): Promise<Health> {
+  try {
+    // As for each journal: a folder that was removed is created again.
+    await makeFolder(folder);
+    await needWritable(folder);
+    if (await isFull(folder)) throw new Error(`no space left on the disk of ${folder}`);
+    return { ready: true, error: null };
+  } catch (error) {
+    return { ready: false, error: (error as Error).message };
+  }
+}
+
+/** File systems without a fixed number of files or blocks report 0 of 0. */
+async function isFull(folder: string): Promise<boolean> {
+  const { blocks, bavail, files, ffree } = await statfs(folder);
+  return (blocks > 0 && bavail === 0) || (files > 0 && ffree === 0);
+}

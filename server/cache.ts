@@ -1,0 +1,138 @@
+/**
+ * A cache limited in bytes, with second-chance eviction: the oldest entry is evicted first, unless it was found since
+ * it was last considered; then it moves to the end as if it were new. A lookup costs one Map access.
+ */
+import { type Circumstances, type Coding, matchesEtag } from "../shared/api/answer.ts";
+import { METHODS, type RawRequest } from "../shared/api/request.ts";
+import type { CurrentCheck, Reading, Readings } from "../shared/api/respond.ts";
+import type { Ready } from "./http/exchange.ts";
+
+type Cache<V> = {
+  readonly find: (key: string) => V | undefined;
+  /** `size` is in bytes; a value larger than the whole cache is not kept. */
+  readonly keep: (key: string, value: V, size: number) => void;
+  readonly drop: (key: string) => void;
+  readonly size: () => { readonly entries: number; readonly bytes: number };
+};
+
+type KeptEntry<V> = { readonly value: V; readonly size: number; hasSecondChance: boolean };
+
+export function openCache<V>(maxBytes: number): Cache<V> {
+  const kept = new Map<string, KeptEntry<V>>();
+  let bytes = 0;
+
+  const drop = (key: string) => {
+    bytes -= kept.get(key)?.size ?? 0;
+    kept.delete(key);
+  };
+  const makeRoom = () => {
+    for (const [key, one] of kept) {
+      if (bytes <= maxBytes) return;
+      drop(key);
+      if (one.hasSecondChance) add(key, { ...one, hasSecondChance: false });
+    }
+  };
+  const add = (key: string, one: KeptEntry<V>) => {
+    kept.set(key, one);
+    bytes += one.size;
+  };
+  return {
+    find: (key) => {
+      const one = kept.get(key);
+      if (one === undefined) return undefined;
+      one.hasSecondChance = true;
+      return one.value;
+    },
+    keep: (key, value, size) => {
+      drop(key);
+      if (size > maxBytes) return;
+      add(key, { value, size, hasSecondChance: true });
+      makeRoom();
+    },
+    drop,
+    size: () => ({ entries: kept.size, bytes }),
+  };
+}
+
+// Remembers complete answers from the tree, headers included, so that a repeated request needs no parsing, reading,
+// hashing or rendering.
+
+export type Hit = {
+  readonly isCurrent: CurrentCheck;
+  readonly etag: string;
+  readonly circumstances: Circumstances;
+  readonly found: Ready;
+  readonly notModified: Ready;
+};
+
+/** What determines an answer from the tree, besides the tree itself. */
+export type HitKey = { readonly appKey: string; readonly target: string; readonly coding: Coding | null };
+
+export type Hits = {
+  /** Null when no answer is kept, or the tree has changed since it was made. */
+  readonly find: (key: HitKey) => Hit | null;
+  readonly keep: (key: HitKey, hit: Hit) => void;
+  /** Number of answers that are kept, and their estimated bytes. */
+  readonly size: () => { readonly entries: number; readonly bytes: number };
+};
+
+/** Estimated bytes of headers and bookkeeping for each answer. */
+const OVERHEAD = 2_000;
+
+/** `most` is the limit in bytes; with 0 nothing is kept. */
+export function openHits(most: number): Hits {
+  const cache = openCache<Hit>(most);
+
+  return {
+    find: (key) => {
+      const name = nameHit(key);
+      const hit = cache.find(name);
+      if (hit === undefined) return null;
+      if (hit.isCurrent()) return hit;
+      cache.drop(name);
+      return null;
+    },
+    keep: (key, hit) => {
+      const name = nameHit(key);
+      cache.keep(name, hit, (hit.found.body?.length ?? 0) + 2 * name.length + OVERHEAD);
+    },
+    size: cache.size,
+  };
+}
+
+/** Unambiguous, because app keys contain no blanks. */
+function nameHit({ appKey, target, coding }: HitKey): string {
+  return `${coding} ${appKey} ${target}`;
+}
+
+export function isNotModified({ etag }: Hit, ifNoneMatch: string | undefined): boolean {
+  return ifNoneMatch !== undefined && matchesEtag(ifNoneMatch, etag);
+}
+
+// Remembers requests that were read before and what they mean to their apps: most live requests are repeated.
+
+/** Estimated bytes of a plan, its query and bookkeeping. */
+const READING_OVERHEAD = 8_000;
+/** Estimated bytes for each character of the target, which is held as sent, decoded, and in the values of the query. */
+const COPIES = 6;
+
+/** `most` is the limit in bytes. */
+export function openReadings(most: number): Readings {
+  const cache = openCache<Reading>(most);
+
+  return {
+    find: (raw) => {
+      const name = METHODS.includes(raw.method) ? nameReading(raw) : null;
+      return name === null ? null : (cache.find(name) ?? null);
+    },
+    keep: (raw, reading) => {
+      const name = nameReading(raw);
+      if (name !== null) cache.keep(name, reading, COPIES * name.length + READING_OVERHEAD);
+    },
+  };
+}
+
+/** Unambiguous, because app keys contain no blanks. Null without an app key: the text `undefined` is a valid one. */
+function nameReading({ appKey, target }: RawRequest): string | null {
+  return appKey === undefined ? null : `${appKey} ${target}`;
+}

@@ -1,0 +1,180 @@
+/** Reads the tree that a build wrote: which apps it has, and the files of their answers. */
+import { close, existsSync, fstat, open, readFile, type Stats, statSync } from "node:fs";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { fileOf, folderOf } from "../shared/api/address.ts";
+import { etagOf } from "../shared/api/answer.ts";
+import type { App } from "../shared/api/catalog.ts";
+import type { AppTree, CurrentCheck, TreeBody } from "../shared/api/respond.ts";
+import { CHANGES_FILE, ELSEWHERE_FILE, readState, STATE_FOLDER, stateFileOf } from "../shared/tree.ts";
+
+type Tree = { readonly findTree: (appKey: string) => Promise<AppTree | null> };
+
+const MISSING = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "EISDIR"];
+
+/** What was read stays current until the file that it was read from is replaced. */
+export function openTree(out: string): Tree {
+  const known = new Map<string, Watch & { readonly app: App }>();
+  const canonicalAppOf = openCanonicalApps();
+  const stamps = openStamps(join(out, STATE_FOLDER, CHANGES_FILE));
+
+  async function findApp(appKey: string) {
+    const before = known.get(appKey);
+    if (before?.isCurrent()) return before;
+    known.delete(appKey);
+    const path = join(out, stateFileOf(appKey));
+    if (isMissing(path) || existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE))) return null;
+    const file = await readStamped(path, stamps);
+    const app = file === null ? null : (readState(file.bytes.toString())?.app ?? null);
+    if (file === null || app === null) return null;
+    const found = { app: canonicalAppOf(app), isCurrent: file.isCurrent, isCurrentOnDisk: file.isCurrentOnDisk };
+    known.set(appKey, found);
+    return found;
+  }
+
+  return {
+    findTree: async (appKey) => {
+      const found = await findApp(appKey);
+      if (found === null) return null;
+      const { app, isCurrent, isCurrentOnDisk } = found;
+      const folder = join(out, folderOf(appKey));
+      const read: AppTree["read"] = async (address) => bodyOf(await readStamped(join(folder, fileOf(address)), stamps));
+      return { app, isCurrent, isCurrentOnDisk, read };
+    },
+  };
+}
+
+/** Without a tree, every request looks for the app in it, and a failed open costs as much as a tenth of a list. */
+function isMissing(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    // Reading it then reports the error.
+    return false;
+  }
+}
+
+type Stamped = Watch & { readonly bytes: Buffer };
+
+function bodyOf(file: Stamped | null): TreeBody | null {
+  if (file === null) return null;
+  const { bytes, isCurrent } = file;
+  return { bytes, isCurrent, etag: etagOf(bytes) };
+}
+
+/** Bytes and stamp come from one open file, even if its path is replaced meanwhile. Null when there is no file. */
+async function readStamped(path: string, stamps: Stamps): Promise<Stamped | null> {
+  const read = await readWhole(path);
+  return read === null ? null : { bytes: read.bytes, ...stamps.watch(path, read.stamp) };
+}
+
+type Read = { readonly bytes: Buffer; readonly stamp: Stamp };
+
+/** Uses callbacks, because the overhead of `node:fs/promises` for each of these steps exceeds that of the step. */
+function readWhole(path: string): Promise<Read | null> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: NodeJS.ErrnoException) => (MISSING.includes(error.code ?? "") ? resolve(null) : reject(error));
+    open(path, (error, descriptor) => {
+      if (error) return fail(error);
+      const end = (failure: NodeJS.ErrnoException | null, read?: Read) =>
+        close(descriptor, () => (failure === null ? resolve(read ?? null) : fail(failure)));
+      fstat(descriptor, (error, stats) => {
+        if (error) return end(error);
+        readFile(descriptor, (error, bytes) => end(error, { bytes, stamp: stampOf(stats) }));
+      });
+    });
+  });
+}
+
+// Tells whether a file has been replaced by another one of its name: builds replace each file that they change.
+// Checking a file costs as much as answering from memory, so the result is reused until a build has ended, for at
+// most a second.
+
+type Stamp = { readonly inode: number; readonly modified: number; readonly size: number };
+
+/** Tells whether the file at a path is still the one with a given stamp. Once it is not, it never is again. */
+type Watch = {
+  readonly isCurrent: CurrentCheck;
+  /** Checks the file now instead of reusing an earlier result. */
+  readonly isCurrentOnDisk: CurrentCheck;
+};
+
+type Stamps = { readonly watch: (path: string, stamp: Stamp) => Watch };
+
+/** Milliseconds for which a check of the marker is reused: less than it takes to hear of a build and send a request. */
+const MARKER_RECHECK_AFTER = 0.2;
+/** Milliseconds after which a file is checked again, for changes that no build has made. */
+const FILE_RECHECK_AFTER = 1_000;
+
+function stampOf({ ino, mtimeMs, size }: Stats): Stamp {
+  return { inode: ino, modified: mtimeMs, size };
+}
+
+/**
+ * `marker` is the path of the file that each build replaces last, so a finished build shows in the next answer. One
+ * check of it serves all requests of the same moment. When there is no such file, each file is checked as often as the
+ * marker would be.
+ */
+function openStamps(marker: string): Stamps {
+  let markerStamp: Stamp | null = null;
+  let builds = 0;
+  let markerCheckedAt = Number.NEGATIVE_INFINITY;
+
+  const checkMarker = (now: number) => {
+    markerCheckedAt = now;
+    const before = markerStamp;
+    markerStamp = stampAt(marker);
+    if (before === null || !isSame(before, markerStamp)) builds += 1;
+  };
+  const watch: Stamps["watch"] = (path, stamp) => {
+    let seenBuilds = -1;
+    let checkedAt = 0;
+    let same = true;
+    const isCurrentOnDisk = () => {
+      same &&= isSame(stamp, stampAt(path));
+      return same;
+    };
+    const isCurrent = () => {
+      const now = performance.now();
+      if (now - markerCheckedAt > MARKER_RECHECK_AFTER) checkMarker(now);
+      if (!same || (seenBuilds === builds && now - checkedAt < FILE_RECHECK_AFTER)) return same;
+      seenBuilds = builds;
+      checkedAt = now;
+      return isCurrentOnDisk();
+    };
+    return { isCurrent, isCurrentOnDisk };
+  };
+  return { watch };
+}
+
+/** Null when there is no such file, and when it cannot be checked: reading it then reports the error. */
+function stampAt(path: string): Stamp | null {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found === undefined ? null : stampOf(found);
+  } catch {
+    return null;
+  }
+}
+
+function isSame(one: Stamp, other: Stamp | null): boolean {
+  return other !== null && one.inode === other.inode && one.modified === other.modified && one.size === other.size;
+}
+
+// Replaces equal app objects by one object, so that what is known of an app holds for as long as it does not change:
+// each build gives its state another file, and a write that changes nothing of it may give it another text in the
+// database.
+
+type CanonicalAppOf = (app: App) => App;
+
+export function openCanonicalApps(): CanonicalAppOf {
+  /** The latest version of each app, by key. */
+  const latest = new Map<string, App>();
+
+  return (app) => {
+    const before = latest.get(app.key);
+    if (before !== undefined && isDeepStrictEqual(before, app)) return before;
+    latest.set(app.key, app);
+    return app;
+  };
+}

@@ -1,0 +1,331 @@
+/**
+ * Defines what a build stores beside the tree for the server and the next build: a state file for each app,
+ * `.precast/<segment>.json`, and the names of the other files.
+ */
+import { hash } from "node:crypto";
+import { join } from "node:path";
+import { type Address, addressOfFile, isSegment, requestOf, segment, textOfSegment } from "./api/address.ts";
+import { APP_KEY, type App } from "./api/catalog.ts";
+import type { Database, Session } from "./database/database.ts";
+import { isFolder, namesIn, readText } from "./files.ts";
+import { sql } from "./sql/query.ts";
+
+const FORMAT = 3;
+
+export type TreeState = {
+  /** Version of Precast that built the tree. Another version may render other bytes. */
+  readonly version: string;
+  /** Time at which the build read the database, ISO 8601 in UTC. */
+  readonly built_at: string;
+  /** Identifies the database and the version of its collation; cli/build/source.ts reads it. */
+  readonly source: string;
+  /** The snapshot in which the build read the database: the text of a `pg_snapshot`. */
+  readonly snapshot: string;
+  /** UUID of the tree, the same for all its apps. */
+  readonly tree: string;
+  /** UUID of the build. The database stores it too: one that lacks it may lack content that the build read. */
+  readonly mark: string;
+  readonly files: number;
+  /** Published entries. */
+  readonly entries: number;
+  readonly bytes: number;
+  /** Published entries by the slug of their type. */
+  readonly counts: Readonly<Record<string, number>>;
+  readonly app: App;
+};
+
+export const STATE_FOLDER = ".precast";
+
+/** Lock file of the process that is writing the tree, relative to the tree. */
+export const BUILD_LOCK = `${STATE_FOLDER}/build.lock`;
+
+/** Lists what the last build changed. A build replaces it last, so a new one means that the build has ended. */
+export const CHANGES_FILE = "changes.json";
+
+/** Lists the files that exist only where the tree was deployed. Absent when the local tree is complete. */
+export const ELSEWHERE_FILE = "elsewhere.json";
+
+/** The state file of an app, relative to the tree. */
+export function stateFileOf(appKey: string): string {
+  return `${STATE_FOLDER}/${segment(appKey)}.json`;
+}
+
+/** Whether a file name in the state folder is that of an app's state file. */
+export function isStateFile(name: string): boolean {
+  return /^[shx]-[a-z0-9_-]*\.json$/.test(name);
+}
+
+/** The top folder of an app, relative to the tree, by the name of its state file. */
+export function topFolderOf(name: string): string {
+  return name.slice(0, -".json".length);
+}
+
+export function writeState(state: TreeState): string {
+  return `${JSON.stringify({ format: FORMAT, ...state }, null, 2)}\n`;
+}
+
+/**
+ * Null when the text is broken or has another format: the app is then built in full. The text may come from a bucket, and
+ * keys are written into configurations, so that a key with other characters counts as broken.
+ */
+export function readState(text: string): TreeState | null {
+  try {
+    const { format, ...state } = JSON.parse(text) as TreeState & { format: number };
+    const isWhole = APP_KEY.test(state.app?.key ?? "") && Array.isArray(state.app?.types);
+    return format === FORMAT && isWhole ? state : null;
+  } catch {
+    return null;
+  }
+}
+
+// Identifies the content of a file of a tree by its SHA-256 and its size.
+
+/** SHA-256 in lower-case hex, and size in bytes. */
+export type FileDigest = { readonly sha256: string; readonly size: number };
+/** By path relative to the tree. */
+export type FileDigests = ReadonlyMap<string, FileDigest>;
+
+export function digestOf(bytes: Uint8Array): FileDigest {
+  return { sha256: hash("sha256", bytes, "hex"), size: bytes.length };
+}
+
+// Selects the apps that a command works on: apps of the database by key, and apps that a tree has.
+
+export class UnknownAppError extends Error {
+  constructor(keys: readonly string[], known: readonly string[]) {
+    super(`No app has the key ${keys.join(", ")}. Apps in the database: ${known.join(", ") || "none"}.`);
+    this.name = "UnknownAppError";
+  }
+}
+
+/** The apps with these keys, or all for null. Throws UnknownAppError for a key that no app has. */
+export function chooseApps(all: readonly App[], keys: readonly string[] | null): readonly App[] {
+  if (keys === null) return all;
+  const known = all.map((app) => app.key);
+  const unknown = keys.filter((key) => !known.includes(key));
+  if (unknown.length > 0) throw new UnknownAppError(unknown, known);
+  return all.filter((app) => keys.includes(app.key));
+}
+
+/** Keys of the apps of a tree whose state can be read, in byte order. */
+export function builtAppKeys(out: string): string[] {
+  return byKey(statesIn(out)).flatMap(({ key, state }) => (state === null ? [] : [key]));
+}
+
+/** The state that the last build of an app has left; null when there is none or it cannot be read. */
+export function stateOf(out: string, key: string): TreeState | null {
+  return readState(readText(join(out, stateFileOf(key))) ?? "");
+}
+
+/** An app that a tree has. `state` is null when there is none or it cannot be read. */
+export type TreeApp = { readonly key: string; readonly state: TreeState | null };
+
+/** All apps of a tree whose key is known, with or without a state, in byte order of their keys. */
+export function appsOfTree(out: string): TreeApp[] {
+  const states = statesIn(out);
+  const known = states.map(({ key }) => (key === null ? "" : segment(key)));
+  const stateless = unknownFoldersIn(out, known).map((name) => ({ key: textOfSegment(name), state: null }));
+  return byKey([...states, ...stateless]);
+}
+
+/** Apps that the tree has and the database no longer has. */
+export function removedApps(treeApps: readonly TreeApp[], all: readonly { readonly key: string }[]): TreeApp[] {
+  return treeApps.filter(({ key }) => !all.some((app) => app.key === key));
+}
+
+/** `key` is null when the state cannot be read and the file name contains only a hash of the key. */
+type FoundState = { readonly key: string | null; readonly state: TreeState | null };
+
+function statesIn(out: string): FoundState[] {
+  const folder = join(out, STATE_FOLDER);
+  return stateFilesIn(folder).map((name) => {
+    // A state file that a build deletes meanwhile counts as one that cannot be read.
+    const state = readState(readText(join(folder, name)) ?? "");
+    return { key: state?.app.key ?? textOfSegment(topFolderOf(name)), state };
+  });
+}
+
+/** Drops apps without a key and sorts the others in byte order: keys are ASCII, so comparing strings is enough. */
+function byKey(found: readonly FoundState[]): TreeApp[] {
+  return found.filter((app): app is TreeApp => app.key !== null).sort((one, other) => (one.key < other.key ? -1 : 1));
+}
+
+/** Names of the app folders of a tree that are not in `known`: their states are lost or never existed. */
+export function unknownFoldersIn(out: string, known: readonly string[]): string[] {
+  const knownNames = new Set(known);
+  return namesIn(out).filter((name) => isSegment(name) && !knownNames.has(name) && isFolder(join(out, name, "v1")));
+}
+
+/** Names of the state files in a folder, in byte order; none when the folder does not exist. */
+export function stateFilesIn(folder: string): string[] {
+  return namesIn(folder).filter(isStateFile).sort();
+}
+
+class EmptyDatabaseError extends Error {
+  constructor(out: string, keys: readonly string[]) {
+    super(
+      `The database has no app, but the tree in ${out} contains ${keys.join(", ")} from another database. Nothing was changed. ` +
+        "Check --database-url (DATABASE_URL) and --data-dir. To remove the tree, delete its folder.",
+    );
+    this.name = "EmptyDatabaseError";
+  }
+}
+
+/**
+ * Throws EmptyDatabaseError when the database has no app, and the tree has one that may be from another database: a
+ * wrong address must not delete a tree.
+ */
+export function refuseEmptyDatabase(
+  all: readonly App[],
+  treeApps: readonly TreeApp[],
+  out: string,
+  source: Source,
+): void {
+  if (all.length > 0) return;
+  const others = treeApps.filter(({ state }) => state === null || !isSourceOf(source, state));
+  if (others.length > 0) {
+    const keys = others.map(({ key }) => key);
+    throw new EmptyDatabaseError(out, keys);
+  }
+}
+
+// Identifies the database and the snapshot that a session reads. Changes since a build can be determined only in the
+// database that the build has read.
+
+export type Source = {
+  /** Differs between servers, their timelines, databases, tables of entries and versions of the ICU collation. */
+  readonly source: string;
+  /** The text of the `pg_snapshot` in which the session reads. */
+  readonly snapshot: string;
+  /** Marks (UUIDs) of the builds that are recorded in this database. */
+  readonly marks: ReadonlySet<string>;
+};
+
+/** The UUIDs with which a build is recorded in the database. */
+export type BuildIds = Pick<TreeState, "tree" | "mark"> & {
+  /** Marks of the earlier builds that the states of the tree's apps name: the database must not drop these. */
+  readonly earlierMarks: readonly string[];
+};
+
+export async function readSource(session: Session): Promise<Source> {
+  const [row] = await session.query(
+    sql(`SELECT concat_ws(' ', system.system_identifier, checkpoint.timeline_id, here.oid,
+  'precast.entries'::regclass::oid, pg_collation_actual_version('"und-x-icu"'::regcollation)), pg_current_snapshot()::text,
+  (SELECT string_agg(mark::text, ' ') FROM precast.trees CROSS JOIN unnest(marks) AS mark)
+FROM pg_control_system() AS system, pg_control_checkpoint() AS checkpoint, pg_database AS here
+WHERE here.datname = current_database()`),
+  );
+  return { source: row?.[0] ?? "", snapshot: row?.[1] ?? "", marks: new Set(row?.[2]?.split(" ")) };
+}
+
+/** Whether this is the database of the state's build and still has everything that the build has read. */
+export function isSourceOf({ source, marks }: Pick<Source, "source" | "marks">, state: TreeState): boolean {
+  return state.source === source && marks.has(state.mark);
+}
+
+/**
+ * Records the mark of a build in the database, and adds up counts that writers have left in separate rows. When it
+ * resolves, everything that the build has read, and then the mark, is on the database's disk. Otherwise a crash could
+ * lose a transaction that the build has read, because an asynchronous commit is visible before it is on disk. The ID of
+ * that transaction would be assigned again, and incremental builds would not notice what the second one changed.
+ */
+export async function recordBuild(database: Database, { tree, mark, earlierMarks }: BuildIds): Promise<void> {
+  await database.transaction("write", async (session) => {
+    // A synchronous commit of a transaction that has written also flushes all earlier commits.
+    await session.query(sql("SELECT set_config('synchronous_commit', 'on', true)"));
+    await session.query(
+      sql("SELECT precast.keep_mark($1::uuid, $2::uuid, $3::uuid[])::text", [tree, mark, earlierMarks]),
+    );
+    await session.query(sql("SELECT precast.fold_crowded()::text"));
+  });
+}
+
+// Tells from the path of a tree file which app, content type and request the file is for.
+
+export type TreeFile = {
+  /** Key of the app; null when the folder has only a hash of it, and belongs to none of the known apps. */
+  readonly app: string | null;
+  /** Null for the catalog. */
+  readonly type: string | null;
+  /** Path and query; null when the name has only a hash of the filter value and the file does not show the value. */
+  readonly request: string | null;
+  readonly path: string;
+};
+
+/**
+ * Whether a path is named like a file of a tree. Their names have no character with a meaning to a file system (dot
+ * segments, the backslash of Windows) or to a terminal.
+ */
+export function isTreeFile(path: string): boolean {
+  return /^[shx]-[a-z0-9_-]*\/v1\/[a-z0-9_/-]+\.json$/.test(path) || isStatePath(path);
+}
+
+/** Whether a folder is named like those at the top of a tree: one for each app, and one for their state files. */
+export function isTopFolder(name: string): boolean {
+  return name === STATE_FOLDER || isSegment(name);
+}
+
+/** Whether a value that a store has sent is a list of app keys. */
+export function areAppKeys(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((key) => typeof key === "string" && APP_KEY.test(key));
+}
+
+/** Whether a path is the state file of an app, which the next build reads. It is not for clients. */
+export function isStatePath(path: string): boolean {
+  return path.startsWith(`${STATE_FOLDER}/`) && isStateFile(path.slice(STATE_FOLDER.length + 1));
+}
+
+/** The name of the folder of the app that a file belongs to; for a state file as well. */
+export function appFolderOf(path: string): string {
+  return isStatePath(path) ? topFolderOf(path.slice(STATE_FOLDER.length + 1)) : partsOf(path).appFolder;
+}
+
+/** Keys of the apps by the name of their folder. */
+export function keysByFolder(apps: Iterable<string>): ReadonlyMap<string, string> {
+  return new Map([...apps].map((key) => [segment(key), key]));
+}
+
+export function ownerOf(path: string, apps: ReadonlyMap<string, string>): Pick<TreeFile, "app" | "type"> {
+  const { appFolder, file } = partsOf(path);
+  return { app: apps.get(appFolder) ?? textOfSegment(appFolder), type: typeOf(file) };
+}
+
+/** `out` is the folder of the local tree. The file is read there, if it exists, when its name has only a hash. */
+export function describeTreeFile(out: string, path: string, apps: ReadonlyMap<string, string>): TreeFile {
+  const { appFolder, version, file } = partsOf(path);
+  const address = addressIn(join(out, appFolder, version), file);
+  return { ...ownerOf(path, apps), request: address === null ? null : requestOf(address), path };
+}
+
+function partsOf(path: string): { readonly appFolder: string; readonly version: string; readonly file: string } {
+  const [appFolder = "", version = ""] = path.split("/", 2);
+  return { appFolder, version, file: path.slice(appFolder.length + version.length + 2) };
+}
+
+function typeOf(file: string): string | null {
+  if (file === "_schemas.json") return null;
+  const [first = "", second = ""] = file.split("/", 2);
+  return first === "_schemas" ? second.slice(0, -".json".length) : first;
+}
+
+/**
+ * The address of a file below `root`; null when it is unknown. If the file name contains only the hash of a filter
+ * value, the value is looked up in the items of the list.
+ */
+export function addressIn(root: string, file: string): Address | null {
+  const address = addressOfFile(file);
+  const [, slug, field, name] = /^([^/]+)\/filter\/([^/]+)\/(h-[0-9a-f]+)\.json$/.exec(file) ?? [];
+  if (address !== null || slug === undefined || field === undefined) return address;
+  const value = shownIn(readText(join(root, file)) ?? "", field).find((text) => segment(text) === name);
+  return value === undefined ? null : { kind: "filter", slug, field, value };
+}
+
+/** The string values of a field in the items of a list. */
+function shownIn(listFile: string, field: string): string[] {
+  try {
+    const { data } = JSON.parse(listFile) as { data: Record<string, unknown>[] };
+    return data.flatMap((item) => item[field]).filter((value) => typeof value === "string");
+  } catch {
+    return [];
+  }
+}
