@@ -20,7 +20,12 @@ function below(folder: string): string[] {
   });
 }
 
-const READMES = ["README.md", ...[...MAP_OF, "test"].flatMap(below).filter((path) => path.endsWith("/README.md"))];
+const READMES = [
+  "README.md",
+  ".github/CONTRIBUTING.md",
+  "shared/contract.md",
+  ...[...MAP_OF, "test"].flatMap(below).filter((path) => path.endsWith("/README.md")),
+];
 const TEXTS = new Map(READMES.map((path) => [path, readFileSync(join(ROOT, path), "utf8")]));
 
 function textOf(path: string): string {
@@ -50,26 +55,35 @@ describe.each(READMES)("%s", (path) => {
 });
 
 test("the README of the repository links to all others", () => {
-  const linked = [...textOf("README.md").matchAll(/\]\(([^)#]*README\.md)\)/g)].map(([, file]) => file);
-  expect(new Set(linked)).toEqual(new Set(READMES.slice(1)));
+  const linked = [...textOf("README.md").matchAll(/\]\(([^)#]*\.md)\)/g)].map(([, file]) => file);
+  expect(new Set(linked)).toEqual(new Set([...READMES.slice(1), "CHANGELOG.md"]));
 });
 
 test("the map of the code lists every folder, and every file directly in `shared`, `cli` and `server`", () => {
-  const map = textOf("README.md").split("## The code")[1] as string;
+  const map = textOf("shared/README.md").match(/[\w.-]+\/?/g) ?? [];
   const names = MAP_OF.flatMap(below).filter((path) => path.endsWith("/") || /^\w+\/[\w-]+\.ts$/.test(path));
   const sources = names.filter((path) => !path.startsWith("cli/demo/"));
   expect(sources.length).toBeGreaterThan(40);
-  const last = (path: string) => /[^/]+\/?$/.exec(path)?.[0] as string;
-  expect(sources.filter((path) => !map.split(/\s+/).includes(last(path)))).toEqual([]);
+  const last = (path: string) => (path.match(/[^/]+\/?$/)?.[0] ?? path) as string;
+  expect(sources.filter((path) => !map.includes(last(path)))).toEqual([]);
+});
+
+test("every invariant names a test that exists", () => {
+  const [, invariants = ""] = textOf("shared/README.md").split("## What never happens");
+  const named = [...invariants.matchAll(/`(test\/[^`]+)`(?: "([^"]+)")?/g)];
+  expect(named.length).toBeGreaterThan(12);
+  const exists = (path: string, name: string) =>
+    existsSync(join(ROOT, path)) && readFileSync(join(ROOT, path), "utf8").includes(name);
+  expect(named.filter(([, path = "", name = ""]) => !exists(path, name))).toEqual([]);
 });
 
 test("the code of every refusal is listed with its status", () => {
   const source = readFileSync(join(ROOT, "shared/api/errors.ts"), "utf8");
   const codes = [...source.matchAll(/^ {2}([A-Z_]+): (\d{3}),$/gm)];
   expect(codes.length).toBeGreaterThan(20);
-  const rows = textOf("README.md").split("\n");
+  const rows = textOf("shared/contract.md").split("\n");
   const isListed = (code: string, status: string) =>
-    rows.some((row) => row.startsWith("|") && row.split("|")[1]?.includes(status) && row.includes(`\`${code}\``)) ||
+    rows.some((row) => row.startsWith(`| ${status} |`) && row.includes(`\`${code}\``)) ||
     textOf("server/README.md").includes(`\`${status} ${code}\``);
   const missing = codes.filter(([, code = "", status = ""]) => !isListed(code, status));
   expect(missing.map(([, code]) => code)).toEqual([]);
