@@ -60,7 +60,7 @@ test("the README of the repository links to all others", () => {
 });
 
 test("the map of the code lists every folder, and every file directly in `shared`, `cli` and `server`", () => {
-  const map = textOf("shared/README.md").match(/[\w.-]+\/?/g) ?? [];
+  const map: readonly string[] = textOf("shared/README.md").match(/[\w.-]+\/?/g) ?? [];
   const names = MAP_OF.flatMap(below).filter((path) => path.endsWith("/") || /^\w+\/[\w-]+\.ts$/.test(path));
   const sources = names.filter((path) => !path.startsWith("cli/demo/"));
   expect(sources.length).toBeGreaterThan(40);

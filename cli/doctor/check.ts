@@ -1,8 +1,11 @@
-/** Defines a check of `precast doctor`: one function gathers facts, another derives findings from these facts alone. */
+/** Defines a check of `precast doctor` and its findings, and reads what several checks need. */
 import type { App, ContentType } from "../../shared/api/catalog.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { readSlots, type Slots, slotsQuery } from "../../shared/sql/columns.ts";
 import { sql } from "../../shared/sql/query.ts";
+
+// Defines a check of `precast doctor`: one function gathers facts, another derives findings from these facts
+// alone.
 
 /** What every check may read. */
 export type CheckContext = {

@@ -1,4 +1,7 @@
-/** Runs every check on a database. A new check needs a file in checks/ and a line in CHECKS. */
+/**
+ * Runs the checks of `precast doctor` on a database, and applies the safe fixes. A new check is defined in the file of
+ * its subject, and has a line in CHECKS.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { readApps } from "../../shared/apps.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
@@ -9,14 +12,15 @@ import { appCountsQuery } from "../../shared/sql/tree.ts";
 import { formatSeconds } from "../../shared/text.ts";
 import type { Terminal } from "../terminal.ts";
 import { type Check, type CheckContext, canFix, type Finding, type TypeSize } from "./check.ts";
-import { filtersCheck, slotsCheck } from "./fields.ts";
+import { filtersCheck, savingsCheck, slotsCheck, timeoutsCheck } from "./content.ts";
 import { indexesCheck, missingIndexesCheck, trigramsCheck } from "./indexes.ts";
+import { collationsCheck, totalsCheck, triggersCheck } from "./integrity.ts";
 import { batchesCheck, countsCheck, journalsCheck } from "./ledger.ts";
-import { collationsCheck, totalsCheck, triggersCheck } from "./order.ts";
 import { rangesCheck } from "./ranges.ts";
-import { savingsCheck, timeoutsCheck } from "./requests.ts";
 import { replicationCheck, serverCheck, snapshotsCheck } from "./server.ts";
 import { bloatCheck, deadRowsCheck, removalsCheck, statisticsCheck } from "./tables.ts";
+
+// Runs every check on a database. A new check needs a file in checks/ and a line in CHECKS.
 
 /** In the order of the report: causes of wrong answers come first, then what slows down every live query. */
 const CHECKS: readonly Check[] = [

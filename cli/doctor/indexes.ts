@@ -1,13 +1,13 @@
-/**
- * Finds indexes of the schema that somebody has dropped, renamed or replaced: answers stay right, and become slow with the
- * entries.
- */
+/** Checks the indexes of the schema: those that are missing, those whose build failed, and those of parts of texts. */
 import type { ContentType } from "../../shared/api/catalog.ts";
 import { makeSameIndex, type SchemaIndex, schemaIndexes } from "../../shared/schema/drift.ts";
 import { isTextual } from "../../shared/sql/columns.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { formatBytes, formatCount } from "../../shared/text.ts";
 import { type CheckContext, defineCheck, type Finding, LARGE_TYPE, statementRemedy, type TypeSize } from "./check.ts";
+
+// Finds indexes of the schema that somebody has dropped, renamed or replaced: answers stay right, and become slow
+// with the entries.
 
 /** One that is not valid is left to another check: its build has not finished. */
 type ExistingIndex = { readonly name: string; readonly definition: string; readonly isValid: boolean };

@@ -1,9 +1,11 @@
-/** Finds counts that writers have left in many rows: every list adds them up. */
+/** Checks what servers leave behind: counts in many rows, ids of sent batches, and journals that nobody sends. */
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { sql } from "../../shared/sql/query.ts";
 import { formatBytes, formatCount, formatCounted } from "../../shared/text.ts";
 import { type CheckContext, defineCheck, type Finding, statementRemedy } from "./check.ts";
+
+// Finds counts that writers have left in many rows: every list adds them up.
 
 /** Rows of the type that has the most, and whether the role may add them up. */
 type CountFacts = { readonly most: number; readonly mayFold: boolean };

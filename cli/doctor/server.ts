@@ -1,7 +1,9 @@
-/** Finds settings of the PostgreSQL server that slow Precast down or leave it too few connections. */
+/** Checks the PostgreSQL server: its settings, what keeps VACUUM from removing rows, and replication. */
 import { sql } from "../../shared/sql/query.ts";
 import { formatBytes, formatCount, formatCounted } from "../../shared/text.ts";
 import { type CheckContext, defineCheck, type Finding } from "./check.ts";
+
+// Finds settings of the PostgreSQL server that slow Precast down or leave it too few connections.
 
 type ServerFacts = {
   readonly buffers: number;

@@ -1,4 +1,4 @@
-/** Finds indexes that have become much larger than a new one would be: after many edits, half-empty pages stay. */
+/** Checks tables for what VACUUM, ANALYZE and REINDEX mend, and for space that nothing needs. */
 import type { Database } from "../../shared/database/database.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { formatBytes, formatCount } from "../../shared/text.ts";
@@ -11,6 +11,8 @@ import {
   statementRemedy,
   type Table,
 } from "./check.ts";
+
+// Finds indexes that have become much larger than a new one would be: after many edits, half-empty pages stay.
 
 /** `bytes` is what the index takes, and `needed` about what a new one would. */
 type Measured = Pick<Index, "name" | "bytes" | "hasOwnerRights"> & { readonly needed: number };

@@ -2,10 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { reportText } from "../../cli/commands/doctor.ts";
 import type { Finding } from "../../cli/doctor/check.ts";
-import { filtersCheck, sampleShare, slotsCheck } from "../../cli/doctor/fields.ts";
+import { filtersCheck, sampleShare, savingsCheck, slotsCheck, timeoutsCheck } from "../../cli/doctor/content.ts";
 import { trigramsCheck } from "../../cli/doctor/indexes.ts";
 import { rangesCheck } from "../../cli/doctor/ranges.ts";
-import { savingsCheck, timeoutsCheck } from "../../cli/doctor/requests.ts";
 import { replicationCheck, serverCheck, snapshotsCheck } from "../../cli/doctor/server.ts";
 import { bloatCheck, deadRowsCheck, removalsCheck, statisticsCheck } from "../../cli/doctor/tables.ts";
 import { openTerminal } from "../../cli/terminal.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { estimateDistinct } from "../../cli/doctor/fields.ts";
+import { estimateDistinct } from "../../cli/doctor/content.ts";
 import { replicationCheck } from "../../cli/doctor/server.ts";
 import { importBundle } from "../../cli/import/import.ts";
 import type { Database } from "../../shared/database/database.ts";

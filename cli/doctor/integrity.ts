@@ -1,12 +1,12 @@
-/**
- * Checks that every trigger of the schema exists and fires when it should. The triggers maintain what filters,
- * searches, totals and builds read.
- */
+/** Checks that the database keeps what answers rely on: triggers, collations and totals. */
 import type { Database } from "../../shared/database/database.ts";
 import { type ChangedCollation, changedCollations, schemaTriggers, type Trigger } from "../../shared/schema/drift.ts";
 import { sql } from "../../shared/sql/query.ts";
 import { formatCount } from "../../shared/text.ts";
 import { type CheckContext, defineCheck, type Finding } from "./check.ts";
+
+// Checks that every trigger of the schema exists and fires when it should. The triggers maintain what filters,
+// searches, totals and builds read.
 
 type TriggerFacts = {
   readonly expected: readonly Trigger[];
