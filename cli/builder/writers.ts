@@ -60,7 +60,7 @@ function startThreads(): Thread[] {
 
 /** A thread inherits no TypeScript loader: when tests run the sources, the thread is the compiled one. */
 const THREAD = new URL(
-  import.meta.url.endsWith(".ts") ? "../../dist/cli/builder/writer-thread.js" : "./writer-thread.js",
+  import.meta.url.endsWith(".ts") ? "../../dist/threads/writer.js" : "../threads/writer.js",
   import.meta.url,
 );
 

@@ -60,7 +60,7 @@ export function readHost(host: Host): string {
 }
 
 function readText(name: string): string {
-  return readFileSync(new URL(name, import.meta.url), "utf8").trim();
+  return readFileSync(new URL(`../edge/${name}`, import.meta.url), "utf8").trim();
 }
 
 // Names the folder of the tree for hosts that deploy a project: their settings are relative to its root.

@@ -4,7 +4,7 @@ import type { Database, Session } from "../database/database.ts";
 import { isDuplicate } from "../database/fault.ts";
 import { sql } from "../sql/query.ts";
 
-const FOLDER = new URL("./", import.meta.url);
+const FOLDER = new URL("../schema/", import.meta.url);
 /** Key of the advisory lock: an arbitrary number that other programs are unlikely to use. */
 const LOCK = 7_232_278;
 

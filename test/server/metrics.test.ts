@@ -151,7 +151,7 @@ describe("the metrics of several workers", () => {
 
   function start(): void {
     told = [];
-    primary = spawn(process.execPath, [CLUSTER], { stdio: "pipe" });
+    primary = spawn(process.execPath, ["--import", import.meta.resolve("tsx"), CLUSTER], { stdio: "pipe" });
     createInterface({ input: primary.stdout }).on("line", (line) => told.push(JSON.parse(line)));
   }
   /** The primary ends its workers when its input ends, one that hangs included. */

@@ -1,11 +1,11 @@
 /**
- * A cluster of real processes whose metrics are gathered: the primary starts workers, tells their numbers, and obeys
- * lines on its standard input: `scrape`, `kill <id>`, `stop <id>` (SIGSTOP), `fork`.
+ * A cluster of real processes whose metrics are gathered, to be run with tsx: the primary starts workers, tells their
+ * numbers, and obeys lines on its standard input: `scrape`, `kill <id>`, `stop <id>` (SIGSTOP), `fork`.
  */
 import cluster from "node:cluster";
 import { createInterface } from "node:readline";
-import { openMetrics } from "../../dist/server/admin/metrics.js";
-import { gatherMetrics, sendMetrics } from "../../dist/server/admin/worker-metrics.js";
+import { openMetrics } from "../../server/admin/metrics.ts";
+import { gatherMetrics, sendMetrics } from "../../server/admin/worker-metrics.ts";
 
 const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 const seen = { id: "", method: "GET", target: "/", appKey: "shop", client: "", counted: false, bytes: 1 };

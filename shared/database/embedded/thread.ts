@@ -34,7 +34,7 @@ export type Thread = {
 
 /** A thread inherits no module loader: when tests run the TypeScript sources directly, the compiled worker is used. */
 const WORKER = new URL(
-  import.meta.url.endsWith(".ts") ? "../../../dist/shared/database/embedded/worker.js" : "./worker.js",
+  import.meta.url.endsWith(".ts") ? "../../../dist/threads/embedded.js" : "../threads/embedded.js",
   import.meta.url,
 );
 
