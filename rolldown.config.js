@@ -1,5 +1,5 @@
 /** How `npm run compile` bundles the program into `dist`: what starts there, what goes into it, what lies beside it. */
-import { chmodSync, cpSync } from "node:fs";
+import { chmodSync, cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { defineConfig } from "rolldown";
 
 const PROGRAM = { main: "./cli/main.ts" };
@@ -7,11 +7,11 @@ const PROGRAM = { main: "./cli/main.ts" };
 const THREADS = { writer: "./cli/builder/writer-thread.ts", embedded: "./shared/database/embedded/worker.ts" };
 /** Folders of texts that are read at run time: from a file of `dist/cli` as from their own sources at `../<name>/`. */
 const TEXTS = { "shared/schema": "dist/schema", "cli/edge": "dist/edge" };
-/**
- * The libraries that every command loads: finding a file costs more than running it. All others stay in node_modules,
- * where whoever installs Precast can replace a version that has a flaw.
- */
-const BUNDLED = /^(commander|picocolors|valibot)(\/|$)/;
+/** Every command loads it, and finding its files costs more than running them. */
+const BUNDLED = ["commander"];
+/** The dependencies stay in node_modules, where a version that has a flaw can be replaced. All else is bundled. */
+const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
+const LEFT = Object.keys(dependencies).filter((name) => !BUNDLED.includes(name));
 
 function bundle(input, folder, output) {
   const names = `${folder}/[name].js`;
@@ -19,7 +19,7 @@ function bundle(input, folder, output) {
     input,
     platform: "node",
     transform: { target: "node20.19" },
-    external: (id) => /^[\w@]/.test(id) && !BUNDLED.test(id),
+    external: (id) => LEFT.some((name) => id === name || id.startsWith(`${name}/`)),
     output: {
       dir: "dist",
       entryFileNames: names,
@@ -35,10 +35,21 @@ function bundle(input, folder, output) {
   };
 }
 
-function layTextsBeside() {
+function layTextsBeside(_options, files) {
   for (const [from, to] of Object.entries(TEXTS))
     cpSync(from, to, { recursive: true, filter: (path) => !/\.(ts|md)$/.test(path) });
+  writeFileSync("dist/LICENSES.txt", collectLicences(Object.values(files).flatMap(({ moduleIds }) => moduleIds ?? [])));
   chmodSync("dist/cli/main.js", 0o755);
+}
+
+/** The licences of the libraries that were bundled, which must go with them. */
+function collectLicences(modules) {
+  const names = modules.flatMap((path) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? []);
+  const texts = [...new Set(names)].sort().map((name) => {
+    const file = readdirSync(`node_modules/${name}`).find((file) => /^licen[cs]e/i.test(file));
+    return `${name}\n\n${readFileSync(`node_modules/${name}/${file}`, "utf8").trim()}\n`;
+  });
+  return texts.join(`\n${"-".repeat(80)}\n\n`);
 }
 
 export default defineConfig([
@@ -46,7 +57,10 @@ export default defineConfig([
     ...bundle(PROGRAM, "cli", {
       cleanDir: true,
       // What four commands share is in one file for all of them, instead of one for each set of commands that share it.
-      codeSplitting: { groups: [{ name: "common", test: /\/(cli|server|shared)\/.*\.ts$/, minShareCount: 4 }] },
+      // The version is printed without that file.
+      codeSplitting: {
+        groups: [{ name: "common", test: /\/(cli|server|shared)\/(?!version).*\.ts$/, minShareCount: 4 }],
+      },
     }),
     plugins: [{ name: "texts", writeBundle: layTextsBeside }],
   },
