@@ -59,7 +59,7 @@ export default defineConfig([
       // What four commands share is in one file for all of them, instead of one for each set of commands that share it.
       // The version is printed without that file.
       codeSplitting: {
-        groups: [{ name: "common", test: /\/(cli|server|shared)\/(?!version).*\.ts$/, minShareCount: 4 }],
+        groups: [{ name: "common", test: /\/(cli|server|shared)\/(?!text\.).*\.ts$/, minShareCount: 4 }],
       },
     }),
     plugins: [{ name: "texts", writeBundle: layTextsBeside }],

@@ -1,14 +1,83 @@
 #!/usr/bin/env node
 /**
- * Entry point of the command line: passes the environment and the clock to the program, which is imported only when
- * Node.js is recent enough, because an older one fails at its imports.
+ * Entry point of the command line: passes the environment, the clock and the output of the process to the program, and
+ * sets the exit code. The program is imported only when Node.js is recent enough, because an older one fails at its
+ * imports, and when more is asked for than the version.
  */
+import { constants } from "node:os";
+import { VERSION } from "../shared/text.ts";
+
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+const { argv, env, stdout, stderr } = process;
+const [, , ...args] = argv;
+const [asked] = args;
 
 if (major > 20 || (major === 20 && minor >= 19)) {
-  const { runProgram } = await import("./program.ts");
-  await runProgram({ env: process.env, now: () => new Date() });
+  await run();
 } else {
-  process.stderr.write(`Precast needs Node.js 20.19 or newer, and this is ${process.version}.\n`);
+  stderr.write(`Precast needs Node.js 20.19 or newer, and this is ${process.version}.\n`);
   process.exitCode = 1;
+}
+
+/** Runs the command that the arguments name. */
+async function run(): Promise<void> {
+  const outputError = watchOutput();
+  process.exitCode = asked === "--version" || asked === "-V" ? printVersion() : await runProgram();
+  if (asked === "serve" || asked === "watch") {
+    // These run until they are stopped: output that nobody reads must not keep them from ending then.
+    setTimeout(() => process.exit(), 2_000).unref();
+    return;
+  }
+  process.once("beforeExit", () => {
+    const error = outputError();
+    if (error === null) return;
+    process.exitCode ||= 1;
+    // Not describeFailure: for a full disk it would say that nothing was changed, but the command has done its work.
+    const rest = "Everything else was done, unless an error above says otherwise";
+    stderr.write(`The output could not be written (${error.message}). ${rest}.\n`);
+  });
+}
+
+function printVersion(): number {
+  stdout.write(`${VERSION}\n`);
+  return 0;
+}
+
+async function runProgram(): Promise<number> {
+  // Stacks then name the sources. Reading the maps takes time, and is done only for files that are loaded afterwards.
+  if (args.includes("--debug") || env.PRECAST_DEBUG) process.setSourceMapsEnabled(true);
+  const { runCommandLine } = await import("./program.ts");
+  return runCommandLine(args, { env, now: () => new Date(), stopped, stdout, stderr });
+}
+
+/** Returns a function that gives the first error of a write to standard output or error, as on a full disk, or null. */
+function watchOutput(): () => Error | null {
+  let first: Error | null = null;
+  for (const stream of [stdout, stderr]) {
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      // EPIPE: the reader has closed the pipe (`precast usage | head`). That is no error, and the command finishes its
+      // work.
+      if (error.code !== "EPIPE") first ??= error;
+    });
+  }
+  return () => first;
+}
+
+/**
+ * Resolves at the first SIGTERM, SIGINT or SIGHUP. A second SIGTERM or SIGINT has the default effect of the signal. A
+ * second SIGHUP has none: of a terminal that is closed, both the system and the shell may send one.
+ */
+function stopped(): Promise<void> {
+  const signals = ["SIGTERM", "SIGINT"] as const;
+  return new Promise((resolve) => {
+    const stop = () => {
+      for (const signal of signals) {
+        process.removeListener(signal, stop);
+        // The default effect does not exist for the first process of a container.
+        if (process.pid === 1) process.on(signal, () => process.exit(128 + constants.signals[signal]));
+      }
+      resolve();
+    };
+    for (const signal of [...signals, "SIGHUP"]) process.on(signal, stop);
+  });
 }

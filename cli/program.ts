@@ -1,9 +1,8 @@
-/** The program: defines the command line for commander, runs one command, and sets the exit code of the process. */
-import { constants } from "node:os";
+/** The program: defines the command line for commander, and runs one command. */
 import { CommanderError, Option, Command as Program } from "commander";
-import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName, VERSION } from "../shared/config.ts";
+import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
 import type { Setting } from "../shared/settings/setting.ts";
-import { printable } from "../shared/text.ts";
+import { printable, VERSION } from "../shared/text.ts";
 import { type Command, type Context, DONE, FAILED } from "./command.ts";
 import { describeFailure } from "./errors.ts";
 import type { Stream } from "./progress.ts";
@@ -25,37 +24,14 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   usage: async () => (await import("./commands/usage.ts")).usageCommand,
 };
 
-export type Surroundings = {
+type Surroundings = Pick<Context, "now" | "stopped"> & {
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly now: () => Date;
+  readonly stdout: Stream;
+  readonly stderr: Stream;
 };
-/** What only the process has. */
-type Attached = Pick<Context, "stopped"> & { readonly stdout: Stream; readonly stderr: Stream };
-
-/** Runs the command that the arguments of the process name. */
-export async function runProgram(surroundings: Surroundings): Promise<void> {
-  const [, , ...args] = process.argv;
-  const outputError = watchOutput();
-  const { stdout, stderr } = process;
-  process.exitCode = await runCommandLine(args, { ...surroundings, stopped, stdout, stderr });
-  const [asked] = args;
-  if (asked === "serve" || asked === "watch") {
-    // These run until they are stopped: output that nobody reads must not keep them from ending then.
-    setTimeout(() => process.exit(), 2_000).unref();
-    return;
-  }
-  process.once("beforeExit", () => {
-    const error = outputError();
-    if (error === null) return;
-    process.exitCode ||= FAILED;
-    // Not describeFailure: for a full disk it would say that nothing was changed, but the command has done its work.
-    const rest = "Everything else was done, unless an error above says otherwise";
-    process.stderr.write(`The output could not be written (${error.message}). ${rest}.\n`);
-  });
-}
 
 /** Runs the command that the arguments name, and resolves to the exit code. */
-export async function runCommandLine(args: readonly string[], surroundings: Surroundings & Attached): Promise<number> {
+export async function runCommandLine(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const [asked, next] = args;
   let code = DONE;
   const program = programOf(await loadCommands(asked === "help" ? next : asked), surroundings, (ended) => {
@@ -70,18 +46,13 @@ export async function runCommandLine(args: readonly string[], surroundings: Surr
   return code;
 }
 
-/** Loads one command, none for the version, or all of them for help and for the message about an unknown one. */
+/** Loads one command, or all of them for help and for the message about an unknown one. */
 async function loadCommands(asked: string | undefined): Promise<Command[]> {
-  if (asked === "--version" || asked === "-V") return [];
   const requested = Object.entries(COMMANDS).filter(([name]) => name === asked);
   return Promise.all((requested.length > 0 ? requested : Object.entries(COMMANDS)).map(([, load]) => load()));
 }
 
-function programOf(
-  commands: readonly Command[],
-  surroundings: Surroundings & Attached,
-  ended: (code: number) => void,
-): Program {
+function programOf(commands: readonly Command[], surroundings: Surroundings, ended: (code: number) => void): Program {
   const { stdout, stderr } = surroundings;
   const program = new Program("precast")
     .configureOutput({
@@ -144,7 +115,7 @@ async function runCommand(
   names: readonly SettingName[],
   flags: Record<string, unknown>,
   argument: string,
-  { env, now, stopped, stdout, stderr }: Surroundings & Attached,
+  { env, now, stopped, stdout, stderr }: Surroundings,
 ): Promise<number> {
   let debug = flags.debug === true;
   let secrets: readonly string[] = [];
@@ -164,40 +135,6 @@ async function runCommand(
   }
 }
 
-/** Returns a function that gives the first error of a write to standard output or error, as on a full disk, or null. */
-function watchOutput(): () => Error | null {
-  let first: Error | null = null;
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on("error", (error: NodeJS.ErrnoException) => {
-      // EPIPE: the reader has closed the pipe (`precast usage | head`). That is no error, and the command finishes its
-      // work.
-      if (error.code !== "EPIPE") first ??= error;
-    });
-  }
-  return () => first;
-}
-
-// Waits for the signals that stop a command which runs until then.
-
-/**
- * Resolves at the first SIGTERM, SIGINT or SIGHUP. A second SIGTERM or SIGINT has the default effect of the signal. A
- * second SIGHUP has none: of a terminal that is closed, both the system and the shell may send one.
- */
-export function stopped(): Promise<void> {
-  const signals = ["SIGTERM", "SIGINT"] as const;
-  return new Promise((resolve) => {
-    const stop = () => {
-      for (const signal of signals) {
-        process.removeListener(signal, stop);
-        // The default effect does not exist for the first process of a container.
-        if (process.pid === 1) process.on(signal, () => process.exit(128 + constants.signals[signal]));
-      }
-      resolve();
-    };
-    for (const signal of [...signals, "SIGHUP"]) process.on(signal, stop);
-  });
-}
-
 // Keeps the secrets of a command out of what it prints.
 
 /** A shorter word may be an ordinary one, which messages contain anyway. */
@@ -207,17 +144,17 @@ const SHORTEST_SECRET = 8;
  * The words of the secrets in a command's settings, without the name of a header. A store, a CDN or a proxy may repeat in
  * its answer what it was sent.
  */
-export function secretsIn(names: readonly SettingName[], settings: Readonly<Record<string, unknown>>): string[] {
+function secretsIn(names: readonly SettingName[], settings: Readonly<Record<string, unknown>>): string[] {
   const secrets = names.filter((name) => SETTINGS[name].flags === null).map((name) => settings[name]);
   const words = secrets.flatMap((secret) => (typeof secret === "string" ? secret.split(/^[^\s:]+:|\s+/) : []));
   return words.filter((word) => word.length >= SHORTEST_SECRET);
 }
 
 /** Replaces the passwords in addresses. Whoever mistypes an option sees it again in the message. */
-export function withoutPasswords(text: string): string {
+function withoutPasswords(text: string): string {
   return text.replace(/(\/\/[^\s/@:]*:)[^\s/]*@/g, "$1…@");
 }
 
-export function withoutSecrets(text: string, secrets: readonly string[]): string {
+function withoutSecrets(text: string, secrets: readonly string[]): string {
   return secrets.reduce((rest, secret) => rest.replaceAll(secret, "…"), text);
 }

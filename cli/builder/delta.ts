@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { fileOf, folderOf } from "../../shared/api/address.ts";
 import type { App, ContentType } from "../../shared/api/catalog.ts";
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
-import { VERSION } from "../../shared/config.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { isFile, readText } from "../../shared/files.ts";
 import { sql } from "../../shared/sql/query.ts";
+import { VERSION } from "../../shared/text.ts";
 import {
   isSourceOf,
   readSource,

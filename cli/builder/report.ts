@@ -2,9 +2,8 @@
 import { join } from "node:path";
 import { segment } from "../../shared/api/address.ts";
 import type { App } from "../../shared/api/catalog.ts";
-import { VERSION } from "../../shared/config.ts";
 import { filesIn, yieldToEventLoop } from "../../shared/files.ts";
-import { formatBytes, formatFiles, formatSeconds } from "../../shared/text.ts";
+import { formatBytes, formatFiles, formatSeconds, VERSION } from "../../shared/text.ts";
 import { addressIn, type Source, type TreeState, writeState } from "../../shared/tree.ts";
 import type { Terminal } from "../terminal.ts";
 import type { AppPlan } from "./app.ts";

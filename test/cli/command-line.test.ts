@@ -903,9 +903,14 @@ describe("when the database does not answer", () => {
     },
   );
 
-  test("status --debug prints the stack of the error", async () => {
-    const { code, stderr } = await nowhere.run("status --debug", { DATABASE_URL: refused });
-    expect([code, stderr]).toEqual([1, expect.stringMatching(STACK)]);
+  test("status --debug prints the stack of the error, with the files and lines of the sources", async () => {
+    for (const [line, debug] of [["status --debug"], ["status", "1"]] as const) {
+      const env = { DATABASE_URL: refused, PRECAST_DEBUG: debug ?? "" };
+      const { code, stderr } = await nowhere.run(line, env);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(STACK)]);
+      expect(stderr).toMatch(/^ +at .*\/shared\/\S+\.ts:\d+:\d+\)$/m);
+      expect(stderr).not.toContain("/dist/");
+    }
   });
 
   test("status --debug does not print the password", async () => {

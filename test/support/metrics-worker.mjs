@@ -4,8 +4,8 @@
  */
 import cluster from "node:cluster";
 import { createInterface } from "node:readline";
-import { openMetrics } from "../../server/admin/metrics.ts";
-import { gatherMetrics, sendMetrics } from "../../server/admin/worker-metrics.ts";
+import { openMetrics } from "../../server/metrics.ts";
+import { gatherMetrics, sendMetrics } from "../../server/worker-metrics.ts";
 
 const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 const seen = { id: "", method: "GET", target: "/", appKey: "shop", client: "", counted: false, bytes: 1 };
