@@ -59,7 +59,10 @@ export default defineConfig([
       // What four commands share is in one file for all of them, instead of one for each set of commands that share it.
       // The version is printed without that file.
       codeSplitting: {
-        groups: [{ name: "common", test: /\/(cli|server|shared)\/(?!text\.).*\.ts$/, minShareCount: 4 }],
+        groups: [
+          { name: "version", test: /\/package\.json$/, priority: 1 },
+          { name: "common", test: /\/(cli|server|shared)\/.*\.ts$/, minShareCount: 4 },
+        ],
       },
     }),
     plugins: [{ name: "texts", writeBundle: layTextsBeside }],

@@ -1,8 +1,10 @@
 /** The program: defines the command line for commander, and runs one command. */
+
 import { CommanderError, Option, Command as Program } from "commander";
+import PACKAGE from "../package.json" with { type: "json" };
 import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
 import type { Setting } from "../shared/settings/setting.ts";
-import { printable, VERSION } from "../shared/text.ts";
+import { printable } from "../shared/text.ts";
 import { type Command, type Context, DONE, FAILED } from "./command.ts";
 import { describeFailure } from "./errors.ts";
 import type { Stream } from "./progress.ts";
@@ -60,7 +62,7 @@ function programOf(commands: readonly Command[], surroundings: Surroundings, end
       writeErr: (text) => stderr.write(withoutPasswords(text)),
     })
     .description("A content delivery API whose answers are built before they are asked for.")
-    .version(VERSION)
+    .version(PACKAGE.version)
     .showHelpAfterError("(see precast --help)")
     .helpCommand(false)
     .addHelpText("after", examplesText(commands.flatMap((command) => command.examples.slice(0, 1))))

@@ -1,4 +1,4 @@
-/** Text for people: numbers, sizes, durations, foreign text made harmless, and the version. */
+/** Text for people: numbers, sizes, durations, and foreign text made harmless. */
 
 export function formatBytes(bytes: number): string {
   if (bytes < 1_000) return `${bytes} B`;
@@ -34,6 +34,3 @@ const CONTROL = /[^\P{Cc}\n\t]/gu;
 export function printable(text: string): string {
   return text.replace(CONTROL, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
-
-/** The version of Precast. A constant, so that no code has to locate package.json at run time. */
-export const VERSION = "0.1.0";

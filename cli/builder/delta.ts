@@ -1,12 +1,13 @@
 /** What has changed in the database since a tree was built: for each type nothing, some entries, or everything. */
+
 import { join } from "node:path";
+import PACKAGE from "../../package.json" with { type: "json" };
 import { fileOf, folderOf } from "../../shared/api/address.ts";
 import type { App, ContentType } from "../../shared/api/catalog.ts";
 import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { isFile, readText } from "../../shared/files.ts";
 import { sql } from "../../shared/sql/query.ts";
-import { VERSION } from "../../shared/text.ts";
 import {
   isSourceOf,
   readSource,
@@ -118,7 +119,7 @@ export function chooseMode(
 
 /** Why changes since the build of this state cannot be determined; null when they can. */
 export function incompatibilityOf(state: TreeState, source: Pick<Source, "source" | "marks">): string | null {
-  if (state.version !== VERSION) return `it was built by Precast ${state.version}`;
+  if (state.version !== PACKAGE.version) return `it was built by Precast ${state.version}`;
   if (isSourceOf(source, state)) return null;
   return state.source === source.source
     ? "the database has lost recent changes, or no longer has the record of this build"

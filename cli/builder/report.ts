@@ -1,9 +1,11 @@
 /** Ends the build of an app once its files are on the stage: writes its state and reports what was done. */
+
 import { join } from "node:path";
+import PACKAGE from "../../package.json" with { type: "json" };
 import { segment } from "../../shared/api/address.ts";
 import type { App } from "../../shared/api/catalog.ts";
 import { filesIn, yieldToEventLoop } from "../../shared/files.ts";
-import { formatBytes, formatFiles, formatSeconds, VERSION } from "../../shared/text.ts";
+import { formatBytes, formatFiles, formatSeconds } from "../../shared/text.ts";
 import { addressIn, type Source, type TreeState, writeState } from "../../shared/tree.ts";
 import type { Terminal } from "../terminal.ts";
 import type { AppPlan } from "./app.ts";
@@ -45,7 +47,7 @@ export function endApp(
   const bytes = before === null ? tally.putBytes : before.bytes + tally.growth;
   const entries = [...counts.values()].reduce((sum, some) => sum + some, 0);
   if (isOutdated) {
-    const state = { version: VERSION, built_at: builtAt, source, snapshot, tree, mark, files, entries, bytes };
+    const state = { version: PACKAGE.version, built_at: builtAt, source, snapshot, tree, mark, files, entries, bytes };
     stageState(writeState({ ...state, counts: Object.fromEntries(counts), app }));
   }
   const written = tally.added + tally.changed;
