@@ -5,9 +5,9 @@
 import type { App } from "../../shared/api/catalog.ts";
 import { type AppDefaults, parseApp, readAppText } from "../../shared/apps.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
-import type { Ask } from "../breaker.ts";
 import { openCanonicalApps } from "../tree.ts";
 import { openFreshFlight } from "./share.ts";
+import type { Ask } from "./sources.ts";
 
 /** Resolves with null when no app has the key. Throws a DatabaseFault, and the reason of `gone` when that aborts. */
 type FindApp = (key: string, gone: AbortSignal) => Promise<App | null>;

@@ -12,7 +12,7 @@ import type { Limits } from "../../server/http/connection.ts";
 import type { Observation } from "../../server/http/exchange.ts";
 import { LIMITS, listen } from "../../server/http/listen.ts";
 import { openLedger } from "../../server/ledger/ledger.ts";
-import type { LiveState } from "../../server/live/choice.ts";
+import type { LiveState } from "../../server/live/sources.ts";
 import { openLive } from "../../server/live/live.ts";
 import { openTree } from "../../server/tree.ts";
 import { DEFAULT_CACHE_POLICY } from "../../shared/api/answer.ts";
