@@ -7,13 +7,11 @@ import { entryNotFound, type Refusal, typeNotFound } from "./api/errors.ts";
 import type { EntryPlan, ListPlan, Plan, SearchPlan } from "./api/plan.ts";
 import type { Session } from "./database/database.ts";
 import { DatabaseFault } from "./database/fault.ts";
-import { cacheSlots, NO_SLOTS, readSlots, type SlotCache, type Slots, slotsQuery, storedIn } from "./sql/columns.ts";
+import { cacheSlots, NO_SLOTS, readSlots, type SlotCache, type Slots, slotsQuery } from "./sql/columns.ts";
 import { countsOf, entryCountsQuery } from "./sql/counts.ts";
 import { entriesQuery, typesOf } from "./sql/entries.ts";
 import { listQuery } from "./sql/list.ts";
-import { offsetOf } from "./sql/page.ts";
 import type { Query, Row } from "./sql/query.ts";
-import { isWalked, type Place } from "./sql/scan.ts";
 import { searchQuery } from "./sql/search.ts";
 
 /** The query that answers a plan; null for a schema, which needs none. */
@@ -39,8 +37,6 @@ function pageQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
 const queriesOf = oncePerObject((_: Slots) => new WeakMap<Plan, Query>());
 
 function cachedQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
-  const place = plan.kind === "list" ? findPlace(slots, plan) : null;
-  if (plan.kind === "list" && place !== null) return listQuery(app.key, plan, slots, place);
   const queries = queriesOf(slots);
   const query = queries.get(plan) ?? pageQuery(app, plan, slots);
   queries.set(plan, query);
@@ -85,27 +81,23 @@ function withoutEdition(text: string): LiveAnswer {
   return { body: bodyOf(text), edition: null };
 }
 
-/** What a page was queried with, and the row of the result. */
-type Page = { readonly slots: Slots; readonly row: Row };
-
 /**
  * Queries with the slots that were last known. A result without rows means that the slots have changed, that the type
- * is gone, or that what the query relies on no longer holds (Parts.premise in sql/page-query.ts): then reads the slots
- * again. Returns null only when the type is gone.
+ * is gone or that it is no longer small: then reads the slots again. Returns null only when the type is gone.
  */
 async function queryPage(
   session: Pick<Session, "query">,
   app: App,
   plan: ListPlan | SearchPlan,
   cache: SlotCache,
-): Promise<Page | null> {
+): Promise<Row | null> {
   const key = `${app.key} ${plan.type.slug}`;
   for (let attempt = 0, known = cache.get(key); attempt < MAX_ATTEMPTS; attempt++, known = undefined) {
     const slots = known ?? (await readCurrentSlots(session, app, plan));
     if (slots === null) return null;
     if (slots !== known) cacheSlots(cache, key, slots);
     const [row] = await session.query(cachedQuery(app, plan, slots));
-    if (row !== undefined) return { slots, row };
+    if (row !== undefined) return row;
   }
   throw new DatabaseFault("unavailable", `the slots of "${plan.type.slug}" change faster than they can be read`);
 }
@@ -122,14 +114,11 @@ async function readCurrentSlots(
   return readSlots(row);
 }
 
-function answerList(app: App, plan: ListPlan | SearchPlan, found: Page | null): LiveAnswer | Refusal {
-  if (found === null) return typeNotFound();
-  const [total, edition = null, page = null] = found.row;
+function answerList(app: App, plan: ListPlan | SearchPlan, row: Row | null): LiveAnswer | Refusal {
+  if (row === null) return typeNotFound();
+  const [total, edition = null, page = null] = row;
   if (page === "") throw new Error(`a page of "${plan.type.slug}" is too large to be answered`);
   const entries = readEntryLines(page);
-  const last = entries.length === plan.perPage ? entries.at(-1) : undefined;
-  if (plan.kind === "list" && last !== undefined && edition !== null)
-    rememberPlace(found.slots, plan, edition, last.id);
   const items = entries.map((entry) => renderEntry(app, plan.shown, entry));
   const meta = { page: plan.page, perPage: plan.perPage, total: Number(total) };
   return { body: bodyOf(listBody(items, meta, plan.kind === "search" ? plan.query : undefined)), edition };
@@ -187,70 +176,4 @@ function populatedOf(app: App, plan: EntryPlan, rows: readonly Row[]): Populated
     populated.set(field.name, field.multiple ? `[${texts.join(",")}]` : (texts[0] ?? "null"));
   }
   return populated;
-}
-
-// Remembers which entries end the pages of long lists that have been answered, so that later pages are read from
-// there on (sql/seek.ts). A query that does so relies on the edition: once that has changed, the slots are read
-// again, and with the old ones all places of the type are forgotten.
-
-/** The places of each list, in ascending order. All of them are of one edition. */
-type Places = Map<string, Place[]>;
-
-const placesOf = oncePerObject((_: Slots): Places => new Map());
-
-/** Before this many entries, reading from the start takes no time that matters. */
-const NEAR = 500n;
-/** A page is read from a place on if that passes so many times fewer entries than from the start. */
-const WORTH = 4n;
-const MAX_LISTS = 20;
-const MAX_PLACES = 100;
-
-/** The last place before the page, if it is close enough to be of use. */
-function findPlace(slots: Slots, plan: ListPlan): Place | null {
-  const offset = offsetOf(plan);
-  if (!isUseful(slots, plan, offset)) return null;
-  const places = placesOf(slots).get(keyOf(plan)) ?? [];
-  const place = places[countUpTo(places, offset) - 1];
-  return place !== undefined && (offset - place.after) * WORTH <= offset ? place : null;
-}
-
-/** Remembers the last entry of a full page. */
-function rememberPlace(slots: Slots, plan: ListPlan, edition: string, id: string): void {
-  const after = offsetOf(plan) + BigInt(plan.perPage);
-  if (!isUseful(slots, plan, after)) return;
-  const lists = placesOf(slots);
-  const key = keyOf(plan);
-  const known = lists.get(key) ?? [];
-  const places = known[0]?.edition === edition ? known : [];
-  const index = countUpTo(places, after);
-  if (places[index - 1]?.after !== after) places.splice(index, 0, { edition, after, id: copyOf(id) });
-  lists.delete(key);
-  lists.set(key, places.length > MAX_PLACES ? places.filter((_, number) => number % 2 === 0) : places);
-  if (lists.size > MAX_LISTS) lists.delete(lists.keys().next().value as string);
-}
-
-/** A part of a text keeps all of that text in memory: here, the whole page. */
-function copyOf(part: string): string {
-  return Buffer.from(part, "latin1").toString("latin1");
-}
-
-/** Whether it pays to know who stands at a place of the list, so many entries from its start. */
-function isUseful(slots: Slots, plan: ListPlan, place: bigint): boolean {
-  return place >= NEAR && isWalked(plan) && storedIn(plan.sort.column, slots) !== null && !slots.isSmall;
-}
-
-/** How many of the places are not behind the offset. */
-function countUpTo(places: readonly Place[], offset: bigint): number {
-  let [low, high] = [0, places.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((places[middle] as Place).after <= offset) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/** Of the columns with their types: one that has changed its type gives another order. */
-function keyOf({ sort, conditions }: ListPlan): string {
-  return JSON.stringify([sort, conditions]);
 }

@@ -16,7 +16,6 @@ import { filtersCheck, savingsCheck, slotsCheck, timeoutsCheck } from "./content
 import { indexesCheck, missingIndexesCheck, trigramsCheck } from "./indexes.ts";
 import { collationsCheck, totalsCheck, triggersCheck } from "./integrity.ts";
 import { batchesCheck, countsCheck, journalsCheck } from "./ledger.ts";
-import { rangesCheck } from "./ranges.ts";
 import { replicationCheck, serverCheck, snapshotsCheck } from "./server.ts";
 import { bloatCheck, deadRowsCheck, removalsCheck, statisticsCheck } from "./tables.ts";
 
@@ -39,7 +38,6 @@ const CHECKS: readonly Check[] = [
   serverCheck,
   timeoutsCheck,
   slotsCheck,
-  rangesCheck,
   filtersCheck,
   savingsCheck,
   journalsCheck,

@@ -192,8 +192,6 @@ export type Slots = {
   readonly elementsOf: (column: Column) => string | null;
   /** The slots whose values are counted in pairs (schema/0007_counts.sql). */
   readonly paired: readonly string[];
-  /** Names of the indexes on two slots of the type (pair-index.ts) that existed when the slots were read. */
-  readonly pairIndexes: readonly string[];
   /** Whether the type was small when the slots were read (isSmallSql in counts.ts). */
   readonly isSmall: boolean;
 };
@@ -213,25 +211,20 @@ export const NO_SLOTS: Slots = {
   slotOf: () => null,
   elementsOf: () => null,
   paired: [],
-  pairIndexes: [],
   isSmall: false,
 };
 
-/**
- * The slots of a published type: one row of [type id, slot map, slots counted in pairs, is it small, indexes on pairs],
- * or none.
- */
+/** The slots of a published type: one row of [type id, slot map, slots counted in pairs, is it small], or none. */
 export function slotsQuery(appKey: string, slug: string): Query {
-  const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text, (${isSmallSql("type.id")})::text,
-  (${pairIndexesSql("type.id")})::text
+  const text = `SELECT type.id::text, slots.map::text, array_to_json(slots.paired)::text, (${isSmallSql("type.id")})::text
 FROM precast.slots, ${TYPE_OF_APP} AND slots.content_type_id = type.id`;
   return { text, values: [appKey, slug] };
 }
 
 /** Reads a row of slotsQuery; null when there is no row, because the type does not exist or is not published. */
 export function readSlots(row: Row | undefined): Slots | null {
-  const [typeId, map, paired, isSmall, pairIndexes] = row ?? [];
-  if (typeId == null || map == null || paired == null || pairIndexes == null) return null;
+  const [typeId, map, paired, isSmall] = row ?? [];
+  if (typeId == null || map == null || paired == null) return null;
   const slots = new Map(
     Object.entries(JSON.parse(map) as StoredMap)
       .filter(([slot]) => slot !== LONG)
@@ -246,7 +239,6 @@ export function readSlots(row: Row | undefined): Slots | null {
     slotOf: (column) => (column.multiple ? null : slotOf(column, false)),
     elementsOf: (column) => (column.multiple ? slotOf(column, true) : null),
     paired: JSON.parse(paired) as string[],
-    pairIndexes: JSON.parse(pairIndexes) as string[],
     isSmall: isSmall === "true",
   };
 }
@@ -272,12 +264,4 @@ export const MAX_SMALL_ENTRIES = 1_000;
 /** SQL of a boolean: whether the type has at most MAX_SMALL_ENTRIES published entries. */
 export function isSmallSql(typeId: string): string {
   return `(${totalOf(typeId)}) <= ${MAX_SMALL_ENTRIES}`;
-}
-
-/** SQL of a JSON array with the names of the type's complete indexes. `typeId` is SQL of its id. */
-export function pairIndexesSql(typeId: string): string {
-  return `SELECT coalesce(json_agg(class.relname), '[]') FROM pg_catalog.pg_index AS index
-  JOIN pg_catalog.pg_class AS class ON class.oid = index.indexrelid
-  WHERE index.indrelid = 'precast.entries'::regclass AND index.indisvalid
-    AND starts_with(class.relname, 'entries_of_' || ${typeId} || '_by_')`;
 }

@@ -37,8 +37,6 @@ export type Parts = {
   readonly page: string;
   readonly order: string;
   readonly total: string;
-  /** SQL of a boolean on which the statement also relies; when it is false, the query returns no row. */
-  readonly premise?: string | undefined;
 };
 
 /** Bytes of the longest page that is sent. node-postgres ends the process when it gets a text that is too long for V8. */
@@ -47,14 +45,10 @@ const MAX_PAGE_BYTES = 500_000_000;
 /**
  * Builds a query with one row of [total, edition, page]. The page is one text, which takes less time to send and to
  * read than a row for each entry: readEntryLines (entry-row.ts) reads it. It is null when it holds no entry, and empty
- * when it is too long. No row when the type does not exist or is not published, when its slots have changed, when it is no
- * longer small, or when the premise is false.
+ * when it is too long. No row when the type does not exist or is not published, when its slots have changed, or when it
+ * is no longer small.
  */
-export function pageQuery(
-  { typeId, values, isSmall }: Statement,
-  { tables, page, order, total, premise }: Parts,
-): Query {
-  const premises = [...(isSmall ? [isSmallSql(typeId)] : []), ...(premise === undefined ? [] : [premise])];
+export function pageQuery({ typeId, values, isSmall }: Statement, { tables, page, order, total }: Parts): Query {
   const entry = "page.id, page.data, coalesce(page.rich, ''), page.published_at, page.created_at, page.updated_at";
   const text = `${tables.length === 0 ? "" : `WITH ${tables.join(",\n")}\n`}SELECT counted.total::text, ${editionOf(typeId)}, (
   SELECT CASE WHEN octet_length(lines) > ${MAX_PAGE_BYTES} THEN '' ELSE lines END FROM (
@@ -63,7 +57,7 @@ FROM precast.content_types AS type
 JOIN precast.apps AS app ON app.id = type.app_id AND app.key = $1
 JOIN precast.slots ON slots.content_type_id = ${typeId} AND slots.map = $3::jsonb
 CROSS JOIN (${total}) AS counted
-WHERE type.id = ${typeId} AND type.slug = $2 AND type.published${premises.map((one) => ` AND ${one}`).join("")}`;
+WHERE type.id = ${typeId} AND type.slug = $2 AND type.published${isSmall ? ` AND ${isSmallSql(typeId)}` : ""}`;
   return { text, values: values.all };
 }
 

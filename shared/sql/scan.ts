@@ -28,8 +28,6 @@ export type OrderedList = {
   readonly stored: string;
   /** The tests of the conditions: all by an index of that order or of another, or only one, on elements. */
   readonly tests: readonly Test[];
-  /** The place from which the page is read on, null for an end of the list. */
-  readonly place: Place | null;
   /** SQL of one row `total`; null when the total is not computed before the page. */
   readonly total: string | null;
 };
@@ -114,11 +112,10 @@ type Part = { readonly tests: readonly string[]; readonly length: string | null 
 
 /** SQL of the ids of the page with their places, found in the way that the total chooses where there are two. */
 function idsSql(statement: Statement, list: OrderedList, { tests, length }: Part): string {
-  const { plan, stored, place, total } = list;
+  const { plan, stored, total } = list;
   const matching = sqlOf(list.tests);
   const scanTests = scanTestsOf(list.tests);
   const keys = storedKeys(plan.sort, stored);
-  if (place !== null) return seekSql(statement, [...matching, ...tests], keys, place);
   const scan = (more: readonly string[], most: string | null) =>
     most === null
       ? scanSql(statement, [...scanTests, ...tests, ...more], { keys, length })
@@ -172,11 +169,6 @@ function isReadDirectly(plan: ListPlan): boolean {
 /** Whether both a filter's index and a scan in the list's order can find the page: the total then chooses one. */
 export function isChosenByTotal(plan: ListPlan): boolean {
   return plan.conditions.some(({ column }) => column.name !== plan.sort.column.name) && !isInIndexOrder(plan);
-}
-
-/** Whether a page behind the first is found by a scan in the list's order alone. */
-export function isWalked(plan: ListPlan): boolean {
-  return plan.page > 1n && !isChosenByTotal(plan);
 }
 
 /**
@@ -318,32 +310,4 @@ function nearerEndSql(statement: Statement, { from, keys, length }: List): strin
   SELECT id, place FROM (${placesSql(forward)}) AS forward
   UNION ALL
   SELECT id, -place FROM (${placesSql(backward)}) AS backward`;
-}
-
-// Builds a page that is read from an entry on whose place in the list is known, instead of from one of its ends.
-
-/** The entry `id` is the one numbered `after` in a list, counted from 1, while the type has this edition (edition.ts). */
-export type Place = { readonly edition: string; readonly after: bigint; readonly id: string };
-
-/** SQL of the ids of the page with their places, for a page behind `place`. */
-function seekSql(
-  statement: Statement,
-  matching: readonly string[],
-  keys: readonly SortKey[],
-  { after, id }: Place,
-): string {
-  const { bind } = statement.values;
-  const start = `SELECT ${keyColumns(keys).columns} ${fromSql(statement, [`e.id = ${bind(id)}::uuid`])}`;
-  return placesSql(`WITH start AS MATERIALIZED (${start})
-    SELECT e.id ${fromSql(statement, [...matching, behindSql(keys)])}
-    ORDER BY ${keysSql(keys)} LIMIT ${statement.perPage} OFFSET ${bind(String(statement.offset - after))}::bigint`);
-}
-
-/** The test that an entry comes after the start. The comparison of each key alone is one that an index serves. */
-function behindSql(keys: readonly SortKey[], first = 0): string {
-  const { value, direction } = keys[first] as SortKey;
-  const sign = direction.startsWith("ASC") ? ">" : "<";
-  const start = `(SELECT key_${first} FROM start)`;
-  if (first === keys.length - 1) return `${value} ${sign} ${start}`;
-  return `${value} ${sign}= ${start} AND (${value} ${sign} ${start} OR (${behindSql(keys, first + 1)}))`;
 }

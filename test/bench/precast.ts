@@ -1,5 +1,4 @@
 /** Runs the compiled program and measures it. */
-import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { type Measured, measureNode } from "./measure.ts";
 
@@ -15,8 +14,6 @@ export type Built = Measured & {
   readonly written: number;
 };
 
-export type Finding = { readonly check: string; readonly remedy: string };
-
 type Report = {
   readonly mode?: string;
   readonly reason?: string;
@@ -26,14 +23,6 @@ type Report = {
 /** Runs a command line in a folder. */
 export function runPrecast(args: readonly string[], folder: string): Promise<Measured> {
   return measureNode([MAIN, ...args, "--json", "--quiet"], folder);
-}
-
-/** What `precast doctor` finds, whose exit code 2 says that there is advice. */
-export function runDoctor(source: Source, folder: string): Finding[] {
-  const args = [MAIN, "doctor", ...source, "--json", "--quiet"];
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: "utf8" });
-  if (status !== 0 && status !== 2) throw new Error(`precast doctor: exit code ${status}\n${stderr}`);
-  return (JSON.parse(stdout) as { readonly findings: Finding[] }).findings;
 }
 
 export async function runBuild(source: Source, out: string, folder: string): Promise<Built> {

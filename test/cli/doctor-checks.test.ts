@@ -4,7 +4,6 @@ import { reportText } from "../../cli/commands/doctor.ts";
 import type { Finding } from "../../cli/doctor/check.ts";
 import { filtersCheck, sampleShare, savingsCheck, slotsCheck, timeoutsCheck } from "../../cli/doctor/content.ts";
 import { trigramsCheck } from "../../cli/doctor/indexes.ts";
-import { rangesCheck } from "../../cli/doctor/ranges.ts";
 import { replicationCheck, serverCheck, snapshotsCheck } from "../../cli/doctor/server.ts";
 import { bloatCheck, deadRowsCheck, removalsCheck, statisticsCheck } from "../../cli/doctor/tables.ts";
 import { openTerminal } from "../../cli/terminal.ts";
@@ -77,43 +76,6 @@ test("a field without a slot is advice if it is sortable, else information, with
   expect(found[1]?.remedy).toMatch(/^Remove it from default_sort, or name a field with shorter texts there\. /);
   // The statement changes the slots of this type only.
   expect(found[1]?.remedy).toContain(" - 'story') WHERE content_type_id = 7; SELECT precast.assign_slots(7);");
-});
-
-test("an equality and a range without a common index are reported, the one with most entries first", () => {
-  const type = {
-    ...size(20_000),
-    typeId: "7",
-    rangeFields: [{ name: "price", slot: "n1" }],
-    indexes: ["entries_by_t2"],
-  };
-  const judge = (entries: number, indexes = type.indexes) => {
-    const equalityFields = [
-      { name: "shelf", slot: "t2", entries: 999 },
-      { name: "topic", slot: "t3", entries: 1_000 },
-      { name: "author", slot: "t4", entries },
-    ];
-    return rangesCheck.judge([{ ...type, indexes, equalityFields }]);
-  };
-  const [found, ...others] = judge(5_000);
-  expect(others).toEqual([]);
-  expect(found?.kind).toBe("information");
-  expect(found?.problem).toMatch(
-    /a value \(author, topic\) and a range \(price\), .* about 5,000 for each value of author\.$/,
-  );
-  const [, ...statements] = found?.remedy.split("CREATE INDEX CONCURRENTLY IF NOT EXISTS ") ?? [];
-  expect(found?.remedy).toContain("The statement is, for author and price: CREATE INDEX");
-  expect(statements[0]).toMatch(
-    /^entries_of_7_by_t4_n1 ON precast\.entries \(t4, n1\) INCLUDE \(published_at, id\) WHERE content_type_id = 7 AND .*; for topic and price: $/,
-  );
-  expect(statements[1]).toMatch(
-    /^entries_of_7_by_t3_n1 ON precast\.entries \(t3, n1\) INCLUDE .* WHERE .* IS NOT NULL\.$/,
-  );
-  // With that index the next pair is named; with all indexes there is no finding.
-  expect(judge(5_000, ["entries_of_7_by_t4_n1"])[0]?.remedy).toContain("entries_of_7_by_t3_n1");
-  expect(judge(5_000, ["entries_of_7_by_t4_n1", "entries_of_7_by_t3_n1"])).toEqual([]);
-  expect(
-    rangesCheck.judge([{ ...type, rangeFields: [], equalityFields: [{ name: "topic", slot: "t3", entries: 5_000 }] }]),
-  ).toEqual([]);
 });
 
 describe("a table", () => {

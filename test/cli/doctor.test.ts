@@ -698,35 +698,6 @@ describe("doctor on PostgreSQL", () => {
       await number(`SELECT count(*)::text FROM precast.entries WHERE ${OF_LOGS}`),
     );
   });
-
-  test("recommends an index for an equality combined with a range, which queries use once it exists", async () => {
-    await store.database.execute(`DELETE FROM precast.content_types WHERE slug = 'logs'; ${logs(12_000)};
-      INSERT INTO precast.fields (content_type_id, name, position, type)
-        SELECT id, 'price', 3, 'number' FROM precast.content_types WHERE slug = 'logs';
-      UPDATE precast.content_types SET filterable_fields = '{color,price}' WHERE slug = 'logs';
-      UPDATE precast.entries SET data = data || jsonb_build_object('price', abs(hashtext(id::text)) % 1000) WHERE ${OF_LOGS}`);
-    await store.database.execute("VACUUM ANALYZE precast.entries");
-    const find = async () => (await examine(place)).findings.find(({ check }) => check === "ranges");
-    const indexes = async () => {
-      const target = "/logs?filter[color]=c3&filter[price][gte]=500";
-      return (await place.json<{ sql: { service: { indexes: string[] } } }>(`explain ${target} --app ${SHOP}`)).sql
-        .service.indexes;
-    };
-    const found = await find();
-    expect(found).toMatchObject({
-      kind: "information",
-      subject: `${SHOP}/logs: an equality filter combined with a range filter`,
-    });
-    expect(found?.problem).toBe(
-      "To count the entries that match a value (color) and a range (price), the database reads all entries with the value: about 1,714 for each value of color.",
-    );
-    const statement = /CREATE INDEX CONCURRENTLY .* IS NOT NULL(?=\.)/.exec(found?.remedy ?? "")?.[0] as string;
-    const name = /entries_of_\d+_by_t\d_n\d/.exec(statement)?.[0] as string;
-    expect(await indexes()).not.toContain(name);
-    await store.database.execute(statement);
-    expect(await indexes()).toContain(name);
-    expect(await find()).toBeUndefined();
-  });
 });
 
 describe("doctor on the embedded database", () => {

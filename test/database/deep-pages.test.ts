@@ -1,12 +1,9 @@
-/** Pages deep in a list: right in every order in which they are asked for, and read from where the page before has ended. */
+/** Pages deep in a list: right in every order in which they are asked for. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { measureQuery } from "../../cli/explain/explanation.ts";
 import type { App, Field } from "../../shared/api/catalog.ts";
-import type { Database } from "../../shared/database/database.ts";
 import type { SlotCache } from "../../shared/sql/columns.ts";
-import { type Query, sql } from "../../shared/sql/query.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { pageOf } from "../support/live-page.ts";
-import { rowsReadFrom } from "../support/plan-rows.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 import { addGoods, openShop } from "../support/stock.ts";
 
@@ -87,13 +84,8 @@ describe.each(ENGINES)("on %s", (engine) => {
       some.map(({ id, published, created, ...data }) => ({ id, published, created, data })),
     );
 
-  async function page(
-    list: string,
-    number: number,
-    cache: SlotCache,
-    database: Pick<Database, "query"> = store.database,
-  ) {
-    const { total, items } = await pageOf(database, app, `goods?${list}&page=${number}`, cache);
+  async function page(list: string, number: number, cache: SlotCache) {
+    const { total, items } = await pageOf(store.database, app, `goods?${list}&page=${number}`, cache);
     return [total, ...items.map(({ id }) => id)];
   }
 
@@ -124,23 +116,6 @@ describe.each(ENGINES)("on %s", (engine) => {
     for (let turn = 0; turn < count; turn += 3) {
       const number = 1 + ((turn * 61) % count);
       expect(await page(list, number, cache), `page ${number}`).toEqual(expected(ids, number));
-    }
-  });
-
-  test("each deep page reads the entries behind the page before alone", async () => {
-    const cache: SlotCache = new Map();
-    const queries: Query[] = [];
-    const watched: Pick<Database, "query"> = {
-      query: (query) => {
-        queries.push(query);
-        return store.database.query(query);
-      },
-    };
-    for (let number = 60; number <= 63; number++) await page("sort=title", number, cache, watched);
-    for (const query of queries.slice(-3)) {
-      const { root } = await measureQuery(store.database, query);
-      // The start, the ids of the page and those of the same title before it, and the page.
-      expect(rowsReadFrom(root, "entries")).toBeLessThanOrEqual(1 + 20 + 3 + 20);
     }
   });
 

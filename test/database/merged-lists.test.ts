@@ -1,13 +1,12 @@
 /** Lists of the entries with one of several values: right on every page, and found without passing all of them. */
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { rangesCheck } from "../../cli/doctor/ranges.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { measureQuery } from "../../cli/explain/explanation.ts";
-import { type App, type Column, type ContentType, findColumn } from "../../shared/api/catalog.ts";
+import type { App } from "../../shared/api/catalog.ts";
 import { queryOf } from "../../shared/live.ts";
 import type { SlotCache, Slots } from "../../shared/sql/columns.ts";
 import type { Query } from "../../shared/sql/query.ts";
 import { pageOf, pagePlan } from "../support/live-page.ts";
-import { readsOf, rowsReadFrom } from "../support/plan-rows.ts";
+import { rowsReadFrom } from "../support/plan-rows.ts";
 import { ENGINES, openStore, type Store } from "../support/site.ts";
 import { addGoods, openShop } from "../support/stock.ts";
 
@@ -109,7 +108,7 @@ const BY_RANGE: readonly Asked[] = [
 describe.each(ENGINES)("on %s", (engine) => {
   let store: Store;
   let app: App;
-  /** As a server keeps it: what it knows of the type when an index is created or dropped. */
+  /** As a server keeps it. */
   const cache: SlotCache = new Map();
 
   beforeAll(async () => {
@@ -144,12 +143,12 @@ describe.each(ENGINES)("on %s", (engine) => {
     expect(await page(`${query}&page=900000000000000000000`)).toEqual({ total: ids.length, ids: [] });
   }
 
-  /** The indexes in which a page is looked up, and how many rows of entries are read for it and its total. */
-  async function readingOf(query: string): Promise<{ indexes: (string | null)[]; rows: number }> {
+  /** How many rows of entries are read for a page and its total. */
+  async function rowsReadFor(query: string): Promise<number> {
     await page(query);
     const slots = cache.get("shop goods") as Slots;
     const { root } = await measureQuery(store.database, queryOf(app, pagePlan(app, `goods?${query}`), slots) as Query);
-    return { indexes: readsOf(root, "entries").map(({ index }) => index), rows: rowsReadFrom(root, "entries") };
+    return rowsReadFrom(root, "entries");
   }
 
   test.each(NEWEST_FIRST)("newest first, every page holds its entries in their order: $query", checkPages);
@@ -158,74 +157,11 @@ describe.each(ENGINES)("on %s", (engine) => {
   test("newest first, the page is looked up value by value, whether or not the statistics know the type", async () => {
     const check = async () => {
       // As many as the page holds for each of two values, and then the page itself.
-      expect((await readingOf("filter[color][in]=c3,c5")).rows).toBeLessThanOrEqual(3 * 20);
-      expect((await readingOf("filter[color][in]=c3,c5&page=3")).rows).toBeLessThanOrEqual(2 * 60 + 20);
+      expect(await rowsReadFor("filter[color][in]=c3,c5")).toBeLessThanOrEqual(3 * 20);
+      expect(await rowsReadFor("filter[color][in]=c3,c5&page=3")).toBeLessThanOrEqual(2 * 60 + 20);
     };
     await check();
     await store.database.execute("VACUUM ANALYZE precast.entries");
     await check();
-  });
-
-  describe("with the indexes that doctor names", () => {
-    const PAIR = /^entries_of_\d+_by_t\d_[nt]\d$/;
-
-    /** The statements that doctor names for the type as it is. */
-    async function statements(): Promise<string[]> {
-      await page("");
-      const { typeId, slotOf } = cache.get("shop goods") as Slots;
-      const type = app.types[0] as ContentType;
-      const slotted = (name: string) => ({ name, slot: slotOf(findColumn(type, name) as Column) as string });
-      const equalityFields = [{ ...slotted("color"), entries: 5_000 }];
-      const rangeFields = [slotted("price"), slotted("day")];
-      const [found] = rangesCheck.judge([
-        { app, type, entries: SIZE, typeId, equalityFields, rangeFields, indexes: [] },
-      ]);
-      return found?.remedy.match(/CREATE INDEX CONCURRENTLY .*? IS NOT NULL(?=[;.])/g) ?? [];
-    }
-
-    const nameOf = (statement: string) => `precast.${/entries_of_\w+/.exec(statement)?.[0]}`;
-    const drop = (statement: string) => store.database.execute(`DROP INDEX IF EXISTS ${nameOf(statement)}`);
-    afterEach(async () => {
-      for (const statement of await statements()) await drop(statement);
-    });
-
-    test("every page by a range holds its entries in their order, and is looked up value by value", async () => {
-      const made = await statements();
-      expect(made).toHaveLength(2);
-      const [asked] = BY_RANGE.slice(1) as [Asked];
-      expect((await readingOf(asked.query)).indexes).not.toContainEqual(expect.stringMatching(PAIR));
-      for (const statement of made) await store.database.execute(statement);
-      for (const one of BY_RANGE) await checkPages(one);
-      const { indexes, rows } = await readingOf(asked.query);
-      expect(indexes).toContainEqual(expect.stringMatching(PAIR));
-      // All matches for the total; for each value, the 32 that PostgreSQL sorts at once and those with their last price;
-      // and the page itself.
-      expect(rows).toBeLessThanOrEqual(asked.ids.length + 2 * (32 + 20) + 20);
-    });
-
-    test("a server that runs uses an index from its creation on, and does without it once it is dropped", async () => {
-      const [first] = (await statements()) as [string];
-      const [asked] = BY_RANGE as [Asked];
-      for (let turn = 0; turn < 2; turn++) {
-        expect((await readingOf(asked.query)).indexes).not.toContainEqual(expect.stringMatching(PAIR));
-        await store.database.execute(first);
-        expect((await readingOf(asked.query)).indexes).toContainEqual(expect.stringMatching(PAIR));
-        await checkPages(asked);
-        await drop(first);
-        await checkPages(asked);
-      }
-    });
-
-    test("an index whose creation has failed is not relied on", async () => {
-      const [first] = (await statements()) as [string];
-      await store.database.execute(first);
-      await store.database.execute(
-        `UPDATE pg_index SET indisvalid = false WHERE indexrelid = '${nameOf(first)}'::regclass`,
-      );
-      for (const one of BY_RANGE) {
-        await checkPages(one);
-        expect((await readingOf(one.query)).indexes).not.toContainEqual(expect.stringMatching(PAIR));
-      }
-    });
   });
 });

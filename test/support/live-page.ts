@@ -35,7 +35,7 @@ export async function pageOf(
   return { total: meta.total, items: data };
 }
 
-/** The plan of the query, run by itself: with slots read anew, and from no place that an earlier page has left. */
+/** The plan of the query, run by itself: with slots read anew. */
 export async function measuredPage(database: Database, app: App, target: string): Promise<PlanNode> {
   const plan = pagePlan(app, target);
   const query = queryOf(app, plan, await currentSlots(database, app, plan)) as Query;

@@ -1,7 +1,6 @@
 /** Counted requests at several sizes: Precast against the program by hand. */
-import { withAdvised } from "../live/advised.ts";
 import { checkAgreement } from "../live/agree.ts";
-import { ADVISED, askedOf, ROW_TEXTS, type RowName } from "../live/asked.ts";
+import { askedOf, ROW_TEXTS, type RowName } from "../live/asked.ts";
 import { compareSides, type Measure } from "../live/compare.ts";
 import { openLibrary } from "../live/library.ts";
 import { openSides, type Side, type Sides } from "../live/sides.ts";
@@ -22,9 +21,7 @@ export async function readsCase(work: Work<LiveOptions>): Promise<Found> {
     try {
       await warmUp(work, sides, size);
       for (const row of work.options.rows) {
-        const read = () => readRow(work, sides, row, size);
-        const pair = ADVISED[row];
-        const found = pair === undefined ? await read() : await withAdvised(work, library, pair, read);
+        const found = await readRow(work, sides, row, size);
         reads.push(found.read);
         faults.push(...found.faults.map((fault) => `${row}, ${size.toLocaleString("en")} entries: ${fault}`));
       }

@@ -20,7 +20,6 @@ const MAKERS = {
     return list("two", { "filter[topic]": topic, "filter[section]": section }, [topic, section], {});
   },
   "in-range": inRange,
-  "in-range-advised": inRange,
   contains: (random) => {
     const text = part(wordBetween(random, 200, 20_000), random, 4);
     return list("contains", { "filter[title][contains]": text }, [text.toLowerCase()], {});
@@ -74,7 +73,6 @@ export const ROW_TEXTS: Readonly<Record<RowName, string>> = {
   eq: "equality and per_page",
   two: "two filters",
   "in-range": "in, range, sort by number",
-  "in-range-advised": "the same, with the index that doctor names",
   contains: "contains, 4 letters",
   "starts-with": "starts_with, 4 letters",
   neq: "neq",
@@ -92,11 +90,6 @@ export const ROW_TEXTS: Readonly<Record<RowName, string>> = {
   "search-none": "search, no hit",
   "search-filter": "search, filter",
   "search-sort": "search, sort by number",
-};
-
-/** The pairs of fields for which `doctor` names an index, by the row that is measured with that index. */
-export const ADVISED: Readonly<Partial<Record<RowName, readonly [string, string]>>> = {
-  "in-range-advised": ["topic", "price"],
 };
 
 /** Up to `count` different requests of a row; fewer where there are not as many. */
