@@ -134,7 +134,7 @@ export function createApp({
   return (incoming, outgoing) => {
     const start = performance.now();
     const request = treePaths ? fromTreePath(readHttpRequest(incoming)) : readHttpRequest(incoming);
-    const id = requestIdOf(request.requestId, request.appKey);
+    const id = requestIdOf(request.requestId);
     // Read now, because a closed connection has no address.
     const client = observe === null ? undefined : incoming.socket.remoteAddress;
     const finish = ({ ready, circumstances }: Answered) => {

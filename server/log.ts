@@ -4,15 +4,12 @@ import type { LogLevel } from "../shared/settings/serving.ts";
 import { printable } from "../shared/text.ts";
 import type { Observation, Observe } from "./http/exchange.ts";
 import { openLogSink, reopenNonBlocking } from "./log-sink.ts";
-import { redactKey, redactTarget, redactText } from "./redaction.ts";
 
 export type Log = {
   /** Null when the log level leaves these lines out, so that callers need not gather the fields. */
   readonly info: ((fields: object) => void) | null;
   readonly warn: (what: unknown) => void;
   readonly error: (what: unknown) => void;
-  /** Registers an app key, so that errors are logged without it. */
-  readonly hide: (appKey: string) => void;
   /** Number of lines that were dropped, because nobody read them in time or the disk was full. */
   readonly dropped: () => number;
   /** Resolves when everything is written, or cannot be written. */
@@ -30,24 +27,17 @@ type LogOptions = {
   readonly colors: boolean;
 };
 
-/**
- * Number of registered app keys at which all are forgotten, to bound memory. The key that an error names was registered
- * a moment before.
- */
-const MAX_KEYS = 10_000;
-
 export async function openLog({ level, descriptor, shared, readable, colors }: LogOptions): Promise<Log> {
-  const keys = new Set<string>();
   const sink = openLogSink(readable ? reopenNonBlocking(descriptor) : descriptor, shared);
   const sentence = readable ? await openSentences(colors) : null;
   const stream = sentence === null ? sink : { write: (line: string) => sink.write(sentence(line)) };
-  const logger = pino({ ...FORMAT, timestamp: cachedTime(), level, serializers: { err: errorWithout(keys) } }, stream);
+  const logger = pino({ ...FORMAT, timestamp: cachedTime(), level, serializers: { err: serializeError } }, stream);
 
   /** Flushes at once, because what went wrong may end the process next. */
   function logNow(level: "warn" | "error", what: unknown): void {
-    // The message is passed explicitly: otherwise pino takes it from the error, unredacted.
-    if (what instanceof Error) logger[level]({ err: what }, harmless(what.message, keys));
-    else logger[level](harmless(String(what), keys));
+    // The message is passed explicitly: otherwise pino takes it from the error, with what a terminal would obey.
+    if (what instanceof Error) logger[level]({ err: what }, printable(what.message));
+    else logger[level](printable(String(what)));
     sink.flush();
   }
 
@@ -55,10 +45,6 @@ export async function openLog({ level, descriptor, shared, readable, colors }: L
     info: logger.isLevelEnabled("info") ? (fields) => logger.info(fields) : null,
     warn: (what) => logNow("warn", what),
     error: (what) => logNow("error", what),
-    hide: (appKey) => {
-      if (keys.size >= MAX_KEYS) keys.clear();
-      keys.add(appKey);
-    },
     dropped: sink.dropped,
     close: sink.close,
   };
@@ -93,22 +79,16 @@ async function openSentences(colors: boolean): Promise<(line: string) => string>
 }
 
 /**
- * Serializer for errors, without the app keys. pino's own adds the causes to message and stack, and copies every
- * property that a library has set: a database sets the values of the row that it refused, so only `code` is copied.
+ * Errors as they are logged, without what a terminal would obey: an error of the database may repeat any content.
+ * pino's own serializer adds the causes to message and stack, and copies every property that a library has set: a
+ * database sets the values of the row that it refused, so only `code` is copied.
  */
-function errorWithout(keys: ReadonlySet<string>): (error: Error) => object {
-  return pino.stdSerializers.wrapErrorSerializer(({ type, message, stack, code, raw }) => ({
-    type,
-    message: harmless(repeatsCause(raw) ? raw.message : message, keys),
-    stack: harmless(stack, keys),
-    ...(code === undefined ? {} : { code }),
-  }));
-}
-
-/** Without the app keys, and without what a terminal would obey: an error of the database may repeat any content. */
-function harmless(text: string, keys: ReadonlySet<string>): string {
-  return printable(redactText(text, keys));
-}
+const serializeError = pino.stdSerializers.wrapErrorSerializer(({ type, message, stack, code, raw }) => ({
+  type,
+  message: printable(repeatsCause(raw) ? raw.message : message),
+  stack: printable(stack),
+  ...(code === undefined ? {} : { code }),
+}));
 
 /** Whether an error's message is or ends with that of its cause, which pino would then write again. */
 function repeatsCause({ message, cause }: Error): boolean {
@@ -144,9 +124,9 @@ function accessLine(observation: Observation, now: number): AccessLine {
   return {
     id,
     client,
-    app: appKey === undefined ? undefined : redactKey(appKey),
+    app: appKey === undefined ? undefined : beginningOfKey(appKey),
     method,
-    target: redactTarget(target, appKey ?? ""),
+    target: printTarget(target),
     status,
     shape,
     counted,
@@ -154,6 +134,28 @@ function accessLine(observation: Observation, now: number): AccessLine {
     ms: Math.round((now - start) * 1_000) / 1_000,
     bytes,
   };
+}
+
+/** Number of characters of a key that are shown, but at most half of the key. */
+const SHOWN_LENGTH = 4;
+const MAX_TARGET = 1_024;
+/** Node gives each byte of the target as one character, and a terminal might execute some of them as control codes. */
+const UNPRINTABLE = /[^\x21-\x7e]/g;
+
+/** The first characters of an app key, which tell an operator's apps apart. */
+export function beginningOfKey(key: string): string {
+  const shown = key.slice(0, Math.min(SHOWN_LENGTH, key.length >> 1));
+  return `${shown.replace(/[^A-Za-z0-9_-]/g, "?")}…`;
+}
+
+/** The target as the log shows it: printable ASCII, and not too long. */
+export function printTarget(target: string): string {
+  const printed = target.replace(UNPRINTABLE, encodeByte);
+  return printed.length <= MAX_TARGET ? printed : `${printed.slice(0, MAX_TARGET)}…`;
+}
+
+function encodeByte(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, "0")}`;
 }
 
 /** The fields that the sentence of `describeLine` already shows. */

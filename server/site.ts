@@ -56,7 +56,7 @@ export async function openSite(database: Database, options: SiteOptions): Promis
   const replicas = options.replicas ?? [];
   metrics?.addGauges({ ...gaugesOf(live, ledger, hits), ...connectionsOf([database, ...replicas.map(databaseOf)]) });
   if (replicas.length > 0) metrics?.addReplicas(() => readingsOf(live, replicas));
-  const sources = { ...openTree(options.out), ...hideKeys(live, log), readings: openReadings(READINGS_BYTES), onError };
+  const sources = { ...openTree(options.out), ...live, readings: openReadings(READINGS_BYTES), onError };
   const observe = combineObservers(metrics?.observe ?? null, openAccessLog(log.info));
   const app = createApp({ sources, isRefusing: live.isRefusing, hits, ledger, policy, treePaths, observe });
   try {
@@ -94,23 +94,4 @@ function readingsOf(live: Live, replicas: readonly Replica[]): DatabaseReadings 
     answered: answered[index] ?? 0,
   });
   return { primary: { answered: primary }, replicas: replicas.map(read) };
-}
-
-/**
- * Registers with the log the keys of apps whose requests reach the database, so that logged errors do not show them. A
- * key that no app has is not registered, because it may be any word.
- */
-function hideKeys(live: Live, log: Log): Live {
-  return {
-    ...live,
-    findApp: async (...asked) => {
-      const app = await live.findApp(...asked);
-      if (app !== null) log.hide(app.key);
-      return app;
-    },
-    answer: (...asked) => {
-      log.hide(asked[0].key);
-      return live.answer(...asked);
-    },
-  };
 }

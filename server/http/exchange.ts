@@ -4,7 +4,6 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Answer, type Circumstances, refusalAnswer } from "../../shared/api/answer.ts";
 import { isTemporary, type Refusal } from "../../shared/api/errors.ts";
 import type { Shape } from "../../shared/api/pricing.ts";
-import { containsKey } from "../redaction.ts";
 import { release } from "./connection.ts";
 
 export type HttpRequest = {
@@ -81,10 +80,8 @@ export function send(outgoing: ServerResponse, { status, headers, body }: Ready,
 /** Only characters that have no special meaning in a header, a log line or a terminal. */
 const ACCEPTED = /^[A-Za-z0-9._~:/+=@-]{1,128}$/;
 
-/** An id that contains the app key is replaced by a new one, because ids are logged unredacted. */
-export function requestIdOf(given: string | undefined, appKey: string | undefined): string {
-  if (given === undefined || !ACCEPTED.test(given)) return randomUUID();
-  return appKey !== undefined && containsKey(given, appKey) ? randomUUID() : given;
+export function requestIdOf(given: string | undefined): string {
+  return given !== undefined && ACCEPTED.test(given) ? given : randomUUID();
 }
 
 // Describes an answered request as plain data, for the log and the metrics.

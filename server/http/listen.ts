@@ -163,7 +163,7 @@ function guardServer(server: Server, { app, limits, observe }: GuardOptions): Re
 
   function refuse(outgoing: ServerResponse, refusal: Refusal, request: HttpRequest): void {
     const start = performance.now();
-    const id = requestIdOf(request.requestId, request.appKey);
+    const id = requestIdOf(request.requestId);
     const client = outgoing.req.socket.remoteAddress;
     const ready = readyRefusal(refusal, null);
     send(outgoing, ready, id);
