@@ -1,31 +1,14 @@
 /** Answers API requests from memory, tree or database, and counts metered ones before their answers are sent. */
-import type { IncomingMessage, RequestListener } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { H3, toNodeHandler } from "h3";
 import { targetOfTreePath } from "../shared/api/address.ts";
 import { bodyAnswer, type CachePolicy, type Circumstances, type Coding } from "../shared/api/answer.ts";
 import { DATABASE_UNAVAILABLE, INTERNAL_ERROR, OVERLOADED } from "../shared/api/errors.ts";
-import {
-  answerOf,
-  ClientGone,
-  type Found,
-  type IncomingRequest,
-  type Reply,
-  respond,
-  type Sources,
-} from "../shared/api/respond.ts";
-import { type Hit, type HitKey, type Hits, isNotModified } from "./cache.ts";
-import { goneSignalOf, openTurns } from "./http/connection.ts";
-import { openCoder } from "./http/encode.ts";
-import {
-  type HttpRequest,
-  type Observe,
-  observationOf,
-  type Ready,
-  readHttpRequest,
-  readyOf,
-  readyRefusal,
-  requestIdOf,
-  send,
-} from "./http/exchange.ts";
+import { answerOf, ClientGone, type Found, type Reply, respond, type Sources } from "../shared/api/respond.ts";
+import { type Hit, type Hits, isNotModified } from "./cache.ts";
+import { goneSignalOf, openFairScheduling } from "./http/connection.ts";
+import { type EncodedResponse, encodeRefusal, encodeResponse, openCoder, send } from "./http/encode.ts";
+import { type Arrival, describeExchange, noteArrival, type Observe, readHttpRequest } from "./http/observe.ts";
 import type { Ledger } from "./ledger/ledger.ts";
 
 type AppOptions = {
@@ -42,10 +25,10 @@ type AppOptions = {
 };
 
 /**
- * `ready` is null when the client has gone away. `circumstances` is null when the app is not known, for a preflight,
+ * `response` is null when the client has gone away. `circumstances` is null when the app is not known, for a preflight,
  * after an unexpected error, and when the client went away while it waited for the database.
  */
-type Answered = { readonly ready: Ready | null; readonly circumstances: Circumstances | null };
+type Answered = { readonly response: EncodedResponse | null; readonly circumstances: Circumstances | null };
 
 /**
  * Number of requests not answered from memory that begin in one turn of the event loop. While live requests are being
@@ -55,114 +38,107 @@ type Answered = { readonly ready: Ready | null; readonly circumstances: Circumst
 const STARTS_PER_TURN = 8;
 const STARTS_WHILE_REFUSING = 2;
 
-const GONE: Answered = { ready: null, circumstances: null };
+type NodeRuntime = { readonly node: { readonly req: IncomingMessage; readonly res: ServerResponse } };
 
-export function createApp({
-  sources,
-  isRefusing,
-  hits,
-  ledger,
-  policy,
-  treePaths = false,
-  observe,
-}: AppOptions): RequestListener {
+/** What a handler returns to h3 when it has sent its answer itself. */
+const SENT = Symbol.for("h3.handled");
+
+export function createApp(options: AppOptions): RequestListener {
+  const { sources, isRefusing, hits, ledger, policy, treePaths = false, observe } = options;
   const coder = openCoder();
-  const takeTurn = openTurns(() => (isRefusing() ? STARTS_WHILE_REFUSING : STARTS_PER_TURN));
+  const yieldFairly = openFairScheduling(() => (isRefusing() ? STARTS_WHILE_REFUSING : STARTS_PER_TURN));
+  // A middleware, because h3's router normalises paths, and the contract (section 3) normalises nothing.
+  const app = new H3({ silent: true, allowMalformedURL: true, onError: sources.onError }).use(async ({ runtime }) => {
+    const { req, res } = (runtime as NodeRuntime).node;
+    const arrival = arrive(req);
+    finish(arrival, res, await answerOrError(arrival, req));
+    return SENT;
+  });
+  const viaH3 = toNodeHandler(app);
 
-  async function answer(
-    request: HttpRequest,
-    coding: Coding | null,
-    asking: Pick<IncomingRequest, "gone" | "since">,
-  ): Promise<Answered> {
-    await takeTurn();
-    const found = await respond({ ...request, ...asking }, sources);
-    // Many requests may resume at the same moment, because they shared a query or a time limit, so they take turns
-    // again. OVERLOADED refusals do not: most are given without waiting, and they are cheap to send.
-    if (!isOverloadRefusal(found)) await takeTurn();
-    const reply = found.kind === "found" ? await encode(found, coding) : found;
-    const hit = reply.kind === "found" ? keepHit({ ...request, coding }, reply) : null;
-    if (hit !== null) return readyHit(hit, request);
-    const circumstances = reply.kind === "preflight" ? null : reply.circumstances;
-    const ready =
-      reply.kind === "refused"
-        ? readyRefusal(reply.refusal, circumstances, policy.tagged)
-        : readyOf(answerOf(reply, policy, request.ifNoneMatch));
-    if (circumstances === null || (await countIfMetered(circumstances, ready.status))) return { ready, circumstances };
-    // A request that cannot be counted is not answered: the client gets a 503 instead.
-    const uncounted = { ...circumstances, metering: { ...circumstances.metering, counted: false } };
-    return { ready: readyRefusal(DATABASE_UNAVAILABLE, uncounted), circumstances: uncounted };
+  /** The way of a request that memory has no answer to. */
+  async function answer({ request, start }: Arrival, incoming: IncomingMessage): Promise<Answered> {
+    const coding = coder.choose(request.acceptEncoding);
+    await yieldFairly();
+    const reply = await respond({ ...request, gone: () => goneSignalOf(incoming.socket), since: start }, sources);
+    // Many requests may resume at the same moment, because they shared a query or a time limit, so they yield again.
+    // OVERLOADED refusals do not: most are given without waiting, and they are cheap to send.
+    if (!isOverloadRefusal(reply)) await yieldFairly();
+    const coded = reply.kind === "found" ? { ...reply, body: await coder.encode(reply.body, coding) } : reply;
+    const kept = coded.kind === "found" ? keepHit(request, coding, coded) : null;
+    return kept === null ? count(encode(coded, request.ifNoneMatch)) : answerFrom(kept, request.ifNoneMatch);
   }
 
-  async function encode(found: Found, coding: Coding | null): Promise<Reply> {
-    return { ...found, body: await coder.encode(found.body, coding) };
-  }
-
-  /** Resolves to true when the count is on disk, or when the request need not be counted. */
-  async function countIfMetered({ appKey, metering, saving }: Circumstances, status: number): Promise<boolean> {
-    if (!metering.counted) return true;
-    return ledger.count({ app: appKey, shape: metering.shape, status, saving: saving?.text ?? "" });
-  }
-
-  /**
-   * Keeps an answer for repeated requests. Null when nothing can tell whether it is still current. Only free answers of
-   * the tree can be kept, because a hit is never counted.
-   */
-  function keepHit(request: Omit<HitKey, "appKey">, { body, circumstances, isCurrent }: Found): Hit | null {
-    if (isCurrent === null) return null;
-    const found = readyOf(bodyAnswer(body, circumstances, policy, undefined));
-    const notModified = readyOf(bodyAnswer(body, circumstances, policy, body.etag));
-    const hit = { isCurrent, etag: body.etag, circumstances, found, notModified };
-    hits.keep({ ...request, appKey: circumstances.appKey }, hit);
+  /** Only free answers of the tree whose age can be checked are kept, because a hit is never counted. */
+  function keepHit({ appKey, target }: Arrival["request"], coding: Coding | null, found: Found): Hit | null {
+    const { body, circumstances, isCurrent } = found;
+    if (isCurrent === null || appKey === undefined) return null;
+    const encodeFor = (ifNoneMatch?: string) => encodeResponse(bodyAnswer(body, circumstances, policy, ifNoneMatch));
+    const hit = { isCurrent, etag: body.etag, circumstances, found: encodeFor(), notModified: encodeFor(body.etag) };
+    hits.keep({ appKey, target, coding }, hit);
     return hit;
   }
 
-  async function answerOrError(
-    request: HttpRequest,
-    coding: Coding | null,
-    incoming: IncomingMessage,
-    since: number,
-  ): Promise<Answered> {
+  function encode(reply: Reply, ifNoneMatch: string | undefined): Answered {
+    const circumstances = reply.kind === "preflight" ? null : reply.circumstances;
+    const response =
+      reply.kind === "refused"
+        ? encodeRefusal(reply.refusal, circumstances, policy.tagged)
+        : encodeResponse(answerOf(reply, policy, ifNoneMatch));
+    return { response, circumstances };
+  }
+
+  /** A request whose count does not reach the disk is not answered: the client gets a 503 instead. */
+  async function count(answered: Answered): Promise<Answered> {
+    const { response, circumstances } = answered;
+    if (response === null || circumstances === null || !circumstances.metering.counted) return answered;
+    const { appKey: app, metering, saving } = circumstances;
+    const { shape } = metering;
+    if (await ledger.count({ app, shape, status: response.status, saving: saving?.text ?? "" })) return answered;
+    const uncounted = { ...circumstances, metering: { ...metering, counted: false } };
+    return { response: encodeRefusal(DATABASE_UNAVAILABLE, uncounted), circumstances: uncounted };
+  }
+
+  async function answerOrError(arrival: Arrival, incoming: IncomingMessage): Promise<Answered> {
     try {
-      return await answer(request, coding, { gone: () => goneSignalOf(incoming.socket), since });
+      return await answer(arrival, incoming);
     } catch (error) {
-      if (error instanceof ClientGone) return GONE;
+      if (error instanceof ClientGone) return { response: null, circumstances: null };
       sources.onError(error);
-      return { ready: readyRefusal(INTERNAL_ERROR, null), circumstances: null };
+      return { response: encodeRefusal(INTERNAL_ERROR, null), circumstances: null };
     }
   }
 
+  function finish(arrival: Arrival, outgoing: ServerResponse, { response, circumstances }: Answered): void {
+    const given = outgoing.req.socket.destroyed ? null : response;
+    if (given !== null) send(outgoing, given, arrival.id);
+    observe?.(describeExchange(arrival, given, circumstances));
+  }
+
+  function arrive(incoming: IncomingMessage): Arrival {
+    const request = readHttpRequest(incoming);
+    if (!treePaths) return noteArrival(incoming, request);
+    return noteArrival(incoming, { ...request, target: targetOfTreePath(request.target, request.appKey) });
+  }
+
   return (incoming, outgoing) => {
-    const start = performance.now();
-    const request = treePaths ? fromTreePath(readHttpRequest(incoming)) : readHttpRequest(incoming);
-    const id = requestIdOf(request.requestId);
-    // Read now, because a closed connection has no address.
-    const client = observe === null ? undefined : incoming.socket.remoteAddress;
-    const finish = ({ ready, circumstances }: Answered) => {
-      const given = incoming.socket.destroyed ? null : ready;
-      if (given !== null) send(outgoing, given, id);
-      observe?.(observationOf({ id, start, client }, request, given, circumstances));
-    };
-    const coding = coder.choose(request.acceptEncoding);
-    const hit = findHit(hits, request, coding);
-    if (hit === null) answerOrError(request, coding, incoming, start).then(finish).catch(sources.onError);
-    else finish(readyHit(hit, request));
+    const arrival = arrive(incoming);
+    const hit = findHit(arrival);
+    if (hit === null) return void viaH3(incoming, outgoing);
+    finish(arrival, outgoing, answerFrom(hit, arrival.request.ifNoneMatch));
   };
+
+  function findHit({ request: { method, target, appKey, acceptEncoding } }: Arrival): Hit | null {
+    if (appKey === undefined || (method !== "GET" && method !== "HEAD")) return null;
+    return hits.find({ appKey, target, coding: coder.choose(acceptEncoding) });
+  }
 }
 
 function isOverloadRefusal(reply: Reply): boolean {
   return reply.kind === "refused" && reply.refusal === OVERLOADED;
 }
 
-function fromTreePath(request: HttpRequest): HttpRequest {
-  return { ...request, target: targetOfTreePath(request.target, request.appKey) };
-}
-
-function findHit(hits: Hits, { method, target, appKey }: HttpRequest, coding: Coding | null): Hit | null {
-  if (appKey === undefined || (method !== "GET" && method !== "HEAD")) return null;
-  return hits.find({ appKey, target, coding });
-}
-
-function readyHit(hit: Hit, { ifNoneMatch }: HttpRequest): Answered {
+function answerFrom(hit: Hit, ifNoneMatch: string | undefined): Answered {
   const { found, notModified, circumstances } = hit;
-  return { ready: isNotModified(hit, ifNoneMatch) ? notModified : found, circumstances };
+  return { response: isNotModified(hit, ifNoneMatch) ? notModified : found, circumstances };
 }

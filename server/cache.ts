@@ -5,7 +5,7 @@
 import { type Circumstances, type Coding, matchesEtag } from "../shared/api/answer.ts";
 import { METHODS, type RawRequest } from "../shared/api/request.ts";
 import type { CurrentCheck, Reading, Readings } from "../shared/api/respond.ts";
-import type { Ready } from "./http/exchange.ts";
+import type { EncodedResponse } from "./http/encode.ts";
 
 type Cache<V> = {
   readonly find: (key: string) => V | undefined;
@@ -61,8 +61,8 @@ export type Hit = {
   readonly isCurrent: CurrentCheck;
   readonly etag: string;
   readonly circumstances: Circumstances;
-  readonly found: Ready;
-  readonly notModified: Ready;
+  readonly found: EncodedResponse;
+  readonly notModified: EncodedResponse;
 };
 
 /** What determines an answer from the tree, besides the tree itself. */

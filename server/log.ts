@@ -2,7 +2,7 @@
 import { pino } from "pino";
 import type { LogLevel } from "../shared/settings/serving.ts";
 import { printable } from "../shared/text.ts";
-import type { Observation, Observe } from "./http/exchange.ts";
+import type { Observation, Observe } from "./http/observe.ts";
 import { openLogSink, reopenNonBlocking } from "./log-sink.ts";
 
 export type Log = {

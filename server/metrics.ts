@@ -9,7 +9,7 @@ import {
   Registry,
 } from "prom-client";
 import type { Shape } from "../shared/api/pricing.ts";
-import type { AnswerSource, Observe } from "./http/exchange.ts";
+import type { AnswerSource, Observe } from "./http/observe.ts";
 
 export type Metrics = {
   readonly observe: Observe;

@@ -4,7 +4,7 @@ import { LIMITS, type Listening, shareOf } from "../../server/http/listen.ts";
 import type { Log } from "../../server/log.ts";
 import type { Metrics } from "../../server/metrics.ts";
 import { openReplicas, type Replicas } from "../../server/replicas.ts";
-import { openSite } from "../../server/site.ts";
+import { openSite } from "../../server/serve.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";

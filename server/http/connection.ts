@@ -170,14 +170,14 @@ export function goneSignalOf(socket: Socket): AbortSignal {
   return controller.signal;
 }
 
-// Begins requests that are not answered from memory a few at a time, after everything else that arrived with them. An
-// answer that is ready never waits behind a crowd of others.
+// Schedules fairly: requests that are not answered from memory begin a few at a time, after everything else that arrived
+// with them. An answer that is ready never waits behind a crowd of others.
 
-/** Resolves when it is the caller's turn. Turns are given in the order of the calls. */
-export type TakeTurn = () => Promise<void>;
+/** Lets others go first. Resolves in the order of the calls. */
+export type YieldFairly = () => Promise<void>;
 
 /** `most` returns how many may begin in one turn of the event loop. */
-export function openTurns(most: () => number): TakeTurn {
+export function openFairScheduling(most: () => number): YieldFairly {
   const waiting: (() => void)[] = [];
 
   function begin(): void {

@@ -1,8 +1,59 @@
-/** Chooses the content coding that a client prefers, and compresses bodies with it (RFC 9110 section 12.5.3). */
+/** Encodes answers for the wire: chooses a content coding, compresses bodies (RFC 9110 section 12.5.3), and sends. */
+import type { ServerResponse } from "node:http";
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
+import { LRUCache } from "lru-cache";
 import Negotiator from "negotiator";
-import { type Body, type Coding, codedEtag } from "../../shared/api/answer.ts";
+import {
+  type Answer,
+  type Body,
+  type Circumstances,
+  type Coding,
+  codedEtag,
+  refusalAnswer,
+} from "../../shared/api/answer.ts";
+import { isTemporary, type Refusal } from "../../shared/api/errors.ts";
+import { release } from "./connection.ts";
+
+/** An answer in the form in which node:http sends it fastest. */
+export type EncodedResponse = {
+  readonly status: number;
+  /** Names and values alternate. */
+  readonly headers: readonly string[];
+  readonly body: Buffer | null;
+};
+
+export function encodeResponse({ status, headers, body }: Answer): EncodedResponse {
+  const bytes = typeof body === "string" ? Buffer.from(body) : body;
+  const raw = Object.entries(headers).flat();
+  if (bytes !== null) raw.push("Content-Length", String(bytes.length));
+  return { status, headers: raw, body: bytes };
+}
+
+const refusals = new WeakMap<Refusal, Map<string, EncodedResponse>>();
+
+/**
+ * Builds the answer to a refused request. A temporary refusal (5xx) may go to many clients at once, so its answer is
+ * built once for each set of headers that it can have. `circumstances` is null when the app is not known.
+ */
+export function encodeRefusal(refusal: Refusal, circumstances: Circumstances | null, tagged = false): EncodedResponse {
+  const isSpecial = circumstances === null || circumstances.likeFields.length > 0;
+  if (isSpecial || !isTemporary(refusal)) return encodeResponse(refusalAnswer(refusal, circumstances, tagged));
+  const ways = refusals.get(refusal) ?? new Map<string, EncodedResponse>();
+  const { metering, fromTree } = circumstances;
+  const way = `${metering.shape} ${metering.counted} ${fromTree}`;
+  const response = ways.get(way) ?? encodeResponse(refusalAnswer(refusal, circumstances));
+  refusals.set(refusal, ways.set(way, response));
+  return response;
+}
+
+/** Node itself omits the body of an answer to HEAD. */
+export function send(outgoing: ServerResponse, { status, headers, body }: EncodedResponse, requestId: string): void {
+  outgoing.writeHead(status, [...headers, "X-Request-Id", requestId]).end(body ?? undefined);
+  release(outgoing);
+}
+
+// Chooses the coding that a client prefers, and compresses with it.
 
 type Coder = {
   /** Returns the coding that the client prefers; null for none. */
@@ -15,57 +66,43 @@ type Coder = {
 const PREFERRED: readonly Coding[] = ["br", "gzip"];
 /** Bodies of fewer bytes are not compressed: they fit into one packet, and a smaller one would arrive no sooner. */
 const SMALL = 1_024;
-/**
- * Number of Accept-Encoding values whose coding is remembered. Only values of up to MAX_SPELLING characters are, which
- * includes those of browsers.
- */
+/** Number of Accept-Encoding values whose coding is remembered: more than browsers and CDNs send. */
 const MAX_KNOWN = 200;
+/** Characters of the longest of them, so that they take little memory. */
 const MAX_SPELLING = 100;
+/** Bytes of compressed bodies that are kept. */
+const MAX_COMPRESSED = 8_000_000;
 
 export function openCoder(): Coder {
-  const choices = new Map<string, Coding | null>();
-  const running = new Map<string, Promise<Buffer>>();
-  /** Compressed bytes of a body, for as long as the body itself is kept. */
-  const compressed = new WeakMap<Body, Partial<Record<Coding, Buffer>>>();
+  const choices = new LRUCache<string, Coding | "identity">({ max: MAX_KNOWN });
   /**
-   * Compressed bytes by their ETag. A file of the tree is another body each time it is read, once for each spelling of
-   * its request: without this, a parameter that means nothing would cost as much as compressing the largest list.
+   * Compressed bytes by their ETag, for requests at the same time and later ones. A file of the tree is another body
+   * each time it is read, once for each spelling of its request: without this, a parameter that means nothing would
+   * cost as much as compressing the largest list.
    */
-  const known = openWeakValues<Buffer>();
+  const compressed = new LRUCache<string, Buffer, { readonly bytes: string | Buffer; readonly coding: Coding }>({
+    maxSize: MAX_COMPRESSED,
+    sizeCalculation: ({ length }) => length,
+    fetchMethod: (_, __, { context: { bytes, coding } }) => compress(bytes, coding),
+  });
 
-  const choose: Coder["choose"] = (acceptEncoding) => {
-    if (acceptEncoding === undefined) return null;
-    const before = choices.get(acceptEncoding);
-    if (before !== undefined) return before;
-    const coding = negotiate(acceptEncoding);
-    if (choices.size >= MAX_KNOWN) choices.clear();
-    if (acceptEncoding.length <= MAX_SPELLING) choices.set(acceptEncoding, coding);
-    return coding;
+  return {
+    choose: (acceptEncoding) => {
+      if (acceptEncoding === undefined) return null;
+      let coding = choices.get(acceptEncoding);
+      if (coding === undefined) {
+        coding = negotiate(acceptEncoding);
+        if (acceptEncoding.length <= MAX_SPELLING) choices.set(acceptEncoding, coding);
+      }
+      return coding === "identity" ? null : coding;
+    },
+    encode: async (body, coding) => {
+      if (coding === null || body.coding !== undefined || Buffer.byteLength(body.bytes) < SMALL) return body;
+      const etag = codedEtag(body.etag, coding);
+      const bytes = await compressed.forceFetch(etag, { context: { bytes: body.bytes, coding } });
+      return { ...body, bytes, etag, coding };
+    },
   };
-
-  async function compressNew(bytes: string | Buffer, coding: Coding, etag: string): Promise<Buffer> {
-    const result = await compress(bytes, coding);
-    known.add(etag, result);
-    return result;
-  }
-
-  /** Compresses in another thread, once for all requests that want the same bytes at the same time. */
-  const compressOnce = (bytes: string | Buffer, coding: Coding, etag: string) => {
-    const before = running.get(etag);
-    if (before !== undefined) return before;
-    const run = compressNew(bytes, coding, etag).finally(() => running.delete(etag));
-    running.set(etag, run);
-    return run;
-  };
-  const encode: Coder["encode"] = async (body, coding) => {
-    if (coding === null || body.coding !== undefined || Buffer.byteLength(body.bytes) < SMALL) return body;
-    const etag = codedEtag(body.etag, coding);
-    const before = compressed.get(body)?.[coding];
-    const bytes = before ?? known.find(etag) ?? (await compressOnce(body.bytes, coding, etag));
-    if (before === undefined) compressed.set(body, { ...compressed.get(body), [coding]: bytes });
-    return { ...body, bytes, etag, coding };
-  };
-  return { choose, encode };
 }
 
 /** The library's types lack the second parameter of `encodings`, which ranks codings that the client ranks equally. */
@@ -73,10 +110,10 @@ type Wanted = {
   encodings: (available: readonly string[], options: { readonly preferred: readonly string[] }) => readonly string[];
 };
 
-function negotiate(acceptEncoding: string): Coding | null {
+function negotiate(acceptEncoding: string): Coding | "identity" {
   const wanted: Wanted = new Negotiator({ headers: { "accept-encoding": acceptEncoding } });
   const [first] = wanted.encodings([...PREFERRED, "identity"], { preferred: PREFERRED });
-  return PREFERRED.find((coding) => coding === first) ?? null;
+  return PREFERRED.find((coding) => coding === first) ?? "identity";
 }
 
 const toGzip = promisify(gzip);
@@ -98,28 +135,4 @@ const COMPRESSORS: Readonly<Record<Coding, (bytes: string | Buffer) => Promise<B
 /** Copies zlib's result, which is a slice of a 16 KB buffer: a kept slice would hold the whole buffer in memory. */
 async function compress(bytes: string | Buffer, coding: Coding): Promise<Buffer> {
   return Buffer.from(await COMPRESSORS[coding](bytes));
-}
-
-// Finds values for as long as something else keeps them. It costs no memory for values and needs no limit.
-
-type WeakValues<V extends object> = {
-  readonly find: (key: string) => V | undefined;
-  readonly add: (key: string, value: V) => void;
-};
-
-function openWeakValues<V extends object>(): WeakValues<V> {
-  const values = new Map<string, WeakRef<V>>();
-  const find = (key: string) => values.get(key)?.deref();
-  const registry = new FinalizationRegistry<string>((key) => {
-    // Another value may have the key by now.
-    if (find(key) === undefined) values.delete(key);
-  });
-
-  return {
-    find,
-    add: (key, value) => {
-      values.set(key, new WeakRef(value));
-      registry.register(value, key);
-    },
-  };
 }

@@ -19,16 +19,9 @@ import {
   type Limits,
   openConnection,
 } from "./connection.ts";
-import {
-  type HttpRequest,
-  type Observe,
-  observationOf,
-  readHttpRequest,
-  readyRefusal,
-  requestIdOf,
-  send,
-} from "./exchange.ts";
+import { encodeRefusal, send } from "./encode.ts";
 import { faultOf, inspect, type ParseError } from "./malformed.ts";
+import { describeExchange, type HttpRequest, noteArrival, type Observe, readHttpRequest } from "./observe.ts";
 
 export type Listening = { readonly url: string; readonly stop: () => Promise<void> };
 
@@ -162,12 +155,10 @@ function guardServer(server: Server, { app, limits, observe }: GuardOptions): Re
   }
 
   function refuse(outgoing: ServerResponse, refusal: Refusal, request: HttpRequest): void {
-    const start = performance.now();
-    const id = requestIdOf(request.requestId);
-    const client = outgoing.req.socket.remoteAddress;
-    const ready = readyRefusal(refusal, null);
-    send(outgoing, ready, id);
-    observe?.(observationOf({ id, client, start }, request, ready, null));
+    const arrival = noteArrival(outgoing.req, request);
+    const response = encodeRefusal(refusal, null);
+    send(outgoing, response, arrival.id);
+    observe?.(describeExchange(arrival, response, null));
   }
 
   const stallCheck = setInterval(() => limitStalled(open, limits.stall), STALL_CHECK_INTERVAL).unref();

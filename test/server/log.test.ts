@@ -14,7 +14,7 @@ import {
 import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { requestIdOf } from "../../server/http/exchange.ts";
+import { chooseRequestId } from "../../server/http/observe.ts";
 import { beginningOfKey, openLog, printTarget } from "../../server/log.ts";
 import { openLogSink } from "../../server/log-sink.ts";
 import {
@@ -173,10 +173,10 @@ describe("a request id", () => {
   test("that is too long or has other characters is replaced by a generated one", () => {
     const longest = "a".repeat(128);
     for (const good of ["a", longest, "00-4bf92f3577b34da6-01", "https://x/y?".slice(0, -1)])
-      expect(requestIdOf(good)).toBe(good);
+      expect(chooseRequestId(good)).toBe(good);
     for (const bad of ["", `${longest}a`, "two words", "a,b", 'quo"te', "ünicode", "x\ty", "x;y", "<b>"])
-      expect(requestIdOf(bad)).toMatch(UUID);
-    expect(requestIdOf(undefined)).toMatch(UUID);
+      expect(chooseRequestId(bad)).toMatch(UUID);
+    expect(chooseRequestId(undefined)).toMatch(UUID);
   });
 });
 

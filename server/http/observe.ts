@@ -1,10 +1,9 @@
-/** Reads the parts of an HTTP request that its answer depends on. */
+/** What is known of a request over HTTP: what its answer depends on, its id, and what log and metrics are told of it. */
 import { randomUUID } from "node:crypto";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Answer, type Circumstances, refusalAnswer } from "../../shared/api/answer.ts";
-import { isTemporary, type Refusal } from "../../shared/api/errors.ts";
+import type { IncomingMessage } from "node:http";
+import type { Circumstances } from "../../shared/api/answer.ts";
 import type { Shape } from "../../shared/api/pricing.ts";
-import { release } from "./connection.ts";
+import type { EncodedResponse } from "./encode.ts";
 
 export type HttpRequest = {
   readonly method: string;
@@ -35,52 +34,12 @@ function joinRepeated(header: string | string[] | undefined): string | undefined
   return typeof header === "object" ? header.join(", ") : header;
 }
 
-// Turns an answer into the form in which node:http sends it fastest, and sends it.
-
-export type Ready = {
-  readonly status: number;
-  /** Names and values alternate, which is the form that node:http processes fastest. */
-  readonly headers: readonly string[];
-  readonly body: Buffer | null;
-};
-
-export function readyOf({ status, headers, body }: Answer): Ready {
-  const bytes = typeof body === "string" ? Buffer.from(body) : body;
-  const raw: string[] = [];
-  for (const [name, value] of Object.entries(headers)) raw.push(name, value);
-  if (bytes !== null) raw.push("Content-Length", String(bytes.length));
-  return { status, headers: raw, body: bytes };
-}
-
-const refusals = new WeakMap<Refusal, Map<string, Ready>>();
-
-/**
- * Builds the answer to a refused request. A temporary refusal (5xx) may go to many clients at once, so its answer is
- * built once for each set of headers that it can have. `circumstances` is null when the app is not known.
- */
-export function readyRefusal(refusal: Refusal, circumstances: Circumstances | null, tagged = false): Ready {
-  const isSpecial = circumstances === null || circumstances.likeFields.length > 0;
-  if (isSpecial || !isTemporary(refusal)) return readyOf(refusalAnswer(refusal, circumstances, tagged));
-  const ways = refusals.get(refusal) ?? new Map<string, Ready>();
-  const { metering, fromTree } = circumstances;
-  const way = `${metering.shape} ${metering.counted} ${fromTree}`;
-  const ready = ways.get(way) ?? readyOf(refusalAnswer(refusal, circumstances));
-  refusals.set(refusal, ways.set(way, ready));
-  return ready;
-}
-
-/** Node itself omits the body of an answer to HEAD. */
-export function send(outgoing: ServerResponse, { status, headers, body }: Ready, requestId: string): void {
-  outgoing.writeHead(status, [...headers, "X-Request-Id", requestId]).end(body ?? undefined);
-  release(outgoing);
-}
-
 // Chooses the id of a request: the one that the client sent, or a new UUID. It is in the answer and in the log.
 
 /** Only characters that have no special meaning in a header, a log line or a terminal. */
 const ACCEPTED = /^[A-Za-z0-9._~:/+=@-]{1,128}$/;
 
-export function requestIdOf(given: string | undefined): string {
+export function chooseRequestId(given: string | undefined): string {
   return given !== undefined && ACCEPTED.test(given) ? given : randomUUID();
 }
 
@@ -114,31 +73,43 @@ export type Observe = (observation: Observation) => void;
 /** Status in the log for a client that did not wait for its answer. */
 const CLIENT_GONE = 499;
 
-/** `ready` is null when the client has gone away, `circumstances` as in app.ts. */
-export function observationOf(
-  about: Pick<Observation, "id" | "client" | "start">,
-  { method, target, appKey }: HttpRequest,
-  ready: Ready | null,
-  circumstances: Circumstances | null,
-): Observation {
+/** A request from its arrival on. */
+export type Arrival = {
+  readonly request: HttpRequest;
+  readonly id: string;
+  readonly client: string | undefined;
+  readonly start: number;
+};
+
+/** The address is read now, because a closed connection has none. */
+export function noteArrival(incoming: IncomingMessage, request = readHttpRequest(incoming)): Arrival {
   return {
-    id: about.id,
-    client: about.client,
-    start: about.start,
-    method,
-    target,
-    appKey,
-    status: ready === null ? CLIENT_GONE : ready.status,
-    shape: circumstances === null ? null : circumstances.metering.shape,
-    counted: circumstances?.metering.counted ?? false,
-    source: sourceOf(circumstances),
-    bytes: method === "HEAD" ? 0 : (ready?.body?.length ?? 0),
+    request,
+    id: chooseRequestId(request.requestId),
+    client: incoming.socket.remoteAddress,
+    start: performance.now(),
   };
 }
 
-function sourceOf(circumstances: Circumstances | null): AnswerSource {
-  if (circumstances === null) return "none";
-  return circumstances.fromTree ? "tree" : "live";
+/** `response` is null when the client has gone away, `circumstances` as in app.ts. */
+export function describeExchange(
+  { request, id, client, start }: Arrival,
+  response: EncodedResponse | null,
+  circumstances: Circumstances | null,
+): Observation {
+  return {
+    id,
+    client,
+    start,
+    method: request.method,
+    target: request.target,
+    appKey: request.appKey,
+    status: response === null ? CLIENT_GONE : response.status,
+    shape: circumstances === null ? null : circumstances.metering.shape,
+    counted: circumstances?.metering.counted ?? false,
+    source: circumstances === null ? "none" : circumstances.fromTree ? "tree" : "live",
+    bytes: request.method === "HEAD" ? 0 : (response?.body?.length ?? 0),
+  };
 }
 
 /** Combines observers, of which some may be null, into one function; null when all are null. */
