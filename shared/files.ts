@@ -1,10 +1,8 @@
-/** Tells what is at a path, and reads files of a tree. */
+/** The files of a tree on disk: reads, lists, writes, moves and removes them, whatever is in the way. */
 import {
   copyFileSync,
-  type Dir,
   lstatSync,
   mkdirSync,
-  opendirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -12,6 +10,7 @@ import {
   rmSync,
   statSync,
   utimesSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -71,29 +70,29 @@ function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? "";
 }
 
-// Lists and removes the files and folders of a tree.
-
 /**
- * Yields every file below a folder, as a path relative to `root` with `/`. Yields nothing when the folder does not
- * exist; throws when `root` exists but is not a folder.
+ * Yields every file below a folder, as a path relative to `root` with `/`; a link counts as a file. Yields nothing when
+ * the folder does not exist; throws when `root` exists but is not a folder.
  */
-export function* filesIn(root: string, below = ""): Generator<string> {
-  let folder: Dir;
+export async function* filesIn(root: string, below = ""): AsyncGenerator<string> {
   try {
-    folder = openFolder(join(root, below));
-  } catch (error) {
-    if (codeOf(error) === "ENOENT" || (codeOf(error) === "ENOTDIR" && below !== "" && leadsToFolder(root))) return;
-    throw error;
-  }
-  try {
-    for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) {
-      const path = below === "" ? entry.name : `${below}/${entry.name}`;
-      if (entry.isDirectory()) yield* filesIn(root, path);
-      else yield path;
+    for await (const path of await walk(join(root, below), { markDirectories: true })) {
+      if (!path.endsWith("/")) yield below === "" ? path : `${below}/${path}`;
     }
-  } finally {
-    folder.closeSync();
+  } catch (error) {
+    if (codeOf(error) !== "ENOTDIR" || below === "" || !leadsToFolder(root)) throw error;
   }
+}
+
+/** The library is loaded only by commands that walk a tree: it takes longer than the rest of a short command. */
+async function walk(cwd: string, options: { markDirectories: true } | { onlyDirectories: true }) {
+  const { default: glob } = await import("fast-glob");
+  // Unlike `**`, this pattern also matches names with a line break.
+  const stream = glob.stream("**/*", {
+    ...{ cwd, dot: true, followSymbolicLinks: false, onlyFiles: false, unique: false },
+    ...options,
+  });
+  return stream as AsyncIterable<string>;
 }
 
 /** Names in a folder; none when it does not exist. Throws when it exists but cannot be read. */
@@ -103,15 +102,6 @@ export function namesIn(folder: string): string[] {
   } catch (error) {
     if (["ENOENT", "ENOTDIR"].includes(codeOf(error))) return [];
     throw error;
-  }
-}
-
-/** Adds the path to the error, because `opendirSync`, unlike the other functions used here, does not. */
-function openFolder(path: string): Dir {
-  try {
-    return opendirSync(path);
-  } catch (error) {
-    throw Object.assign(error as Error, { path });
   }
 }
 
@@ -129,37 +119,30 @@ export function removeFrom(root: string, path: string): void {
   }
 }
 
-/** Removes a folder and everything in it, if it exists. */
+/**
+ * Removes a folder and everything in it, if it exists. One file after the other: `fs.rm` takes memory for all at once,
+ * and three times as long.
+ */
 export async function removeAll(folder: string): Promise<void> {
   if (!isFolder(folder)) return;
-  const entries = openFolder(folder);
-  try {
-    for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
-      const path = join(folder, entry.name);
-      if (entry.isDirectory()) await removeAll(path);
-      else rmSync(path, { force: true });
-      await yieldToEventLoop();
-    }
-  } finally {
-    entries.closeSync();
+  for await (const file of filesIn(folder)) {
+    rmSync(join(folder, file), { force: true });
+    await yieldToEventLoop();
   }
-  // Some file systems do not list all entries of a folder that shrinks meanwhile.
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Removes the folders below that hold no file, and then this folder if it is empty. Returns false when it stays. */
-export function removeEmpty(folder: string): boolean {
-  const entries = openFolder(folder);
-  let stays = false;
-  try {
-    for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
-      if (!entry.isDirectory() || !removeEmpty(join(folder, entry.name))) stays = true;
+/** Removes the folders below that hold no file, and then this folder if it is empty. */
+export async function removeEmpty(folder: string): Promise<void> {
+  const folders: string[] = [];
+  for await (const path of await walk(folder, { onlyDirectories: true })) folders.push(path);
+  for (const path of [...folders.sort().reverse(), ""]) {
+    try {
+      rmdirSync(join(folder, path));
+    } catch (error) {
+      if (!["ENOTEMPTY", "EEXIST"].includes(codeOf(error))) throw error;
     }
-  } finally {
-    entries.closeSync();
   }
-  if (!stays) rmdirSync(folder);
-  return !stays;
 }
 
 /** Whether a path is a folder, or a link to one. */
@@ -167,36 +150,34 @@ function leadsToFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-// Moves files to their places in a tree, whatever is in the way there.
+/** Writes a file that appears whole, even if the process dies: to `part` first, which is on the same disk. */
+export function writeAtomic(root: string, path: string, bytes: string | Uint8Array, part: string): void {
+  mkdirSync(dirname(part), { recursive: true });
+  writeFileSync(part, bytes);
+  moveInto(root, path, part);
+}
 
 /**
  * Moves a file to `path` below `root` and removes whatever is in the way there. Does nothing when `from` does not
- * exist, because an earlier attempt has moved it. `existingFolders` is a cache.
+ * exist, because an earlier attempt has moved it.
  */
-export function moveInto(root: string, path: string, from: string, existingFolders: Set<string>): void {
+export function moveInto(root: string, path: string, from: string): void {
+  const to = join(root, path);
+  const moveBelowFolder = () => {
+    mkdirSync(dirname(to), { recursive: true });
+    rename(from, to);
+  };
   try {
-    move(from, join(root, path), existingFolders);
+    try {
+      rename(from, to);
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT") throw error;
+      if (exists(from)) moveBelowFolder();
+    }
   } catch (error) {
     if (!["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(codeOf(error))) throw error;
     clearWay(root, path);
-    move(from, join(root, path), existingFolders);
-  }
-}
-
-function move(from: string, to: string, existingFolders: Set<string>): void {
-  const folder = dirname(to);
-  if (!existingFolders.has(folder)) {
-    mkdirSync(folder, { recursive: true });
-    existingFolders.add(folder);
-  }
-  try {
-    rename(from, to);
-  } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
-    if (!exists(from)) return;
-    // Somebody has removed the folder since.
-    mkdirSync(folder, { recursive: true });
-    rename(from, to);
+    moveBelowFolder();
   }
 }
 
@@ -229,9 +210,7 @@ function clearWay(root: string, path: string): void {
   }
 }
 
-// Lets other work of the process run during a long loop: the process may be a server that also builds.
-
-/** Milliseconds after which other work gets a turn. */
+/** Milliseconds after which a long loop gives other work a turn: the process may be a server that also builds. */
 const MAX_TURN = 10;
 
 let turnStart = performance.now();

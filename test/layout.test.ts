@@ -115,6 +115,8 @@ describe("the layout", () => {
     ],
     ["h3", ["server/app.ts"]],
     ["lru-cache", ["server/http/encode.ts"]],
+    ["fast-glob", ["shared/files.ts"]],
+    ["fs-extra/esm", ["remote", "stage"].map((name) => `cli/builder/${name}.ts`)],
     ["negotiator", ["server/http/encode.ts"]],
     ["pino", ["server/log.ts"]],
     ["prom-client", ["metrics", "worker-metrics"].map((name) => `server/${name}.ts`)],

@@ -172,14 +172,14 @@ async function removeStaleFiles(
   below: string,
   putPaths: PutPaths,
 ): Promise<void> {
-  for (const file of filesIn(join(out, folderOf(app.key)), below)) {
+  for await (const file of filesIn(join(out, folderOf(app.key)), below)) {
     if (!putPaths.has(file)) removeFile(staged, out, app, file);
     await yieldToEventLoop();
   }
 }
 
 async function removeType(staged: StagedApp, out: string, app: App, slug: string): Promise<void> {
-  for (const file of filesIn(join(out, folderOf(app.key)), slug)) {
+  for await (const file of filesIn(join(out, folderOf(app.key)), slug)) {
     removeFile(staged, out, app, file);
     await yieldToEventLoop();
   }

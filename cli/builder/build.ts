@@ -61,7 +61,7 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
   });
   try {
     const damage = damageOf(out);
-    if (damage !== null) resetDamagedTree(out);
+    if (damage !== null) await resetDamagedTree(out);
     await recover(out, died, lock.check);
     const reports = await stageOrRestage(database, options, damage, lock.check);
     lock.check();
@@ -156,13 +156,13 @@ function damageOf(out: string): string | null {
 }
 
 /** Empties the states before it removes the lists: if the process dies here, the tree is still not trusted. */
-function resetDamagedTree(out: string): void {
+async function resetDamagedTree(out: string): Promise<void> {
   const [folder, ready] = [join(out, STATE_FOLDER), join(out, READY)];
   for (const name of [folder, join(ready, STAGED_STATES)].flatMap(stateFilesIn)) {
     writeFileSync(join(folder, name), "");
     // The build that died may have deleted the last file of a folder, but not the folder.
     const appFolder = join(out, topFolderOf(name));
-    if (isFolder(appFolder)) removeEmpty(appFolder);
+    if (isFolder(appFolder)) await removeEmpty(appFolder);
   }
   carryOver(join(ready, CHANGES_FILE), join(out, CARRIED));
   if (readElsewhere(out) === null) rmSync(join(folder, ELSEWHERE_FILE));

@@ -63,7 +63,6 @@ export async function publish(out: string, check: () => void): Promise<void> {
   const ready = join(out, READY);
   const replaced = openReplaced(out);
   const moved = await moveFolders(join(ready, STAGED_TREE), out);
-  const existingFolders = new Set<string>();
   const present = new Set<(typeof STEPS)[number]>();
   for await (const change of ownChanges(ready, moved)) present.add(stepOf(change));
   for (const step of STEPS) {
@@ -75,7 +74,7 @@ export async function publish(out: string, check: () => void): Promise<void> {
         if (change.change === "gone") removeFrom(out, change.file);
         else {
           if (step === "changed") replaced.hold(join(out, change.file));
-          moveInto(out, change.file, join(ready, STAGED_TREE, change.file), existingFolders);
+          moveInto(out, change.file, join(ready, STAGED_TREE, change.file));
           await replaced.release();
         }
       }

@@ -2,10 +2,10 @@
  * Manages the files of a tree that exist only where it was deployed: `.precast/elsewhere.json` lists them, and a build
  * fetches those that it needs before it reads them. The server does not use such an incomplete tree.
  */
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
+import { outputFileSync, removeSync } from "fs-extra/esm";
 import type { App } from "../../shared/api/catalog.ts";
-import { exists, isFile, moveInto, readText } from "../../shared/files.ts";
+import { exists, isFile, readText, writeAtomic } from "../../shared/files.ts";
 import {
   digestOf,
   ELSEWHERE_FILE,
@@ -38,16 +38,17 @@ export type Elsewhere = {
   readonly fetched: () => { readonly files: number; readonly bytes: number };
 };
 
+const LIST = `${STATE_FOLDER}/${ELSEWHERE_FILE}`;
 const FETCHED = `${STATE_FOLDER}/fetched`;
 
 /** Whether some files of the tree exist only where it was deployed: the server does not use such a tree. */
 export function isPartialTree(out: string): boolean {
-  return existsSync(join(out, STATE_FOLDER, ELSEWHERE_FILE));
+  return exists(join(out, LIST));
 }
 
 /** Empty when there is no list; null when it cannot be read, so that it is unknown which files are here. */
 export function readElsewhere(out: string): FileDigests | null {
-  const text = readText(join(out, STATE_FOLDER, ELSEWHERE_FILE));
+  const text = readText(join(out, LIST));
   try {
     return new Map(text === null ? [] : (JSON.parse(text) as [string, FileDigest][]));
   } catch {
@@ -56,26 +57,21 @@ export function readElsewhere(out: string): FileDigests | null {
 }
 
 export function writeElsewhere(out: string, digests: FileDigests): void {
-  const file = join(out, STATE_FOLDER, ELSEWHERE_FILE);
-  if (digests.size === 0) rmSync(file, { force: true });
-  else {
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(`${file}.new`, JSON.stringify([...digests]));
-    renameSync(`${file}.new`, file);
-  }
+  const file = join(out, LIST);
+  if (digests.size === 0) removeSync(file);
+  else writeAtomic(out, LIST, JSON.stringify([...digests]), `${file}.new`);
 }
 
 /** `fetch` is null when there is no place to fetch from. */
 export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
   const digests = new Map(readElsewhere(out) ?? []);
   const replaced: string[] = [];
-  const existingFolders = new Set<string>();
   const total = { files: 0, bytes: 0 };
   const before = digests.size;
 
   const take = (path: string, bytes: Uint8Array | null) => {
     if (bytes === null || digestOf(bytes).sha256 !== digests.get(path)?.sha256) throw new ForeignTreeError(path);
-    writeWhole(out, path, bytes, existingFolders);
+    writeAtomic(out, path, bytes, join(out, FETCHED, "part"));
     digests.delete(path);
     total.files += 1;
     total.bytes += bytes.length;
@@ -98,18 +94,10 @@ export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
     saveReplaced: () => {
       for (const path of replaced.flatMap(below)) digests.delete(path);
       if (digests.size < before) writeElsewhere(out, digests);
-      rmSync(join(out, FETCHED), { recursive: true, force: true });
+      removeSync(join(out, FETCHED));
     },
     fetched: () => ({ ...total }),
   };
-}
-
-/** Writes a temporary file and renames it, so that no file of the tree is ever incomplete, even if the process dies. */
-function writeWhole(out: string, path: string, bytes: Uint8Array, existingFolders: Set<string>): void {
-  const part = join(out, FETCHED, "part");
-  mkdirSync(dirname(part), { recursive: true });
-  writeFileSync(part, bytes);
-  moveInto(out, path, part, existingFolders);
 }
 
 // Lists the apps of the database that a tree lacks, because it was built with --app: what a deploy finds of them at
@@ -130,6 +118,6 @@ export function othersOf(all: readonly App[], chosen: readonly App[], treeApps: 
 }
 
 export function writeOthers(out: string, keys: readonly string[]): void {
-  if (keys.length === 0) rmSync(join(out, OTHERS), { force: true });
-  else writeFileSync(join(out, OTHERS), `${JSON.stringify(keys)}\n`);
+  if (keys.length === 0) removeSync(join(out, OTHERS));
+  else outputFileSync(join(out, OTHERS), `${JSON.stringify(keys)}\n`);
 }

@@ -74,7 +74,7 @@ function rounded(seconds: number): number {
 /** Removes an app that the tree has and the database no longer has. */
 export async function removeApp({ tally, stageState, remove }: StagedApp, out: string, key: string): Promise<Ending> {
   const folder = segment(key);
-  for (const file of filesIn(join(out, folder))) {
+  for await (const file of filesIn(join(out, folder))) {
     remove(`${folder}/${file}`, file.startsWith("v1/") ? addressIn(join(out, folder, "v1"), file.slice(3)) : null);
     await yieldToEventLoop();
   }

@@ -3,8 +3,9 @@
  * only once all are there, so a build that fails leaves it as it was.
  */
 import { hash } from "node:crypto";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { outputFileSync } from "fs-extra/esm";
 import { type Address, fileOf, folderOf, requestOf, segment } from "../../shared/api/address.ts";
 import { removeAll, sizeOf } from "../../shared/files.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
@@ -83,8 +84,7 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
     hasChanges = true;
     if (dryRun) return;
     check();
-    mkdirSync(join(folder, STAGED_STATES), { recursive: true });
-    writeFileSync(join(folder, STAGED_STATES, `${segment(key)}.json`), state);
+    outputFileSync(join(folder, STAGED_STATES, `${segment(key)}.json`), state);
   };
   const skip = () => onFile(0);
   const settle = async () => {

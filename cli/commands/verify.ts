@@ -66,11 +66,10 @@ async function checkApps(session: Session, options: Options): Promise<Checked[]>
     checked.push({ verified, cause: isClean ? null : await causeOf(session, app.key, options) });
   }
   if (options.apps !== null) return checked;
-  const gone = removedApps(appsOfTree(options.out), all);
-  return [
-    ...checked,
-    ...gone.map(({ key }) => ({ verified: verifyRemovedApp(options.out, key), cause: "content changed" as const })),
-  ];
+  for (const { key } of removedApps(appsOfTree(options.out), all)) {
+    checked.push({ verified: await verifyRemovedApp(options.out, key), cause: "content changed" });
+  }
+  return checked;
 }
 
 async function causeOf(session: Session, key: string, options: Options): Promise<DifferenceCause> {
@@ -169,7 +168,7 @@ export async function verifyApp(
   for (const file of absentFilesOf(out, app.key, elsewhere)) {
     if (!expected.has(file)) note("surplus", file);
   }
-  for (const file of filesOf(out, app.key)) {
+  for await (const file of filesOf(out, app.key)) {
     if (!expected.has(file)) note("surplus", file);
     if (showsUnpublished(file, readText(join(root, file)) ?? "", published)) note("shows an unpublished entry", file);
   }
@@ -189,9 +188,10 @@ function problemOf(
 }
 
 /** Reports all files of an app that is in the tree but no longer in the database as surplus. */
-export function verifyRemovedApp(out: string, key: string): Verified {
-  const files = [...filesOf(out, key)];
-  return { key, files: 0, computed: 0, differences: files.map((file) => ({ app: key, problem: "surplus", file })) };
+async function verifyRemovedApp(out: string, key: string): Promise<Verified> {
+  const differences: Difference[] = [];
+  for await (const file of filesOf(out, key)) differences.push({ app: key, problem: "surplus", file });
+  return { key, files: 0, computed: 0, differences };
 }
 
 /**
@@ -204,9 +204,9 @@ function readExactly(file: string): string | null {
 }
 
 /** Paths relative to the folder of the app. None when a file is in the place of that folder: then all are missing. */
-function* filesOf(out: string, key: string): Generator<string> {
+async function* filesOf(out: string, key: string): AsyncGenerator<string> {
   const folder = folderOf(key);
-  for (const path of filesIn(out, folder)) yield path.slice(folder.length + 1);
+  for await (const path of filesIn(out, folder)) yield path.slice(folder.length + 1);
 }
 
 /** The files of an app that are only where the tree was deployed: paths relative to the folder of the app. */

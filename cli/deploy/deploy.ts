@@ -50,7 +50,7 @@ export type Deployed = {
  * DeployError.
  */
 export async function deployTree({ store, takeLock }: Target, options: DeployOptions): Promise<Deployed> {
-  const tree = scanTree(options.out);
+  const tree = await scanTree(options.out);
   if (options.dryRun) return previewDeploy(store, tree, options);
   const lock = await takeLock();
   try {

@@ -41,7 +41,7 @@ export class UnfinishedTreeError extends Error {
 }
 
 /** Throws UnfinishedTreeError when the tree is being built, was never built or is not as it was built. */
-export function scanTree(out: string): LocalTree {
+export async function scanTree(out: string): Promise<LocalTree> {
   refuseUnderWay(out);
   const states = readStates(out);
   const digests = readElsewhere(out);
@@ -50,9 +50,11 @@ export function scanTree(out: string): LocalTree {
   const files = new Map<string, FileDigest>();
   for (const state of states) {
     const key = state.app.key;
-    const paths = [...filesIn(join(out, folderOf(key)))].map((file) => `${folderOf(key)}/${file}`).filter(isTreeFile);
     const own = new Map(absent.get(folderOf(key)));
-    for (const path of paths) own.set(path, digestOf(readWhole(out, path)));
+    for await (const file of filesIn(join(out, folderOf(key)))) {
+      const path = `${folderOf(key)}/${file}`;
+      if (isTreeFile(path)) own.set(path, digestOf(readWhole(out, path)));
+    }
     own.set(stateFileOf(key), digestOf(readFileSync(join(out, stateFileOf(key)))));
     if (own.size - 1 !== state.files) throw notAsBuilt(out, key, own.size - 1, state.files);
     for (const [path, digest] of own) files.set(path, digest);

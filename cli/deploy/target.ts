@@ -140,7 +140,6 @@ function takeFolderLock(folder: string, name: string): Lock {
 const PARTS = `${STORE_FOLDER}/part`;
 
 export function openFolderStore(folder: string): Store {
-  const existingFolders = new Set<string>();
   let parts = 0;
 
   const get: Store["get"] = async (key) => {
@@ -159,7 +158,7 @@ export function openFolderStore(folder: string): Store {
       const part = join(folder, PARTS, String(parts++));
       writeFileSync(part, bytes);
       if (sizeOf(join(folder, key)) === bytes.length) makeNewer(part, join(folder, key));
-      moveInto(folder, key, part, existingFolders);
+      moveInto(folder, key, part);
       return { kind: "put", etag: etagOf(bytes) };
     },
     list: async function* () {
@@ -170,7 +169,6 @@ export function openFolderStore(folder: string): Store {
       await yieldToEventLoop();
       throwIfStopped?.();
       removeFrom(folder, key);
-      existingFolders.clear();
     },
   };
 }
