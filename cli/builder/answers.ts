@@ -12,8 +12,7 @@ import { readBatches } from "../../shared/database/cursor.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { countsOf, entryCountsQuery } from "../../shared/sql/counts.ts";
 import { allEntriesQuery, facetCountQuery } from "../../shared/sql/tree.ts";
-import { chooseFilters, filterAnswers, filterColumns } from "./filters.ts";
-import { countSortFiles, sortAnswers, sortAnswersOf } from "./sorts.ts";
+import { chooseFilters, countSortFiles, filterAnswers, filterColumns, sortAnswers, sortAnswersOf } from "./lists.ts";
 
 /** For a type with at most this many entries, all list items are kept in memory, which saves queries. */
 const SMALL_TYPE_ENTRIES = 1_000;
@@ -123,5 +122,3 @@ export async function countTypeFiles(session: Session, app: App, type: ContentTy
   }
   return files;
 }
-
-// A free request and its answer, which becomes one file of the tree.

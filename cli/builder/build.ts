@@ -3,33 +3,37 @@
  * moves them into the tree when all are there.
  */
 import { randomUUID } from "node:crypto";
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { AppDefaults } from "../../shared/apps.ts";
-import type { Database } from "../../shared/database/database.ts";
-import { exists, isFolder, removeEmpty } from "../../shared/files.ts";
+import { folderOf, segment } from "../../shared/api/address.ts";
+import type { App } from "../../shared/api/catalog.ts";
+import { type AppDefaults, readApps } from "../../shared/apps.ts";
+import type { Database, Session } from "../../shared/database/database.ts";
 import { takeLock } from "../../shared/lock.ts";
+import { appCountsQuery } from "../../shared/sql/tree.ts";
 import {
   appsOfTree,
   BUILD_LOCK,
   type BuildIds,
-  CHANGES_FILE,
-  ELSEWHERE_FILE,
+  chooseApps,
+  readSource,
   recordBuild,
-  STATE_FOLDER,
-  stateFilesIn,
+  refuseEmptyDatabase,
+  removedApps,
+  type Source,
   type TreeApp,
-  topFolderOf,
 } from "../../shared/tree.ts";
-import { type FileProgress, openMeter } from "./app.ts";
+import { type AppPlan, planApp } from "./app.ts";
 import { ForeignTreeError } from "./built.ts";
-import { type Change, isWholeList } from "./changes.ts";
-import { CARRIED, READY, recover, reportChanges, STAGED_STATES } from "./publish.ts";
-import { type Elsewhere, openElsewhere, readElsewhere, writeOthers } from "./remote.ts";
-import { type AppReport, shareSeconds } from "./report.ts";
-import { buildApps } from "./snapshot.ts";
-import { openStage } from "./stage.ts";
-import { emptyTrash } from "./trash.ts";
+import type { Change } from "./changes.ts";
+import { chooseMode } from "./delta.ts";
+import { emptyTrash, reportChanges } from "./publish.ts";
+import { damageOf, recover, resetDamagedTree } from "./recover.ts";
+import { type Elsewhere, missingApps, openElsewhere, writeMissingApps } from "./remote.ts";
+import { type AppReport, finishApp, removeApp, shareSeconds } from "./report.ts";
+import { openStage, type Stage } from "./stage.ts";
+
+/** Number of files done, number of files in all, and size of the files done in bytes. */
+export type FileProgress = { readonly done: number; readonly total: number; readonly bytes: number };
 
 export type BuildOptions = AppDefaults & {
   readonly out: string;
@@ -42,7 +46,7 @@ export type BuildOptions = AppDefaults & {
   /** Called for each file that is processed. Leave it out when progress is not shown: this saves counting first. */
   readonly onProgress?: (progress: FileProgress) => void;
   readonly onChange?: (change: Change) => void;
-  /** Called when the build begins anew, for the reason given: `onChange` is then called for all changes again. */
+  /** Called when the build begins again, for the reason given: `onChange` is then called for all changes again. */
   readonly onRestart?: (reason: string) => void;
   /** The files that exist only where the tree was deployed. Left out when there is no place to fetch them from. */
   readonly elsewhere?: Elsewhere | undefined;
@@ -54,7 +58,7 @@ export type BuildOptions = AppDefaults & {
  */
 export async function buildTree(database: Database, options: BuildOptions): Promise<AppReport[]> {
   const { out } = options;
-  if (options.dryRun) return stageOrRestage(database, options, damageOf(out), () => {});
+  if (options.dryRun) return buildOrRebuild(database, options, damageOf(out), () => {});
   let died = false;
   const lock = takeLock(join(out, BUILD_LOCK), () => {
     died = true;
@@ -63,7 +67,7 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
     const damage = damageOf(out);
     if (damage !== null) await resetDamagedTree(out);
     await recover(out, died, lock.check);
-    const reports = await stageOrRestage(database, options, damage, lock.check);
+    const reports = await buildOrRebuild(database, options, damage, lock.check);
     lock.check();
     await emptyTrash(out);
     lock.check();
@@ -78,99 +82,148 @@ export async function buildTree(database: Database, options: BuildOptions): Prom
  * Builds in full if `damage`, the reason not to trust the tree, is not null, and again if the build finds files that
  * somebody else has changed.
  */
-function stageOrRestage(
+function buildOrRebuild(
   database: Database,
   options: BuildOptions,
   damage: string | null,
   check: () => void,
 ): Promise<AppReport[]> {
   const fullReason = damage ?? (options.full ? "requested by --full" : null);
-  return stageTree(database, options, fullReason, check).catch((error: unknown) => {
+  return buildOnce(database, options, fullReason, check).catch((error: unknown) => {
     if (!(error instanceof ForeignTreeError)) throw error;
     options.onRestart?.(error.message);
-    return stageTree(database, options, error.message, check);
+    return buildOnce(database, options, error.message, check);
   });
 }
 
-/** `fullReason` is the reason to build everything, or null. `check` throws once the tree belongs to another build. */
-async function stageTree(
+/**
+ * The whole build: one snapshot, a plan for each app, their answers onto the stage, then the stage into the tree.
+ * `fullReason` is the reason to build everything, or null. `check` throws once the tree belongs to another build.
+ */
+async function buildOnce(
   database: Database,
   options: BuildOptions,
   fullReason: string | null,
   check: () => void,
 ): Promise<AppReport[]> {
-  const treeApps = appsOfTree(options.out);
+  const { out, now } = options;
+  const treeApps = appsOfTree(out);
   const buildIds = chooseBuildIds(treeApps);
-  const meter = openMeter(options.onProgress);
-  const count = options.onProgress !== undefined;
-  const elsewhere = options.elsewhere ?? openElsewhere(options.out, null);
-  const stage = openStage({
-    out: options.out,
-    dryRun: options.dryRun,
-    check,
-    builtAt: options.now().toISOString(),
-    onFile: meter.add,
-    onChange: options.onChange ?? (() => {}),
-  });
+  const elsewhere = options.elsewhere ?? openElsewhere(out, null);
+  const progress = countProgress(options.onProgress);
+  const stage = openStage({ ...options, check, builtAt: now().toISOString(), onFile: progress.add });
   try {
-    const { endings, others } = await database.transaction("read", (session) =>
-      buildApps(session, stage, { ...options, count, elsewhere, fullReason, treeApps, buildIds }, meter),
-    );
-    const read = options.now();
+    const { finish, missing } = await database.transaction("read", async (session) => {
+      const source = await readSource(session);
+      const all = await readApps(session, options);
+      refuseEmptyDatabase(all, treeApps, out, source);
+      const chosen = chooseApps(all, options.apps);
+      const plans = await planApps(session, chosen, source, fullReason, { ...options, elsewhere });
+      progress.expect(plans.reduce((sum, { files }) => sum + files, 0));
+      const finish: (() => AppReport)[] = [];
+      for (const plan of plans) finish.push(await stageApp(plan, stage, { ...source, ...buildIds }, now));
+      const gone = options.apps === null ? removedApps(treeApps, all) : [];
+      for (const { key } of gone) finish.push(await removeApp(stage.openApp(key), out, key));
+      if (options.apps === null) replaceOtherFolders(all, elsewhere);
+      return { finish, missing: missingApps(all, chosen, treeApps) };
+    });
+    const read = now();
     await stage.settle();
-    const reports = endings.map((end) => end());
+    const reports = finish.map((end) => end());
     if (!options.dryRun) {
       if (stage.hasChanges()) await recordBuild(database, buildIds);
       elsewhere.saveFetched();
       // If the process dies in between, the tree counts as one that lacks apps, and a deploy deletes too little.
-      if (others.length > 0) writeOthers(options.out, others);
+      if (missing.length > 0) writeMissingApps(out, missing);
       await stage.commit();
       elsewhere.saveReplaced();
-      if (others.length === 0) writeOthers(options.out, others);
+      if (missing.length === 0) writeMissingApps(out, missing);
     }
-    return shareSeconds(reports, (options.now().getTime() - read.getTime()) / 1_000);
+    return shareSeconds(reports, (now().getTime() - read.getTime()) / 1_000);
   } finally {
     await stage.close();
   }
 }
 
-// Chooses the UUIDs with which the database records a build: of the tree, of this build and of earlier builds.
-
+/** Chooses the UUIDs with which the database records a build: of the tree, of this build and of earlier builds. */
 function chooseBuildIds(treeApps: readonly TreeApp[]): BuildIds {
   const states = treeApps.flatMap(({ state }) => state ?? []);
   const earlierMarks = [...new Set(states.map(({ mark }) => mark))];
   return { tree: states[0]?.tree ?? randomUUID(), mark: randomUUID(), earlierMarks };
 }
 
-// Handles a list that a power failure has damaged: the tree cannot be trusted then. The states of all its apps are
-// emptied, so that the server answers live, deploys refuse the tree, and this build or a later one builds each app in
-// full.
-
-/** Why the tree cannot be trusted; null when it can. */
-function damageOf(out: string): string | null {
-  const list = join(out, READY, CHANGES_FILE);
-  if (exists(list) && !isWholeList(list)) return "the list of changes of an interrupted build cannot be read";
-  return readElsewhere(out) === null
-    ? "the list of its files that exist only at the deploy target cannot be read"
-    : null;
+function countProgress(onProgress: BuildOptions["onProgress"]) {
+  let [done, total, bytes] = [0, 0, 0];
+  return {
+    expect: (files: number) => {
+      total = files;
+    },
+    add: (size: number) => {
+      done += 1;
+      bytes += size;
+      onProgress?.({ done, total, bytes });
+    },
+  };
 }
 
-/** Empties the states before it removes the lists: if the process dies here, the tree is still not trusted. */
-async function resetDamagedTree(out: string): Promise<void> {
-  const [folder, ready] = [join(out, STATE_FOLDER), join(out, READY)];
-  for (const name of [folder, join(ready, STAGED_STATES)].flatMap(stateFilesIn)) {
-    writeFileSync(join(folder, name), "");
-    // The build that died may have deleted the last file of a folder, but not the folder.
-    const appFolder = join(out, topFolderOf(name));
-    if (isFolder(appFolder)) await removeEmpty(appFolder);
+async function planApps(
+  session: Session,
+  apps: readonly App[],
+  source: Source,
+  fullReason: string | null,
+  options: BuildOptions & { readonly elsewhere: Elsewhere },
+): Promise<AppPlan[]> {
+  const { out, now, elsewhere } = options;
+  const chosen = apps.map((app) => ({ app, mode: chooseMode(out, app, source, fullReason, elsewhere) }));
+  const full = chosen.filter(({ mode }) => mode.mode === "full").map(({ app }) => app.key);
+  const counts = await readCounts(session, full);
+  const plans: AppPlan[] = [];
+  for (const { app, mode } of chosen) {
+    const start = now();
+    const planned = { app, out, elsewhere, count: options.onProgress !== undefined };
+    const plan = await namingFile(app, () => planApp(session, planned, mode, counts.get(app.key)));
+    plans.push({ ...plan, app, mode, start, seconds: (now().getTime() - start.getTime()) / 1_000 });
   }
-  carryOver(join(ready, CHANGES_FILE), join(out, CARRIED));
-  if (readElsewhere(out) === null) rmSync(join(folder, ELSEWHERE_FILE));
+  return plans;
 }
 
-/** Keeps the changes of a damaged list for the next report: some may be in place, and none was reported. */
-function carryOver(list: string, carried: string): void {
-  if (!exists(list)) return;
-  appendFileSync(carried, Buffer.concat([Buffer.from("\n"), readFileSync(list)]));
-  rmSync(list);
+/** Numbers of published entries of these apps' types, by app key and slug. */
+async function readCounts(session: Session, keys: readonly string[]): Promise<Map<string, Map<string, number>>> {
+  const counts = new Map(keys.map((key) => [key, new Map<string, number>()]));
+  if (keys.length === 0) return counts;
+  for (const [key, slug, count] of await session.query(appCountsQuery(keys))) {
+    counts.get(key as string)?.set(slug as string, Number(count));
+  }
+  return counts;
+}
+
+/** Runs a plan. The function that it resolves with is to be called once the stage is settled. */
+async function stageApp(
+  plan: AppPlan,
+  stage: Stage,
+  origin: Source & BuildIds,
+  now: () => Date,
+): Promise<() => AppReport> {
+  const staged = stage.openApp(plan.app.key);
+  const start = now();
+  const counts = await namingFile(plan.app, () => plan.run(staged));
+  const seconds = plan.seconds + (now().getTime() - start.getTime()) / 1_000;
+  return () => finishApp({ ...plan, seconds }, staged, counts, origin);
+}
+
+/** Files that are only where the tree was deployed, in folders of apps that the database does not have, are forgotten. */
+function replaceOtherFolders(all: readonly App[], elsewhere: Elsewhere): void {
+  const folders = new Set(all.map(({ key }) => segment(key)));
+  for (const folder of elsewhere.appFolders()) if (!folders.has(folder)) elsewhere.addReplaced(folder);
+}
+
+/** Completes the path in a ForeignTreeError, which may be relative to the folder of the app: messages need the whole. */
+async function namingFile<T>(app: App, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const folder = `${folderOf(app.key)}/`;
+    if (!(error instanceof ForeignTreeError) || error.file.startsWith(folder)) throw error;
+    throw new ForeignTreeError(`${folder}${error.file}`);
+  }
 }

@@ -23,9 +23,9 @@ export type TypeDelta =
   | { readonly kind: "same" }
   /** Entries that were written or removed since, drafts too. */
   | { readonly kind: "entries"; readonly ids: readonly string[] }
-  | { readonly kind: "anew" };
+  | { readonly kind: "rebuild" };
 
-/** Maximum number of changed entries with which a type is updated entry by entry instead of built anew. */
+/** Maximum number of changed entries with which a type is updated entry by entry instead of rebuilt. */
 const MAX_UPDATED_ENTRIES = 2_000;
 /** Up to this number of changed entries, a type is updated even if they are more than a tenth of its entries. */
 const ALWAYS_UPDATED_ENTRIES = 20;
@@ -74,10 +74,10 @@ function deltaOf(
   found: { readonly same: boolean; readonly ids: readonly string[] } | undefined,
 ): TypeDelta {
   const before = state.app.types.find(({ slug }) => slug === type.slug);
-  if (before === undefined || found?.same !== true || layoutOf(before) !== layoutOf(type)) return { kind: "anew" };
+  if (before === undefined || found?.same !== true || layoutOf(before) !== layoutOf(type)) return { kind: "rebuild" };
   if (found.ids.length === 0) return { kind: "same" };
   const limit = Math.max(ALWAYS_UPDATED_ENTRIES, Math.min(MAX_UPDATED_ENTRIES, (state.counts[type.slug] ?? 0) / 10));
-  return found.ids.length > limit ? { kind: "anew" } : { kind: "entries", ids: found.ids };
+  return found.ids.length > limit ? { kind: "rebuild" } : { kind: "entries", ids: found.ids };
 }
 
 /**

@@ -2,7 +2,9 @@
  * Moves a finished build into the tree. Renaming the complete stage to `ready` commits the build. Each later step can
  * be repeated, so a build that dies after the commit is completed by the next.
  */
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import { linkSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { unlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import {
   exists,
@@ -15,14 +17,13 @@ import {
 } from "../../shared/files.ts";
 import { CHANGES_FILE, STATE_FOLDER } from "../../shared/tree.ts";
 import { type Change, ownChanges } from "./changes.ts";
-import { moveToTrash, openReplaced } from "./trash.ts";
 
 /** The folder into which a build writes, and its name once it is complete; relative to the tree. */
 export const STAGE = `${STATE_FOLDER}/stage`;
 export const READY = `${STATE_FOLDER}/ready`;
-const REPORTED = `${STATE_FOLDER}/${CHANGES_FILE}`;
+export const REPORTED = `${STATE_FOLDER}/${CHANGES_FILE}`;
 /** The list of changes that are in place but not reported yet. */
-export const CARRIED = `${STATE_FOLDER}/carried.json`;
+export const PENDING = `${STATE_FOLDER}/carried.json`;
 
 /** Folders of a stage: new files of the tree, and new states of apps (an empty file for an app that is gone). */
 export const STAGED_TREE = "tree";
@@ -33,29 +34,9 @@ export function commitStage(out: string): void {
   renameSync(join(out, STAGE), join(out, READY));
 }
 
-function isCommitted(out: string): boolean {
-  return exists(join(out, READY, CHANGES_FILE));
-}
-
-/**
- * Completes a build that died after its commit, and discards what one that died earlier has left. `died` is whether the
- * last holder of the build lock died: then it may not have reported its changes, and they are carried over.
- */
-export async function recover(out: string, died: boolean, check: () => void): Promise<void> {
-  const [reported, carried] = [join(out, REPORTED), join(out, CARRIED)];
-  if (died && !exists(carried) && exists(reported)) renameSync(reported, carried);
-  if (isCommitted(out)) await publish(out, check);
-  discardStages(out);
-}
-
-/** Moves the stage that a dead build has left, under either name, into the trash: the next build cannot use it. */
-export function discardStages(out: string): void {
-  for (const folder of [STAGE, READY]) if (exists(join(out, folder))) moveToTrash(out, folder);
-}
-
 /** Publishes the list of changes, as the last step: whoever reads the list finds all changes in place. */
 export function reportChanges(out: string): void {
-  if (exists(join(out, CARRIED))) renameSync(join(out, CARRIED), join(out, REPORTED));
+  if (exists(join(out, PENDING))) renameSync(join(out, PENDING), join(out, REPORTED));
 }
 
 /** Moves the committed build into the tree. `check` throws once another process has taken over the tree. */
@@ -82,7 +63,7 @@ export async function publish(out: string, check: () => void): Promise<void> {
   }
   await replaced.settle();
   check();
-  renameSync(join(ready, CHANGES_FILE), join(out, CARRIED));
+  renameSync(join(ready, CHANGES_FILE), join(out, PENDING));
   await removeAll(ready);
 }
 
@@ -159,4 +140,77 @@ async function moveStates(ready: string, out: string): Promise<void> {
     else rmSync(to, { force: true });
     await yieldToEventLoop();
   }
+}
+
+// What a build throws away is collected in a folder of its own and deleted late: file systems write slowly where much has
+// just been deleted, and rename slowly where each new file frees the blocks of an old one.
+
+const TRASH = `${STATE_FOLDER}/trash`;
+
+/** An unused path in the trash, which may still hold files of a build that died. */
+function freshName(out: string): string {
+  const trash = join(out, TRASH);
+  mkdirSync(trash, { recursive: true });
+  return join(trash, randomUUID());
+}
+
+/** Files that are about to be replaced. */
+type Replaced = {
+  /** Gives the file a hard link in the trash, so that replacing it frees no blocks. Has no effect where links fail. */
+  readonly hold: (file: string) => void;
+  /** Deletes replaced files in other threads, a batch at a time. Waits only for the batch before. */
+  readonly release: () => Promise<void>;
+  readonly settle: () => Promise<unknown>;
+};
+
+/** Number of files that are deleted concurrently, as one batch. */
+const BATCH = 128;
+
+function openReplaced(out: string): Replaced {
+  let folder: string | null = null;
+  let held: string[] = [];
+  let releasing: Promise<unknown> = Promise.resolve();
+  let files = 0;
+
+  const hold = (file: string) => {
+    folder ??= freshFolder(out);
+    const name = join(folder, String(files++));
+    try {
+      linkSync(file, name);
+      held.push(name);
+    } catch {
+      // Without the link, the blocks are freed when the file is replaced.
+    }
+  };
+  const releaseAll = async () => {
+    const names = held;
+    held = [];
+    await releasing;
+    // What could not be deleted is deleted with the whole trash, which reports the error.
+    releasing = Promise.allSettled(names.map((name) => unlink(name)));
+  };
+  const release = async () => {
+    if (held.length >= BATCH) await releaseAll();
+  };
+  return { hold, release, settle: () => releaseAll().then(() => releasing) };
+}
+
+function freshFolder(out: string): string {
+  const folder = freshName(out);
+  mkdirSync(folder);
+  return folder;
+}
+
+/** Moves a folder of the tree into the trash. A container cannot move a folder of its image, so that is deleted. */
+export function moveToTrash(out: string, folder: string): void {
+  try {
+    renameSync(join(out, folder), freshName(out));
+  } catch (error) {
+    if (!isOtherDisk(error)) throw error;
+    rmSync(join(out, folder), { recursive: true, force: true });
+  }
+}
+
+export function emptyTrash(out: string): Promise<void> {
+  return removeAll(join(out, TRASH));
 }

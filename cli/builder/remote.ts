@@ -104,20 +104,20 @@ export function openElsewhere(out: string, fetch: Fetch | null): Elsewhere {
 // its target is not surplus.
 
 /** Absent when the tree has every app. */
-const OTHERS = `${STATE_FOLDER}/others.json`;
+const MISSING_APPS = `${STATE_FOLDER}/others.json`;
 
 /** Whether the tree has every app that the database had at the last build. */
 export function hasAllApps(out: string): boolean {
-  return !exists(join(out, OTHERS));
+  return !exists(join(out, MISSING_APPS));
 }
 
 /** Keys of the apps that the tree still lacks when those that are chosen are built. */
-export function othersOf(all: readonly App[], chosen: readonly App[], treeApps: readonly TreeApp[]): string[] {
+export function missingApps(all: readonly App[], chosen: readonly App[], treeApps: readonly TreeApp[]): string[] {
   const keys = new Set([...chosen, ...treeApps].map(({ key }) => key));
   return all.map(({ key }) => key).filter((key) => !keys.has(key));
 }
 
-export function writeOthers(out: string, keys: readonly string[]): void {
-  if (keys.length === 0) removeSync(join(out, OTHERS));
-  else outputFileSync(join(out, OTHERS), `${JSON.stringify(keys)}\n`);
+export function writeMissingApps(out: string, keys: readonly string[]): void {
+  if (keys.length === 0) removeSync(join(out, MISSING_APPS));
+  else outputFileSync(join(out, MISSING_APPS), `${JSON.stringify(keys)}\n`);
 }

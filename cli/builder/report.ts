@@ -3,13 +3,11 @@
 import { join } from "node:path";
 import PACKAGE from "../../package.json" with { type: "json" };
 import { segment } from "../../shared/api/address.ts";
-import type { App } from "../../shared/api/catalog.ts";
 import { filesIn, yieldToEventLoop } from "../../shared/files.ts";
 import { formatBytes, formatFiles, formatSeconds } from "../../shared/text.ts";
-import { addressIn, type Source, type TreeState, writeState } from "../../shared/tree.ts";
+import { addressIn, type BuildIds, type Source, writeState } from "../../shared/tree.ts";
 import type { Terminal } from "../terminal.ts";
 import type { AppPlan } from "./app.ts";
-import type { BuildMode } from "./delta.ts";
 import type { StagedApp } from "./stage.ts";
 
 export type AppReport = {
@@ -28,32 +26,28 @@ export type AppReport = {
   readonly seconds: number;
 };
 
-/** To be called once the stage is settled: stages the app's state and returns its report. */
-export type Ending = () => AppReport;
-
-type BuildFacts = Pick<Source, "source" | "snapshot"> &
-  Pick<TreeState, "tree" | "mark"> & { readonly builtAt: string; readonly seconds: number };
-
-export function endApp(
-  app: App,
-  choice: BuildMode,
-  { isOutdated }: AppPlan,
+/** To be called once the stage is settled: stages the app's state and reports what was done. */
+export function finishApp(
+  { app, mode: choice, isOutdated, start, seconds }: AppPlan,
   { tally, stageState }: StagedApp,
   counts: ReadonlyMap<string, number>,
-  { builtAt, seconds, source, snapshot, tree, mark }: BuildFacts,
+  { source, snapshot, tree, mark }: Source & BuildIds,
 ): AppReport {
   const before = choice.mode === "incremental" ? choice.state : null;
   const files = before === null ? tally.putFiles : before.files + tally.added - tally.gone;
   const bytes = before === null ? tally.putBytes : before.bytes + tally.growth;
   const entries = [...counts.values()].reduce((sum, some) => sum + some, 0);
   if (isOutdated) {
-    const state = { version: PACKAGE.version, built_at: builtAt, source, snapshot, tree, mark, files, entries, bytes };
-    stageState(writeState({ ...state, counts: Object.fromEntries(counts), app }));
+    const origin = { version: PACKAGE.version, built_at: start.toISOString(), source, snapshot, tree, mark };
+    stageState(writeState({ ...origin, files, entries, bytes, counts: Object.fromEntries(counts), app }));
   }
-  const written = tally.added + tally.changed;
   const { added, changed, gone: deleted } = tally;
   const { mode, reason } = choice;
-  return { key: app.key, mode, reason, added, changed, written, unchanged: files - written, deleted, bytes, seconds };
+  const written = added + changed;
+  return {
+    ...{ key: app.key, mode, reason, added, changed, written },
+    ...{ unchanged: files - written, deleted, bytes, seconds },
+  };
 }
 
 /** Adds the time that all apps spend together to their reports, in proportion to the files written and deleted. */
@@ -71,8 +65,12 @@ function rounded(seconds: number): number {
   return Math.round(seconds * 1_000) / 1_000;
 }
 
-/** Removes an app that the tree has and the database no longer has. */
-export async function removeApp({ tally, stageState, remove }: StagedApp, out: string, key: string): Promise<Ending> {
+/** Removes an app that the tree has and the database no longer has. Its report is final once the stage is settled. */
+export async function removeApp(
+  { tally, stageState, remove }: StagedApp,
+  out: string,
+  key: string,
+): Promise<() => AppReport> {
   const folder = segment(key);
   for await (const file of filesIn(join(out, folder))) {
     remove(`${folder}/${file}`, file.startsWith("v1/") ? addressIn(join(out, folder, "v1"), file.slice(3)) : null);

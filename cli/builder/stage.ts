@@ -2,14 +2,13 @@
  * Takes the answers of a build and writes those that differ from the tree to a stage beside it. The tree itself changes
  * only once all are there, so a build that fails leaves it as it was.
  */
-import { hash } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { outputFileSync } from "fs-extra/esm";
 import { type Address, fileOf, folderOf, requestOf, segment } from "../../shared/api/address.ts";
 import { removeAll, sizeOf } from "../../shared/files.ts";
 import { type Change, type ChangesWriter, openChanges } from "./changes.ts";
-import { CARRIED, commitStage, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
+import { commitStage, PENDING, publish, STAGE, STAGED_STATES, STAGED_TREE } from "./publish.ts";
 import { type Batch, type ExistingFile, openWriters, type WriteResults } from "./writers.ts";
 
 export type Stage = {
@@ -32,7 +31,7 @@ type StageOptions = {
   readonly builtAt: string;
   /** Called for each file that is put, with the size of its answer; 0 for a file that is deleted. */
   readonly onFile: (bytes: number) => void;
-  readonly onChange: (change: Change) => void;
+  readonly onChange?: ((change: Change) => void) | undefined;
 };
 
 /** Maximum number of batches that wait to be written, which bounds memory. */
@@ -49,7 +48,7 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
 
   function openFolder(): ChangesWriter {
     mkdirSync(folder, { recursive: true });
-    return openChanges(folder, builtAt, join(out, CARRIED));
+    return openChanges(folder, builtAt, join(out, PENDING));
   }
 
   const send = async () => {
@@ -78,7 +77,7 @@ export function openStage({ out, dryRun, check, builtAt, onFile, onChange }: Sta
   const addChange = (change: Change) => {
     hasChanges = true;
     changes?.add(change);
-    onChange(change);
+    onChange?.(change);
   };
   const stageState = (key: string, state: string) => {
     hasChanges = true;
@@ -141,7 +140,7 @@ export type StagedApp = {
   /** Final once the stage is settled. */
   readonly tally: Readonly<Tally>;
   /** `compare` is false when the tree has none of the files yet. `putPaths` takes the paths of what is put. */
-  readonly put: (rewrites: Iterable<Rewrite>, compare: boolean, putPaths?: PutPaths | null) => Promise<void>;
+  readonly put: (rewrites: Iterable<Rewrite>, compare: boolean, putPaths?: Set<string> | null) => Promise<void>;
   /** Deletes a file, given relative to the tree. `address` is null when no request for the file is known. */
   readonly remove: (file: string, address: Address | null) => void;
   /** Stages the app's new state, or null when the app is gone. */
@@ -268,43 +267,4 @@ function enlarge(bytes: Uint8Array, used: number, size: number): Uint8Array<Arra
   const larger = new Uint8Array(size);
   larger.set(bytes.subarray(0, used));
   return larger;
-}
-
-// Remembers which files a build has put, as 64-bit hashes of their paths, so that the build can remove all others.
-// With a million files, a stale file has the hash of one of them with a probability of 5e-14. It then stays as long
-// as that file does.
-
-export type PutPaths = {
-  readonly add: (path: string) => void;
-  readonly has: (path: string) => boolean;
-};
-
-export function openPutPaths(): PutPaths {
-  let hashes = new BigUint64Array(1 << 10);
-  let size = 0;
-
-  /** Index at which a hash is stored, or would be. */
-  const placeOf = (table: BigUint64Array, pathHash: bigint) => {
-    let at = Number(pathHash & BigInt(table.length - 1));
-    while (table[at] !== 0n && table[at] !== pathHash) at = (at + 1) & (table.length - 1);
-    return at;
-  };
-  const grow = () => {
-    const larger = new BigUint64Array(hashes.length * 2);
-    for (const pathHash of hashes) if (pathHash !== 0n) larger[placeOf(larger, pathHash)] = pathHash;
-    hashes = larger;
-  };
-  const add = (path: string) => {
-    const pathHash = hashOf(path);
-    const at = placeOf(hashes, pathHash);
-    if (hashes[at] !== 0n) return;
-    hashes[at] = pathHash;
-    size += 1;
-    if (size * 2 > hashes.length) grow();
-  };
-  return { add, has: (path) => hashes[placeOf(hashes, hashOf(path))] !== 0n };
-}
-
-function hashOf(path: string): bigint {
-  return hash("sha1", path, "buffer").readBigUInt64LE() || 1n;
 }

@@ -9,7 +9,7 @@ import type { Session } from "../../shared/database/database.ts";
 import { entriesOfQuery } from "../../shared/sql/tree.ts";
 import { entryAnswer } from "./answers.ts";
 import { type BuiltTree, builtValuesIn, valuesIn } from "./built.ts";
-import { filterColumns } from "./filters.ts";
+import { filterColumns } from "./lists.ts";
 
 /** An entry whose list item differs. */
 export type Touched = {

@@ -11,9 +11,8 @@ import type { Session } from "../../shared/database/database.ts";
 import { countQuery, firstsQuery } from "../../shared/sql/tree.ts";
 import { entryAnswer } from "./answers.ts";
 import { type BuiltTree, ForeignTreeError, idOfItem, listIn, type Totals } from "./built.ts";
-import { filterAnswers } from "./filters.ts";
+import { countSortFiles, filterAnswers, firstPageItems, sortOrders } from "./lists.ts";
 import { findPlaces, planPages, type RewritePlan } from "./pages.ts";
-import { countSortFiles, firstPageItems, sortOrders } from "./sorts.ts";
 import type { Rewrite } from "./stage.ts";
 import { findTouched, readEntries, type Touched, type TouchedType } from "./touched.ts";
 

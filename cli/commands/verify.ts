@@ -18,7 +18,7 @@ import { hiddenTypesQuery, publishedIdsQuery } from "../../shared/sql/tree.ts";
 import { formatFiles } from "../../shared/text.ts";
 import { appsOfTree, chooseApps, type FileDigest, type FileDigests, removedApps } from "../../shared/tree.ts";
 import { countFiles, freeAnswers } from "../builder/answers.ts";
-import type { FileProgress } from "../builder/app.ts";
+import type { FileProgress } from "../builder/build.ts";
 import { readTreeStatus } from "../builder/delta.ts";
 import { readElsewhere } from "../builder/remote.ts";
 import { DIFFERENT, DONE, defineCommand } from "../command.ts";

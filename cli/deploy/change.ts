@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { tagsOf } from "../../shared/api/answer.ts";
 import { runConcurrently } from "../../shared/async.ts";
 import { digestOf, isStatePath, keysByFolder, ownerOf } from "../../shared/tree.ts";
-import type { FileProgress } from "../builder/app.ts";
+import type { FileProgress } from "../builder/build.ts";
 import { describeFailure } from "../errors.ts";
 import {
   type Checkpoints,

@@ -20,7 +20,7 @@ import {
 } from "../../shared/tree.ts";
 import { ForeignTreeError } from "../builder/built.ts";
 import { firstFilesOf } from "../builder/delta.ts";
-import { discardStages } from "../builder/publish.ts";
+import { discardStages } from "../builder/recover.ts";
 import { type Elsewhere, type Fetch, openElsewhere, readElsewhere, writeElsewhere } from "../builder/remote.ts";
 import { MANIFEST, readManifest } from "./manifest.ts";
 import type { Store } from "./store.ts";
