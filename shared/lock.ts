@@ -1,25 +1,15 @@
 /**
- * Locks a folder for one live process, by a file. A lock whose holder is dead can be taken over. The operating system
- * tells which processes of this machine are alive; a holder on another machine or in another container counts as alive
- * as long as it renews its lock.
+ * Locks a folder for one live process, by a file that names it. A holder that has died on this machine is no obstacle;
+ * one on another machine, or in another container, counts as dead when it has not renewed its lock for ten seconds.
  */
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { randomUUID } from "node:crypto";
+import * as fs from "node:fs";
+import { hostname } from "node:os";
 import { dirname } from "node:path";
-import {
-  createLockFile,
-  isLink,
-  readLockFile,
-  readText,
-  removeLockFile,
-  renewLockFile,
-  timeSinceRenewal,
-} from "./lock-file.ts";
-import { isAlive, machineId, startOf } from "./machine.ts";
 
 export class LockedError extends Error {
   readonly path: string;
   readonly holder: string;
-
   constructor(path: string, holder: string) {
     super(`${path} is held by ${holder}`);
     this.name = "LockedError";
@@ -31,7 +21,6 @@ export class LockedError extends Error {
 /** This process was suspended for so long that it counted as dead: its lock is gone, or another process has it. */
 export class LockLostError extends Error {
   readonly path: string;
-
   constructor(path: string) {
     super(`${path} was taken over by another process while this one was suspended`);
     this.name = "LockLostError";
@@ -39,109 +28,123 @@ export class LockLostError extends Error {
   }
 }
 
-export type Lock = {
-  /** Reads the lock file, which is cheap. Ask before every action that only the holder may take. */
-  readonly isHeld: () => boolean;
-  /** Throws LockLostError when the lock is no longer held. */
-  readonly check: () => void;
-  readonly release: () => void;
-};
-
-/** `start` tells the holder from a later process with its pid. `machine` is null for this machine and container. */
-type Holder = { readonly pid: number; readonly start: string | null; readonly machine: string | null };
-
-/** Milliseconds between renewals, and milliseconds without one after which a holder elsewhere counts as dead. */
-const RENEWAL = 2_000;
-const EXPIRY = 10_000;
-
-/** Stands in a lock file for a start that the system does not tell. */
-const UNKNOWN = "-";
-
-/** Paths of the locks that this process holds. Any other lock with its pid was left by an earlier process. */
-const heldPaths = new Set<string>();
+export type Lock = ReturnType<typeof hold>;
+const RENEWAL_MS = 2_000;
+const EXPIRY_MS = 10_000;
 
 /**
  * Takes the lock. Throws LockedError when a live process holds it, this one included. `onDead` is called after the lock
  * file of a dead process was removed.
  */
 export function takeLock(path: string, onDead: () => void = () => {}): Lock {
-  mkdirSync(dirname(path), { recursive: true });
-  const ownText = `${process.pid} ${startOf(process.pid) ?? UNKNOWN} ${machineId()}\n`;
-  for (;;) {
-    if (createLockFile(path, ownText)) return hold(path, ownText);
-    const text = readLockFile(path);
-    // Its holder has released it since. A symbolic link to nothing stays, and nobody holds it.
-    if (text === null && !isLink(path)) continue;
-    const holder = liveHolder(path, text);
+  fs.mkdirSync(dirname(path), { recursive: true });
+  const ownText = `${process.pid} ${startOf(process.pid) ?? "-"} ${machineId()}\n`;
+  while (!create(path, ownText)) {
+    const text = readLock(path);
+    const holder = holderOf(path, text);
     if (holder !== null) throw new LockedError(path, holder);
-    removeLockFile(path, text);
-    onDead();
+    if (removeDead(path, text)) onDead();
+  }
+  return hold(path, ownText);
+}
+
+/** False when the lock file exists. Uses a hard link where possible: then the file never appears without content. */
+function create(path: string, ownText: string): boolean {
+  const draft = `${path}.${randomUUID()}`;
+  try {
+    fs.writeFileSync(draft, ownText);
+    if (attempt(() => fs.linkSync(draft, path), false) !== false) return true;
+    return attempt(() => fs.writeFileSync(path, ownText, { flag: "wx" }), false, "EEXIST") !== false;
+  } catch (error) {
+    // Without the random name: callers that report a fault only once compare its message.
+    throw Object.assign(error as Error, { path, message: (error as Error).message.replaceAll(draft, path) });
+  } finally {
+    fs.rmSync(draft, { force: true });
   }
 }
 
-/** Describes the live process that holds the lock; null when none does. */
-export function holderOf(path: string): string | null {
-  return liveHolder(path, readLockFile(path));
-}
-
-/** `text` is the content of the lock file; null when there is none. */
-function liveHolder(path: string, text: string | null): string | null {
-  // Without hard links, a lock file is empty for a moment.
-  if (text === "") return isRenewed(path) ? "a process that has just taken it" : null;
-  const holder = readHolder(text);
-  return holder !== null && isHolderAlive(path, holder) ? nameOf(holder) : null;
-}
-
-function hold(path: string, ownText: string): Lock {
-  heldPaths.add(path);
-  const timer = setInterval(() => renewLockFile(path, ownText), RENEWAL).unref();
-  const isHeld = () => isStillHeld(path, ownText);
+function hold(path: string, ownText: string) {
+  const isOwn = () => readLock(path) === ownText;
+  // Writing, unlike utimes, sets the time by the clock of the file system, which may be on another machine.
+  const renew = () => isOwn() && fs.writeFileSync(path, ownText, { flag: "r+" });
+  const timer = setInterval(() => attempt(renew, false), RENEWAL_MS).unref();
+  /** Cheap: ask before every action that only the holder may take. A file that cannot be read now is still its own. */
+  const isHeld = () => attempt(isOwn, true);
   const check = () => {
     if (!isHeld()) throw new LockLostError(path);
   };
   const release = () => {
     clearInterval(timer);
-    heldPaths.delete(path);
-    if (readText(path) === ownText) rmSync(path, { force: true });
+    if (attempt(isOwn, false)) fs.rmSync(path, { force: true });
   };
   return { isHeld, check, release };
 }
 
-/** A lock file that cannot be read at the moment counts as still held. */
-function isStillHeld(path: string, ownText: string): boolean {
-  try {
-    return readFileSync(path, "utf8") === ownText;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code !== "ENOENT";
-  }
-}
-
-function isHolderAlive(path: string, { pid, start, machine }: Holder): boolean {
-  if (machine !== null) return isRenewed(path);
-  return pid === process.pid ? heldPaths.has(path) : isAlive(pid) && !hasReusedPid(pid, start);
-}
-
-/** Whether the process with this pid is another one than that which started at `start`. */
-function hasReusedPid(pid: number, start: string | null): boolean {
-  const current = startOf(pid);
-  return start !== null && current !== null && start !== current;
-}
-
-function isRenewed(path: string): boolean {
-  return timeSinceRenewal(path) < EXPIRY;
-}
-
-/** A pid alone, as a script may write it, is that of a process here. */
-function readHolder(text: string | null): Holder | null {
-  const [, pid, start = UNKNOWN, machine = machineId()] = /^(\d+)(?: (\S+) (.+))?/.exec(text ?? "") ?? [];
+/** Describes the live process that holds the lock; null when none does. `text` is the content of the lock file. */
+export function holderOf(path: string, text = readLock(path)): string | null {
+  if (text === "") return isRenewed(path) ? "a process that has just taken it" : null;
+  // A pid alone, as a script may write it, is that of a process here.
+  const [, pid, start = "-", machine = machineId()] = /^(\d+)(?: (\S+) (.+))?/.exec(text ?? "") ?? [];
   if (pid === undefined) return null;
-  return {
-    pid: Number(pid),
-    start: start === UNKNOWN ? null : start,
-    machine: machine === machineId() ? null : machine,
-  };
+  if (machine !== machineId())
+    return isRenewed(path) ? `process ${pid} on another machine or in another container` : null;
+  // A process that started at another time than the holder has only got its pid.
+  const hasReusedPid = start !== "-" && start !== (startOf(Number(pid)) ?? start);
+  return isAlive(Number(pid)) && !hasReusedPid ? `process ${pid}` : null;
 }
 
-function nameOf({ pid, machine }: Holder): string {
-  return machine === null ? `process ${pid}` : `process ${pid} on another machine or in another container`;
+/** Compares with a new file, because the clock of the file system may be that of another machine. */
+function isRenewed(path: string): boolean {
+  const fresh = `${path}.${randomUUID()}`;
+  const age = attempt(() => {
+    fs.writeFileSync(fresh, "");
+    return fs.statSync(fresh).mtimeMs - fs.statSync(path).mtimeMs;
+    // On a read-only file system nobody can tell: the lock may be held.
+  }, 0);
+  fs.rmSync(fresh, { force: true });
+  return age < EXPIRY_MS;
+}
+
+/** Puts the file back when another process has taken the lock since `text` was read. */
+function removeDead(path: string, text: string | null): boolean {
+  const moved = `${path}.${randomUUID()}`;
+  if (attempt(() => fs.renameSync(path, moved), false, "ENOENT") === false) return false;
+  const isIt = attempt(() => readLock(moved) === text, false);
+  if (isIt) fs.rmSync(moved, { force: true });
+  else fs.renameSync(moved, path);
+  return isIt;
+}
+
+/** Null when there is no lock file. Throws when it cannot be read, as that of another user: it may be held. */
+const readLock = (path: string): string | null => attempt(() => fs.readFileSync(path, "utf8"), null, "ENOENT");
+
+/** Equal for all processes that share pids: on Linux the kernel's boot id and PID namespace, else the host name. */
+export function machineId(): string {
+  const bootId = () => fs.readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  return attempt(() => `${bootId()} ${fs.readlinkSync("/proc/self/ns/pid")}`, hostname());
+}
+
+/** Whether a process of this machine is alive, whichever user owns it. */
+export function isAlive(pid: number): boolean {
+  const { 0: state, 17: threads } = statOf(pid);
+  // A zombie has ended, with all its threads, and may stay for good: the first process of a container asks for no child.
+  if (state === "Z" && Number(threads) <= 1) return false;
+  return attempt(() => attempt(() => process.kill(pid, 0), true, "EPERM"), false);
+}
+
+/** When a process started, in clock ticks since the machine booted; null when unknown, as on every system but Linux. */
+export const startOf = (pid: number): string | null => statOf(pid)[19] ?? null;
+
+/** What Linux tells of a process, from its state on (proc(5)): its name before that may itself contain parentheses. */
+const statOf = (pid: number): string[] =>
+  attempt(() => fs.readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\)/s, "").trim().split(" "), []);
+
+/** What `act` returns, or `otherwise` when it throws an error (with the code `only`, if one is given). */
+function attempt<T, U>(act: () => T, otherwise: U, only?: string): T | U {
+  try {
+    return act();
+  } catch (error) {
+    if (only === undefined || (error as NodeJS.ErrnoException).code === only) return otherwise;
+    throw error;
+  }
 }

@@ -8,7 +8,7 @@ import { catalogBody, entryBody, lastPage, listBody, schemaBody } from "../../sh
 import { type App, type ContentType, defaultPerPage } from "../../shared/api/catalog.ts";
 import { shownOfEntry, shownOfList } from "../../shared/api/columns.ts";
 import { columnValues, type EntryRow, readEntryRow, renderEntry } from "../../shared/api/entry.ts";
-import { readBatches } from "../../shared/database/cursor.ts";
+import { readBatches } from "../../shared/database/database.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { countsOf, entryCountsQuery } from "../../shared/sql/counts.ts";
 import { allEntriesQuery, facetCountQuery } from "../../shared/sql/tree.ts";

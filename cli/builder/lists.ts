@@ -14,7 +14,7 @@ import {
 } from "../../shared/api/catalog.ts";
 import { readSort, type Sort, shownOfList } from "../../shared/api/columns.ts";
 import { type EntryRow, facetsOf, readEntryRow, renderEntry, spellNumber } from "../../shared/api/entry.ts";
-import { readBatches } from "../../shared/database/cursor.ts";
+import { readBatches } from "../../shared/database/database.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { facetCountQuery, facetHeadsQuery, headIdsQuery, headQuery } from "../../shared/sql/tree.ts";
 

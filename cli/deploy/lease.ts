@@ -5,7 +5,7 @@
  */
 import { hash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { isAlive, machineId } from "../../shared/machine.ts";
+import { isAlive, machineId } from "../../shared/lock.ts";
 import {
   type Condition,
   DeployLockedError,

@@ -23,8 +23,8 @@ import {
 import { readFor } from "../../shared/api/respond.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { DatabaseFault, isCancelled } from "../../shared/database/fault.ts";
-import { literalOf } from "../../shared/database/postgres/literal.ts";
-import { planningSql } from "../../shared/database/postgres/planning.ts";
+import { literalOf } from "../../shared/database/postgres/query.ts";
+import { planningSql } from "../../shared/database/postgres/session.ts";
 import { currentSlots, queryOf } from "../../shared/live.ts";
 import { countsOf, entryCountsQuery } from "../../shared/sql/counts.ts";
 import { type Query, type Row, sql } from "../../shared/sql/query.ts";

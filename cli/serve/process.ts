@@ -8,7 +8,7 @@ import { openSite } from "../../server/serve.ts";
 import type { CommonName, Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { machineId } from "../../shared/machine.ts";
+import { machineId } from "../../shared/lock.ts";
 import { type Context, DONE, FAILED } from "../command.ts";
 import { databaseOptions, QUERY_TIMEOUT } from "../database.ts";
 import { describeFailure } from "../errors.ts";

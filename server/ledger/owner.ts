@@ -7,7 +7,7 @@ import { constants } from "node:fs";
 import { access, mkdir, open, readdir, rename, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { openAttempts } from "../../shared/async.ts";
-import { isAlive } from "../../shared/machine.ts";
+import { isAlive } from "../../shared/lock.ts";
 
 /** Contents of a journal's file name. */
 type JournalName = { readonly owner: Owner; readonly id: string };

@@ -1,5 +1,10 @@
-/** Defines the interface through which the rest of Precast uses a database: sessions that run SQL. */
-import type { Query, Row } from "../sql/query.ts";
+/**
+ * The interface through which the rest of Precast uses a database, and what is the same for every database: reading a
+ * large result in batches, and listening for changes without an end.
+ */
+import { pause } from "../async.ts";
+import { type Query, type Row, sql } from "../sql/query.ts";
+import { DatabaseFault } from "./fault.ts";
 
 export type Session = {
   /** Runs one statement. Throws a DatabaseFault when the database is unavailable, too slow or too busy. */
@@ -53,3 +58,99 @@ export type DatabaseOptions = {
 
 /** The notification channel on which the triggers of the schema announce changes. */
 export const CHANNEL = "precast";
+
+/** Rows of the first batch; rows of a batch at most; characters that a batch of large rows should have. */
+const FIRST_ROWS = 50;
+const MAX_ROWS = 250;
+const BATCH_CHARACTERS = 1 << 22;
+let opened = 0;
+
+/**
+ * Yields the rows of a query in batches, inside a transaction, with memory that does not grow with the result. Requests
+ * the next batch before it yields one, so that the database reads while the caller works.
+ */
+export async function* readBatches(session: Session, { text, values }: Query): AsyncGenerator<Row[]> {
+  const name = `cursor_${++opened}`;
+  const fetch = (size: number) => {
+    const fetched = session.query(sql(`FETCH ${size} FROM ${name}`));
+    // A failure is thrown where the batch is awaited. Unhandled until then, it would end the process.
+    fetched.catch(() => {});
+    return fetched;
+  };
+  await session.query(sql(`DECLARE ${name} NO SCROLL CURSOR FOR ${text}`, values));
+  let size = FIRST_ROWS;
+  let next = fetch(size);
+  try {
+    for (let rows = await next; rows.length > 0; rows = await next) {
+      const isLast = rows.length < size;
+      size = sizeAfter(rows);
+      next = isLast ? Promise.resolve([]) : fetch(size);
+      yield rows;
+    }
+  } finally {
+    // A caller that stops early leaves a batch that is still being fetched.
+    await next.catch(() => {});
+    await session.query(sql(`CLOSE ${name}`)).catch(() => {});
+  }
+}
+
+/** Number of rows of the next batch, if its rows are as large as these. */
+function sizeAfter(rows: readonly Row[]): number {
+  const characters = rows.flat().reduce((sum, value) => sum + (value?.length ?? 0), 1);
+  return Math.max(1, Math.min(MAX_ROWS, Math.floor((BATCH_CHARACTERS * rows.length) / characters)));
+}
+
+/** A connection that listens. */
+export type Listening = {
+  /** Resolves when the connection has ended, for whatever reason. */
+  readonly ended: Promise<unknown>;
+  readonly close: () => void;
+};
+
+type Connect = () => Promise<Listening>;
+
+/** Milliseconds before the first attempt to reconnect, and the limit to which later waits double. */
+const FIRST_WAIT = 100;
+const LONGEST_WAIT = 5_000;
+
+/**
+ * Keeps a listening connection open and returns a function that ends it. Throws when the first `connect` fails with
+ * anything but a DatabaseFault; if the database is unavailable, retries in the background. Calls `onChange` when a
+ * connection is lost and when the next one listens, because notifications in between were missed.
+ */
+export async function keepListening(connect: Connect, onChange: () => void): Promise<() => Promise<void>> {
+  const stop = new AbortController();
+  let listening = await connect().catch((error: unknown) => {
+    if (!(error instanceof DatabaseFault)) throw error;
+    return null;
+  });
+
+  async function keepOpen(): Promise<void> {
+    for (;;) {
+      await listening?.ended;
+      if (stop.signal.aborted) return;
+      onChange();
+      listening = await reconnect(connect, stop.signal);
+      if (stop.signal.aborted) return listening?.close();
+      onChange();
+    }
+  }
+
+  const kept = keepOpen();
+  return async () => {
+    stop.abort();
+    listening?.close();
+    await kept;
+  };
+}
+
+/** Retries with backoff until the database is back. Null when `signal` aborts before that. */
+async function reconnect(connect: Connect, signal: AbortSignal): Promise<Listening | null> {
+  for (let wait = FIRST_WAIT; !signal.aborted; wait = Math.min(2 * wait, LONGEST_WAIT)) {
+    await pause(wait, signal);
+    if (signal.aborted) return null;
+    const listening = await connect().catch(() => null);
+    if (listening !== null) return listening;
+  }
+  return null;
+}

@@ -17,9 +17,13 @@ export class DatabaseFault extends Error {
 
 /** The process that shared the embedded database has ended or does not answer. */
 export class HostEndedFault extends DatabaseFault {
-  constructor() {
+  /** Whether the query or the transaction may have begun. */
+  readonly hasBegun: boolean;
+
+  constructor({ hasBegun } = { hasBegun: true }) {
     super("unavailable", "the process that shared the embedded database has ended");
     this.name = "HostEndedFault";
+    this.hasBegun = hasBegun;
   }
 }
 
@@ -112,6 +116,13 @@ export async function withFaults<T>(ask: () => Promise<T>, limit: number | null 
   } catch (error) {
     throw faultOf(error, limit !== null && performance.now() - start >= limit);
   }
+}
+
+/** Whether an error means that the connection is unusable: no server sent it, or a server that ends the connection. */
+export function isConnectionLost(error: unknown): boolean {
+  if (!(error instanceof DatabaseFault) || error.reason !== "unavailable") return false;
+  const { severity, code } = (error.cause ?? {}) as { severity?: string; code?: string };
+  return severity === undefined || severity === "FATAL" || /^(08|57P)/.test(code ?? "");
 }
 
 /** serialization_failure, deadlock_detected, lock_not_available. */

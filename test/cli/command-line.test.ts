@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symli
 import { basename, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { openTerminal } from "../../cli/terminal.ts";
-import { explainOpenFailure } from "../../shared/database/embedded/open-failure.ts";
+import { explainOpenFailure } from "../../shared/database/embedded/failure.ts";
 import { errorFault } from "../../shared/database/embedded/thread.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/sql/query.ts";

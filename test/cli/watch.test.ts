@@ -6,7 +6,7 @@ import { Client } from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { rebuildOnChange } from "../../cli/watch.ts";
 import type { Database } from "../../shared/database/database.ts";
-import { socketOf } from "../../shared/database/embedded/wire.ts";
+import { socketOf } from "../../shared/database/embedded/share.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { takeLock } from "../../shared/lock.ts";
 import { sql } from "../../shared/sql/query.ts";

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, inject, test, vi } from "vitest"
 import type { Database } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
-import { openCancellations } from "../../shared/database/postgres/cancel.ts";
+import { openCancellations } from "../../shared/database/postgres/query.ts";
 import { type Query, sql } from "../../shared/sql/query.ts";
 import { type Activity, openActivity } from "../support/activity.ts";
 import { createDatabase, dropDatabase } from "../support/postgres.ts";

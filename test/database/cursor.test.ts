@@ -1,8 +1,7 @@
 /** Large results are read in batches, and the next batch is read ahead. */
 import { setImmediate } from "node:timers/promises";
 import { expect, inject, onTestFinished, test } from "vitest";
-import { readBatches } from "../../shared/database/cursor.ts";
-import type { Database } from "../../shared/database/database.ts";
+import { type Database, readBatches } from "../../shared/database/database.ts";
 import { DatabaseFault } from "../../shared/database/fault.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/sql/query.ts";

@@ -2,21 +2,21 @@
 import type { Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
-import { type HostMessage, readMessages } from "../../shared/database/embedded/wire.ts";
+import { readMessages, type ServerMessage } from "../../shared/database/embedded/share.ts";
 
 /** The messages that are read from these chunks. */
-async function heard(chunks: Iterable<Uint8Array>): Promise<HostMessage[]> {
+async function heard(chunks: Iterable<Uint8Array>): Promise<ServerMessage[]> {
   const line = new PassThrough();
-  const messages: HostMessage[] = [];
-  readMessages<HostMessage>(line as unknown as Socket, (message) => messages.push(message));
+  const messages: ServerMessage[] = [];
+  readMessages<ServerMessage>(line as unknown as Socket, (message) => messages.push(message));
   for (const chunk of chunks) line.write(chunk);
   line.end();
   await new Promise((resolve) => line.once("end", resolve));
   return messages;
 }
 
-const row = (id: number, text: string): HostMessage => ({ id, rows: [[text]] });
-const bytesOf = (...messages: HostMessage[]) =>
+const row = (id: number, text: string): ServerMessage => ({ rows: [[String(id), text]] });
+const bytesOf = (...messages: ServerMessage[]) =>
   Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
 
 function* cut(bytes: Uint8Array, size: number): Generator<Uint8Array> {
@@ -40,8 +40,8 @@ test.each(["GET / HTTP/1.1\r", "null", "5", '{"id":1,"rows":['])(
   "a line that is no message ends the connection: %s",
   async (text) => {
     const line = new PassThrough();
-    const messages: HostMessage[] = [];
-    readMessages<HostMessage>(line as unknown as Socket, (message) => messages.push(message));
+    const messages: ServerMessage[] = [];
+    readMessages<ServerMessage>(line as unknown as Socket, (message) => messages.push(message));
     line.write(`${JSON.stringify(row(1, "a"))}\n${text}\n${JSON.stringify(row(2, "b"))}\n`);
     await new Promise((resolve) => line.once("close", resolve));
     expect(messages).toEqual([row(1, "a")]);

@@ -17,8 +17,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
-import { holderOf, LockedError, LockLostError, takeLock } from "../../shared/lock.ts";
-import { machineId, startOf } from "../../shared/machine.ts";
+import { holderOf, LockedError, LockLostError, machineId, startOf, takeLock } from "../../shared/lock.ts";
 import { unlessLacking } from "../support/root.ts";
 import { until } from "../support/until.ts";
 

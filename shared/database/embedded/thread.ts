@@ -1,27 +1,18 @@
-/** Starts and controls the thread of the embedded database, and defines the messages to and from it. */
+/**
+ * The thread of an embedded database: PGlite in it leaves the event loop free, and it can be terminated when a query
+ * takes too long, which PGlite itself cannot cancel. A thread that has ended is replaced; there are never two for a
+ * folder, and none without its lock.
+ */
+import { join } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { Query, Row } from "../../sql/query.ts";
-import type { Access } from "../database.ts";
+import { type Lock, LockedError, takeLock } from "../../lock.ts";
+import type { Row } from "../../sql/query.ts";
 import { DatabaseFault, EmbeddedFault } from "../fault.ts";
-import { diskFullFault, mayBeStuck } from "./disk-space.ts";
-import { explainOpenFailure, isMemoryFailure } from "./open-failure.ts";
-import { openPending } from "./pending.ts";
+import { checkSpace, diskFullFault, explainOpenFailure, isMemoryFailure, mayBeStuck } from "./failure.ts";
+import { type ChangeReport, type Order, openReplies, type PackedError, type Reply } from "./orders.ts";
 
-export type Job = { readonly id: number } & Order;
-export type Reply = { readonly id: number } & ({ readonly rows: Row[] } | { readonly error: SqlError });
-/** Reports a change of content; not an answer to a job. */
-export type ChangeReport = { readonly heard: true };
 /** The last message of a thread that cannot open the database: the reason, as a message to users. */
 export type OpenFailure = { readonly unopened: string };
-export type SqlError = { readonly message: string; readonly code: string };
-
-export type Order =
-  | { readonly query: Query }
-  | { readonly script: string }
-  | { readonly begin: Access }
-  | { readonly end: "commit" | "rollback" }
-  | { readonly listen: true }
-  | { readonly close: true };
 
 export type Thread = {
   readonly run: (order: Order) => Promise<Row[]>;
@@ -42,32 +33,25 @@ const WORKER = new URL(
 const STUCK_CHECK_INTERVAL = 3_000;
 
 /** Whether PGlite may be stuck for good after this error: it goes on after errors that would end PostgreSQL. */
-function isBroken({ message, code }: SqlError): boolean {
+function isBroken({ message, code }: PackedError): boolean {
   return code.startsWith("XX") || message.includes("pg_wal");
 }
 
-export function startThread(folder: string, onChange: () => void): Thread {
+function startThread(folder: string, onChange: () => void): Thread {
   const worker = new Worker(WORKER, { workerData: folder });
-  const pending = openPending<Row[]>();
-  let ended = false;
+  const replies = openReplies();
 
-  worker.on("message", (reply: Reply | ChangeReport | OpenFailure) => {
-    if ("heard" in reply) return onChange();
-    if ("unopened" in reply) return giveUp(new EmbeddedFault(reply.unopened));
-    if ("rows" in reply) return pending.resolve(reply.id, reply.rows);
-    const { message, code } = reply.error;
-    if (isBroken(reply.error)) giveUpIfStuck();
-    pending.reject(reply.id, Object.assign(new Error(message), { code }));
+  worker.on("message", (message: Reply | ChangeReport | OpenFailure) => {
+    if ("heard" in message) return onChange();
+    if ("unopened" in message) return giveUp(new EmbeddedFault(message.unopened));
+    if ("error" in message && isBroken(message.error)) giveUpIfStuck();
+    replies.settle(message);
   });
-  const end = (fault: DatabaseFault) => {
-    ended = true;
-    pending.rejectAll(fault);
-  };
-  worker.on("error", (cause) => end(errorFault(folder, cause)));
-  worker.on("exit", () => end(endedFault()));
+  worker.on("error", (cause) => replies.end(errorFault(folder, cause)));
+  worker.on("exit", () => replies.end(endedFault()));
 
   function giveUp(fault: DatabaseFault): void {
-    end(fault);
+    replies.end(fault);
     void worker.terminate();
   }
 
@@ -76,20 +60,18 @@ export function startThread(folder: string, onChange: () => void): Thread {
   }
 
   async function run(order: Order): Promise<Row[]> {
-    if (ended) throw endedFault();
-    const id = pending.next();
-    worker.postMessage({ id, ...order } satisfies Job);
+    worker.postMessage(order);
     const watch = setInterval(giveUpIfStuck, STUCK_CHECK_INTERVAL).unref();
-    return pending.answerTo(id).finally(() => clearInterval(watch));
+    return replies.next().finally(() => clearInterval(watch));
   }
 
   const ready = run({ script: "" });
   ready.catch(() => {});
-  const terminate = () => {
-    ended = true;
+  const end = () => {
+    replies.end(endedFault());
     return worker.terminate();
   };
-  return { run, end: terminate, hasEnded: () => ended, ready };
+  return { run, end, hasEnded: replies.hasEnded, ready };
 }
 
 /** The fault of a thread that has ended with an error, as when it could not reserve memory while its modules loaded. */
@@ -100,4 +82,107 @@ export function errorFault(folder: string, cause: unknown): DatabaseFault {
 
 function endedFault(cause?: unknown): DatabaseFault {
   return new DatabaseFault("unavailable", "the embedded database has stopped", cause);
+}
+
+export type Supervisor = {
+  /**
+   * The running thread, or a new one if it has ended. Throws an EmbeddedFault when another process has taken the
+   * folder, and for a second the fault of a thread that could not open the database.
+   */
+  readonly thread: () => Promise<Thread>;
+  /** Throws an EmbeddedFault when another process has taken the lock since the thread started. */
+  readonly checkLock: () => void;
+  /** As checkLock; also throws an EmbeddedFault when the disk is too full for a write. */
+  readonly checkWritable: () => void;
+  /** Closes the database if this process still holds the lock. Rejects when the database could not be opened. */
+  readonly closeDatabase: () => Promise<void>;
+  /** Ends the thread and releases the lock. */
+  readonly end: () => Promise<void>;
+};
+
+type Listener = {
+  /** Called when a thread reports a change of content. */
+  readonly onChange: () => void;
+  /** Called when a thread has replaced one that ended. */
+  readonly onReplaced: (thread: Thread) => void;
+};
+
+/** Milliseconds between attempts to open: a failed one takes a second of CPU time, and every query would cause one. */
+const REOPEN_INTERVAL = 1_000;
+
+/** The lock file of a data folder: only the process that holds the lock may have the database open. */
+export function lockFileOf(dataDir: string): string {
+  return join(dataDir, "database.lock");
+}
+
+/** Starts the first thread. `taken` is the lock of the folder, which this process must hold. */
+export function openSupervisor(dataDir: string, taken: Lock, { onChange, onReplaced }: Listener): Supervisor {
+  const folder = join(dataDir, "database");
+  let failure: { readonly fault: unknown; readonly at: number } | null = null;
+  let current = start();
+  let lock = taken;
+  let closed = false;
+
+  function start(): Thread {
+    const thread = startThread(folder, onChange);
+    thread.ready.catch((fault: unknown) => {
+      failure = { fault, at: performance.now() };
+    });
+    return thread;
+  }
+
+  async function thread(): Promise<Thread> {
+    if (lock.isHeld() && !current.hasEnded()) return current;
+    // Two threads must never have the folder open, not even while one is terminating.
+    await current.end();
+    if (!closed && !lock.isHeld()) lock = retakeLock();
+    if (closed) throw new DatabaseFault("unavailable", "the embedded database is closed");
+    if (failure !== null && performance.now() - failure.at < REOPEN_INTERVAL) throw failure.fault;
+    current = start();
+    onReplaced(current);
+    return current;
+  }
+
+  /** Takes the lock again after another process had it while this one was stopped. Throws if it is still taken. */
+  function retakeLock(): Lock {
+    lock.release();
+    try {
+      return takeLock(lockFileOf(dataDir));
+    } catch (error) {
+      if (!(error instanceof LockedError)) throw error;
+      throw lockLost(folder, error);
+    }
+  }
+
+  function checkLock(): void {
+    if (lock.isHeld()) return;
+    // The thread must write nothing more, not even the rollback of a transaction.
+    void current.end();
+    throw lockLost(folder);
+  }
+
+  return {
+    thread,
+    checkLock,
+    checkWritable: () => {
+      checkLock();
+      checkSpace(folder);
+    },
+    closeDatabase: async () => {
+      if (lock.isHeld()) await current.run({ close: true });
+    },
+    end: async () => {
+      closed = true;
+      await current.end();
+      lock.release();
+    },
+  };
+}
+
+function lockLost(folder: string, cause?: LockedError): EmbeddedFault {
+  const taker = cause?.holder ?? "another process";
+  return new EmbeddedFault(
+    `The embedded database in ${folder} was taken over by ${taker} while the process that had it open was suspended. Uncommitted changes are lost. Run the command again.`,
+    cause,
+  );
 }

@@ -1,13 +1,21 @@
-/** The worker thread of the embedded database: opens PGlite and runs one job after the other. */
+/**
+ * The worker thread of the embedded database: opens PGlite and carries out one order after the other. Queries go through
+ * the PostgreSQL client, so that recurring ones are prepared: PGlite takes several times as long to plan a query as to
+ * answer it.
+ */
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
 import { pg_trgm } from "@electric-sql/pglite/contrib/pg_trgm";
+import { createPgConfig } from "@electric-sql/pglite/node-postgres";
+import pg from "pg";
 import type { Row } from "../../sql/query.ts";
 import { CHANNEL } from "../database.ts";
-import { type Connection, openConnection } from "./connection.ts";
-import { explainOpenFailure } from "./open-failure.ts";
-import type { ChangeReport, Job, OpenFailure, Reply, SqlError } from "./thread.ts";
+import { openPrepared, runStatement } from "../postgres/query.ts";
+import { AS_TEXT, begin, rollBack } from "../postgres/session.ts";
+import { explainOpenFailure } from "./failure.ts";
+import { type ChangeReport, type Order, packError, type Reply } from "./orders.ts";
+import type { OpenFailure } from "./thread.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("the worker of the embedded database must run in a worker thread");
@@ -25,16 +33,17 @@ const VERSION_FILE = "PG_VERSION";
  */
 const START_PARAMS = [...PGlite.defaultStartParams, "-c", "shared_buffers=32MB"];
 
-type Opened = { readonly database: PGlite; readonly connection: Connection };
+type Opened = { readonly database: PGlite; readonly client: pg.Client };
 
+const prepared = openPrepared();
 const opening = open();
 opening.catch((error: unknown) => {
-  port.postMessage({ unopened: explainOpenFailure(folder, describe(error).message) } satisfies OpenFailure);
+  port.postMessage({ unopened: explainOpenFailure(folder, packError(error).message) } satisfies OpenFailure);
 });
 let turn: Promise<void> = Promise.resolve();
 
-port.on("message", (job: Job) => {
-  turn = turn.then(async () => port.postMessage(await replyTo(job)));
+port.on("message", (order: Order) => {
+  turn = turn.then(async () => port.postMessage(await replyTo(order)));
 });
 
 /**
@@ -51,7 +60,9 @@ async function open(): Promise<Opened> {
   else if (!names.includes(VERSION_FILE)) throw new Error(`${VERSION_FILE} is missing`);
   const database = await PGlite.create(folder, { extensions: { pg_trgm }, startParams: START_PARAMS });
   rmSync(creationMark, { force: true });
-  return { database, connection: await openConnection(database) };
+  const client = new pg.Client({ ...createPgConfig(database), types: AS_TEXT });
+  await client.connect();
+  return { database, client };
 }
 
 /** Inode and birth time: these differ even for a folder that reuses the inode of another. Null if nothing is there. */
@@ -70,25 +81,21 @@ function textOf(path: string): string | undefined {
 
 const reportChange = () => port.postMessage({ heard: true } satisfies ChangeReport);
 
-async function replyTo(job: Job): Promise<Reply> {
+async function replyTo(order: Order): Promise<Reply> {
   try {
-    return { id: job.id, rows: await run(await opening, job) };
+    return { rows: await carryOut(await opening, order) };
   } catch (error) {
-    return { id: job.id, error: describe(error) };
+    return { error: packError(error) };
   }
 }
 
-async function run({ database, connection }: Opened, job: Job): Promise<Row[]> {
-  if ("close" in job) await database.close();
-  else if ("listen" in job) await database.listen(CHANNEL, reportChange);
-  else if ("script" in job) await database.exec(job.script);
-  else if ("begin" in job) await connection.begin(job.begin);
-  else if ("end" in job) await connection.end(job.end);
-  else return connection.query(job.query);
+async function carryOut({ database, client }: Opened, order: Order): Promise<Row[]> {
+  if ("query" in order) return runStatement(client, order.query, prepared);
+  if ("script" in order) await database.exec(order.script);
+  else if ("begin" in order) await begin(client, order.begin);
+  else if ("listen" in order) await database.listen(CHANNEL, reportChange);
+  else if ("close" in order) await database.close();
+  else if ("commit" in order) await client.query("COMMIT");
+  else await rollBack(client);
   return [];
-}
-
-function describe(error: unknown): SqlError {
-  const { message, code } = error as { message?: unknown; code?: unknown };
-  return { message: String(message ?? JSON.stringify(error)), code: String(code ?? "") };
 }

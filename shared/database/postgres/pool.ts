@@ -1,16 +1,15 @@
 /** Pools the connections to PostgreSQL: lends each to one query or transaction at a time, and discards broken ones. */
 import pg from "pg";
 import type { Database, DatabaseOptions } from "../database.ts";
-import { DatabaseFault, hasTooManyConnections, isReadOnly, notBegunFault, withConnectFaults } from "../fault.ts";
-import { openConnectionLimit } from "./connection-limit.ts";
-import { openPrepared, type Prepared } from "./prepared.ts";
-import { CONNECT_TIMEOUT, GRACE, sessionOptions } from "./session.ts";
-
-/** TCP keep-alive: a connection whose other end has vanished fails, instead of being waited for. */
-export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
-
-/** Type parsers that leave every value as the text that the database sends. */
-export const AS_TEXT = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
+import {
+  DatabaseFault,
+  hasTooManyConnections,
+  isConnectionLost,
+  isReadOnly,
+  notBegunFault,
+  withConnectFaults,
+} from "../fault.ts";
+import { AS_TEXT, CONNECT_TIMEOUT, destroyLater, KEEP_ALIVE, sessionOptions } from "./session.ts";
 
 export type Pool = {
   /**
@@ -18,8 +17,6 @@ export type Pool = {
    * signal aborts.
    */
   readonly lend: <T>(run: (client: pg.PoolClient) => Promise<T>, signal?: AbortSignal) => Promise<T>;
-  /** The prepared statements of the pool's connections. */
-  readonly prepared: Prepared<pg.PoolClient>;
   /** Discards all connections made before this call, each when it would next be lent. */
   readonly renewConnections: () => void;
   readonly connections: Database["connections"];
@@ -36,7 +33,6 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     ...KEEP_ALIVE,
     ...sessionOptions(queryTimeout),
   });
-  const prepared = openPrepared<pg.PoolClient>();
   const open = new Set<pg.PoolClient>();
   const connectionLimit = openConnectionLimit(connections);
   /** The connections that may be lent: those made since the last `renewConnections`. */
@@ -105,7 +101,7 @@ export function openPool(url: string, { connections, queryTimeout }: DatabaseOpt
     await pool.end();
     for (const client of open) destroyLater(client);
   };
-  return { lend, prepared, renewConnections, connections: counts, close };
+  return { lend, renewConnections, connections: counts, close };
 }
 
 /** Gives up waiting for a connection when the signal aborts. One that comes later goes back to the pool. */
@@ -124,21 +120,33 @@ function unlessAborted(signal: AbortSignal, borrowing: Promise<pg.PoolClient>): 
   });
 }
 
-/** Closes a connection without waiting for it. */
-export function closeInBackground(client: pg.Client): void {
-  client.end().catch(() => {});
-  destroyLater(client);
-}
+/** Adapts the size of a pool to the connections that the database allows, which may be fewer than the pool wants. */
+type ConnectionLimit = {
+  /** The maximum size of the pool, given the number of open connections. */
+  readonly poolSize: (open: number) => number;
+  /** Records that the database had no slot for another connection. */
+  readonly denied: () => void;
+  /** Records that the database has accepted a connection. */
+  readonly granted: () => void;
+};
 
-/** Destroys the socket after GRACE: a server that hangs never closes it, and the process would wait for that. */
-function destroyLater(client: pg.ClientBase): void {
-  const { connection } = client as unknown as { readonly connection: pg.Connection };
-  setTimeout(() => connection.stream.destroy(), GRACE).unref();
-}
+/** Milliseconds after which the pool tries to open another connection when the database had no slot. */
+const PAUSE = 1_000;
 
-/** Whether an error means that the connection is unusable: no server sent it, or a server that ends the connection. */
-export function isConnectionLost(error: unknown): boolean {
-  if (!(error instanceof DatabaseFault) || error.reason !== "unavailable") return false;
-  const { severity, code } = (error.cause ?? {}) as { severity?: string; code?: string };
-  return severity === undefined || severity === "FATAL" || /^(08|57P)/.test(code ?? "");
+function openConnectionLimit(wanted: number): ConnectionLimit {
+  let deniedAt: number | null = null;
+  const isRecent = () => deniedAt !== null && performance.now() - deniedAt < PAUSE;
+
+  return {
+    poolSize: (open) => {
+      if (deniedAt === null) return wanted;
+      return Math.min(wanted, Math.max(1, isRecent() ? open : open + 1));
+    },
+    denied: () => {
+      deniedAt = performance.now();
+    },
+    granted: () => {
+      if (!isRecent()) deniedAt = null;
+    },
+  };
 }

@@ -1,26 +1,29 @@
-/** Opens PostgreSQL as a Database, through a pool of connections. */
-import type pg from "pg";
-import type { Access, Database, DatabaseOptions, Session } from "../database.ts";
-import { withBeginFaults, withFaults } from "../fault.ts";
-import { keepListening } from "../listening.ts";
-import { openCancellations } from "./cancel.ts";
-import { openListening } from "./listening.ts";
-import { begin, rollBack } from "./planning.ts";
-import { openPool, type Pool } from "./pool.ts";
-import { isAnswered, probe } from "./probe.ts";
-import { runQuery } from "./query.ts";
+/** PostgreSQL as a Database: queries and transactions over a pool, and connections of their own to listen and to probe. */
+import pg from "pg";
+import {
+  type Access,
+  CHANNEL,
+  type Database,
+  type DatabaseOptions,
+  keepListening,
+  type Listening,
+  type Session,
+} from "../database.ts";
+import { type DatabaseFault, hasTooManyConnections, withBeginFaults, withConnectFaults, withFaults } from "../fault.ts";
+import { openPool } from "./pool.ts";
+import { openCancellations, openPrepared, type Prepared, runQuery } from "./query.ts";
+import { begin, CONNECT_TIMEOUT, closeInBackground, KEEP_ALIVE, NO_LIMITS, rollBack, runQuick } from "./session.ts";
 
 export async function openPostgres(url: string, options: DatabaseOptions): Promise<Database> {
-  const limit = options.queryTimeout;
-  const { lend, prepared, renewConnections, connections, close } = openPool(url, options);
+  const { lend, renewConnections, connections, close } = openPool(url, options);
+  const prepared = openPrepared();
   const awaitTurn = openCancellations();
   return {
     kind: "postgres",
-    query: (query, signal) =>
-      lend((client) => {
-        const abort = signal === undefined ? null : { signal, awaitTurn };
-        return runQuery(client, query, prepared, { limit, abort });
-      }, signal),
+    query: (query, signal) => {
+      const limits = { limit: options.queryTimeout, signal, awaitTurn };
+      return lend((client) => runQuery(client, query, prepared, limits), signal);
+    },
     execute: (script) => lend((client) => runScript(client, script)),
     transaction: (access, run) => lend((client) => transaction(client, access, run, prepared)),
     listen: (onChange) => keepListening(() => openListening(url, onChange), onChange),
@@ -31,15 +34,15 @@ export async function openPostgres(url: string, options: DatabaseOptions): Promi
   };
 }
 
-async function runScript(client: pg.PoolClient, script: string): Promise<void> {
+async function runScript(client: pg.ClientBase, script: string): Promise<void> {
   await withFaults(() => client.query(script));
 }
 
 async function transaction<T>(
-  client: pg.PoolClient,
+  client: pg.ClientBase,
   access: Access,
   run: (session: Session) => Promise<T>,
-  prepared: Pool["prepared"],
+  prepared: Prepared,
 ): Promise<T> {
   await withBeginFaults(() => begin(client, access));
   try {
@@ -52,5 +55,72 @@ async function transaction<T>(
   } catch (error) {
     await rollBack(client).catch(() => {});
     throw error;
+  }
+}
+
+/** Milliseconds between two checks of a listening connection, and for the answer to one. */
+const HEARTBEAT = 5_000;
+const HEARTBEAT_TIMEOUT = 3_000;
+
+/** Opens a connection that listens. It is not one of the pool, which would lend it to others and close it when idle. */
+async function openListening(url: string, onChange: () => void): Promise<Listening> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: "precast watch",
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    query_timeout: HEARTBEAT_TIMEOUT,
+    ...KEEP_ALIVE,
+  });
+  const ended = new Promise<void>((resolve) => client.once("end", resolve));
+  client.on("error", () => {});
+  client.on("notification", onChange);
+  const close = () => closeInBackground(client);
+  try {
+    await withConnectFaults(() => client.connect());
+    await withFaults(() => client.query(NO_LIMITS));
+    await withFaults(() => client.query(`LISTEN ${CHANNEL}`));
+  } catch (error) {
+    close();
+    throw error;
+  }
+  const heartbeat = setInterval(() => client.query("SELECT 1").catch(close), HEARTBEAT);
+  return { ended: ended.finally(() => clearInterval(heartbeat)), close };
+}
+
+/** Milliseconds within which a new connection gets an answer from an available database. */
+const PROBE_TIMEOUT = 1_000;
+
+/**
+ * Checks the database over a connection of its own: those of the pool may all be busy, and an answer on one of them
+ * does not show that new ones are accepted. If a new one fails, an answer on an idle one of the pool is enough.
+ */
+async function probe(url: string, askIdle: () => Promise<boolean>): Promise<void> {
+  const isIdleAnswered = askIdle().catch(() => false);
+  try {
+    await askOnNewConnection(url);
+  } catch (error) {
+    if (!hasTooManyConnections(error as DatabaseFault) && !(await isIdleAnswered)) throw error;
+  }
+}
+
+async function isAnswered(client: pg.ClientBase): Promise<boolean> {
+  await withFaults(() => runQuick(client, "SELECT 1"));
+  return true;
+}
+
+async function askOnNewConnection(url: string): Promise<void> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: "precast probe",
+    // The same limit as in the pool: with a shorter one, a distant database could be queried but never probed.
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    query_timeout: PROBE_TIMEOUT,
+  });
+  client.on("error", () => {});
+  try {
+    await withConnectFaults(() => client.connect());
+    await withFaults(() => client.query("SELECT 1"));
+  } finally {
+    closeInBackground(client);
   }
 }

@@ -1,10 +1,20 @@
-/** The settings of a PostgreSQL session: those that answers depend on, and the limits of its queries. */
+/**
+ * The session of a connection to PostgreSQL: the settings that answers depend on, the limits of its queries, how it plans
+ * them, its transactions, and its end.
+ */
 import type pg from "pg";
+import type { Access } from "../database.ts";
 
 /** Milliseconds for connecting, and for statements that are slow only when the connection is dead. */
 export const CONNECT_TIMEOUT = 2_000;
 /** Milliseconds beyond the time limit of a query within which the server must report that it has cancelled it. */
 export const GRACE = 1_000;
+
+/** TCP keep-alive: a connection whose other end has vanished fails, instead of being waited for. */
+export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 10_000 };
+
+/** Type parsers that leave every value as the text that the database sends. */
+export const AS_TEXT = { getTypeParser: () => (value: unknown) => value } as unknown as pg.CustomTypesConfig;
 
 /** Options of the client for connections whose queries may take so many milliseconds each; null is no limit. */
 export function sessionOptions(queryTimeout: number | null): pg.PoolConfig {
@@ -47,10 +57,72 @@ export const NO_LIMITS =
 function withSettings(own: string): pg.PoolConfig {
   const onConnect = async (client: pg.ClientBase) => {
     // In separate messages: statements in one message are one transaction, under the previous isolation level.
-    for (const text of [`${BASE_SETTINGS}; ${own}`, NO_LIMITS]) {
-      const settings = { text, query_timeout: CONNECT_TIMEOUT };
-      await client.query(settings);
-    }
+    for (const text of [`${BASE_SETTINGS}; ${own}`, NO_LIMITS]) await runQuick(client, text);
   };
   return { onConnect };
+}
+
+/**
+ * Whether a connection plans a prepared statement once or for its values. PostgreSQL plans a statement anew for each
+ * execution while it estimates that plans for the values are cheaper, and planning takes longer than many answers do.
+ * Where one plan fits all values, a generic plan is forced, and sequential scans are off for it: such a plan may be made
+ * while the table is small, and would be kept after the table has grown.
+ */
+type Planning = "generic" | "auto";
+
+const SETTINGS: Record<Planning, readonly string[]> = {
+  generic: ["plan_cache_mode = force_generic_plan", "enable_seqscan = off"],
+  auto: ["plan_cache_mode = auto", "enable_seqscan = DEFAULT"],
+};
+
+/** SQL that sets how the connection plans: for the session (`SET`) or for the current transaction (`SET LOCAL`). */
+export function planningSql(planning: Planning, set: "SET" | "SET LOCAL" = "SET"): string {
+  return SETTINGS[planning].map((setting) => `${set} ${setting}`).join("; ");
+}
+
+/** The connections that plan "generic"; a new connection plans "auto". */
+const genericClients = new WeakSet<pg.ClientBase>();
+
+/** Makes the connection plan its next statements in this way. */
+export async function planFor(client: pg.ClientBase, planning: Planning): Promise<void> {
+  if (genericClients.has(client) === (planning === "generic")) return;
+  await runQuick(client, planningSql(planning));
+  if (planning === "generic") genericClients.add(client);
+  else genericClients.delete(client);
+}
+
+/** Without READ WRITE, which would override an operator who has set the database to read-only. */
+const BEGIN: Record<Access, string> = {
+  read: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+  write: "BEGIN ISOLATION LEVEL READ COMMITTED",
+};
+
+/** Begins a transaction, planning "auto": that is then also the setting that a rollback restores. */
+export async function begin(client: pg.ClientBase, access: Access): Promise<void> {
+  await planFor(client, "auto");
+  await runQuick(client, BEGIN[access]);
+}
+
+/** Rolls back a transaction, and with it the settings that were made in it. */
+export async function rollBack(client: pg.ClientBase): Promise<void> {
+  genericClients.delete(client);
+  await client.query("ROLLBACK");
+}
+
+/** Runs a statement that is slow only on a connection whose other end has vanished, which the pool may lend. */
+export async function runQuick(client: pg.ClientBase, text: string): Promise<void> {
+  const statement = { text, query_timeout: CONNECT_TIMEOUT };
+  await client.query(statement);
+}
+
+/** Closes a connection without waiting for it. */
+export function closeInBackground(client: pg.Client): void {
+  client.end().catch(() => {});
+  destroyLater(client);
+}
+
+/** Destroys the socket after GRACE: a server that hangs never closes it, and the process would wait for that. */
+export function destroyLater(client: pg.ClientBase): void {
+  const { connection } = client as unknown as { readonly connection: pg.Connection };
+  setTimeout(() => connection.stream.destroy(), GRACE).unref();
 }
