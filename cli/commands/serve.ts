@@ -1,5 +1,4 @@
 /** `precast serve`: answers from the tree and the database, in one process or in several. */
-import { setFlagsFromString } from "node:v8";
 import { isWorker } from "../../server/cluster.ts";
 import { openLog } from "../../server/log.ts";
 import { defineCommand } from "../command.ts";
@@ -20,7 +19,6 @@ export const serveCommand = defineCommand({
   ],
   run: async (context, settings) => {
     const { terminal } = context;
-    configureGarbageCollection();
     const level = settings.logLevel ?? (settings.quiet ? "warn" : "info");
     const log = await openLog({ level, descriptor: STANDARD_ERROR, shared: settings.workers > 1, ...terminal.log });
     const process = { context: { ...context, terminal: { ...terminal, warn: log.warn } }, settings, log };
@@ -34,15 +32,3 @@ export const serveCommand = defineCommand({
 
 /** File descriptor. */
 const STANDARD_ERROR = 2;
-
-// Configures V8's garbage collection for a process that answers requests: nearly all objects die with their answer.
-
-/** A V8 that no longer knows one of the flags would only print a message to standard error. */
-export function configureGarbageCollection(): void {
-  // Distributing the few young objects that are alive costs more than helper threads save, and takes processor time
-  // from the database and other workers. Old objects are still collected with helper threads.
-  setFlagsFromString("--no-parallel-scavenge");
-  // Where many objects of one origin were alive at a collection, V8 would create all later ones among the old objects,
-  // and whatever they refer to, such as the rows of a result, would have to be copied there too.
-  setFlagsFromString("--no-allocation-site-pretenuring");
-}
