@@ -1,14 +1,15 @@
 /** Opens the admin port of a server and connects it with what it reports: tree, database, ledger, replicas and metrics. */
 import { open, readdir, statfs } from "node:fs/promises";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, STATUS_CODES } from "node:http";
 import { join } from "node:path";
+import { H3, HTTPResponse, toNodeHandler } from "h3";
 import { shareRunning } from "../shared/async.ts";
 import type { Database } from "../shared/database/database.ts";
 import { sql } from "../shared/sql/query.ts";
 import { CHANGES_FILE, ELSEWHERE_FILE, isStateFile, STATE_FOLDER } from "../shared/tree.ts";
 import { listenOn } from "./http/listen.ts";
 import { makeFolder, needWritable } from "./ledger/owner.ts";
-import { CONTENT_TYPE, type Metrics } from "./metrics.ts";
+import { CONTENT_TYPE } from "./metrics.ts";
 
 export type ControlOptions = {
   readonly host: string;
@@ -20,11 +21,8 @@ export type ControlOptions = {
   readonly database: Pick<Database, "query">;
   /** State of each read replica, in the order in which they were configured. */
   readonly replicas: () => readonly Health[];
-  readonly now: () => Date;
-  /** Metrics of this process. */
-  readonly metrics: Pick<Metrics, "addGauges">;
   /** The metrics of all processes, in the text format of Prometheus. */
-  readonly exposition: () => Promise<string>;
+  readonly metrics: () => Promise<string>;
   readonly onError: (error: unknown) => void;
 };
 
@@ -36,14 +34,9 @@ export type Control = {
 };
 
 export async function openControl(options: ControlOptions): Promise<Control> {
-  const { host, port, out, ledgerFolder, database, replicas, now, metrics, exposition, onError } = options;
+  const { host, port, out, ledgerFolder, database, replicas, metrics, onError } = options;
   const probe = openProbe(database);
   let draining = false;
-
-  async function treeAge(): Promise<number | null> {
-    const { built_at } = await readTreeHealth(out);
-    return built_at === null ? null : (now().getTime() - Date.parse(built_at)) / 1_000;
-  }
 
   async function readiness() {
     const [tree, databaseHealth, ledger] = await Promise.all([
@@ -54,8 +47,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     return readinessOf(tree, databaseHealth, ledger, replicas(), draining);
   }
 
-  metrics.addGauges({ treeAge });
-  const admin = await openAdmin({ readiness, metrics: exposition, onError }, host, port);
+  const admin = await openAdmin({ readiness, metrics, onError }, host, port);
   return {
     url: admin.url,
     drain: () => {
@@ -76,21 +68,42 @@ export type AdminSources = {
 
 export type Admin = { readonly url: string; readonly close: () => Promise<void> };
 
-type Page = { readonly status: number; readonly type: string; readonly body: string };
+const PATHS = ["/healthz", "/readyz", "/metrics"] as const;
 
-export async function openAdmin(given: AdminSources, host: string, port: number): Promise<Admin> {
+export async function openAdmin(
+  { readiness, metrics, onError }: AdminSources,
+  host: string,
+  port: number,
+): Promise<Admin> {
   // Metrics take milliseconds to write, and nothing else happens in the process meanwhile: a connection that asks
   // thousands of times without waiting would stop the server.
-  const sources = { ...given, metrics: shareRunning(given.metrics) };
-  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, (incoming, outgoing) => {
-    pageOf(incoming, sources)
-      .catch((error: unknown) => {
-        sources.onError(error);
-        return refusal(500, "INTERNAL_ERROR", "The state of the server could not be read. See the log for the cause.");
-      })
-      .then((page) => send(outgoing, page))
-      .catch(sources.onError);
+  const gather = shareRunning(metrics);
+  const pages: Readonly<Record<(typeof PATHS)[number], () => HTTPResponse | Promise<HTTPResponse>>> = {
+    "/healthz": () => json(200, { status: "ok" }),
+    "/readyz": async () => {
+      const state = await readiness();
+      return json(state.status === "unavailable" ? 503 : 200, state);
+    },
+    "/metrics": async () => page(200, CONTENT_TYPE, await gather()),
+  };
+  const app = new H3({
+    silent: true,
+    onError: (error) => {
+      onError(error.cause ?? error);
+      return refusal(500, "INTERNAL_ERROR", "The state of the server could not be read. See the log for the cause.");
+    },
   });
+  // Before the router, which would take `//metrics` and `/%6detrics` for `/metrics`.
+  app.use(({ runtime }) => {
+    const path = runtime?.node?.req.url?.split("?")[0];
+    if (PATHS.some((known) => known === path)) return undefined;
+    return refusal(404, "NOT_FOUND", "There is no such path. The paths are /healthz, /readyz and /metrics.");
+  });
+  for (const path of PATHS) {
+    app.get(path, pages[path]).head(path, pages[path]);
+    app.all(path, () => refusal(405, "METHOD_NOT_ALLOWED", "Use GET or HEAD.", { Allow: "GET, HEAD" }));
+  }
+  const server = createServer({ requestTimeout: 5_000, headersTimeout: 5_000 }, toNodeHandler(app));
   return {
     url: await listenOn(server, host, port),
     close: () =>
@@ -101,29 +114,25 @@ export async function openAdmin(given: AdminSources, host: string, port: number)
   };
 }
 
-async function pageOf({ method, url = "/" }: IncomingMessage, sources: AdminSources): Promise<Page> {
-  const path = url.split("?")[0];
-  if (path !== "/healthz" && path !== "/readyz" && path !== "/metrics")
-    return refusal(404, "NOT_FOUND", "There is no such path. The paths are /healthz, /readyz and /metrics.");
-  if (method !== "GET" && method !== "HEAD") return refusal(405, "METHOD_NOT_ALLOWED", "Use GET or HEAD.");
-  if (path === "/metrics") return { status: 200, type: CONTENT_TYPE, body: await sources.metrics() };
-  if (path === "/healthz") return json(200, { status: "ok" });
-  const readiness = await sources.readiness();
-  return json(readiness.status === "unavailable" ? 503 : 200, readiness);
+function refusal(status: number, code: string, message: string, headers: Record<string, string> = {}): HTTPResponse {
+  return json(status, { error: { code, message } }, headers);
 }
 
-function refusal(status: number, code: string, message: string): Page {
-  return json(status, { error: { code, message } });
+function json(status: number, value: unknown, headers: Record<string, string> = {}): HTTPResponse {
+  return page(status, "application/json; charset=utf-8", JSON.stringify(value), headers);
 }
 
-function json(status: number, value: unknown): Page {
-  return { status, type: "application/json; charset=utf-8", body: JSON.stringify(value) };
-}
-
-/** Node itself omits the body of an answer to HEAD. */
-function send(outgoing: ServerResponse, { status, type, body }: Page): void {
-  const headers = { "Content-Type": type, "Content-Length": Buffer.byteLength(body), "Cache-Control": "no-store" };
-  outgoing.writeHead(status, status === 405 ? { ...headers, Allow: "GET, HEAD" } : headers).end(body);
+function page(status: number, type: string, body: string, headers: Record<string, string> = {}): HTTPResponse {
+  return new HTTPResponse(body, {
+    status,
+    statusText: STATUS_CODES[status] ?? "",
+    headers: {
+      ...headers,
+      "Content-Type": type,
+      "Content-Length": String(Buffer.byteLength(body)),
+      "Cache-Control": "no-store",
+    },
+  });
 }
 
 // Decides whether a server is ready for requests, which load balancers check before they send any.
@@ -206,6 +215,12 @@ export async function readTreeHealth(out: string): Promise<TreeHealth> {
     apps,
     built_at: await readBuiltAt(join(out, STATE_FOLDER, CHANGES_FILE)),
   };
+}
+
+/** Seconds since the last build of the tree; null without one. */
+export async function readTreeAge(out: string, now: Date): Promise<number | null> {
+  const built_at = await readBuiltAt(join(out, STATE_FOLDER, CHANGES_FILE));
+  return built_at === null ? null : (now.getTime() - Date.parse(built_at)) / 1_000;
 }
 
 async function readBuiltAt(file: string): Promise<string | null> {

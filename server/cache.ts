@@ -1,7 +1,5 @@
-/**
- * A cache limited in bytes, with second-chance eviction: the oldest entry is evicted first, unless it was found since
- * it was last considered; then it moves to the end as if it were new. A lookup costs one Map access.
- */
+/** What the server keeps in memory, each within a limit in bytes: answers of the tree, and requests that were read. */
+import { LRUCache } from "lru-cache";
 import { type Circumstances, type Coding, matchesEtag } from "../shared/api/answer.ts";
 import { METHODS, type RawRequest } from "../shared/api/request.ts";
 import type { CurrentCheck, Reading, Readings } from "../shared/api/respond.ts";
@@ -15,42 +13,14 @@ type Cache<V> = {
   readonly size: () => { readonly entries: number; readonly bytes: number };
 };
 
-type KeptEntry<V> = { readonly value: V; readonly size: number; hasSecondChance: boolean };
-
-export function openCache<V>(maxBytes: number): Cache<V> {
-  const kept = new Map<string, KeptEntry<V>>();
-  let bytes = 0;
-
-  const drop = (key: string) => {
-    bytes -= kept.get(key)?.size ?? 0;
-    kept.delete(key);
-  };
-  const makeRoom = () => {
-    for (const [key, one] of kept) {
-      if (bytes <= maxBytes) return;
-      drop(key);
-      if (one.hasSecondChance) add(key, { ...one, hasSecondChance: false });
-    }
-  };
-  const add = (key: string, one: KeptEntry<V>) => {
-    kept.set(key, one);
-    bytes += one.size;
-  };
+export function openCache<V extends object | number | string>(maxBytes: number): Cache<V> {
+  // The library takes 0 for no limit.
+  const cache = maxBytes < 1 ? null : new LRUCache<string, V>({ maxSize: Math.floor(maxBytes) });
   return {
-    find: (key) => {
-      const one = kept.get(key);
-      if (one === undefined) return undefined;
-      one.hasSecondChance = true;
-      return one.value;
-    },
-    keep: (key, value, size) => {
-      drop(key);
-      if (size > maxBytes) return;
-      add(key, { value, size, hasSecondChance: true });
-      makeRoom();
-    },
-    drop,
-    size: () => ({ entries: kept.size, bytes }),
+    find: (key) => cache?.get(key),
+    keep: (key, value, size) => cache?.set(key, value, { size }),
+    drop: (key) => cache?.delete(key),
+    size: () => ({ entries: cache?.size ?? 0, bytes: cache?.calculatedSize ?? 0 }),
   };
 }
 

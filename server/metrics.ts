@@ -1,13 +1,5 @@
-/** Collects a process's metrics for Prometheus: counters of requests, and gauges (gauges.ts). */
-import {
-  Counter,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  type MetricObjectWithValues,
-  type MetricValue,
-  Registry,
-} from "prom-client";
+/** Collects a process's metrics for Prometheus: counters of requests, and gauges; and the sums of several processes. */
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Shape } from "../shared/api/pricing.ts";
 import type { AnswerSource, Observe } from "./http/observe.ts";
 
@@ -19,11 +11,10 @@ export type Metrics = {
   readonly addReplicas: (read: () => DatabaseReadings) => void;
   /** Resolves to the metrics in the text format of Prometheus. */
   readonly text: () => Promise<string>;
-  /** Resolves to the metrics as data, for the process that adds up those of several. */
-  readonly snapshot: () => Promise<Snapshot>;
+  /** In the first of several processes: resolves to the sums of its workers' metrics, in the same format. */
+  readonly sumOfWorkers: () => Promise<string>;
 };
 
-export type Snapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 export const CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /** In seconds, up to a little more than the limit of a live query (5 seconds). */
@@ -35,6 +26,9 @@ const NOT_LIVE = [499, 503];
 export function openMetrics(droppedLines: () => number): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  // In a worker, this registry is reported whenever the first process asks.
+  AggregatorRegistry.setRegistries(registry);
+  const workers = new AggregatorRegistry();
   const requests = countRequests(registry);
   const durations = new Histogram({
     name: `${PREFIX}live_duration_seconds`,
@@ -65,7 +59,7 @@ export function openMetrics(droppedLines: () => number): Metrics {
     },
     addReplicas: (read) => registerReplicas(registry, read),
     text: () => registry.metrics(),
-    snapshot: () => registry.getMetricsAsJSON(),
+    sumOfWorkers: () => workers.clusterMetrics(),
   };
 }
 

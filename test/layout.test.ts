@@ -102,13 +102,13 @@ describe("the layout", () => {
         "server/http/observe.ts",
       ],
     ],
-    ["h3", ["server/app.ts"]],
-    ["lru-cache", ["server/http/encode.ts"]],
     ["fast-glob", ["shared/files.ts"]],
     ["fs-extra/esm", ["remote", "stage"].map((name) => `cli/builder/${name}.ts`)],
+    ["h3", ["server/admin.ts", "server/app.ts"]],
+    ["lru-cache", ["server/cache.ts", "server/http/encode.ts"]],
     ["negotiator", ["server/http/encode.ts"]],
     ["pino", ["server/log.ts"]],
-    ["prom-client", ["metrics", "worker-metrics"].map((name) => `server/${name}.ts`)],
+    ["prom-client", ["server/metrics.ts"]],
   ])("%s is imported only in %j", (library, homes) => {
     expect([...new Set(IMPORTS.filter(({ to }) => to === library).map(({ from }) => from))].sort()).toEqual(homes);
   });

@@ -101,13 +101,11 @@ type Monitoring = { readonly control: Control; readonly metrics: Metrics };
  * so that health checks are answered from the start.
  */
 async function openMonitoring(process: Process, { database, replicas }: Databases): Promise<Monitoring | null> {
-  const { context, settings, log } = process;
+  const { settings, log } = process;
   const { adminHost: host, adminPort: port, out, dataDir, workers } = settings;
   if (port === null) return null;
-  const metrics = await openMetricsOf(log);
+  const metrics = await openMetricsOf(process);
   const { openControl } = await import("../../server/admin.ts");
-  const { gatherMetrics } = await import("../../server/worker-metrics.ts");
-  const exposition = workers === 1 ? metrics.text : gatherMetrics(metrics);
   const replicaHealth = () => replicas.all.map(({ status }) => healthOf(status()));
   const control = await openControl({
     host,
@@ -116,9 +114,7 @@ async function openMonitoring(process: Process, { database, replicas }: Database
     ledgerFolder: ledgerFolderOf(dataDir),
     database,
     replicas: replicaHealth,
-    now: context.now,
-    metrics,
-    exposition,
+    metrics: workers === 1 ? metrics.text : metrics.sumOfWorkers,
     onError: log.error,
   }).catch((error: NodeJS.ErrnoException) => {
     const describe = ADMIN_FAULTS[error.code ?? ""];

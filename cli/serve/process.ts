@@ -77,26 +77,28 @@ export function openOwnSite(process: Process, databases: Databases, metrics: Met
   });
 }
 
-export async function openMetricsOf(log: Log): Promise<Metrics> {
+/** Their code is imported on demand, because metrics are gathered only with an admin port. */
+export async function openMetricsOf({ context, settings, log }: Process): Promise<Metrics> {
   const { openMetrics } = await import("../../server/metrics.ts");
-  return openMetrics(log.dropped);
+  const { readTreeAge } = await import("../../server/admin.ts");
+  const metrics = openMetrics(log.dropped);
+  metrics.addGauges({ treeAge: () => readTreeAge(settings.out, context.now()) });
+  return metrics;
 }
 
 // One of several processes of a server: answers requests, and reports only to the first process.
 
 /** A worker prints nothing but its log: the first process prints results and failures, once for all workers. */
-export async function serveAsWorker({ context, settings, log }: Process): Promise<number> {
+export async function serveAsWorker(process: Process): Promise<number> {
   const stop = waitForStop();
-  const share = shareOfWorker(settings);
+  const settings = shareOfWorker(process.settings);
   try {
-    await withDatabases(share, async (databases) => {
-      const metrics = settings.adminPort === null ? null : await openMetricsOf(log);
-      const sendLast = metrics === null ? null : await sendMetricsOf(metrics);
-      const { url, stop: end } = await openOwnSite({ context, settings: share, log }, databases, metrics);
+    await withDatabases(settings, async (databases) => {
+      const metrics = settings.adminPort === null ? null : await openMetricsOf(process);
+      const { url, stop: end } = await openOwnSite({ ...process, settings }, databases, metrics);
       await sendToPrimary({ kind: "listening", url });
       await stop;
       await end();
-      await sendLast?.();
     });
     return DONE;
   } catch (error) {
@@ -105,12 +107,6 @@ export async function serveAsWorker({ context, settings, log }: Process): Promis
   } finally {
     leavePrimary();
   }
-}
-
-/** Imported on demand, because metrics are gathered only with an admin port. */
-async function sendMetricsOf(metrics: Metrics): Promise<() => Promise<void>> {
-  const { sendMetrics } = await import("../../server/worker-metrics.ts");
-  return sendMetrics(metrics);
 }
 
 /** Limits are totals for all workers, so each worker gets its share of them. */

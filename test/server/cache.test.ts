@@ -36,10 +36,9 @@ describe("a cache", () => {
     );
   });
 
-  test("evicts the oldest entry that was not read since it was last considered", () => {
+  test("evicts the entry that was read or stored longest ago", () => {
     const cache = openCache<string>(30);
     for (const name of ["first", "read", "unread"]) cache.keep(name, name, 10);
-    // Every entry is stored as if it had been read: this considers all of them, and evicts the oldest.
     cache.keep("new", "new", 10);
     expect(cache.find("first")).toBeUndefined();
     cache.find("read");

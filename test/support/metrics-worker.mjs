@@ -1,11 +1,10 @@
 /**
  * A cluster of real processes whose metrics are gathered, to be run with tsx: the primary starts workers, tells their
- * numbers, and obeys lines on its standard input: `scrape`, `kill <id>`, `stop <id>` (SIGSTOP), `fork`.
+ * numbers, and obeys lines on its standard input: `scrape`, `kill <id>`, `fork`.
  */
 import cluster from "node:cluster";
 import { createInterface } from "node:readline";
 import { openMetrics } from "../../server/metrics.ts";
-import { gatherMetrics, sendMetrics } from "../../server/worker-metrics.ts";
 
 const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 const seen = { id: "", method: "GET", target: "/", appKey: "shop", client: "", counted: false, bytes: 1 };
@@ -17,17 +16,13 @@ const count = (metrics, status, times, source = "tree") => {
 
 if (cluster.isPrimary) {
   const own = openMetrics(() => 0);
-  own.addGauges({ treeAge: () => 5 });
-  const gather = gatherMetrics(own);
   cluster.on("message", ({ id }, message) => message === "ready" && say({ ready: id }));
-  cluster.on("message", ({ id }, message) => message.type === "precast:metrics" && say({ heard: id }));
   cluster.on("exit", ({ id }) => say({ exit: id }));
   createInterface({ input: process.stdin }).on("line", async (line) => {
     const [order, id] = line.split(" ");
     if (order === "fork") cluster.fork();
-    if (order === "scrape") say({ text: await gather() });
+    if (order === "scrape") say({ text: await own.sumOfWorkers() });
     if (order === "kill") cluster.workers[id]?.process.kill("SIGKILL");
-    if (order === "stop") cluster.workers[id]?.process.kill("SIGSTOP");
   });
   process.stdin.on("end", () => process.exit(0));
   process.on("exit", () => {
@@ -36,10 +31,9 @@ if (cluster.isPrimary) {
 } else {
   const metrics = openMetrics(() => 0);
   const { id } = cluster.worker;
-  metrics.addGauges({ liveWaiting: () => 10, ledgerLag: () => id, databaseUp: () => id % 2 });
+  metrics.addGauges({ treeAge: () => 5, liveWaiting: () => 10, ledgerLag: () => id, databaseUp: () => id % 2 });
   count(metrics, 200, 100 * cluster.worker.id);
   count(metrics, 404, 1);
   count(metrics, 200, 2, "live");
-  sendMetrics(metrics);
   process.send("ready");
 }
