@@ -2,8 +2,8 @@
 import { type CommonName, ConfigError, type Settings } from "../../shared/config.ts";
 import { formatBytes, formatCounted, formatFiles, formatSeconds } from "../../shared/text.ts";
 import { DONE, defineCommand } from "../command.ts";
-import { type Deployed, deletionsRefusal, deployTree } from "../deploy/deploy.ts";
-import type { Plan } from "../deploy/manifest.ts";
+import { type Deployed, deployTree } from "../deploy/deploy.ts";
+import { deletionsRefusal, type Plan } from "../deploy/plan.ts";
 import { openPurge, PURGE_SETTINGS, type Purge } from "../deploy/purge.ts";
 import { openTarget, STORE_SETTINGS, type Target } from "../deploy/target.ts";
 import { waitVisible } from "../deploy/visible.ts";

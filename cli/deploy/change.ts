@@ -2,6 +2,7 @@
  * Carries out a plan, in an order in which no link ever leads to a missing file: writes the journal, uploads files,
  * replaces the manifest, and deletes old files. If a step fails, the error says how far the deploy got.
  */
+import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { tagsOf } from "../../shared/api/answer.ts";
@@ -9,89 +10,36 @@ import { runConcurrently } from "../../shared/async.ts";
 import { digestOf, isStatePath, keysByFolder, ownerOf } from "../../shared/tree.ts";
 import type { FileProgress } from "../builder/build.ts";
 import { describeFailure } from "../errors.ts";
+import { UnfinishedTreeError } from "./local-tree.ts";
 import {
-  type Checkpoints,
   JOURNAL,
-  journalOf,
-  openCheckpoints,
-  type StoreChange,
+  type Journal,
+  MANIFEST,
+  type StoreContents,
+  type UploadOptions,
   unpurgedIn,
   writeJournal,
-  writeOwed,
-} from "./journal.ts";
-import { UnfinishedTreeError } from "./local-tree.ts";
-import { MANIFEST, type PlannedFile, type UploadOptions, writeManifest } from "./manifest.ts";
-import { type FileHeaders, PRIVATE_HEADERS, putPrivateFile, type Store } from "./store.ts";
+  writeManifest,
+} from "./manifest.ts";
+import { knownApps, type Plan, type PlannedFile, touchedBy, unpurgedFor } from "./plan.ts";
+import { type FileHeaders, PRIVATE_HEADERS, putPrivateFile, type Store, type StoreLock } from "./store.ts";
 
-export type StoreChangeOptions = UploadOptions & {
+export type ChangeOptions = UploadOptions & {
   readonly out: string;
   readonly concurrency: number;
-  /** Number of uploaded files after which a checkpoint is written. */
-  readonly filesPerCheckpoint?: number | undefined;
+  /** Number of uploaded files after which the journal is marked. */
+  readonly filesPerMark?: number | undefined;
   /** Called before each try of a write. Throws when nothing more may be sent: on a stop signal or a lost lock. */
   readonly throwIfStopped: () => void;
   readonly onProgress?: ((progress: FileProgress) => void) | undefined;
 };
 
-/** Whether the store honours conditional writes (`If-Match`, `If-None-Match`). */
-type Conditional = { readonly conditional: boolean };
-
-type Work = StoreChange & {
-  readonly store: Store;
-  readonly options: StoreChangeOptions & Conditional;
-  readonly done: { files: number; bytes: number; deleted: number };
-  readonly checkpoints: Checkpoints;
-};
-
-/** A checkpoint costs two requests (write, delete). An interruption loses the uploads since the last one: seconds. */
-const FILES_PER_CHECKPOINT = 1_000;
-
 /** A deploy failed. The message says why, and how far the deploy got. */
-export class DeployError extends Error {
+class DeployError extends Error {
   constructor(cause: unknown, explanation: string) {
     super(`${describeFailure(cause)}\n${explanation}`, { cause });
     this.name = "DeployError";
   }
-}
-
-/** Returns the number of checkpoint files that this deploy has written. Throws DeployError. */
-export async function changeStore(
-  store: Store,
-  change: StoreChange,
-  options: StoreChangeOptions & Conditional,
-): Promise<number> {
-  const done = { files: 0, bytes: 0, deleted: 0 };
-  const { plan, deploy } = change;
-  const { filesPerCheckpoint = FILES_PER_CHECKPOINT, throwIfStopped } = options;
-  const checkpoints = openCheckpoints(store, { deploy, filesPerCheckpoint, throwIfStopped });
-  const work: Work = { store, options, done, checkpoints, ...change };
-  const [writes, removes] = [plan.writes.flat().length, plan.removes.flat().length];
-  const again = "Run the deploy again";
-  await explainFailure(`Nothing was changed. ${again}.`, () => beginJournal(work));
-  await explainFailure(
-    () => `${done.files} of ${writes} files were uploaded, and nothing was deleted. ${again}: ${restOf(work)}.`,
-    () => upload(work),
-  );
-  await explainFailure(
-    () =>
-      `All ${writes} files were uploaded; the manifest was not replaced, and nothing was deleted. ${again}: ${restOf(work)}.`,
-    () => replaceManifest(work),
-  );
-  await explainFailure(
-    () =>
-      `All ${writes} files were uploaded; ${done.deleted} of ${removes} were deleted. ${again}: it deletes the rest.`,
-    async () => {
-      await removeOld(work);
-      if (change.purging && removes > 0)
-        await writeOwed(store, change, unpurgedIn(journalOf(change)), options.throwIfStopped);
-    },
-  );
-  return checkpoints.progress().checkpointCount;
-}
-
-function restOf({ checkpoints }: Work): string {
-  const { files } = checkpoints.progress();
-  return files === 0 ? "it uploads all of them" : `it does not upload ${files} of them again`;
 }
 
 export async function explainFailure<T>(explanation: string | (() => string), run: () => Promise<T>): Promise<T> {
@@ -100,24 +48,125 @@ export async function explainFailure<T>(explanation: string | (() => string), ru
   });
 }
 
-/** Writes the journal. From here on, a later deploy does not trust the manifest for the files in it. */
-async function beginJournal(work: Work): Promise<void> {
-  await replacePrivateFile(work, JOURNAL, writeJournal(journalOf(work)), work.before.etags.journal);
+type Change = {
+  readonly store: Store;
+  readonly plan: Plan;
+  readonly options: ChangeOptions;
+  readonly before: StoreContents;
+  /**
+   * Whether the store has to change at all. This can be true for an empty plan: the manifest may lack files that an
+   * interrupted deploy uploaded.
+   */
+  readonly hasChanges: boolean;
+  /** The journal that the deploy begins with. */
+  readonly journal: Journal;
+  readonly conditional: boolean;
+  readonly filesPerMark: number;
+  /** Of manifest and journal, as this deploy has last read or written them. */
+  readonly etags: { manifest: string | null; journal: string | null };
+  readonly done: { files: number; marked: number; bytes: number; deleted: number };
+};
+
+/**
+ * An interruption loses the uploads since the last mark. A mark writes the whole journal, so there are no more than ten
+ * of them.
+ */
+const FILES_PER_MARK = 1_000;
+const MOST_MARKS = 10;
+
+export function prepareChange(
+  store: Store,
+  lock: StoreLock,
+  plan: Plan,
+  before: StoreContents,
+  options: ChangeOptions,
+  purging: boolean,
+): Change {
+  const planned = plan.writes.flat();
+  const hasChanges = planned.length > 0 || plan.removes.length > 0 || before.uploaded.size > 0;
+  const touched = new Set(touchedBy(plan));
+  // Uploads of interrupted deploys that still count: the manifest lists them only once this deploy has replaced it.
+  const uploaded = [...before.uploaded].filter(([path]) => !touched.has(path));
+  const writes = planned.map(({ path, sha256, size }) => [path, { sha256, size }] as const);
+  const journal: Journal = {
+    generation: (before.manifest?.generation ?? 0) + (hasChanges ? 1 : 0),
+    deploy: randomUUID(),
+    cacheControl: options.cacheControl,
+    cdnCacheControl: options.cdnCacheControl,
+    writes: new Map([...uploaded, ...writes]),
+    uploaded: uploaded.length,
+    removes: plan.removes.flat(),
+    purging,
+    purges: unpurgedFor(plan, before, purging),
+    apps: knownApps(plan, before),
+  };
+  const throwIfStopped = () => {
+    options.throwIfStopped();
+    lock.check();
+  };
+  return {
+    ...{ store, plan, before, hasChanges, journal, conditional: lock.conditional },
+    options: { ...options, throwIfStopped },
+    filesPerMark: options.filesPerMark ?? Math.max(FILES_PER_MARK, Math.ceil(planned.length / MOST_MARKS)),
+    etags: { ...before.etags },
+    done: { files: 0, marked: 0, bytes: 0, deleted: 0 },
+  };
 }
 
-async function upload(work: Work): Promise<void> {
-  const { plan, options, done } = work;
+/** Throws DeployError. */
+export async function changeStore(change: Change): Promise<void> {
+  const { plan, done, journal } = change;
+  const [writes, removes] = [plan.writes.flat().length, plan.removes.flat().length];
+  const again = "Run the deploy again";
+  const rest = () => (done.marked === 0 ? "it uploads all of them" : `it does not upload ${done.marked} of them again`);
+  // From here on, a later deploy does not trust the manifest for the files in the journal.
+  await explainFailure(`Nothing was changed. ${again}.`, () => replaceJournal(change, journal));
+  await explainFailure(
+    () => `${done.files} of ${writes} files were uploaded, and nothing was deleted. ${again}: ${rest()}.`,
+    () => upload(change),
+  );
+  await explainFailure(
+    () =>
+      `All ${writes} files were uploaded; the manifest was not replaced, and nothing was deleted. ${again}: ${rest()}.`,
+    () => replaceManifest(change),
+  );
+  await explainFailure(
+    () =>
+      `All ${writes} files were uploaded; ${done.deleted} of ${removes} were deleted. ${again}: it deletes the rest.`,
+    async () => {
+      await removeOld(change);
+      if (journal.purging && removes > 0) await leaveOwed(change, unpurgedIn(journal));
+    },
+  );
+}
+
+async function upload(change: Change): Promise<void> {
+  const { plan, journal, options, filesPerMark, done } = change;
+  const apps = keysByFolder(plan.tree.apps);
   const total = plan.writes.flat().length;
-  const apps = keysByFolder(work.tree.apps);
   for (const step of plan.writes) {
-    await runConcurrently(step, options.concurrency, async (file) => {
-      await uploadFile(work, file, isStatePath(file.path) ? PRIVATE_HEADERS : headersOf(file.path, apps, options));
-      done.files += 1;
-      done.bytes += file.size;
-      options.onProgress?.({ done: done.files, total, bytes: done.bytes });
-      await work.checkpoints.add(file.path, { sha256: file.sha256, size: file.size });
-    });
+    for (let next = 0; next < step.length; ) {
+      const untilMark = step.slice(next, next + filesPerMark - (done.files - done.marked));
+      await runConcurrently(untilMark, options.concurrency, async (file) => {
+        await uploadFile(change, file, apps);
+        done.files += 1;
+        done.bytes += file.size;
+        options.onProgress?.({ done: done.files, total, bytes: done.bytes });
+      });
+      next += untilMark.length;
+      if (done.files - done.marked < filesPerMark) continue;
+      await replaceJournal(change, { ...journal, uploaded: journal.uploaded + done.files });
+      done.marked = done.files;
+    }
   }
+}
+
+async function uploadFile(change: Change, file: PlannedFile, apps: ReadonlyMap<string, string>): Promise<void> {
+  const { path, sha256 } = file;
+  const { store, options } = change;
+  const bytes = readPlanned(options.out, path, sha256);
+  const headers = isStatePath(path) ? PRIVATE_HEADERS : headersOf(path, apps, options);
+  await store.put(path, bytes, { headers, sha256, throwIfStopped: options.throwIfStopped });
 }
 
 function headersOf(
@@ -127,11 +176,6 @@ function headersOf(
 ): FileHeaders {
   const { app, type } = ownerOf(path, apps);
   return { cacheControl, cdnCacheControl, tags: app === null ? [] : tagsOf(app, type) };
-}
-
-async function uploadFile(work: Work, { path, sha256 }: PlannedFile, headers: FileHeaders): Promise<void> {
-  const bytes = readPlanned(work.options.out, path, sha256);
-  await work.store.put(path, bytes, { headers, sha256, throwIfStopped: work.options.throwIfStopped });
 }
 
 /** Throws UnfinishedTreeError when the file is not the scanned one any more: a deploy must not mix two builds. */
@@ -145,34 +189,61 @@ function readPlanned(out: string, path: string, sha256: string): Uint8Array<Arra
   throw new UnfinishedTreeError(`A build changed ${out} during the deploy.`);
 }
 
-async function replaceManifest(work: Work): Promise<void> {
-  const { tree, before, generation, options } = work;
-  const { cacheControl, cdnCacheControl } = options;
-  const { apps, files } = tree;
+function replaceManifest(change: Change): Promise<void> {
+  const { generation, cacheControl, cdnCacheControl } = change.journal;
+  const { apps, files } = change.plan.tree;
   const text = writeManifest({ generation, cacheControl, cdnCacheControl, apps, files });
-  await replacePrivateFile(work, MANIFEST, text, before.etags.manifest);
+  return replacePrivateFile(change, "manifest", text);
 }
 
-/** `etag` is that of the version that this deploy has read, null if there was none. Throws if it was replaced since. */
-async function replacePrivateFile(work: Work, key: string, text: string, etag: string | null): Promise<void> {
-  const { store, options } = work;
-  const condition = etag === null ? ({ kind: "absent" } as const) : ({ kind: "etag", etag } as const);
-  const { kind } = await putPrivateFile(store, key, text, {
-    condition: options.conditional ? condition : undefined,
-    throwIfStopped: options.throwIfStopped,
-  });
-  if (kind === "put") return;
-  // An earlier try may have succeeded although its response was lost.
-  if ((await store.get(key))?.bytes.equals(Buffer.from(text))) return;
-  throw new Error(`Another deploy replaced ${key} in ${store.name} during this one.`);
-}
-
-async function removeOld(work: Work): Promise<void> {
-  const { store, plan, options, done } = work;
+async function removeOld({ store, plan, options, done }: Change): Promise<void> {
   for (const step of plan.removes) {
     await runConcurrently(step, options.concurrency, async (path) => {
       await store.remove(path, options.throwIfStopped);
       done.deleted += 1;
     });
   }
+}
+
+/**
+ * The last step of a deploy: removes the journal. A deploy that does not purge leaves one if earlier deploys owe a purge:
+ * the next deploy that purges makes up for it.
+ */
+export async function endJournal(change: Change): Promise<void> {
+  const { store, options, before, hasChanges } = change;
+  const { purging, purges } = change.journal;
+  if (purging || purges.length === 0) {
+    if (before.journal !== null || hasChanges) await store.remove(JOURNAL, options.throwIfStopped);
+  } else if (hasChanges) {
+    await leaveOwed(change, purges);
+  }
+}
+
+/** Replaces the journal with one that lists nothing but paths to purge: all uploads and deletions are done. */
+function leaveOwed(change: Change, purges: readonly string[]): Promise<void> {
+  return replaceJournal(change, { ...change.journal, writes: new Map(), uploaded: 0, removes: [], purges });
+}
+
+function replaceJournal(change: Change, journal: Journal): Promise<void> {
+  return replacePrivateFile(change, "journal", writeJournal(journal));
+}
+
+/** Throws when another deploy has replaced the file since this one has read or written it. */
+async function replacePrivateFile(change: Change, name: "manifest" | "journal", text: string): Promise<void> {
+  const { store, options, conditional, etags } = change;
+  const [key, etag] = [name === "manifest" ? MANIFEST : JOURNAL, etags[name]];
+  const condition = etag === null ? ({ kind: "absent" } as const) : ({ kind: "etag", etag } as const);
+  const outcome = await putPrivateFile(store, key, text, {
+    condition: conditional ? condition : undefined,
+    throwIfStopped: options.throwIfStopped,
+  });
+  if (outcome.kind === "put") {
+    etags[name] = outcome.etag;
+    return;
+  }
+  // An earlier try may have succeeded although its response was lost.
+  const stored = await store.get(key);
+  if (stored === null || !stored.bytes.equals(Buffer.from(text)))
+    throw new Error(`Another deploy replaced ${key} in ${store.name} during this one.`);
+  etags[name] = stored.etag;
 }

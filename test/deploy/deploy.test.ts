@@ -15,9 +15,9 @@ import {
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { deletionsRefusal, deployTree } from "../../cli/deploy/deploy.ts";
-import { readJournal } from "../../cli/deploy/journal.ts";
-import { readManifest } from "../../cli/deploy/manifest.ts";
+import { deployTree } from "../../cli/deploy/deploy.ts";
+import { readJournal, readManifest } from "../../cli/deploy/manifest.ts";
+import { deletionsRefusal } from "../../cli/deploy/plan.ts";
 import { openTarget } from "../../cli/deploy/target.ts";
 import {
   idOf,
@@ -53,7 +53,7 @@ const NOTES = ["api/.precast/manifest.json", "api/.precast/x-53686f70.json"];
 /** A journal that can be read, of a deploy that changes nothing. */
 const WHOLE_JOURNAL = {
   ...{ format: 1, generation: 9, deploy: "one", cache_control: "", cdn_cache_control: "" },
-  ...{ writes: [], uploaded: {}, removes: [], purging: false, purges: [], apps: [] },
+  ...{ writes: {}, uploaded: 0, removes: [], purging: false, purges: [], apps: [] },
 };
 
 /** Node option that resolves every host name to 127.0.0.1. */
@@ -586,7 +586,11 @@ describe("checks before a deploy", () => {
       '{"format":2,"generation":1,"apps":[],"files":{}}',
       '{"format":1,"generation":1,"apps":[],"files":{"a":["b",1]}}',
     ],
-    ["journal", JSON.stringify({ ...WHOLE_JOURNAL, format: 2 }), JSON.stringify({ ...WHOLE_JOURNAL, writes: {} })],
+    [
+      "journal",
+      JSON.stringify({ ...WHOLE_JOURNAL, format: 2 }),
+      JSON.stringify({ ...WHOLE_JOURNAL, writes: { a: ["b", 1] } }),
+    ],
   ])(
     "a %s that is broken or of another format is refused, and --force uploads everything again",
     async (name, ...formats) => {

@@ -6,11 +6,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Deployed } from "../../cli/deploy/deploy.ts";
 import { openPlace, type Place, smallApp } from "../support/cli.ts";
 import { deployInProcess, differencesOf, filesOf, internalFilesOf } from "../support/deployed.ts";
-import { type S3, type S3Object, type S3Request, startS3 } from "../support/s3.ts";
+import { type S3, type S3Request, startS3 } from "../support/s3.ts";
 import { openStore, type Store } from "../support/site.ts";
 
 const TARGET = "s3://content/api";
-/** More files than a checkpoint covers. */
+/** More files than are uploaded before the journal is marked. */
 const MANY = 1_200;
 
 let store: Store;
@@ -50,7 +50,7 @@ type Headers = (typeof HEADERS)[number];
 
 type How = {
   readonly dryRun?: boolean;
-  readonly filesPerCheckpoint?: number;
+  readonly filesPerMark?: number;
   readonly force?: boolean;
   readonly trouble?: S3["trouble"];
 };
@@ -79,7 +79,7 @@ const isUpload = ({ method, key }: S3Request) => method === "PUT" && !key.includ
 const refusesManifest: S3["trouble"] = ({ method, key }) =>
   method === "PUT" && key.endsWith("/manifest.json") ? { status: 403 } : undefined;
 
-test("files in a checkpoint are not uploaded again after a failure, and no checkpoint remains at the end", async () => {
+test("files marked as uploaded are not uploaded again after a failure, and no mark remains at the end", async () => {
   let seen = 0;
   s3.trouble = (request) => (isUpload(request) && ++seen > 1_100 ? { status: 403 } : undefined);
   const { code, stderr } = await place.run(`deploy ${TARGET} --out many --concurrency 1`, s3.env);
@@ -97,7 +97,7 @@ test("files in a checkpoint are not uploaded again after a failure, and no check
 describe("a deploy after one that failed when everything was uploaded", () => {
   const [usual, other] = HEADERS as [Headers, Headers];
   beforeEach(async () => {
-    await expect(attempt("a", usual, { filesPerCheckpoint: 1, trouble: refusesManifest })).rejects.toThrow(
+    await expect(attempt("a", usual, { filesPerMark: 1, trouble: refusesManifest })).rejects.toThrow(
       /All (\d+) files were uploaded; the manifest was not replaced.* it does not upload \1 of them again\./,
     );
   });
@@ -122,22 +122,22 @@ describe("a deploy after one that failed when everything was uploaded", () => {
     expect(await attempt("a", usual, { force: true })).toMatchObject({ unchanged: 0 });
     expectExact("a", usual);
   });
+});
 
-  test("uploads again what a checkpoint that cannot be read may have listed", async () => {
-    const key = "api/.precast/checkpoints/0.json";
-    s3.objects.set(key, { ...(s3.objects.get(key) as S3Object), bytes: Buffer.from("{") });
-    expect(await attempt("a", usual)).toMatchObject({ written: 1, deleted: 0 });
-    expectExact("a", usual);
-  });
+test("uploads after the last mark are done again", async () => {
+  const usual = HEADERS[0] as Headers;
+  await expect(attempt("a", usual, { filesPerMark: 7, trouble: refusesManifest })).rejects.toThrow("Run the deploy");
+  const { written, unchanged } = await attempt("a", usual);
+  expect(unchanged).toBeGreaterThan(0);
+  expect(written).toBe((written + unchanged) % 7);
+  expectExact("a", usual);
 });
 
 test("files that a failed deploy has uploaded are still known after a second failed deploy", async () => {
   const usual = HEADERS[0] as Headers;
   await attempt("a", usual);
   for (const _ of [1, 2])
-    await expect(attempt("b", usual, { filesPerCheckpoint: 1, trouble: refusesManifest })).rejects.toThrow(
-      "Run the deploy",
-    );
+    await expect(attempt("b", usual, { filesPerMark: 1, trouble: refusesManifest })).rejects.toThrow("Run the deploy");
   const { written, unchanged } = await attempt("b", usual, { dryRun: true });
   expect([written, unchanged > 0]).toEqual([0, true]);
   await attempt("a", usual);
@@ -149,7 +149,7 @@ const arbitraryHeaders = fc.nat(5).map((number) => HEADERS[number === 0 ? 1 : 0]
 const arbitraryAttempt = fc.record({
   tree: arbitraryTree,
   headers: arbitraryHeaders,
-  filesPerCheckpoint: fc.constantFrom(1, 2, 5),
+  filesPerMark: fc.constantFrom(1, 2, 5),
   force: fc.nat(9).map((number) => number === 0),
   /** Number of the request at which it is interrupted; `done`: whether the store still carries that request out. */
   last: fc.integer({ min: 6, max: 40 }),
