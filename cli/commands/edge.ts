@@ -3,8 +3,13 @@ import { hash } from "node:crypto";
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DONE, defineCommand } from "../command.ts";
-import { EDGE_SETTINGS, type EdgeFile, readEdge } from "../edge/edge.ts";
-import { describeTargets, findTarget, TARGETS } from "../edge/targets.ts";
+import { caddyFiles } from "../edge/caddy.ts";
+import { cloudfrontFiles } from "../edge/cloudfront.ts";
+import { EDGE_SETTINGS, type Edge, type EdgeFile, type OriginRule, readEdge } from "../edge/edge.ts";
+import { fastlyFiles } from "../edge/fastly.ts";
+import { cloudflareFiles, netlifyFiles, vercelFiles } from "../edge/functions.ts";
+import { nginxFiles, nginxNjsFiles } from "../edge/nginx.ts";
+import { varnishFiles } from "../edge/varnish.ts";
 
 export const edgeCommand = defineCommand({
   name: "edge",
@@ -45,6 +50,88 @@ function printed(files: readonly EdgeFile[]): string {
 
 function describeKept(path: string, target: string): string {
   return `${path} has changes of yours, or may have, so it was left as it is. \`precast edge ${target}\` without --write prints the new text: take over what the file lacks.`;
+}
+
+// The hosts that configurations are written for.
+
+type Target = {
+  readonly name: string;
+  readonly describes: string;
+  readonly origin: OriginRule;
+  /** Whether the edge can send cache tags; no if absent. */
+  readonly sendsTags?: boolean;
+  /** Whether the edge fetches files from a static host, at `--tree-url`; no if absent. */
+  readonly fetchesTree?: boolean;
+  /** The first file contains the installation steps. Throws Error when the edge cannot be written for this host. */
+  readonly files: (edge: Edge) => EdgeFile[];
+};
+
+const TARGETS: readonly Target[] = [
+  {
+    name: "nginx",
+    origin: "optional",
+    describes: "nginx without modules: files with literal names, the rest from the origin",
+    files: nginxFiles,
+  },
+  { name: "nginx-njs", origin: "optional", describes: "nginx with the njs module: all files", files: nginxNjsFiles },
+  {
+    name: "varnish",
+    origin: "optional",
+    fetchesTree: true,
+    describes: "Varnish in front of a static host with the tree (--tree-url)",
+    files: varnishFiles,
+  },
+  {
+    name: "caddy",
+    origin: "optional",
+    describes: "Caddy without plugins: files with literal names, the rest from the origin",
+    files: caddyFiles,
+  },
+  {
+    name: "cloudflare",
+    origin: "required",
+    sendsTags: true,
+    describes: "a Cloudflare Worker with the tree as static assets or in R2: all files",
+    files: cloudflareFiles,
+  },
+  {
+    name: "cloudfront",
+    origin: "required",
+    describes: "CloudFront functions for a tree in S3, with failover to the server: all files",
+    files: cloudfrontFiles,
+  },
+  {
+    name: "fastly",
+    origin: "refused",
+    fetchesTree: true,
+    describes: "VCL for Fastly in front of a static host with the tree (--tree-url)",
+    files: fastlyFiles,
+  },
+  {
+    name: "netlify",
+    origin: "required",
+    describes: "a Netlify edge function, with the tree as the site: all files",
+    files: netlifyFiles,
+  },
+  {
+    name: "vercel",
+    origin: "required",
+    describes: "a Vercel middleware, with the tree as static files: all files",
+    files: vercelFiles,
+  },
+];
+
+/** Throws Error for an unknown name. */
+function findTarget(name: string): Target {
+  const target = TARGETS.find((candidate) => candidate.name === name);
+  if (target === undefined) throw new Error(`There is no target '${name}'. Targets:\n${describeTargets()}`);
+  return target;
+}
+
+/** One line per target. */
+function describeTargets(): string {
+  const width = Math.max(...TARGETS.map(({ name }) => name.length));
+  return TARGETS.map(({ name, describes }) => `  ${name.padEnd(width)}  ${describes}`).join("\n");
 }
 
 // Writes the files of a configuration: all of them or none, and over nothing that people have written or changed.

@@ -13,7 +13,7 @@ export const MANIFEST = `${STORE_FOLDER}/manifest.json`;
 export const JOURNAL = `${STORE_FOLDER}/journal.json`;
 
 /** Headers of the files. A deploy with other values uploads all files again. */
-export type CacheHeaders = { readonly cacheControl: string; readonly cdnCacheControl: string };
+type CacheHeaders = { readonly cacheControl: string; readonly cdnCacheControl: string };
 
 export type UploadOptions = CacheHeaders & {
   /** Uploads every file again, whatever manifest and journal say. */

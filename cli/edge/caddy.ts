@@ -1,6 +1,14 @@
 /** Writes a Caddyfile: patterns map requests to files with literal names, the origin answers the rest. */
-import { type Edge, type EdgeFile, fileHeaders, type Headers, preflightHeaders, unavailableAnswer } from "./edge.ts";
-import { comment, sections } from "./script.ts";
+import {
+  comment,
+  type Edge,
+  type EdgeFile,
+  fileHeaders,
+  type Headers,
+  preflightHeaders,
+  sections,
+  unavailableAnswer,
+} from "./edge.ts";
 import { PATTERNS } from "./vcl.ts";
 
 export function caddyFiles(edge: Edge): EdgeFile[] {

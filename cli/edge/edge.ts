@@ -1,4 +1,8 @@
-/** Reads what the configuration of an edge is made from: the apps, the tree, the origin and the cache policy. */
+/**
+ * What the configuration of every edge is made from: the apps, the tree, the origin, the cache policy, the headers of what
+ * an edge answers itself, and the mapping core for those that run JavaScript.
+ */
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { folderOf } from "../../shared/api/address.ts";
 import { bodyAnswer, type CachePolicy, preflightAnswer, refusalAnswer } from "../../shared/api/answer.ts";
@@ -43,7 +47,7 @@ type EdgeKind = { readonly origin: OriginRule; readonly sendsTags?: boolean; rea
 const LOCAL_ORIGIN = "http://127.0.0.1:3000";
 
 /**
- * The second argument is a target (target.ts). Throws Error when the required `--origin` is missing, when `--origin`,
+ * The second argument is a target. Throws Error when the required `--origin` is missing, when `--origin`,
  * `--cache-tags` or `--tree-url` is set for an edge that cannot use it, and when no app is known: an edge without apps
  * would send every request to the origin.
  */
@@ -142,4 +146,40 @@ export function secondsOf(policy: string, directive: "stale-while-revalidate" | 
 function directiveOf(policy: string, name: string): number | null {
   const found = new RegExp(`(?:^|[\\s,])${name}=(\\d+)`, "i").exec(policy);
   return found === null ? null : Number(found[1]);
+}
+
+// Assembles the text of configurations and scripts.
+
+/** The lines as a comment, for hosts where `#` begins one. */
+export function comment(lines: readonly string[]): string {
+  return lines.map((line) => `# ${line}`.trimEnd()).join("\n");
+}
+
+/** The parts, with an empty line between them. */
+export function sections(parts: readonly string[]): string {
+  return `${parts.join("\n\n")}\n`;
+}
+
+/** Writes `head` as a comment, a variable for each of `values`, and then `parts`. */
+export function writeScript(
+  head: readonly string[],
+  values: Readonly<Record<string, unknown>>,
+  parts: readonly string[],
+) {
+  const comment = head.map((line) => `// ${line}`.trimEnd());
+  const variables = Object.entries(values).map(([name, value]) => `var ${name} = ${JSON.stringify(value)};`);
+  return `${[comment.join("\n"), variables.join("\n"), ...parts].join("\n\n")}\n`;
+}
+
+/** The folder of each app by its key, as the core expects them. */
+export function foldersOf({ apps }: Edge): Record<string, string> {
+  return Object.fromEntries(apps.map(({ key, folder }) => [key, folder]));
+}
+
+/**
+ * A script that is the same for every site, complete: the mapping core (core.js), or what answers requests on hosts with
+ * Request and Response (web.js).
+ */
+export function readPart(name: "core" | "web"): string {
+  return readFileSync(new URL(`../edge/${name}.js`, import.meta.url), "utf8").trim();
 }

@@ -1,6 +1,14 @@
 /** Writes VCL for Fastly. It names files itself, unless a value needs decoding; the files come from a static host. */
-import { type Edge, type EdgeFile, fileHeaders, lifetimeOf, preflightHeaders, secondsOf } from "./edge.ts";
-import { comment, sections } from "./script.ts";
+import {
+  comment,
+  type Edge,
+  type EdgeFile,
+  fileHeaders,
+  lifetimeOf,
+  preflightHeaders,
+  secondsOf,
+  sections,
+} from "./edge.ts";
 import { appRules, FILTER_PREFIX, PATTERNS, setHeaders, treePathOf } from "./vcl.ts";
 
 export function fastlyFiles(edge: Edge): EdgeFile[] {

@@ -1,5 +1,6 @@
 /** Writes VCL for Varnish. It names files itself, unless the name is a hash; the files come from a static host. */
 import {
+  comment,
   type Edge,
   type EdgeFile,
   fileHeaders,
@@ -7,9 +8,9 @@ import {
   preflightHeaders,
   purgeRefusalAnswer,
   secondsOf,
+  sections,
   unavailableAnswer,
 } from "./edge.ts";
-import { comment, sections } from "./script.ts";
 import { appRules, FILTER_PREFIX, PATTERNS, setHeaders, treePathOf } from "./vcl.ts";
 
 export function varnishFiles(edge: Edge): EdgeFile[] {

@@ -1,6 +1,6 @@
 /** Runs the mapping core as an edge does: its source text alone, in a context without any host objects. */
 import { createContext, runInContext } from "node:vm";
-import { readCore } from "../../cli/edge/script.ts";
+import { readPart } from "../../cli/edge/edge.ts";
 import { addressOf, fileOf, folderOf } from "../../shared/api/address.ts";
 import { type App, findType } from "../../shared/api/catalog.ts";
 import { isRefusal } from "../../shared/api/errors.ts";
@@ -10,7 +10,7 @@ import { readRequest } from "../../shared/api/request.ts";
 
 export type MapRequest = (method: string, target: string, keys: readonly string[]) => string;
 
-const TEXT = readCore();
+const TEXT = readPart("core");
 
 /** The core for these apps. It gets several X-App-Key headers joined by commas. */
 export function openCore(apps: readonly App[]): MapRequest {

@@ -1,7 +1,0 @@
-export default {
-  fetch: function (request, env) {
-    return answer(request, function (file) {
-      return readTree(env, file);
-    });
-  },
-};
