@@ -18,7 +18,8 @@ export function openCache<V extends object | number | string>(maxBytes: number):
   const cache = maxBytes < 1 ? null : new LRUCache<string, V>({ maxSize: Math.floor(maxBytes) });
   return {
     find: (key) => cache?.get(key),
-    keep: (key, value, size) => cache?.set(key, value, { size }),
+    // The library takes only whole sizes of at least 1; an answer's is an estimate.
+    keep: (key, value, size) => cache?.set(key, value, { size: Math.max(1, Math.ceil(size)) }),
     drop: (key) => cache?.delete(key),
     size: () => ({ entries: cache?.size ?? 0, bytes: cache?.calculatedSize ?? 0 }),
   };
