@@ -14,48 +14,8 @@ import { listQuery } from "./sql/list.ts";
 import type { Query, Row } from "./sql/query.ts";
 import { searchQuery } from "./sql/search.ts";
 
-/** The query that answers a plan; null for a schema, which needs none. */
-export function queryOf(app: App, plan: Plan, slots: Slots): Query | null {
-  switch (plan.kind) {
-    case "catalog":
-      return entryCountsQuery(app.key);
-    case "schema":
-      return null;
-    case "list":
-    case "search":
-      return pageQuery(app, plan, slots);
-    case "entry":
-      return entriesQuery(app.key, plan, [plan.id]);
-  }
-}
-
-function pageQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
-  return plan.kind === "list" ? listQuery(app.key, plan, slots) : searchQuery(app.key, plan, slots);
-}
-
-/** The queries that were made for plans with these slots: a plan that is answered again reuses its query. */
-const queriesOf = oncePerObject((_: Slots) => new WeakMap<Plan, Query>());
-
-function cachedQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
-  const queries = queriesOf(slots);
-  const query = queries.get(plan) ?? pageQuery(app, plan, slots);
-  queries.set(plan, query);
-  return query;
-}
-
-/** The slugs of the types whose entries are in an answer. Null for catalog and schema, which have no edition. */
-export function typesIn(plan: Plan): readonly string[] | null {
-  switch (plan.kind) {
-    case "catalog":
-    case "schema":
-      return null;
-    case "list":
-    case "search":
-      return [plan.type.slug];
-    case "entry":
-      return typesOf(plan);
-  }
-}
+/** An answer, and the edition of its content in the same snapshot (editionQuery), null when the answer has none. */
+export type LiveAnswer = { readonly body: Body; readonly edition: string | null };
 
 /** Throws DatabaseFault, also when the slots of the type change faster than they can be read. */
 export async function answerLive(
@@ -79,6 +39,16 @@ export async function answerLive(
 
 function withoutEdition(text: string): LiveAnswer {
   return { body: bodyOf(text), edition: null };
+}
+
+function answerList(app: App, plan: ListPlan | SearchPlan, row: Row | null): LiveAnswer | Refusal {
+  if (row === null) return typeNotFound();
+  const [total, edition = null, page = null] = row;
+  if (page === "") throw new Error(`a page of "${plan.type.slug}" is too large to be answered`);
+  const entries = readEntryLines(page);
+  const items = entries.map((entry) => renderEntry(app, plan.shown, entry));
+  const meta = { page: plan.page, perPage: plan.perPage, total: Number(total) };
+  return { body: bodyOf(listBody(items, meta, plan.kind === "search" ? plan.query : undefined)), edition };
 }
 
 /**
@@ -114,26 +84,17 @@ async function readCurrentSlots(
   return readSlots(row);
 }
 
-function answerList(app: App, plan: ListPlan | SearchPlan, row: Row | null): LiveAnswer | Refusal {
-  if (row === null) return typeNotFound();
-  const [total, edition = null, page = null] = row;
-  if (page === "") throw new Error(`a page of "${plan.type.slug}" is too large to be answered`);
-  const entries = readEntryLines(page);
-  const items = entries.map((entry) => renderEntry(app, plan.shown, entry));
-  const meta = { page: plan.page, perPage: plan.perPage, total: Number(total) };
-  return { body: bodyOf(listBody(items, meta, plan.kind === "search" ? plan.query : undefined)), edition };
-}
+/** The queries that were made for plans with these slots: a plan that is answered again reuses its query. */
+const queriesOf = oncePerObject((_: Slots) => new WeakMap<Plan, Query>());
 
-/** The type's slots at this moment, for a list or search; NO_SLOTS for other plans and for a missing type. */
-export async function currentSlots(session: Pick<Session, "query">, app: App, plan: Plan): Promise<Slots> {
-  if (plan.kind !== "list" && plan.kind !== "search") return NO_SLOTS;
-  return (await readCurrentSlots(session, app, plan)) ?? NO_SLOTS;
+function cachedQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
+  const queries = queriesOf(slots);
+  const query = queries.get(plan) ?? pageQuery(app, plan, slots);
+  queries.set(plan, query);
+  return query;
 }
 
 // Finds several entries that are requested in the same way, together with their related entries, with one query.
-
-/** An answer, and the edition of its content in the same snapshot (editionQuery), null when the answer has none. */
-export type LiveAnswer = { readonly body: Body; readonly edition: string | null };
 
 /** Indexes of the columns of entriesQuery. ENTRY is the first column of the entry. */
 const [PLACE, FIELD, ENTRY, EDITION] = [0, 1, 2, 8];
@@ -176,4 +137,45 @@ function populatedOf(app: App, plan: EntryPlan, rows: readonly Row[]): Populated
     populated.set(field.name, field.multiple ? `[${texts.join(",")}]` : (texts[0] ?? "null"));
   }
   return populated;
+}
+
+// What others may know of an answer before it is made.
+
+/** The query that answers a plan; null for a schema, which needs none. */
+export function queryOf(app: App, plan: Plan, slots: Slots): Query | null {
+  switch (plan.kind) {
+    case "catalog":
+      return entryCountsQuery(app.key);
+    case "schema":
+      return null;
+    case "list":
+    case "search":
+      return pageQuery(app, plan, slots);
+    case "entry":
+      return entriesQuery(app.key, plan, [plan.id]);
+  }
+}
+
+function pageQuery(app: App, plan: ListPlan | SearchPlan, slots: Slots): Query {
+  return plan.kind === "list" ? listQuery(app.key, plan, slots) : searchQuery(app.key, plan, slots);
+}
+
+/** The type's slots at this moment, for a list or search; NO_SLOTS for other plans and for a missing type. */
+export async function currentSlots(session: Pick<Session, "query">, app: App, plan: Plan): Promise<Slots> {
+  if (plan.kind !== "list" && plan.kind !== "search") return NO_SLOTS;
+  return (await readCurrentSlots(session, app, plan)) ?? NO_SLOTS;
+}
+
+/** The slugs of the types whose entries are in an answer. Null for catalog and schema, which have no edition. */
+export function typesIn(plan: Plan): readonly string[] | null {
+  switch (plan.kind) {
+    case "catalog":
+    case "schema":
+      return null;
+    case "list":
+    case "search":
+      return [plan.type.slug];
+    case "entry":
+      return typesOf(plan);
+  }
 }

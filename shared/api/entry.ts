@@ -68,7 +68,7 @@ export function readEntryRow(row: Row, offset: number): EntryRow | null {
 }
 
 /**
- * Reads the entries of a page (pageQuery in sql/page-query.ts): a line for each, with tabs between the columns. No value
+ * Reads the entries of a page (pageQuery in sql/page.ts): a line for each, with tabs between the columns. No value
  * contains either. Rich text that was not selected is an empty text. Null is a page without entries.
  */
 export function readEntryLines(page: string | null): EntryRow[] {

@@ -81,7 +81,7 @@ export function orderKeySql(column: Column): string {
   }
 }
 
-/** The select list of an entry's row, in the order in which readEntryRow (entry-row.ts) reads it. */
+/** The select list of an entry's row, in the order in which readEntryRow reads it. */
 export function entryColumns(withRichText: boolean): string {
   const rich = withRichText ? "e.rich::text" : "NULL::text";
   // A third of the time that to_char takes, and like that independent of all settings.

@@ -48,15 +48,15 @@ function containmentSql({ column, values: wanted }: EqualsCondition, bind: Bind)
 }
 
 function anyElementSql(condition: Condition, bind: Bind): string {
-  return `EXISTS (SELECT FROM ${elementsSql(condition.column)} AS value WHERE ${testSql(condition, "value", "value", bind)})`;
+  return `EXISTS (SELECT FROM ${elementsSql(condition.column)} AS value WHERE ${valueTest(condition, "value", "value", bind)})`;
 }
 
 function singleSql(condition: Condition, bind: Bind): string {
-  return testSql(condition, `(${valueSql(condition.column)})`, `(${textSql(condition.column)})`, bind);
+  return valueTest(condition, `(${valueSql(condition.column)})`, `(${textSql(condition.column)})`, bind);
 }
 
 /** The condition on one value. `value` is SQL of the value to compare, `text` SQL of the text that an answer shows. */
-function testSql(condition: Condition, value: string, text: string, bind: Bind): string {
+function valueTest(condition: Condition, value: string, text: string, bind: Bind): string {
   switch (condition.kind) {
     case "equals":
       return equalsTest(condition, value, bind);
@@ -93,33 +93,62 @@ function orderTest(condition: OrderCondition, value: string, bind: Bind): string
 // Builds the tests of conditions, by an index where one serves: that of a slot, a timestamp, all texts, or elements.
 
 /**
- * A test on an entry `e`, and the kind of index that finds the entries that pass it. `ordered`: the B-tree index of a
- * column, which also gives its order. `trigram`: the trigram index of all texts in slots, which gives no order.
- * `elements`: the GIN index of values, for elements that are counted. Null: none of these.
+ * The kind of index that finds the entries that meet a condition. `ordered`: the B-tree index of a column, which also
+ * gives its order. `trigram`: the trigram index of all texts in slots, which gives no order. `elements`: the GIN index of
+ * values, for elements that are counted.
  */
-export type Test = { readonly sql: string; readonly index: "ordered" | "trigram" | "elements" | null };
+export type Index = "ordered" | "trigram" | "elements";
 
-export function sqlOf(tests: readonly Test[]): string[] {
-  return tests.map(({ sql }) => sql);
+export function findIndex(condition: Condition, slots: Slots): Index | null {
+  const { kind, column } = condition;
+  if (storedIn(column, slots) !== null && isInOrder(condition)) return "ordered";
+  if (kind === "match" && slots.slotOf(column) !== null && isTextual(column) && !condition.text.includes("\0"))
+    return "trigram";
+  return elementSlot(condition, slots) === null ? null : "elements";
 }
 
-/** Whether the only test is on an element of a `multiple` field. */
-export function isOfElements([one, ...others]: readonly Test[]): boolean {
-  return one?.index === "elements" && others.length === 0;
+/** Times in this spelling sort chronologically as texts, under any collation. */
+const TIME = /^\d{4}-\d{2}-\d{2}/;
+
+/** Whether the entries that meet the condition lie together in the order of the column that holds the values. */
+function isInOrder(condition: Condition): boolean {
+  if (condition.kind === "equals") return true;
+  if (condition.kind === "match") return isPrefix(condition);
+  const { type } = condition.column;
+  return type === "date" || type === "datetime"
+    ? TIME.test(condition.value)
+    : type === "number" || type === "timestamp";
 }
 
-/** Builds the test of a condition. `isGeneric` says that the statement gets one query plan for all values. */
-export function testOf(condition: Condition, slots: Slots, bind: Bind, isGeneric = false): Test {
-  const served = servedSql(condition, slots, bind);
-  if (served !== null) return { sql: isNegated(condition) ? `(${served}) IS NOT TRUE` : served, index: "ordered" };
-  const slot = slots.slotOf(condition.column);
-  const isTrigram =
-    slot !== null && condition.kind === "match" && isTextual(condition.column) && !condition.text.includes("\0");
-  if (!isTrigram) {
-    const index = elementSlot(condition, slots) === null ? null : "elements";
-    return { sql: conditionSql(condition, bind), index };
+/** SQL of the test for a condition on an entry `e`. `isGeneric` says that the statement gets one plan for all values. */
+export function testSql(condition: Condition, slots: Slots, bind: Bind, isGeneric = false): string {
+  switch (findIndex(condition, slots)) {
+    case "ordered": {
+      const test = orderedSql(condition, storedIn(condition.column, slots) as string, bind);
+      return isNegated(condition) ? `(${test}) IS NOT TRUE` : test;
+    }
+    case "trigram":
+      return matchSql(condition as MatchCondition, slots.slotOf(condition.column) as string, bind, isGeneric);
+    default:
+      return conditionSql(condition, bind);
   }
-  return { sql: matchSql(condition, slot, bind, isGeneric), index: "trigram" };
+}
+
+/** `stored` is SQL of the entries column that holds the values. */
+function orderedSql(condition: Condition, stored: string, bind: Bind): string {
+  const { column } = condition;
+  switch (condition.kind) {
+    case "equals": {
+      const operands = condition.values.map((value) => storedOperand(column, value));
+      return equalsAny(stored, operands, storedType(column), bind);
+    }
+    case "order": {
+      const operand = bind(storedOperand(column, condition.value));
+      return `${stored} ${SIGNS[condition.operator]} ${operand}::${storedType(column)}`;
+    }
+    case "match":
+      return prefixSql(condition, stored, bind);
+  }
 }
 
 /**
@@ -136,39 +165,6 @@ export function elementSlot(condition: Condition, slots: Slots): string | null {
 
 /** Size limit, in bytes, of a counted element and of each value of a counted pair (schema/0007_counts.sql). */
 export const MAX_COUNTED_SIZE = 500;
-
-function servedSql(condition: Condition, slots: Slots, bind: Bind): string | null {
-  const stored = storedIn(condition.column, slots);
-  if (stored === null) return null;
-  switch (condition.kind) {
-    case "equals":
-      return equalSql(condition, stored, bind);
-    case "order":
-      return orderSql(condition, stored, bind);
-    case "match":
-      return isPrefix(condition) ? prefixSql(condition, stored, bind) : null;
-  }
-}
-
-function equalSql({ column, values }: EqualsCondition, stored: string, bind: Bind): string {
-  return equalsAny(
-    stored,
-    values.map((value) => storedOperand(column, value)),
-    storedType(column),
-    bind,
-  );
-}
-
-/** Times in this spelling sort chronologically as texts, under any collation. */
-const TIME = /^\d{4}-\d{2}-\d{2}/;
-
-function orderSql(condition: OrderCondition, stored: string, bind: Bind): string | null {
-  const { column, operator, value } = condition;
-  if (column.type === "date" || column.type === "datetime") {
-    if (!TIME.test(value)) return null;
-  } else if (column.type !== "number" && column.type !== "timestamp") return null;
-  return `${stored} ${SIGNS[operator]} ${bind(storedOperand(column, value))}::${storedType(column)}`;
-}
 
 // Builds the test of a prefix as a range of the order of texts, which a B-tree index serves.
 

@@ -8,8 +8,8 @@ import { equalsAny, type Slots, storedOperand, totalOf } from "./columns.ts";
 import { elementSlot, MAX_COUNTED_SIZE } from "./conditions.ts";
 import { type Bind, type Query, type Row, TYPES_OF_APP } from "./query.ts";
 
-/** SQL of one row `total`: the number of entries that meet the conditions. Null when no kept counts give it. */
-export function keptTotal(conditions: readonly Condition[], slots: Slots, bind: Bind): string | null {
+/** SQL of one row `total`: the number of entries that meet the conditions. Null when no maintained count gives it. */
+export function maintainedCount(conditions: readonly Condition[], slots: Slots, bind: Bind): string | null {
   const [one, other, ...more] = conditions;
   if (one === undefined) return totalOf(slots.typeId);
   if (more.length > 0) return null;

@@ -1,8 +1,9 @@
 /** Builds the queries of searches: entries that contain all words, in their order. Source: contract.md section 4. */
 import type { Sort } from "../api/columns.ts";
+import type { Condition } from "../api/filter.ts";
 import type { SearchPlan } from "../api/plan.ts";
 import { type Slots, storedIn } from "./columns.ts";
-import { loweredSql, sqlOf, testOf, textsIn } from "./conditions.ts";
+import { findIndex, loweredSql, testSql, textsIn } from "./conditions.ts";
 import {
   fromSql,
   gatheredSql,
@@ -19,20 +20,20 @@ import {
   storedKeys,
 } from "./page.ts";
 import type { Query } from "./query.ts";
-import { endingScanSql, fewOrManySql } from "./scan.ts";
+import { adaptiveSql, endingFrom, scanSql } from "./scan.ts";
 
 /** Builds the query of one page of a search; its rows are those of pageQuery. */
 export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Query {
   const statement = statementOf(appKey, plan, slots);
   const scanned = scannedOrder(plan, slots);
-  const tests = plan.conditions.map((condition) => testOf(condition, slots, statement.values.bind));
-  const served = tests.filter(({ index }) => index === "ordered");
+  const tests = plan.conditions.map((condition) => testSql(condition, slots, statement.values.bind));
+  const served = tests.filter((_, index) => findIndex(plan.conditions[index] as Condition, slots) === "ordered");
   // What is best for the values is decided when the statement runs.
   const isGeneric = served.length === tests.length;
   const words = longestFirst(plan.words).map((word) => loweredSql(statement.values.bind(word), isGeneric));
   const order = scanned === null ? searchOrder(plan.sort, words, slots) : WITHOUT_ENTRY;
   const lookedUp = words.slice(0, MAX_LOOKED_UP);
-  const search = { typeId: statement.typeId, words, lookedUp, tests: sqlOf(tests), served: sqlOf(served), order };
+  const search = { typeId: statement.typeId, words, lookedUp, tests, served, order };
   const parts =
     scanned === null ? gatheredParts(statement, search, slots) : sortedParts(statement, scanned, wordsFirstSql(search));
   const query = pageQuery(statement, { ...parts, tables: [askedSql(search), ...parts.tables] });
@@ -42,12 +43,17 @@ export function searchQuery(appKey: string, plan: SearchPlan, slots: Slots): Que
 /** The parts of a search whose matches are all found, then sorted. */
 function gatheredParts(statement: Statement, search: Search, slots: Slots): Parts {
   const isChosen = search.served.length > 0 && search.words.length > 0 && !slots.isSmall;
-  const { tables, ways } = isChosen ? chosenWays(search) : { tables: [], ways: [wordsFirstSql(search)] };
-  const parts = gatheredSql(statement, ways, "w.id", search.order.keys);
-  return { ...parts, tables: [...tables, ...parts.tables] };
+  const gathered = (ways: readonly string[]) => gatheredSql(statement, ways, "w.id", search.order.keys);
+  if (!isChosen) return gathered([wordsFirstSql(search)]);
+  const parts = gathered([
+    filtersFirstSql(search),
+    wordsFirstSql(search, [gateSql("words first")]),
+    intersectedSql(search),
+  ]);
+  return { ...parts, tables: [foundSql(search), chosenSql(search), ...parts.tables] };
 }
 
-/** The scan has an order of its own. */
+/** A scan has an order of its own. */
 const WITHOUT_ENTRY: SearchOrder = { keys: [], readsEntry: false, beside: [], contains: null };
 
 /** The order in which a scan may find the page; null without one. The texts have the time of publication themselves. */
@@ -113,9 +119,7 @@ function containsSql(word: string): string {
   return `w.words LIKE '%' || ${word} || '%'`;
 }
 
-/**
- * Hidden from the planner, which does not know how few entries have a key, and would rather read all of the type.
- */
+/** Hidden from the planner, which does not know how few entries have a key, and would read all of the type. */
 function typeSql(typeId: string): string {
   return `w.content_type_id + 0 = ${typeId}`;
 }
@@ -162,18 +166,8 @@ function intersectedSql(search: Search): string {
   return wordsFirstSql({ ...search, tests: [] }, [gateSql("both"), `(w.id IN (${passing})) IS TRUE`]);
 }
 
-// ---- The choice between the ways
-
-/**
- * SQL of the ways to the entries of a search with filters, each of FROM and WHERE, and of the tables that choose one of them
- * when the statement runs: nothing tells the planner how many entries have a word.
- */
-function chosenWays(search: Search): { readonly tables: readonly string[]; readonly ways: readonly string[] } {
-  return {
-    tables: [foundSql(search), chosenSql(search)],
-    ways: [filtersFirstSql(search), wordsFirstSql(search, [gateSql("words first")]), intersectedSql(search)],
-  };
-}
+// Chooses the way to the entries of a search with filters when the statement runs: nothing tells the planner how many
+// entries have a word.
 
 /** The ways to the entries that have the words and pass the filters. */
 type Way = "words first" | "filters first" | "both";
@@ -233,11 +227,10 @@ type SearchOrder = {
 
 function searchOrder(sort: Sort | null, words: readonly string[], slots: Slots): SearchOrder {
   if (sort === null) return relevanceOrder(words);
-  if (sort.column.name === "published_at")
-    return { keys: NEWEST_TEXTS_FIRST, readsEntry: false, beside: [], contains: null };
+  if (sort.column.name === "published_at") return { ...WITHOUT_ENTRY, keys: NEWEST_TEXTS_FIRST };
   // A slot spares reading the value out of `data`.
   const [key] = sortKeys(sort, storedIn(sort.column, slots) ?? undefined) as [SortKey];
-  return { keys: [key, ...NEWEST_TEXTS_FIRST], readsEntry: true, beside: [], contains: null };
+  return { ...WITHOUT_ENTRY, keys: [key, ...NEWEST_TEXTS_FIRST], readsEntry: true };
 }
 
 /**
@@ -245,7 +238,7 @@ function searchOrder(sort: Sort | null, words: readonly string[], slots: Slots):
  * occurrences as parts of words are counted. OFFSET 0 keeps the planner from merging the subqueries and counting again.
  */
 function relevanceOrder(words: readonly string[]): SearchOrder {
-  if (words.length === 0) return { keys: NEWEST_TEXTS_FIRST, readsEntry: false, beside: [], contains: null };
+  if (words.length === 0) return { ...WITHOUT_ENTRY, keys: NEWEST_TEXTS_FIRST };
   const each = (text: (word: string, index: number) => string, between: string) => words.map(text).join(between);
   const complete = `(${each((_, index) => `whole.count_${index} > 0`, " AND ")})`;
   const whole = each((word, index) => `${occurrences(`(' ' || ${word} || ' ')`)} AS count_${index}`, ", ");
@@ -274,8 +267,6 @@ function occurrences(word: string): string {
 // Builds the page of a search that is sorted by an indexed column. If many entries have the words, a scan in the
 // order soon meets enough of them, and no other entries have to be read for their values.
 
-const TOTAL = "SELECT total FROM whole";
-
 /** A scan of an index passes so many entries in the time that looking one up by its key takes. */
 const PACE = 16;
 
@@ -286,16 +277,16 @@ type IndexedOrder = { readonly sort: Sort; readonly stored: string };
 function sortedParts(statement: Statement, { sort, stored }: IndexedOrder, found: string): Parts {
   const keys = storedKeys(sort, stored);
   const isMatch = "(e.id IN (SELECT id FROM matched)) IS TRUE";
-  const ids = fewOrManySql(statement, {
+  const ids = adaptiveSql(statement, {
     from: (test) => `FROM matched ${lookupSql("e.content_type_id = matched.content_type_id AND e.id = matched.id")}
     WHERE ${test}`,
     scan: (test, most) => {
-      const more = [`${stored} IS NOT NULL`, test];
-      return endingScanSql(statement, [isMatch], { keys, length: null, more, most: String(most), read: [] });
+      const ending = { served: [`${stored} IS NOT NULL`, test], tests: [isMatch], most: String(most), read: [] };
+      return scanSql(statement, endingFrom(statement, ending), keys, null);
     },
     // The scan leaves out entries without a value, which come last: where the page holds some, all are found.
     keys: sortKeys(sort, stored),
-    total: TOTAL,
+    total: "SELECT total FROM whole",
     before: `${offsetSql(statement)}::float8`,
     share: 1,
     pace: PACE,
@@ -304,5 +295,5 @@ function sortedParts(statement: Statement, { sort, stored }: IndexedOrder, found
   const matched = `matched AS MATERIALIZED (
   SELECT w.content_type_id, w.id ${found})`;
   const whole = "whole AS MATERIALIZED (SELECT count(*) AS total FROM matched)";
-  return { tables: [matched, whole], ...placedSql(statement, ids), total: TOTAL };
+  return { tables: [matched, whole], ...placedSql(statement, ids), total: "SELECT total FROM whole" };
 }

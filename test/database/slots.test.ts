@@ -4,8 +4,9 @@
  */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import type { MatchCondition } from "../../shared/api/filter.ts";
 import { NO_SLOTS } from "../../shared/sql/columns.ts";
-import { testOf } from "../../shared/sql/conditions.ts";
+import { findIndex, testSql } from "../../shared/sql/conditions.ts";
 import { sql, type Value } from "../../shared/sql/query.ts";
 import { GOODS, ID, KEY } from "../support/goods.ts";
 import { type ApiServer, ENGINES, loadBundles, openApiServer, openStore, type Store } from "../support/site.ts";
@@ -136,17 +137,18 @@ describe.each(ENGINES)("on %s", (engine) => {
   test.each(prefixes)("%j begins one range of texts in the order of titles", async (text) => {
     const values: Value[] = [];
     const slots = { ...NO_SLOTS, slotOf: () => "t1" };
-    const tested = testOf({ kind: "match", column: TITLE, operator: "starts_with", text }, slots, (value) => {
+    const condition: MatchCondition = { kind: "match", column: TITLE, operator: "starts_with", text };
+    const tested = testSql(condition, slots, (value) => {
       values.push(value);
       return `$${values.length}`;
     });
-    expect(tested.index).toBe("ordered");
+    expect(findIndex(condition, slots)).toBe("ordered");
     const wrong = await store.database.query(
       sql(
         `SELECT n::text, e.t1 FROM generate_series(1, 131071) AS n,
           unnest(ARRAY['${text}' || chr(n) || 'x', upper('${text}') || chr(n), chr(n) || 'x']) AS written,
           LATERAL (SELECT written COLLATE "und-x-icu" AS t1) AS e
-        WHERE n NOT BETWEEN 55296 AND 57343 AND (${tested.sql}) <> starts_with(lower(e.t1), lower('${text}')) LIMIT 5`,
+        WHERE n NOT BETWEEN 55296 AND 57343 AND (${tested}) <> starts_with(lower(e.t1), lower('${text}')) LIMIT 5`,
         values,
       ),
     );
