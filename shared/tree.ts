@@ -1,14 +1,12 @@
 /**
- * Defines what a build stores beside the tree for the server and the next build: a state file for each app,
- * `.precast/<segment>.json`, and the names of the other files.
+ * What a tree consists of: a folder for each app, and beside them what a build leaves for the server and the next build,
+ * a state file for each app and some lists.
  */
 import { hash } from "node:crypto";
 import { join } from "node:path";
 import { type Address, addressOfFile, isSegment, requestOf, segment, textOfSegment } from "./api/address.ts";
 import { APP_KEY, type App } from "./api/catalog.ts";
-import type { Database, Session } from "./database/database.ts";
 import { isFolder, namesIn, readText } from "./files.ts";
-import { sql } from "./sql/query.ts";
 
 const FORMAT = 3;
 
@@ -17,7 +15,7 @@ export type TreeState = {
   readonly version: string;
   /** Time at which the build read the database, ISO 8601 in UTC. */
   readonly built_at: string;
-  /** Identifies the database and the version of its collation; cli/build/source.ts reads it. */
+  /** Identifies the database and the version of its collation. */
   readonly source: string;
   /** The snapshot in which the build read the database: the text of a `pg_snapshot`. */
   readonly snapshot: string;
@@ -77,8 +75,6 @@ export function readState(text: string): TreeState | null {
     return null;
   }
 }
-
-// Identifies the content of a file of a tree by its SHA-256 and its size.
 
 /** SHA-256 in lower-case hex, and size in bytes. */
 export type FileDigest = { readonly sha256: string; readonly size: number };
@@ -159,85 +155,6 @@ export function unknownFoldersIn(out: string, known: readonly string[]): string[
 /** Names of the state files in a folder, in byte order; none when the folder does not exist. */
 export function stateFilesIn(folder: string): string[] {
   return namesIn(folder).filter(isStateFile).sort();
-}
-
-class EmptyDatabaseError extends Error {
-  constructor(out: string, keys: readonly string[]) {
-    super(
-      `The database has no app, but the tree in ${out} contains ${keys.join(", ")} from another database. Nothing was changed. ` +
-        "Check --database-url (DATABASE_URL) and --data-dir. To remove the tree, delete its folder.",
-    );
-    this.name = "EmptyDatabaseError";
-  }
-}
-
-/**
- * Throws EmptyDatabaseError when the database has no app, and the tree has one that may be from another database: a
- * wrong address must not delete a tree.
- */
-export function refuseEmptyDatabase(
-  all: readonly App[],
-  treeApps: readonly TreeApp[],
-  out: string,
-  source: Source,
-): void {
-  if (all.length > 0) return;
-  const others = treeApps.filter(({ state }) => state === null || !isSourceOf(source, state));
-  if (others.length > 0) {
-    const keys = others.map(({ key }) => key);
-    throw new EmptyDatabaseError(out, keys);
-  }
-}
-
-// Identifies the database and the snapshot that a session reads. Changes since a build can be determined only in the
-// database that the build has read.
-
-export type Source = {
-  /** Differs between servers, their timelines, databases, tables of entries and versions of the ICU collation. */
-  readonly source: string;
-  /** The text of the `pg_snapshot` in which the session reads. */
-  readonly snapshot: string;
-  /** Marks (UUIDs) of the builds that are recorded in this database. */
-  readonly marks: ReadonlySet<string>;
-};
-
-/** The UUIDs with which a build is recorded in the database. */
-export type BuildIds = Pick<TreeState, "tree" | "mark"> & {
-  /** Marks of the earlier builds that the states of the tree's apps name: the database must not drop these. */
-  readonly earlierMarks: readonly string[];
-};
-
-export async function readSource(session: Session): Promise<Source> {
-  const [row] = await session.query(
-    sql(`SELECT concat_ws(' ', system.system_identifier, checkpoint.timeline_id, here.oid,
-  'precast.entries'::regclass::oid, pg_collation_actual_version('"und-x-icu"'::regcollation)), pg_current_snapshot()::text,
-  (SELECT string_agg(mark::text, ' ') FROM precast.trees CROSS JOIN unnest(marks) AS mark)
-FROM pg_control_system() AS system, pg_control_checkpoint() AS checkpoint, pg_database AS here
-WHERE here.datname = current_database()`),
-  );
-  return { source: row?.[0] ?? "", snapshot: row?.[1] ?? "", marks: new Set(row?.[2]?.split(" ")) };
-}
-
-/** Whether this is the database of the state's build and still has everything that the build has read. */
-export function isSourceOf({ source, marks }: Pick<Source, "source" | "marks">, state: TreeState): boolean {
-  return state.source === source && marks.has(state.mark);
-}
-
-/**
- * Records the mark of a build in the database, and adds up counts that writers have left in separate rows. When it
- * resolves, everything that the build has read, and then the mark, is on the database's disk. Otherwise a crash could
- * lose a transaction that the build has read, because an asynchronous commit is visible before it is on disk. The ID of
- * that transaction would be assigned again, and incremental builds would not notice what the second one changed.
- */
-export async function recordBuild(database: Database, { tree, mark, earlierMarks }: BuildIds): Promise<void> {
-  await database.transaction("write", async (session) => {
-    // A synchronous commit of a transaction that has written also flushes all earlier commits.
-    await session.query(sql("SELECT set_config('synchronous_commit', 'on', true)"));
-    await session.query(
-      sql("SELECT precast.keep_mark($1::uuid, $2::uuid, $3::uuid[])::text", [tree, mark, earlierMarks]),
-    );
-    await session.query(sql("SELECT precast.fold_crowded()::text"));
-  });
 }
 
 // Tells from the path of a tree file which app, content type and request the file is for.

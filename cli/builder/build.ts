@@ -9,23 +9,13 @@ import type { App } from "../../shared/api/catalog.ts";
 import { type AppDefaults, readApps } from "../../shared/apps.ts";
 import type { Database, Session } from "../../shared/database/database.ts";
 import { takeLock } from "../../shared/lock.ts";
+import { sql } from "../../shared/sql/query.ts";
 import { appCountsQuery } from "../../shared/sql/tree.ts";
-import {
-  appsOfTree,
-  BUILD_LOCK,
-  type BuildIds,
-  chooseApps,
-  readSource,
-  recordBuild,
-  refuseEmptyDatabase,
-  removedApps,
-  type Source,
-  type TreeApp,
-} from "../../shared/tree.ts";
+import { appsOfTree, BUILD_LOCK, chooseApps, removedApps, type TreeApp } from "../../shared/tree.ts";
 import { type AppPlan, planApp } from "./app.ts";
 import { ForeignTreeError } from "./built.ts";
 import type { Change } from "./changes.ts";
-import { chooseMode } from "./delta.ts";
+import { type BuildIds, chooseMode, isSourceOf, readSource, type Source } from "./delta.ts";
 import { emptyTrash, reportChanges } from "./publish.ts";
 import { damageOf, recover, resetDamagedTree } from "./recover.ts";
 import { type Elsewhere, missingApps, openElsewhere, writeMissingApps } from "./remote.ts";
@@ -150,6 +140,46 @@ function chooseBuildIds(treeApps: readonly TreeApp[]): BuildIds {
   const states = treeApps.flatMap(({ state }) => state ?? []);
   const earlierMarks = [...new Set(states.map(({ mark }) => mark))];
   return { tree: states[0]?.tree ?? randomUUID(), mark: randomUUID(), earlierMarks };
+}
+
+/**
+ * Records the mark of a build in the database, and adds up counts that writers have left in separate rows. When it
+ * resolves, everything that the build has read, and then the mark, is on the database's disk. Otherwise a crash could
+ * lose a transaction that the build has read, because an asynchronous commit is visible before it is on disk. The ID of
+ * that transaction would be assigned again, and incremental builds would not notice what the second one changed.
+ */
+async function recordBuild(database: Database, { tree, mark, earlierMarks }: BuildIds): Promise<void> {
+  await database.transaction("write", async (session) => {
+    // A synchronous commit of a transaction that has written also flushes all earlier commits.
+    await session.query(sql("SELECT set_config('synchronous_commit', 'on', true)"));
+    await session.query(
+      sql("SELECT precast.keep_mark($1::uuid, $2::uuid, $3::uuid[])::text", [tree, mark, earlierMarks]),
+    );
+    await session.query(sql("SELECT precast.fold_crowded()::text"));
+  });
+}
+
+class EmptyDatabaseError extends Error {
+  constructor(out: string, keys: readonly string[]) {
+    super(
+      `The database has no app, but the tree in ${out} contains ${keys.join(", ")} from another database. Nothing was changed. ` +
+        "Check --database-url (DATABASE_URL) and --data-dir. To remove the tree, delete its folder.",
+    );
+    this.name = "EmptyDatabaseError";
+  }
+}
+
+/**
+ * Throws EmptyDatabaseError when the database has no app, and the tree has one that may be from another database: a
+ * wrong address must not delete a tree.
+ */
+function refuseEmptyDatabase(all: readonly App[], treeApps: readonly TreeApp[], out: string, source: Source): void {
+  if (all.length > 0) return;
+  const others = treeApps.filter(({ state }) => state === null || !isSourceOf(source, state));
+  if (others.length > 0) {
+    const keys = others.map(({ key }) => key);
+    throw new EmptyDatabaseError(out, keys);
+  }
 }
 
 function countProgress(onProgress: BuildOptions["onProgress"]) {

@@ -8,16 +8,40 @@ import { type AppDefaults, readApp } from "../../shared/apps.ts";
 import type { Session } from "../../shared/database/database.ts";
 import { isFile, readText } from "../../shared/files.ts";
 import { sql } from "../../shared/sql/query.ts";
-import {
-  isSourceOf,
-  readSource,
-  readState,
-  type Source,
-  stateFileOf,
-  stateOf,
-  type TreeState,
-} from "../../shared/tree.ts";
+import { readState, stateFileOf, stateOf, type TreeState } from "../../shared/tree.ts";
 import type { Elsewhere } from "./remote.ts";
+
+/** The database and the snapshot that a session reads: changes since a build are known only in the database that it read. */
+export type Source = {
+  /** Differs between servers, their timelines, databases, tables of entries and versions of the ICU collation. */
+  readonly source: string;
+  /** The text of the `pg_snapshot` in which the session reads. */
+  readonly snapshot: string;
+  /** Marks (UUIDs) of the builds that are recorded in this database. */
+  readonly marks: ReadonlySet<string>;
+};
+
+/** The UUIDs with which a build is recorded in the database. */
+export type BuildIds = Pick<TreeState, "tree" | "mark"> & {
+  /** Marks of the earlier builds that the states of the tree's apps name: the database must not drop these. */
+  readonly earlierMarks: readonly string[];
+};
+
+export async function readSource(session: Session): Promise<Source> {
+  const [row] = await session.query(
+    sql(`SELECT concat_ws(' ', system.system_identifier, checkpoint.timeline_id, here.oid,
+  'precast.entries'::regclass::oid, pg_collation_actual_version('"und-x-icu"'::regcollation)), pg_current_snapshot()::text,
+  (SELECT string_agg(mark::text, ' ') FROM precast.trees CROSS JOIN unnest(marks) AS mark)
+FROM pg_control_system() AS system, pg_control_checkpoint() AS checkpoint, pg_database AS here
+WHERE here.datname = current_database()`),
+  );
+  return { source: row?.[0] ?? "", snapshot: row?.[1] ?? "", marks: new Set(row?.[2]?.split(" ")) };
+}
+
+/** Whether this is the database of the state's build and still has everything that the build has read. */
+export function isSourceOf({ source, marks }: Pick<Source, "source" | "marks">, state: TreeState): boolean {
+  return state.source === source && marks.has(state.mark);
+}
 
 export type TypeDelta =
   | { readonly kind: "same" }

@@ -5,9 +5,10 @@ import PACKAGE from "../../package.json" with { type: "json" };
 import { segment } from "../../shared/api/address.ts";
 import { filesIn, yieldToEventLoop } from "../../shared/files.ts";
 import { formatBytes, formatFiles, formatSeconds } from "../../shared/text.ts";
-import { addressIn, type BuildIds, type Source, writeState } from "../../shared/tree.ts";
+import { addressIn, writeState } from "../../shared/tree.ts";
 import type { Terminal } from "../terminal.ts";
 import type { AppPlan } from "./app.ts";
+import type { BuildIds, Source } from "./delta.ts";
 import type { StagedApp } from "./stage.ts";
 
 export type AppReport = {

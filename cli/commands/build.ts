@@ -2,9 +2,8 @@
 import { ConfigError, type Settings } from "../../shared/config.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { formatBytes } from "../../shared/text.ts";
-import { readSource } from "../../shared/tree.ts";
 import { type BuildOptions, buildTree } from "../builder/build.ts";
-import { incompatibilityOf } from "../builder/delta.ts";
+import { incompatibilityOf, readSource } from "../builder/delta.ts";
 import { summaryOf } from "../builder/report.ts";
 import { DONE, defineCommand } from "../command.ts";
 import { noAppText, withDatabase } from "../database.ts";
