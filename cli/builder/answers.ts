@@ -8,8 +8,8 @@ import { catalogBody, entryBody, lastPage, listBody, schemaBody } from "../../sh
 import { type App, type ContentType, defaultPerPage } from "../../shared/api/catalog.ts";
 import { shownOfEntry, shownOfList } from "../../shared/api/columns.ts";
 import { columnValues, type EntryRow, readEntryRow, renderEntry } from "../../shared/api/entry.ts";
-import { readBatches } from "../../shared/database/database.ts";
 import type { Session } from "../../shared/database/database.ts";
+import { readBatches } from "../../shared/database/database.ts";
 import { countsOf, entryCountsQuery } from "../../shared/sql/counts.ts";
 import { allEntriesQuery, facetCountQuery } from "../../shared/sql/tree.ts";
 import { chooseFilters, countSortFiles, filterAnswers, filterColumns, sortAnswers, sortAnswersOf } from "./lists.ts";

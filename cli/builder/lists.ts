@@ -14,8 +14,8 @@ import {
 } from "../../shared/api/catalog.ts";
 import { readSort, type Sort, shownOfList } from "../../shared/api/columns.ts";
 import { type EntryRow, facetsOf, readEntryRow, renderEntry, spellNumber } from "../../shared/api/entry.ts";
-import { readBatches } from "../../shared/database/database.ts";
 import type { Session } from "../../shared/database/database.ts";
+import { readBatches } from "../../shared/database/database.ts";
 import { facetCountQuery, facetHeadsQuery, headIdsQuery, headQuery } from "../../shared/sql/tree.ts";
 
 /** Maximum number of list items kept in memory for the filters of one column, if the type is not small. */

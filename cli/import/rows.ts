@@ -1,6 +1,7 @@
 /** Writes the rows of an app, its content types and their fields: creates and updates those that the bundle defines. */
-import { readBatches } from "../../shared/database/database.ts";
+
 import type { Session } from "../../shared/database/database.ts";
+import { readBatches } from "../../shared/database/database.ts";
 import { type Query, type Row, sql } from "../../shared/sql/query.ts";
 import type { BundleApp, BundleType } from "./definition.ts";
 import type { Entry } from "./entry.ts";
