@@ -1,9 +1,8 @@
-/** The program: defines the command line for commander, and runs one command. */
-
+/** The program: finds the command that the arguments name, reads its settings, and runs it. */
 import { CommanderError, Option, Command as Program } from "commander";
 import PACKAGE from "../package.json" with { type: "json" };
 import { COMMON_NAMES, type CommonName, readSettings, SETTINGS, type SettingName } from "../shared/config.ts";
-import type { Setting } from "../shared/settings/setting.ts";
+import type { Setting } from "../shared/settings/common.ts";
 import { printable } from "../shared/text.ts";
 import { type Command, type Context, DONE, FAILED } from "./command.ts";
 import { describeFailure } from "./errors.ts";
@@ -34,18 +33,10 @@ type Surroundings = Pick<Context, "now" | "stopped"> & {
 
 /** Runs the command that the arguments name, and resolves to the exit code. */
 export async function runCommandLine(args: readonly string[], surroundings: Surroundings): Promise<number> {
-  const [asked, next] = args;
-  let code = DONE;
-  const program = programOf(await loadCommands(asked === "help" ? next : asked), surroundings, (ended) => {
-    code = ended;
-  });
-  try {
-    await program.parseAsync(args, { from: "user" });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    code = error.exitCode;
-  }
-  return code;
+  const [first, second] = args;
+  const commands = await loadCommands(first === "help" ? second : first);
+  const asked = parseCommandLine(args, commands, surroundings);
+  return typeof asked === "number" ? asked : runCommand(asked, surroundings);
 }
 
 /** Loads one command, or all of them for help and for the message about an unknown one. */
@@ -54,8 +45,63 @@ async function loadCommands(asked: string | undefined): Promise<Command[]> {
   return Promise.all((requested.length > 0 ? requested : Object.entries(COMMANDS)).map(([, load]) => load()));
 }
 
-function programOf(commands: readonly Command[], surroundings: Surroundings, ended: (code: number) => void): Program {
-  const { stdout, stderr } = surroundings;
+/** What the arguments ask for. `flags` has the names that commander derives from the options. */
+type Asked = {
+  readonly command: Command;
+  readonly flags: Readonly<Record<string, unknown>>;
+  readonly argument: string;
+};
+
+/** Returns the exit code where nothing is to be run: help or the version was printed, or a mistake reported. */
+function parseCommandLine(
+  args: readonly string[],
+  commands: readonly Command[],
+  attached: Surroundings,
+): Asked | number {
+  let asked: Asked | number = DONE;
+  const program = defineProgram(commands, attached, (found) => {
+    asked = found;
+  });
+  try {
+    program.parse(args, { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    return error.exitCode;
+  }
+  return asked;
+}
+
+async function runCommand({ command, flags, argument }: Asked, surroundings: Surroundings): Promise<number> {
+  const { env, now, stopped, stdout, stderr } = surroundings;
+  const names = settingNames(command);
+  let debug = flags.debug === true;
+  let secrets: readonly string[] = [];
+  try {
+    const settings = readSettings(names, flags, env);
+    debug = settings.debug;
+    secrets = secretsIn(names, settings);
+    const plain = Boolean(env.CI || env.NO_COLOR);
+    const terminal = await openTerminal({ stdout, stderr, ...settings, plain });
+    return await command.run({ terminal, now, stopped }, settings as never, argument);
+  } catch (error) {
+    const stack = debug && error instanceof Error ? error.stack : undefined;
+    const text = stack === undefined ? describeFailure(error) : printable(stack);
+    stderr.write(`${withoutPasswords(withoutSecrets(text, secrets))}\n`);
+    return FAILED;
+  }
+}
+
+function settingNames(command: Command): (SettingName | CommonName)[] {
+  return [...command.settings, ...COMMON_NAMES];
+}
+
+// Defines the command line for commander.
+
+function defineProgram(
+  commands: readonly Command[],
+  { stdout, stderr }: Surroundings,
+  onFound: (asked: Asked) => void,
+): Program {
   const program = new Program("precast")
     .configureOutput({
       writeOut: (text) => stdout.write(text),
@@ -71,12 +117,12 @@ function programOf(commands: readonly Command[], surroundings: Surroundings, end
     const sub = program.command(command.name).description(command.describes).exitOverride();
     sub.showHelpAfterError(`(see precast ${command.name} --help)`);
     if (command.argument !== null) sub.argument(command.argument);
-    const names = [...command.settings, ...COMMON_NAMES];
+    const names = settingNames(command);
     for (const name of names) addOption(sub, name);
     sub.addHelpText("after", `${secretsText(names)}${examplesText(command.examples)}`);
-    sub.action(async (...given: unknown[]) => {
+    sub.action((...given: unknown[]) => {
       const argument = command.argument === null ? "" : String(given[0] ?? "");
-      ended(await runCommand(command, names, sub.opts(), argument, surroundings));
+      onFound({ command, flags: sub.opts(), argument });
     });
   }
   addHelp(program);
@@ -102,39 +148,13 @@ function examplesText(examples: readonly string[]): string {
 function secretsText(names: readonly SettingName[]): string {
   const secrets = names.map((name) => SETTINGS[name]).filter(({ flags }) => flags === null);
   if (secrets.length === 0) return "";
-  const width = Math.max(...secrets.map(({ env }) => env.length));
-  return `\nEnvironment:\n${secrets.map(({ env, describes }) => `  ${env.padEnd(width)}  ${describes}`).join("\n")}\n`;
+  const width = Math.max(...secrets.map(({ env }) => env[0].length));
+  return `\nEnvironment:\n${secrets.map(({ env, describes }) => `  ${env[0].padEnd(width)}  ${describes}`).join("\n")}\n`;
 }
 
 function addOption(sub: Program, name: SettingName): void {
-  const { flags, env, fallbackEnv, describes } = SETTINGS[name] as Setting<unknown>;
-  const variables = fallbackEnv === undefined ? env : `${env} or ${fallbackEnv}`;
-  if (flags !== null) sub.addOption(new Option(flags, `${describes} (${variables})`));
-}
-
-async function runCommand(
-  command: Command,
-  names: readonly SettingName[],
-  flags: Record<string, unknown>,
-  argument: string,
-  { env, now, stopped, stdout, stderr }: Surroundings,
-): Promise<number> {
-  let debug = flags.debug === true;
-  let secrets: readonly string[] = [];
-  try {
-    const settings = readSettings(names as (SettingName | CommonName)[], flags, env);
-    debug = settings.debug;
-    secrets = secretsIn(names, settings);
-    const plain = Boolean(env.CI || env.NO_COLOR);
-    const terminal = await openTerminal({ stdout, stderr, ...settings, plain });
-    const context: Context = { terminal, now, stopped };
-    return await command.run(context, settings as never, argument);
-  } catch (error) {
-    const stack = debug && error instanceof Error ? error.stack : undefined;
-    const text = stack === undefined ? describeFailure(error) : printable(stack);
-    stderr.write(`${withoutPasswords(withoutSecrets(text, secrets))}\n`);
-    return FAILED;
-  }
+  const { flags, env, describes }: Setting = SETTINGS[name];
+  if (flags !== null) sub.addOption(new Option(flags, `${describes} (${env.join(" or ")})`));
 }
 
 // Keeps the secrets of a command out of what it prints.

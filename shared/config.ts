@@ -2,11 +2,9 @@
  * Collects the settings of Precast, each with its flag and environment variable (secrets have no flag), and reads them
  * into typed values, or reports all problems at once.
  */
-import * as v from "valibot";
-import { CHOOSING, COMMON, EDGE } from "./settings/common.ts";
+import { CHOOSING, COMMON, EDGE, type Setting } from "./settings/common.ts";
 import { DEPLOYING } from "./settings/deploying.ts";
 import { SERVING } from "./settings/serving.ts";
-import type { Setting } from "./settings/setting.ts";
 
 export class ConfigError extends Error {
   readonly problems: readonly string[];
@@ -40,17 +38,17 @@ export function readSettings<N extends SettingName>(
   const problems: string[] = [];
   const values: Record<string, unknown> = {};
   for (const name of names) {
-    const { env: first, fallbackEnv, schema } = SETTINGS[name] as Setting<unknown>;
-    const variable = fallbackEnv !== undefined && !env[first] && env[fallbackEnv] ? fallbackEnv : first;
+    const { env: variables, schema }: Setting = SETTINGS[name];
+    const variable = variables.find((one) => env[one]) ?? variables[0];
     const flag = flags[attributeOf(name)];
     const given = flag ?? (env[variable] || undefined);
-    const result = v.safeParse(schema, given);
+    const result = schema.safeParse(given);
     // `--out $OUT --full` with an empty variable: the parser takes the next option for the value.
     if (typeof flag === "string" && flag.startsWith("--"))
       problems.push(`${flagOf(name)} must be followed by a value, not by ${flag}`);
-    else if (result.success) values[name] = result.output;
+    else if (result.success) values[name] = result.data;
     else if (given === undefined) problems.push(`${flagOf(name)} is missing (or ${variable} in the environment)`);
-    else problems.push(`${flag === undefined ? variable : flagOf(name)} ${problemOf(result.issues)}`);
+    else problems.push(`${flag === undefined ? variable : flagOf(name)} ${result.error.issues[0]?.message}`);
   }
   problems.push(...conflictsOf(values), ...vainFlags(names, flags, values));
   if (problems.length > 0) throw new ConfigError(problems);
@@ -101,13 +99,9 @@ function vainFlags(
   });
 }
 
-function problemOf([{ message }]: [v.BaseIssue<unknown>, ...v.BaseIssue<unknown>[]]): string {
-  return message.startsWith("must") ? message : "is not valid";
-}
-
 function flagOf(name: SettingName): string {
-  const { flags, env } = SETTINGS[name] as Setting<unknown>;
-  return flags?.split(" ")[0] ?? env;
+  const { flags, env }: Setting = SETTINGS[name];
+  return flags?.split(" ")[0] ?? env[0];
 }
 
 /** The attribute that commander derives from a flag: `dataDir` from `--data-dir <dir>`. */

@@ -2,8 +2,7 @@
 import { DONE, defineCommand } from "../command.ts";
 import { withDatabase } from "../database.ts";
 import { importBundle } from "../import/import.ts";
-import type { Changes } from "../import/problems.ts";
-import type { MissingTarget } from "../import/rules.ts";
+import type { Changes, MissingTarget } from "../import/report.ts";
 
 export const importCommand = defineCommand({
   name: "import",

@@ -1,5 +1,6 @@
 /** Reads the JSON output of EXPLAIN as plain data: a tree of plan steps. */
-import * as v from "valibot";
+import type { output } from "zod";
+import * as z from "zod";
 import { type Condition, isNegated } from "../../shared/api/filter.ts";
 import type { Plan } from "../../shared/api/plan.ts";
 import { lengthOf } from "../../shared/api/value.ts";
@@ -40,19 +41,19 @@ export type QueryPlan = {
   readonly root: PlanNode;
 };
 
-type ExplainNode = v.InferOutput<typeof NODE_FIELDS> & { readonly Plans?: readonly ExplainNode[] | undefined };
+type ExplainNode = output<typeof NODE>;
 
-const text = v.optional(v.string());
-const number = v.optional(v.number());
-const NODE_FIELDS = v.object({
-  "Node Type": v.string(),
+const text = z.string().optional();
+const number = z.number().optional();
+const NODE = z.object({
+  "Node Type": z.string(),
   "Subplan Name": text,
   "CTE Name": text,
   "Relation Name": text,
   "Index Name": text,
   "Index Cond": text,
   Filter: text,
-  "Plan Rows": v.number(),
+  "Plan Rows": z.number(),
   "Actual Rows": number,
   "Actual Loops": number,
   "Actual Total Time": number,
@@ -61,16 +62,15 @@ const NODE_FIELDS = v.object({
   "Rows Removed by Index Recheck": number,
   "Shared Hit Blocks": number,
   "Shared Read Blocks": number,
+  get Plans() {
+    return z.array(NODE).optional();
+  },
 });
-const NODE: v.GenericSchema<unknown, ExplainNode> = v.object({
-  ...NODE_FIELDS.entries,
-  Plans: v.optional(v.array(v.lazy(() => NODE))),
-});
-const PLAN = v.tuple([v.object({ Plan: NODE, "Planning Time": number, "Execution Time": number })]);
+const PLAN = z.tuple([z.object({ Plan: NODE, "Planning Time": number, "Execution Time": number })]);
 
 /** `output` is that of `EXPLAIN (FORMAT JSON)`: text from PostgreSQL, already parsed from the embedded database. */
 export function readPlan(output: unknown): QueryPlan {
-  const [{ Plan: root, ...times }] = v.parse(PLAN, typeof output === "string" ? JSON.parse(output) : output);
+  const [{ Plan: root, ...times }] = PLAN.parse(typeof output === "string" ? JSON.parse(output) : output);
   const memory = root["Shared Hit Blocks"];
   return {
     ran: times["Execution Time"] !== undefined,

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { TYPE_SLUG } from "../../shared/api/catalog.ts";
 import { A_SLUG, type BundleApp, type BundleType, type Definition, readApp, readType } from "./definition.ts";
 import { type Entry, readEntry } from "./entry.ts";
-import { addProblem, type Problems } from "./problems.ts";
+import { addProblem, type Problems } from "./report.ts";
 
 export type Bundle = {
   readonly folder: string;

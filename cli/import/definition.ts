@@ -1,20 +1,85 @@
-/** Reads `app.json` and the files of content types, and checks their shape: their keys and the types of values. */
-import * as v from "valibot";
+/**
+ * Reads `app.json` and the files of content types: checks the shape of their JSON, and the rules of contract.md section 2
+ * for content types.
+ */
+import type { core, output, ZodType } from "zod";
+import * as z from "zod";
 import {
   APP_KEY,
-  type ContentType,
+  canFilter,
+  canSort,
   FIELD_NAME,
   FIELD_TYPES,
+  type Field,
   isMediaBaseUrl,
+  isTimestamp,
   MAX_PER_PAGE,
+  MULTIPLE_TYPES,
+  RESERVED_NAMES,
+  SEARCHABLE_TYPES,
+  TIMESTAMPS,
   TYPE_SLUG,
 } from "../../shared/api/catalog.ts";
-import { ruleFaults } from "./rules.ts";
-import { faultyLine, quote, unstorableIn } from "./text.ts";
+import { matching, optional } from "../../shared/settings/zod.ts";
+import { quote } from "./report.ts";
+import { unstorableIn } from "./text.ts";
 
-/** An app as its bundle describes it. `media_base_url` is null where the server's setting is used. */
-export type BundleApp = { readonly key: string; readonly name: string; readonly media_base_url: string | null };
-export type BundleType = ContentType & { readonly published: boolean };
+export const A_SLUG = "1 to 64 characters from a-z, 0-9, - and _, beginning with a letter or digit";
+
+// The message of each schema says what would be right: it continues the words "must be".
+const A_KEY = "1 to 128 characters from A-Z, a-z, 0-9, - and _, beginning with a letter or digit";
+const A_NAME = "1 to 63 characters from a-z, 0-9 and _, beginning with a letter";
+const AN_ADDRESS = "an absolute http or https address without ? and #";
+const A_LENGTH = `a whole number from 1 to ${MAX_PER_PAGE}`;
+
+const text = z.string("a string");
+const flag = z.boolean("true or false");
+const names = z.array(z.string("the name of a field"), "an array of field names");
+const slug = matching(TYPE_SLUG, A_SLUG);
+
+const APP = z.strictObject(
+  {
+    key: matching(APP_KEY, A_KEY),
+    name: text,
+    /** Null where the server's setting is used. */
+    media_base_url: optional(z.string(AN_ADDRESS).refine(isMediaBaseUrl, AN_ADDRESS)),
+  },
+  "an object",
+);
+
+const FIELD = z.strictObject(
+  {
+    name: matching(FIELD_NAME, A_NAME),
+    type: z.enum(FIELD_TYPES, `one of ${FIELD_TYPES.join(", ")}`),
+    label: text,
+    required: flag,
+    searchable: flag,
+    multiple: flag.default(false),
+    target: optional(slug),
+  },
+  "an object",
+);
+
+const TYPE = z.strictObject(
+  {
+    slug,
+    name: text,
+    description: text,
+    icon: text,
+    position: optional(z.int32("a 32-bit integer")),
+    published: flag.default(true),
+    default_sort: optional(z.string("the name of a field, with or without a - before it")),
+    per_page: optional(z.int(A_LENGTH).min(1, A_LENGTH).max(MAX_PER_PAGE, A_LENGTH)),
+    summary_fields: optional(names),
+    fields: z.array(FIELD, "an array of fields"),
+    filterable_fields: names,
+    sortable_fields: names,
+  },
+  "an object",
+);
+
+export type BundleApp = output<typeof APP>;
+export type BundleType = output<typeof TYPE>;
 
 /**
  * The value that a file defines, or all faults of the file. `line` is the line on which the file stops being JSON, and
@@ -24,67 +89,18 @@ export type Definition<T> =
   | { readonly value: T }
   | { readonly faults: readonly string[]; readonly line: number | null };
 
-export const A_SLUG = "1 to 64 characters from a-z, 0-9, - and _, beginning with a letter or digit";
-
-// The message of each schema says what would be right: it continues the words "must be".
-const text = v.string("a string");
-const flag = v.boolean("true or false");
-const names = v.array(v.string("the name of a field"), "an array of field names");
-const slug = matching(TYPE_SLUG, A_SLUG);
-
-const APP = {
-  key: matching(APP_KEY, "1 to 128 characters from A-Z, a-z, 0-9, - and _, beginning with a letter or digit"),
-  name: text,
-  media_base_url: orNull(satisfying(v.string, isMediaBaseUrl, "an absolute http or https address without ? and #")),
-};
-
-const FIELD = {
-  name: matching(FIELD_NAME, "1 to 63 characters from a-z, 0-9 and _, beginning with a letter"),
-  type: v.picklist(FIELD_TYPES, `one of ${FIELD_TYPES.join(", ")}`),
-  label: text,
-  required: flag,
-  searchable: flag,
-  multiple: v.optional(flag, false),
-  target: orNull(slug),
-};
-
-const TYPE = {
-  slug,
-  name: text,
-  description: text,
-  icon: text,
-  position: orNull(satisfying(v.number, isWithin(-(2 ** 31), 2 ** 31 - 1), "a 32-bit integer")),
-  published: v.optional(flag, true),
-  default_sort: orNull(v.string("the name of a field, with or without a - before it")),
-  per_page: orNull(satisfying(v.number, isWithin(1, MAX_PER_PAGE), `a whole number from 1 to ${MAX_PER_PAGE}`)),
-  summary_fields: orNull(names),
-  fields: v.array(objectOf(FIELD), "an array of fields"),
-  filterable_fields: names,
-  sortable_fields: names,
-};
-
-const appShape = objectOf(APP);
-const typeShape = objectOf(TYPE);
-
 export function readApp(json: string): Definition<BundleApp> {
-  return parseDefinition(json, appShape, (value) => unknownKeyFaults(value, APP));
+  return readDefinition(json, APP, () => []);
 }
 
 /** `name` is the file's name without its ending: `posts` for `content_types/posts.json`. */
 export function readType(json: string, name: string): Definition<BundleType> {
-  return parseDefinition(json, typeShape, (value) => [
-    ...unknownKeyFaults(value, TYPE),
-    ...unknownFieldKeyFaults(value),
-    ...ruleFaults(value, name),
-  ]);
+  return readDefinition(json, TYPE, (value) => ruleFaults(value, name));
 }
 
-type KeySchemas = Readonly<Record<string, v.GenericSchema>>;
-
-/** `otherFaults` returns the faults that the shape does not cover. */
-function parseDefinition<T>(
+function readDefinition<T>(
   json: string,
-  shape: v.GenericSchema<unknown, T>,
+  schema: ZodType<T> & Pick<typeof TYPE | typeof APP, "shape">,
   otherFaults: (value: unknown) => string[],
 ): Definition<T> {
   let value: unknown;
@@ -95,75 +111,204 @@ function parseDefinition<T>(
     const why = (error as Error).message.replace(/\s+/g, " ");
     return { faults: [`is not valid JSON: ${why}`], line: faultyLine(json) };
   }
-  const parsed = v.safeParse(shape, value);
-  const faults = [
-    ...unstorableIn(json).map(({ fault }) => fault),
-    ...(parsed.issues ?? []).map(shapeFault),
-    ...otherFaults(value),
+  const { data, error } = schema.safeParse(value, { reportInput: true });
+  const unstorable = unstorableIn(json).map(({ fault }) => fault);
+  const faults = [...unstorable, ...shapeFaults(error?.issues ?? [], Object.keys(schema.shape)), ...otherFaults(value)];
+  return data !== undefined && faults.length === 0 ? { value: data } : { faults, line: null };
+}
+
+/** Unknown keys come last, those of the file itself before those of its fields. */
+function shapeFaults(issues: readonly core.$ZodIssue[], keys: readonly string[]): string[] {
+  const misfits = issues.filter(({ code }) => code !== "unrecognized_keys");
+  const unknown = issues.filter((issue) => issue.code === "unrecognized_keys");
+  return [
+    ...new Set(misfits.map(misfitFault)),
+    ...unknown
+      .sort((a, b) => a.path.length - b.path.length)
+      .flatMap((issue) => unknownKeyFaults(issue, issue.path.length === 0 ? keys : Object.keys(FIELD.shape))),
   ];
-  return parsed.success && faults.length === 0 ? { value: parsed.output } : { faults, line: null };
 }
 
-function objectOf<const T extends KeySchemas>(
-  schemas: T,
-): v.GenericSchema<unknown, v.InferOutput<v.ObjectSchema<T, undefined>>> {
-  const expected = ({ path }: v.BaseIssue<unknown>) => messageOf(schemas[String(path?.at(-1)?.key)]);
-  return v.pipe(v.unknown(), v.check(isObject, "an object"), v.object(schemas, expected));
+function misfitFault({ path, input, message }: core.$ZodIssue): string {
+  const missing = input === undefined ? "is missing: it " : "";
+  return `${subjectOf(path)}${missing}must be ${message}${missing === "" ? `, not ${quote(input)}` : ""}`;
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+function unknownKeyFaults({ path, keys }: core.$ZodIssueUnrecognizedKeys, known: readonly string[]): string[] {
+  return keys.map((key) => `${subjectOf(path)}has an unknown key ${quote(key)}; the keys are ${known.join(", ")}`);
 }
 
-function unknownKeyFaults(value: unknown, schemas: KeySchemas, place = ""): string[] {
-  const unknownKeys = Object.keys(isObject(value) ? value : {}).filter((key) => !Object.hasOwn(schemas, key));
-  const keys = Object.keys(schemas).join(", ");
-  return unknownKeys.map((key) => `${subjectOf(place)}has an unknown key ${quote(key)}; the keys are ${keys}`);
+/** The place in the file, such as `"fields[0].name" `; empty for the file itself. */
+function subjectOf(path: readonly PropertyKey[]): string {
+  const place = path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
+  return place === "" ? "" : `${quote(place.replace(/^\./, ""))} `;
 }
 
-function unknownFieldKeyFaults(type: unknown): string[] {
-  const fields = isObject(type) && Array.isArray(type.fields) ? type.fields : [];
-  return fields.flatMap((field, index) => unknownKeyFaults(field, FIELD, `fields[${index}]`));
+// The rules of a content type. They are checked whatever its shape: a value of the wrong shape is null or empty here,
+// and a rule that needs it is skipped, so that one mistake is not reported twice.
+
+const orNull = <T extends ZodType>(schema: T) => schema.nullable().catch(null);
+const strings = z
+  .array(z.unknown())
+  .catch([])
+  .transform((all) => all.filter((one) => typeof one === "string"));
+
+/** A name that breaks the rule for names is kept. */
+const PARTIAL_FIELD = z.object({
+  name: orNull(z.string()),
+  type: orNull(z.enum(FIELD_TYPES)),
+  searchable: z.boolean().catch(false),
+  multiple: z.boolean().catch(false),
+  target: z.unknown().optional(),
+});
+const PARTIAL_TYPE = z.object({
+  slug: orNull(z.string()),
+  fields: orNull(z.array(PARTIAL_FIELD.catch(PARTIAL_FIELD.parse({})))),
+  filterable_fields: strings,
+  sortable_fields: strings,
+  summary_fields: strings,
+  default_sort: orNull(z.string()),
+});
+type PartialField = output<typeof PARTIAL_FIELD>;
+type PartialType = output<typeof PARTIAL_TYPE>;
+
+const ANY_FIELD = "the fields of this type";
+const FILTERABLE = `${ANY_FIELD} that are not rich_text or json, and ${TIMESTAMPS.join(", ")}`;
+const SORTABLE = `${ANY_FIELD} that are not rich_text, json, relation or multiple, and ${TIMESTAMPS.join(", ")}`;
+
+function ruleFaults(value: unknown, name: string): string[] {
+  const { data: type } = PARTIAL_TYPE.safeParse(value);
+  if (type === undefined) return [];
+  const fields = type.fields ?? [];
+  return [
+    ...slugFaults(type.slug, name),
+    ...fields.flatMap((field, index) => fieldFaults(field, index, fields)),
+    ...listFaults(type, fields),
+  ];
 }
 
-function messageOf(schema: v.GenericSchema | undefined): string {
-  return schema !== undefined && "message" in schema ? String(schema.message) : "";
+function slugFaults(slug: string | null, name: string): string[] {
+  if (slug === null || !TYPE_SLUG.test(slug) || !TYPE_SLUG.test(name) || slug === name) return [];
+  return [`"slug" must be ${quote(name)} like the file name, not ${quote(slug)}`];
 }
 
-function orNull<I, T>(schema: v.GenericSchema<I, T>) {
-  return v.optional(v.nullable(schema), null);
+function fieldFaults(field: PartialField, index: number, fields: readonly PartialField[]): string[] {
+  const subject = field.name === null ? quote(`fields[${index}]`) : `field ${quote(field.name)}`;
+  return [...nameFaults(field, index, fields), ...typeFaults(field)].map((fault) => `${subject} ${fault}`);
 }
 
-function matching(pattern: RegExp, expected: string) {
-  return v.pipe(v.string(expected), v.regex(pattern, expected));
+function nameFaults({ name }: PartialField, index: number, fields: readonly PartialField[]): string[] {
+  if (name === null) return [];
+  const media = fields.find((other) => other.type === "media" && other.name !== null && name === `${other.name}_url`);
+  return brokenRules([
+    [RESERVED_NAMES.includes(name), `must have another name: ${RESERVED_NAMES.join(", ")} are reserved`],
+    [fields.findIndex((other) => other.name === name) < index, "is defined twice"],
+    [
+      media !== undefined,
+      `must have another name: it is reserved for the address of the media field ${quote(media?.name)}`,
+    ],
+  ]);
 }
 
-function satisfying<T>(
-  schema: (expected: string) => v.GenericSchema<T>,
-  test: (value: T) => boolean,
+function typeFaults({ type, searchable, multiple, target }: PartialField): string[] {
+  if (type === null) return [];
+  const hasTarget = (target ?? null) !== null;
+  const isRelation = type === "relation";
+  return brokenRules([
+    [
+      searchable && !SEARCHABLE_TYPES.includes(type),
+      `must not be searchable: only ${SEARCHABLE_TYPES.join(", ")} can be`,
+    ],
+    [multiple && !MULTIPLE_TYPES.includes(type), `must not be multiple: only ${MULTIPLE_TYPES.join(", ")} can be`],
+    [isRelation && !hasTarget, 'must have a "target": the slug of the content type that it relates to'],
+    [!isRelation && hasTarget, 'must have no "target": only a relation has one'],
+  ]);
+}
+
+function brokenRules(rules: readonly (readonly [isBroken: boolean, fault: string])[]): string[] {
+  return rules.filter(([isBroken]) => isBroken).map(([, fault]) => fault);
+}
+
+function listFaults(type: PartialType, fields: readonly PartialField[]): string[] {
+  // A field whose name cannot be read may be any unknown one in a list, so those are not reported.
+  const areNamesKnown = type.fields !== null && fields.every(({ name }) => name !== null);
+  const isAllowedField = (name: string, rule: (field: Pick<Field, "type" | "multiple">) => boolean) => {
+    const field = fields.find((one) => one.name === name);
+    if (field === undefined) return !areNamesKnown;
+    return field.type === null || rule({ type: field.type, multiple: field.multiple });
+  };
+  const filters = (name: string) => isTimestamp(name) || isAllowedField(name, canFilter);
+  const sorts = (name: string) => isTimestamp(name) || isAllowedField(name, canSort);
+  const sort = type.default_sort;
+  return [
+    ...namesFaults("filterable_fields", type.filterable_fields, filters, FILTERABLE),
+    ...namesFaults("sortable_fields", type.sortable_fields, sorts, SORTABLE),
+    ...namesFaults("summary_fields", type.summary_fields, (name) => isAllowedField(name, () => true), ANY_FIELD),
+    ...(sort === null || sorts(sort.replace(/^-/, ""))
+      ? []
+      : [`"default_sort" must be one of ${SORTABLE}, with or without a - before it, not ${quote(sort)}`]),
+  ];
+}
+
+function namesFaults(
+  key: string,
+  names: readonly string[],
+  allows: (name: string) => boolean,
   expected: string,
-) {
-  return v.pipe(schema(expected), v.check(test, expected));
+): string[] {
+  return names.flatMap((name, index) => [
+    ...(names.indexOf(name) < index ? [`"${key}" contains ${quote(name)} twice`] : []),
+    ...(allows(name) ? [] : [`"${key}" must not contain ${quote(name)}: it can contain ${expected}`]),
+  ]);
 }
 
-function isWithin(least: number, most: number): (value: number) => boolean {
-  return (value) => Number.isInteger(value) && value >= least && value <= most;
+// Finds the line on which a text stops being JSON. The error of JSON.parse does not always name the position: that
+// depends on the fault and on the version of Node.js.
+
+/**
+ * One of these, followed by the closing brackets, completes lines that are valid so far: nothing, a value, the rest of
+ * a pair after its key, or a whole pair.
+ */
+const CONTINUATIONS = ["", " 0", " :0", ' "":0'];
+
+/** Number of that line, from 1, in a text that JSON.parse refuses. It is the last line when the text ends too early. */
+export function faultyLine(json: string): number {
+  const lines = json.split(/\r\n?|\n/);
+  let valid = 0;
+  let invalid = lines.length;
+  while (invalid - valid > 1) {
+    const middle = (valid + invalid) >> 1;
+    if (isValidPrefix(lines.slice(0, middle).join("\n"))) valid = middle;
+    else invalid = middle;
+  }
+  return invalid;
 }
 
-function shapeFault({ path, input, message }: v.BaseIssue<unknown>): string {
-  const subject = subjectOf(placeOf(path ?? []));
-  if (input === undefined) return `${subject}is missing: it must be ${message}`;
-  return `${subject}must be ${message}, not ${quote(input)}`;
+/** Whether some JSON text begins with these lines. They end between two tokens, because no JSON token spans lines. */
+function isValidPrefix(lines: string): boolean {
+  const closing = closingBrackets(lines);
+  return CONTINUATIONS.some((continuation) => isJson(lines + continuation + closing));
 }
 
-function subjectOf(place: string): string {
-  return place === "" ? "" : `${quote(place)} `;
+function closingBrackets(lines: string): string {
+  // The innermost last. Not a string that grows in front: each change would copy all of it.
+  const closing: string[] = [];
+  let isString = false;
+  for (const [token] of lines.matchAll(/\\.|["[\]{}]/g)) {
+    if (token === '"') isString = !isString;
+    if (isString) continue;
+    if (token === "{") closing.push("}");
+    if (token === "[") closing.push("]");
+    if (token === "}" || token === "]") closing.pop();
+  }
+  return closing.reverse().join("");
 }
 
-/** Formats a path as `fields[0].name`. */
-function placeOf(path: readonly { readonly key: unknown }[]): string {
-  return path
-    .map(({ key }) => (typeof key === "number" ? `[${key}]` : `.${key}`))
-    .join("")
-    .replace(/^\./, "");
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,7 +1,8 @@
 /** Reads and checks one line of an entries file. */
 import type { Field, FieldType } from "../../shared/api/catalog.ts";
 import { isDate, readUuid } from "../../shared/api/value.ts";
-import { quote, unstorableIn } from "./text.ts";
+import { quote } from "./report.ts";
+import { unstorableIn } from "./text.ts";
 
 /**
  * An entry to import. `text` is the unchanged line and holds the data: the database reads a number such as

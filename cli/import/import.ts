@@ -16,9 +16,11 @@ import {
   NO_CHANGES,
   noProblems,
   type Problems,
-} from "./problems.ts";
+  quote,
+} from "./report.ts";
 import {
   findClashes,
+  findMissingTargets,
   type Pruned,
   pruneDefinitions,
   pruneEntries,
@@ -29,8 +31,6 @@ import {
   writeFields,
   writeTypes,
 } from "./rows.ts";
-import { findMissingTargets } from "./rules.ts";
-import { quote } from "./text.ts";
 
 export type ImportOptions = {
   /** Deletes what the app has and the bundle lacks. */

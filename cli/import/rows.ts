@@ -5,7 +5,7 @@ import { readBatches } from "../../shared/database/database.ts";
 import { type Query, type Row, sql } from "../../shared/sql/query.ts";
 import type { BundleApp, BundleType } from "./definition.ts";
 import type { Entry } from "./entry.ts";
-import { type Changes, deletions } from "./problems.ts";
+import { type Changes, deletions, type MissingTarget } from "./report.ts";
 
 /** `field` has the name of the `<media>_url` companion of the media field `media`. Both belong to the type `slug`. */
 type Clash = { readonly slug: string; readonly field: string; readonly media: string };
@@ -149,6 +149,22 @@ export async function findClashes(session: Session, app: string): Promise<Clash[
     ),
   );
   return rows.map(([slug, field, media]) => ({ slug, field, media }) as Clash);
+}
+
+export async function findMissingTargets(session: Session, app: string): Promise<MissingTarget[]> {
+  const rows = await session.query(
+    sql(
+      `SELECT kind.slug, field.name, field.target
+       FROM precast.content_types AS kind
+       JOIN precast.fields AS field ON field.content_type_id = kind.id AND field.type = 'relation'
+       WHERE kind.app_id = $1::integer
+         AND NOT EXISTS (
+           SELECT FROM precast.content_types AS target WHERE target.app_id = kind.app_id AND target.slug = field.target)
+       ORDER BY kind.slug, field.position`,
+      [app],
+    ),
+  );
+  return rows.map(([type, field, target]) => ({ type, field, target }) as MissingTarget);
 }
 
 /** The slugs of types and the names of their fields, as JSON that SQL reads. */

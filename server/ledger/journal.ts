@@ -6,7 +6,7 @@ import { constants, existsSync, writeSync } from "node:fs";
 import { type FileHandle, open, readFile, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import * as v from "valibot";
+import * as z from "zod";
 import { APP_KEY } from "../../shared/api/catalog.ts";
 import { isDate } from "../../shared/api/value.ts";
 import { makeFolder } from "./owner.ts";
@@ -119,13 +119,13 @@ export type Sum = CountedRequest & { readonly day: string; readonly count: numbe
 
 const LINES_PER_TURN = 50;
 
-const LINE = v.object({
-  app: v.pipe(v.string(), v.regex(APP_KEY)),
-  day: v.pipe(v.string(), v.check(isDate)),
-  shape: v.string(),
-  status: v.pipe(v.number(), v.integer(), v.minValue(-(2 ** 31)), v.maxValue(2 ** 31 - 1)),
-  saving: v.string(),
-  count: v.pipe(v.number(), v.safeInteger(), v.minValue(1)),
+const LINE = z.object({
+  app: z.string().regex(APP_KEY),
+  day: z.string().refine(isDate),
+  shape: z.string(),
+  status: z.int32(),
+  saving: z.string(),
+  count: z.int().min(1),
 });
 
 /**
@@ -159,7 +159,7 @@ export function lineOf(sum: Sum): string {
 
 function readLine(text: string): Sum | null {
   try {
-    return v.parse(LINE, JSON.parse(text));
+    return LINE.parse(JSON.parse(text));
   } catch {
     return null;
   }

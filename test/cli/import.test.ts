@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type ImportOptions, importBundle } from "../../cli/import/import.ts";
-import { describeProblem, ImportProblems } from "../../cli/import/problems.ts";
+import { describeProblem, ImportProblems } from "../../cli/import/report.ts";
 import type { Database } from "../../shared/database/database.ts";
 import { openDatabase } from "../../shared/database/open.ts";
 import { sql } from "../../shared/sql/query.ts";

@@ -1,5 +1,4 @@
-/** Defines the problems of a bundle that an import collects, and the error that reports them. */
-import type { MissingTarget } from "./rules.ts";
+/** What an import reports: the problems of a bundle that it refuses, or the rows that it has changed. */
 
 /** `file` is relative to the bundle. `line` counts from 1, and is null for a problem of the whole file. */
 type Problem = { readonly file: string; readonly line: number | null; readonly message: string };
@@ -37,6 +36,18 @@ export class ImportProblems extends Error {
   }
 }
 
+const MAX_QUOTED_LENGTH = 60;
+
+/** Formats a value of the bundle for a message: on one line, and shortened when it is long. */
+export function quote(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "an array";
+  if (typeof value === "object" && value !== null) return "an object";
+  if (typeof value === "number") return String(value);
+  const text = JSON.stringify(value);
+  return text.length <= MAX_QUOTED_LENGTH ? text : `${text.slice(0, MAX_QUOTED_LENGTH)}…"`;
+}
+
 // Counts the rows that an import changes, or would change in a dry run.
 
 export type Changes = {
@@ -45,6 +56,12 @@ export type Changes = {
   readonly unchanged: number;
   readonly deleted: number;
 };
+
+/**
+ * A relation whose target is no content type of its app: `populate` shows nothing of it. It is allowed, because a CMS may
+ * add the target later, but most are misspelt. Slugs of the type and of its target, and the name of the relation.
+ */
+export type MissingTarget = { readonly type: string; readonly field: string; readonly target: string };
 
 /** No number includes the rows that the bundle lacks and the database keeps. */
 export type ImportReport = {
