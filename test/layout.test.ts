@@ -133,7 +133,7 @@ describe("the layout", () => {
   });
 
   test("every file begins with a documentation comment", () => {
-    const silent = FILES.filter((file) => !/^(#!.*\n)?\/\*\*/.test(readFileSync(join(ROOT, file), "utf8")));
+    const silent = FILES.filter((file) => !/^(#!.*\n+)?\/\*\*/.test(readFileSync(join(ROOT, file), "utf8")));
     expect(silent).toEqual([]);
   });
 });
