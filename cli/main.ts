@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-import { constants } from "node:os";
 /**
  * Entry point of the command line: passes the environment, the clock and the output of the process to the program, and
  * sets the exit code. The program is imported only when Node.js is recent enough, because an older one fails at its
  * imports, and when more is asked for than the version.
  */
+
+import { constants } from "node:os";
 import PACKAGE from "../package.json" with { type: "json" };
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);

@@ -86,6 +86,8 @@ export function holderOf(path: string, text = readLock(path)): string | null {
   // A pid alone, as a script may write it, is that of a process here.
   const [, pid, start = "-", machine = machineId()] = /^(\d+)(?: (\S+) (.+))?/.exec(text ?? "") ?? [];
   if (pid === undefined) return null;
+  // Nor is it this process, which writes more than that: a container gives its first process the same pid each time.
+  if (text?.trim() === String(process.pid)) return null;
   if (machine !== machineId())
     return isRenewed(path) ? `process ${pid} on another machine or in another container` : null;
   // A process that started at another time than the holder has only got its pid.

@@ -652,7 +652,7 @@ FROM precast.content_types, generate_series(1, ${most}) AS n WHERE slug = 'posts
       await write(`DELETE FROM precast.entries WHERE ${POSTS} AND data = '{}'`);
       expect(await findDelta()).toBe(most);
       await write(`DELETE FROM precast.entries WHERE ${post(3)}`);
-      expect(await findDelta()).toBe("anew");
+      expect(await findDelta()).toBe("rebuild");
     },
   );
 
