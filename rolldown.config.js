@@ -8,7 +8,7 @@ const THREADS = { writer: "./cli/builder/writer-thread.ts", embedded: "./shared/
 /** Folders of texts that are read at run time: from a file of `dist/cli` as from their own sources at `../<name>/`. */
 const TEXTS = { "shared/schema": "dist/schema", "cli/edge": "dist/edge" };
 /** Every command loads it, and finding its files costs more than running them. */
-const BUNDLED = ["commander", "zod"];
+const BUNDLED = ["commander", "fast-glob", "fs-extra", "zod"];
 /** The dependencies stay in node_modules, where a version that has a flaw can be replaced. All else is bundled. */
 const { dependencies } = JSON.parse(readFileSync("package.json", "utf8"));
 const LEFT = Object.keys(dependencies).filter((name) => !BUNDLED.includes(name));
