@@ -17,7 +17,7 @@ export class SchemaError extends Error {
   }
 }
 
-/** Time limit of live queries in milliseconds (contract.md section 6). */
+/** Time limit of live queries in milliseconds (shared/contract.md section 6). */
 export const QUERY_TIMEOUT = QUERY_SECONDS * 1_000;
 
 type Limits = Partial<Pick<DatabaseOptions, "connections" | "queryTimeout" | "share">>;

@@ -1,7 +1,7 @@
 /**
  * Enumerates every free request of an app together with its answer, in an order in which they can be written: entries
  * come before the lists that contain them, schemas before the catalog. Memory use does not grow with the number of
- * entries. Source: contract.md section 8.
+ * entries. Source: shared/contract.md section 8.
  */
 import type { FreeAnswer } from "../../shared/api/address.ts";
 import { catalogBody, entryBody, lastPage, listBody, schemaBody } from "../../shared/api/answer.ts";
@@ -79,7 +79,7 @@ export function entryAnswer(app: App, type: ContentType, entry: EntryRow): FreeA
   };
 }
 
-// Builds the default pages of a type while its entries are read in order. Source: contract.md section 8.
+// Builds the default pages of a type while its entries are read in order. Source: shared/contract.md section 8.
 
 /** `add` returns the page that the item fills, if it does; `rest` returns the last page if that is not full. */
 export function openPages(type: ContentType, total: number) {

@@ -1,6 +1,6 @@
 /**
  * Builds the first pages of a type's lists: of every filter value, gathered while all entries are read or queried, and of
- * every free sort order. Source: contract.md section 8.
+ * every free sort order. Source: shared/contract.md section 8.
  */
 import type { FreeAnswer } from "../../shared/api/address.ts";
 import { listBody } from "../../shared/api/answer.ts";

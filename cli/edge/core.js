@@ -2,7 +2,7 @@
  * The mapping core: maps a request to the file of the tree that answers it. Every configuration that can run JavaScript
  * contains this text, so it is ES5, needs nothing of its host and knows no content. A file name is computed from the
  * value as it is spelled; for a spelling that is not canonical, that file does not exist. All requests that are not
- * certain to have a file go to the origin. Source: contract.md sections 3, 5 and 8.
+ * certain to have a file go to the origin. Source: shared/contract.md sections 3, 5 and 8.
  */
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Reads and checks the files of a bundle (bundle.md). Reads definitions whole, and entries in batches.
+ * Reads and checks the files of a bundle. Reads definitions whole, and entries in batches.
  * Adds every fault to the problems and goes on reading.
  */
 import { isUtf8 } from "node:buffer";
@@ -110,7 +110,7 @@ async function* linesOf(folder: string, file: string, problems: Problems): Async
   }
 }
 
-// The names in a bundle folder (bundle.md): lists them, refuses wrong ones, and says why one cannot be read.
+// The names in a bundle folder: lists them, refuses wrong ones, and says why one cannot be read.
 
 const APP = "app.json";
 const TYPES = { folder: "content_types", ending: ".json" };

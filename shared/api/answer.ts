@@ -154,7 +154,7 @@ function headerSafe(field: string): string {
   return encoded.length <= MAX_FIELD_NAME ? encoded : `${encoded.slice(0, MAX_FIELD_NAME).replace(/%.?$/, "")}...`;
 }
 
-// Puts together the bodies of answers: catalog, schema, list, search, entry and error. Source: spec.md section 2.
+// Puts together the bodies of answers: catalog, schema, list, search, entry, error. Source: contract.md section 2.
 
 /** Position of a page in its list. `page` is any whole number from 1; `total` is the list's number of entries. */
 type PageMeta = { readonly page: bigint; readonly perPage: number; readonly total: number };

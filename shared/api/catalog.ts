@@ -1,6 +1,6 @@
 /**
  * Defines apps, content types and fields, their limits, and the questions that other files ask about them.
- * Source: contract.md section 2.
+ * Source: shared/contract.md section 2.
  */
 
 export const FIELD_TYPES = [
@@ -42,7 +42,7 @@ export type ContentType = {
   readonly default_sort: string | null;
   /** Null means DEFAULT_PER_PAGE. */
   readonly per_page: number | null;
-  /** Names of the fields that search items show. Null means the default of contract.md section 2. */
+  /** Names of the fields that search items show. Null means the default of shared/contract.md section 2. */
   readonly summary_fields: readonly string[] | null;
   readonly filterable_fields: readonly string[];
   readonly sortable_fields: readonly string[];

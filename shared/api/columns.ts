@@ -45,7 +45,7 @@ export function showsRichText(shown: Shown): boolean {
   return shown.fields.some((field) => field.type === "rich_text");
 }
 
-// Reads the parameter `sort`: one column and a direction. Source: spec.md section 4.7.
+// Reads the parameter `sort`: one column and a direction. Source: shared/contract.md sections 3 and 4.
 
 export type Sort = { readonly column: Column; readonly descending: boolean };
 

@@ -1,4 +1,4 @@
-/** Renders an entry, a list item or a search item as JSON text. Source: contract.md section 2. */
+/** Renders an entry, a list item or a search item as JSON text. Source: shared/contract.md section 2. */
 import type { Row } from "../sql/query.ts";
 import { type App, type Column, type Field, oncePerObject } from "./catalog.ts";
 import type { Shown } from "./columns.ts";
@@ -42,7 +42,7 @@ function mediaUrl(app: App, value: string): string {
   return JSON.stringify(Array.isArray(names) ? names.map(address) : address(names));
 }
 
-// Reads an entry from a database row and renders its values as JSON texts. Source: contract.md section 2.
+// Reads an entry from a database row and renders its values as JSON texts. Source: shared/contract.md section 2.
 
 /**
  * An entry that entryColumns (sql/column.ts) has selected. `data` and `rich` (rich text only) are texts of jsonb objects
@@ -156,7 +156,7 @@ function beginsWithDate(raw: string): boolean {
 }
 
 // Determines the facets of an entry: the values by which equality filters find it, in canonical spelling. They are
-// read from the entry as answers show it, so the database and the tree give the same facets. Source: contract.md
+// read from the entry as answers show it, so the database and the tree give the same facets. Source: shared/contract.md
 // section 8.
 
 /** `raw` is the value's JSON text in an answer. No value and an empty text have no facet: no filter can name them. */

@@ -97,7 +97,7 @@ export function isNegated(condition: Condition): boolean {
 }
 
 // Converts a value from a URL to its canonical spelling for a column. Filters compare this spelling, and the tree
-// names files by it. Source: contract.md section 4.
+// names files by it. Source: shared/contract.md section 4.
 
 /** Matches the times that an entry can have: years 0001 to 9999. */
 const STORABLE_TIME = /^(?!0000)\d/;

@@ -1,6 +1,6 @@
 /**
  * Plans a request: decides what it means for a content type, or why it is refused, without database or tree. The checks
- * run in the order of contract.md section 3.
+ * run in the order of shared/contract.md section 3.
  */
 import { type ContentType, DEFAULT_PER_PAGE, defaultPerPage, type Field, MAX_PER_PAGE } from "./catalog.ts";
 import {
@@ -123,7 +123,7 @@ function planSearch(type: ContentType, parameters: RequestParameters): SearchPla
   return { ...pages, kind: "search", type, conditions, sort, shown, query, words: readWords(query) };
 }
 
-/** Runs of letters, marks and digits (contract.md section 4). Words that differ only in case count as one. */
+/** Runs of letters, marks and digits (shared/contract.md section 4). Words that differ only in case count as one. */
 function readWords(query: string): string[] {
   const words = query.match(/[\p{L}\p{M}\p{N}]+/gu) ?? [];
   return [...new Map(words.map((word) => [word.toLowerCase(), word])).values()];

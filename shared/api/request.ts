@@ -1,6 +1,6 @@
 /**
  * Parses a request: method, raw target and app key become an ApiRequest or a refusal. Checks the syntax only, not
- * whether a type, field or value exists. Source: contract.md section 3.
+ * whether a type, field or value exists. Source: shared/contract.md section 3.
  */
 import { methodNotAllowed, missingAppKey, type Refusal, routeNotFound } from "./errors.ts";
 

@@ -1,6 +1,6 @@
 /**
  * Parses the texts of values: numbers, instants, days, booleans and UUIDs. A text that cannot be read gives null. No
- * other code parses them: SQL never casts text from users. Source: contract.md sections 3 and 4.
+ * other code parses them: SQL never casts text from users. Source: shared/contract.md sections 3 and 4.
  */
 
 const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/;
@@ -93,7 +93,7 @@ export function readNames(text: string): string[] {
   return text.split(",").map((name) => name.trim());
 }
 
-/** The length of a text in code points (contract.md section 3). */
+/** The length of a text in code points (shared/contract.md section 3). */
 export function lengthOf(text: string): number {
   let length = 0;
   for (const _ of text) length++;

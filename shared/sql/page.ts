@@ -145,7 +145,7 @@ export function countSql(statement: Pick<Statement, "typeId">, tests: readonly s
   return `SELECT count(*) AS total ${fromSql(statement, tests)}`;
 }
 
-// Builds the ORDER BY of lists; tie-breakers make every order total. Source: contract.md section 4.
+// Builds the ORDER BY of lists; tie-breakers make every order total. Source: shared/contract.md section 4.
 
 export type SortKey = {
   readonly value: string;

@@ -1,5 +1,5 @@
 /**
- * Catalog and schemas: exact bodies (contract.md).
+ * Catalog and schemas: exact bodies (shared/contract.md section 2).
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, expect, test } from "vitest";

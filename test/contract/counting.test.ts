@@ -1,5 +1,5 @@
 /**
- * Counting: the shape of a request decides (contract.md).
+ * Counting: the shape of a request decides (shared/contract.md section 5).
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * Entries: what single entries, list items, search items and populated relations show (contract.md).
+ * Entries: what single entries, list items, search items and populated relations show (shared/contract.md section 2).
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * Filters: every operator on every type of field (contract.md).
+ * Filters: every operator on every type of field (shared/contract.md section 4).
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, test } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * Headers of every kind of answer (contract.md).
+ * Headers of every kind of answer (shared/contract.md section 7).
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, expect, test } from "vitest";

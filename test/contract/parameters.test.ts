@@ -1,5 +1,5 @@
 /**
- * Parameters: how a query string is read, its limits, and which error is reported (contract.md).
+ * Parameters: how a query string is read, its limits, and which error is reported (shared/contract.md section 3).
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * The tree and the database give the same bytes (contract.md).
+ * The tree and the database give the same bytes (shared/contract.md section 5).
  * Requests are written as a client writes them.
  */
 import { readFile } from "node:fs/promises";

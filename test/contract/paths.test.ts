@@ -1,5 +1,5 @@
 /**
- * Paths and app keys: how a request target is read before anything is looked up (contract.md).
+ * Paths and app keys: how a request target is read before anything is looked up (shared/contract.md section 3).
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, expect, test } from "vitest";

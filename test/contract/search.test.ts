@@ -1,5 +1,5 @@
 /**
- * Search: words, groups of the ranking, rich text as text (contract.md).
+ * Search: words, groups of the ranking, rich text as text (shared/contract.md section 4).
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, expect, test } from "vitest";

@@ -1,5 +1,5 @@
 /**
- * Sorting: directions, ties, missing values (contract.md).
+ * Sorting: directions, ties, missing values (shared/contract.md section 4).
  * Requests are written as a client writes them, answers were worked out by hand.
  */
 import { describe, expect, test } from "vitest";

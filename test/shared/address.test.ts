@@ -1,4 +1,4 @@
-/** How the tree names its files: contract.md section 8. */
+/** How the tree names its files: shared/contract.md section 8. */
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";

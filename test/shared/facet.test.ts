@@ -1,4 +1,4 @@
-/** The values by which filters find an entry: contract.md sections 4 and 8. */
+/** The values by which filters find an entry: shared/contract.md sections 4 and 8. */
 import { describe, expect, test } from "vitest";
 import type { Column, FieldType } from "../../shared/api/catalog.ts";
 import { facetsOf } from "../../shared/api/entry.ts";

@@ -1,4 +1,4 @@
-/** How the text of a value is read: contract.md section 4. */
+/** How the text of a value is read: shared/contract.md section 4. */
 import { describe, expect, test } from "vitest";
 import {
   formatDay,

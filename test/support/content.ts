@@ -380,7 +380,7 @@ function plain(parts: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Recor
   });
 }
 
-/** Writes a bundle as a folder in the format of `bundle.md`. A type without entries gets no entries file. */
+/** Writes a bundle as a folder that `import` reads. A type without entries gets no entries file. */
 export async function writeBundle(folder: string, bundle: Bundle): Promise<void> {
   await mkdir(join(folder, "content_types"), { recursive: true });
   await mkdir(join(folder, "entries"), { recursive: true });

@@ -1,5 +1,5 @@
 /**
- * The model's content: bundles in the format of `bundle.md`, and what a reader may see of them.
+ * The model's content: bundles as `import` reads them, and what a reader may see of them.
  *
  * Lookups scan arrays instead of using keys of objects: a content type may be called `constructor`.
  */

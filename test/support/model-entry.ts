@@ -1,6 +1,6 @@
 /**
  * How the model writes content types and entries as JSON values, keys in the contract's order.
- * Source: spec.md section 2, contract.md sections 2 and 4.
+ * Source: shared/contract.md sections 2 and 4.
  */
 
 import type { Bundle, BundleEntry, BundleField, BundleType } from "./model-bundle.ts";

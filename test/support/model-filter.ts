@@ -1,6 +1,6 @@
 /**
  * The model's filters and sorts: which are refused, which entries match, and in which order they come.
- * Source: contract.md sections 3 and 4.
+ * Source: shared/contract.md sections 3 and 4.
  */
 
 import type { BundleEntry, BundleType, ModelColumn } from "./model-bundle.ts";

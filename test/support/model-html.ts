@@ -1,4 +1,4 @@
-/** Reads rich text as the words that a reader sees. Source: contract.md section 4, "Rich text is searched as text". */
+/** Reads rich text as the words that a reader sees. Source: shared/contract.md section 4, "Search". */
 
 const BLOCKS = new Set(
   (

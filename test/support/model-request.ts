@@ -1,6 +1,6 @@
 /**
  * The model's reading of a URL: which endpoint, which parameters, which filters.
- * Source: contract.md section 3.
+ * Source: shared/contract.md section 3.
  */
 
 export type ModelRoute =

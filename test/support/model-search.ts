@@ -1,6 +1,6 @@
 /**
  * Which entries a search finds, and in which of the two groups they are.
- * Source: contract.md section 4. It leaves the rank within a group open, so the model has groups without an order.
+ * Source: contract.md section 4. The model leaves the rank within a group open: its groups have no order.
  */
 
 import type { BundleEntry, BundleField, BundleType } from "./model-bundle.ts";

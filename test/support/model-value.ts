@@ -1,6 +1,6 @@
 /**
  * How the model reads a text as a number, an instant, a day, a boolean or a UUID, and compares what it read.
- * Source: contract.md section 4.
+ * Source: shared/contract.md section 4.
  */
 
 import type { ModelColumn } from "./model-bundle.ts";

@@ -1,9 +1,9 @@
 /**
- * The specification as a slow program: it answers requests as `spec.md` and `contract.md` say, by scanning arrays in
+ * The contract as a slow program: it answers requests as `shared/contract.md` says, by scanning arrays in
  * memory.
  *
- * It shares no code with the product, so that the two agree only when both are right. What the contract leaves open
- * (messages, the rank within a search group, the text of an ETag), the model leaves open too.
+ * It shares no code with the product, so that the two agree only when both are right. What it leaves open
+ * are messages, the rank within a search group, and the text of an ETag.
  */
 
 import type { Bundle, BundleEntry, BundleType } from "./model-bundle.ts";
