@@ -60,8 +60,10 @@ export default defineConfig([
       // The version is printed without that file.
       codeSplitting: {
         groups: [
-          { name: "version", test: /\/package\.json$/, priority: 1 },
-          { name: "common", test: /\/(cli|server|shared)\/.*\.ts$/, minShareCount: 4 },
+          { name: "version", test: /\/package\.json$/, priority: 2 },
+          { name: "common", test: /\/(cli\/\w+|(server|shared)\/.*)\.ts$/, minShareCount: 4, priority: 1 },
+          // Most commands build nothing: they need neither the builder nor its library for folders.
+          { name: "builder", test: /\/cli\/builder\//, minShareCount: 2 },
         ],
       },
     }),

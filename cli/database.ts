@@ -10,7 +10,7 @@ import { openDatabase } from "../shared/database/open.ts";
 import { missingRequirement, readTraits } from "../shared/schema/drift.ts";
 import { migrate, type SchemaState, schemaState } from "../shared/schema/migrate.ts";
 
-export class SchemaError extends Error {
+class SchemaError extends Error {
   constructor(message: string) {
     super(message);
     this.name = "SchemaError";

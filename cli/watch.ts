@@ -10,7 +10,7 @@ import type { Context } from "./command.ts";
 import { databaseOptions } from "./database.ts";
 import { describeFailure } from "./errors.ts";
 
-export type WatchOptions = {
+type WatchOptions = {
   readonly settings: Settings<CommonName | "apps">;
   /** Whether each build is a result of the command, to be printed with --json. */
   readonly results: boolean;
@@ -51,7 +51,7 @@ export function watchTree(
 
 // Builds whenever content has changed: a burst of changes causes one build, and a failed build is retried.
 
-export type RebuildOptions = {
+type RebuildOptions = {
   readonly listen: Database["listen"];
   readonly build: () => Promise<void>;
   readonly onFailure: (error: unknown) => void;

@@ -59,14 +59,14 @@ export async function openControl(options: ControlOptions): Promise<Control> {
 
 // Serves the admin port: health, readiness and metrics, for operators and their systems, apart from the API's port.
 
-export type AdminSources = {
+type AdminSources = {
   readonly readiness: () => Promise<Readiness>;
   /** Resolves to the metrics in the text format of Prometheus. */
   readonly metrics: () => Promise<string>;
   readonly onError: (error: unknown) => void;
 };
 
-export type Admin = { readonly url: string; readonly close: () => Promise<void> };
+type Admin = { readonly url: string; readonly close: () => Promise<void> };
 
 const PATHS = ["/healthz", "/readyz", "/metrics"] as const;
 
@@ -137,7 +137,7 @@ function page(status: number, type: string, body: string, headers: Record<string
 
 // Decides whether a server is ready for requests, which load balancers check before they send any.
 
-export type Readiness = {
+type Readiness = {
   readonly status: "ok" | "degraded" | "unavailable";
   /** True once the server is told to stop: it finishes open requests and should get no new ones. */
   readonly draining: boolean;
@@ -149,7 +149,7 @@ export type Readiness = {
 };
 
 /** `error` says why the database, or the folder of the ledger, is not ready; null when it is. */
-export type Health = { readonly ready: boolean; readonly error: string | null };
+type Health = { readonly ready: boolean; readonly error: string | null };
 
 /**
  * The tree or a database alone is enough. With a tree, all free requests are answered: if servers counted as
@@ -158,7 +158,7 @@ export type Health = { readonly ready: boolean; readonly error: string | null };
  * primary is unavailable, but counts do not arrive then, so the server is degraded. Nor is it healthy while it cannot
  * store counts, and refuses the requests that it would have to count.
  */
-export function readinessOf(
+function readinessOf(
   tree: TreeHealth,
   database: Health,
   ledger: Health,
@@ -177,10 +177,10 @@ export function readinessOf(
 const LIMIT = 1_000;
 const TOO_SLOW: Health = { ready: false, error: `no answer within ${LIMIT / 1_000} s` };
 
-export type Probe = () => Promise<Health>;
+type Probe = () => Promise<Health>;
 
 /** Probes that overlap share one query: those of a database that hangs must not use up its connections. */
-export function openProbe(database: Pick<Database, "query">): Probe {
+function openProbe(database: Pick<Database, "query">): Probe {
   const ask = shareRunning(() => askOnce(database));
   return () => Promise.race([ask(), tooSlow()]);
 }
@@ -201,12 +201,12 @@ function tooSlow(): Promise<Health> {
 
 // Reads from the folder, at each call, whether there is a tree, for how many apps, and when it was last built.
 
-export type TreeHealth = { readonly ready: boolean; readonly apps: number; readonly built_at: string | null };
+type TreeHealth = { readonly ready: boolean; readonly apps: number; readonly built_at: string | null };
 
 /** Bytes read of the last build's list of changes, which begins with the time of the build and may be long. */
 const BEGINNING = 256;
 
-export async function readTreeHealth(out: string): Promise<TreeHealth> {
+async function readTreeHealth(out: string): Promise<TreeHealth> {
   const names = await readdir(join(out, STATE_FOLDER)).catch((): string[] => []);
   const apps = names.filter(isStateFile).length;
   // The server does not use a tree that lacks files which exist only where it was deployed.
@@ -236,7 +236,7 @@ async function readBuiltAt(file: string): Promise<string | null> {
 
 // Checks, at each call, whether the folder of journals can take counts: whether it is writable and its disk has room.
 
-export async function readLedgerHealth(folder: string): Promise<Health> {
+async function readLedgerHealth(folder: string): Promise<Health> {
   try {
     // As for each journal: a folder that was removed is created again.
     await makeFolder(folder);

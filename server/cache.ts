@@ -37,7 +37,7 @@ export type Hit = {
 };
 
 /** What determines an answer from the tree, besides the tree itself. */
-export type HitKey = { readonly appKey: string; readonly target: string; readonly coding: Coding | null };
+type HitKey = { readonly appKey: string; readonly target: string; readonly coding: Coding | null };
 
 export type Hits = {
   /** Null when no answer is kept, or the tree has changed since it was made. */

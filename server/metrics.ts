@@ -97,7 +97,7 @@ function countRequests(registry: Registry): CountRequest {
 // The metrics that are read at each scrape: the state of the process, and of the databases that answer live queries.
 
 /** What the name of every metric begins with. */
-export const PREFIX = "precast_";
+const PREFIX = "precast_";
 
 /** `answered` is a number of queries; `lag_seconds` is null when it is not known. */
 export type DatabaseReadings = {
@@ -134,11 +134,7 @@ const GAUGES = {
 } as const;
 
 /** When `read` returns null the gauge is not reported, which is not the same as 0. */
-export function addGauge(
-  registry: Registry,
-  name: keyof Gauges,
-  read: () => number | null | Promise<number | null>,
-): void {
+function addGauge(registry: Registry, name: keyof Gauges, read: () => number | null | Promise<number | null>): void {
   const [suffix, help, aggregator] = GAUGES[name];
   new Gauge({
     name: PREFIX + suffix,
@@ -154,7 +150,7 @@ export function addGauge(
 }
 
 /** Labels replicas by their number in the configured order, so that the metrics do not reveal their addresses. */
-export function registerReplicas(registry: Registry, read: () => DatabaseReadings): void {
+function registerReplicas(registry: Registry, read: () => DatabaseReadings): void {
   const registers = [registry];
   new Counter({
     name: `${PREFIX}live_queries_total`,

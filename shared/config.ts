@@ -110,5 +110,3 @@ function attributeOf(name: SettingName): string {
     .slice(2)
     .replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
-
-/** The version of Precast. A constant, so that no code has to locate package.json at run time. */

@@ -43,7 +43,7 @@ export function isSourceOf({ source, marks }: Pick<Source, "source" | "marks">, 
   return state.source === source && marks.has(state.mark);
 }
 
-export type TypeDelta =
+type TypeDelta =
   | { readonly kind: "same" }
   /** Entries that were written or removed since, drafts too. */
   | { readonly kind: "entries"; readonly ids: readonly string[] }

@@ -85,7 +85,7 @@ function queryLines({ text, values, plan, service }: ExplainedQuery, colors: Con
 
 // Draws the plan of a query for a person: one line for each step, with the steps that feed it below.
 
-export function drawPlan(plan: QueryPlan): string {
+function drawPlan(plan: QueryPlan): string {
   return drawNode(plan.root, 0).join("\n");
 }
 
@@ -112,7 +112,7 @@ function factsOf({ rows, discarded, loops, milliseconds }: PlanNode): string {
 }
 
 /** Formats in one line how long planning and execution took, and how many pages were read. */
-export function timesText({ planning_ms, execution_ms, pages }: QueryPlan): string {
+function timesText({ planning_ms, execution_ms, pages }: QueryPlan): string {
   const parts = [
     ...(planning_ms === null ? [] : [`planned in ${formatMilliseconds(planning_ms)}`]),
     ...(execution_ms === null ? [] : [`run in ${formatMilliseconds(execution_ms)}`]),

@@ -58,7 +58,7 @@ async function refuseUnknownApp(database: Database, defaults: AppDefaults, key: 
 
 // Prepares the output of `precast usage`: the numbers, and their forms as text and as CSV.
 
-export type UsageReport = {
+type UsageReport = {
   readonly total: number;
   readonly rows: readonly UsageRow[];
   readonly apps: readonly AppSum[];
@@ -67,7 +67,7 @@ export type UsageReport = {
   readonly savings: readonly (SavingSum & { readonly advice: string })[];
 };
 
-export function reportUsage(rows: readonly UsageRow[], range: UsageRange): UsageReport {
+function reportUsage(rows: readonly UsageRow[], range: UsageRange): UsageReport {
   return {
     total: totalOf(rows),
     rows,
@@ -78,7 +78,7 @@ export function reportUsage(rows: readonly UsageRow[], range: UsageRange): Usage
   };
 }
 
-export function csvOf({ rows }: UsageReport): string {
+function csvOf({ rows }: UsageReport): string {
   const records = rows.map(({ app, day, shape, status, saving, count }) => [app, day, shape, status, saving, count]);
   return writeCsv(["app", "day", "shape", "status", "saving", "count"], records);
 }
@@ -86,7 +86,7 @@ export function csvOf({ rows }: UsageReport): string {
 /** Maximum number of shapes in the list of the costliest. */
 const MOST = 10;
 
-export function textOf({ total, apps, days, shapes, savings }: UsageReport, terminal: Terminal): string {
+function textOf({ total, apps, days, shapes, savings }: UsageReport, terminal: Terminal): string {
   if (total === 0) return "0 counted requests";
   const { colors, table, width } = terminal;
   const saved = totalOf(savings);
@@ -128,7 +128,7 @@ const MIN_BAR = 10;
 const GAP = "  ";
 
 /** `width` is the width of the terminal in characters. A day with counts always has a bar, however short. */
-export function drawChart(days: readonly DaySum[], width: number): string {
+function drawChart(days: readonly DaySum[], width: number): string {
   const counts = days.map(({ count }) => formatCount(count));
   const numbers = counts.reduce((longest, { length }) => Math.max(longest, length), 0);
   const most = days.reduce((max, { count }) => Math.max(max, count), 1);
@@ -143,7 +143,7 @@ export function drawChart(days: readonly DaySum[], width: number): string {
 
 // Writes CSV as defined in RFC 4180: each record ends with CR LF, and values with special characters are quoted.
 
-export function writeCsv(head: readonly string[], records: readonly (readonly (string | number)[])[]): string {
+function writeCsv(head: readonly string[], records: readonly (readonly (string | number)[])[]): string {
   return [head, ...records].map((record) => `${record.map(quote).join(",")}\r\n`).join("");
 }
 

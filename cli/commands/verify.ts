@@ -111,21 +111,21 @@ function adviceOf(different: readonly Checked[]): string[] {
 
 // Verifies a tree: compares each file with the live answer to its request, and the folder with the expected files.
 
-export type Difference = {
+type Difference = {
   readonly app: string;
   readonly problem: "missing" | "surplus" | "differs" | "shows an unpublished entry";
   /** Path relative to the folder of the app. */
   readonly file: string;
 };
 
-export type VerifyOptions = {
+type VerifyOptions = {
   readonly out: string;
   /** Maximum number of answers to compute live, spread evenly over all files; null for all. */
   readonly sample: number | null;
   readonly onProgress?: (progress: FileProgress) => void;
 };
 
-export type Verified = {
+type Verified = {
   readonly key: string;
   readonly files: number;
   readonly computed: number;
@@ -235,10 +235,10 @@ async function computeLive(session: Session, app: App, address: Address, slots: 
 
 // Recognises files that show an entry which is not published: what `precast verify` must find above all.
 
-export type PublishedIds = ReadonlyMap<string, ReadonlySet<string>>;
+type PublishedIds = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** The ids of published entries by the slugs of all types, unpublished ones included: those have no ids. */
-export async function readPublished(session: Session, app: App): Promise<PublishedIds> {
+async function readPublished(session: Session, app: App): Promise<PublishedIds> {
   const hidden = await session.query(hiddenTypesQuery(app.key));
   const published = new Map(hidden.map(([slug]) => [slug as string, new Set<string>()]));
   for (const { slug } of app.types) {
@@ -252,7 +252,7 @@ export async function readPublished(session: Session, app: App): Promise<Publish
  * Checks what the file of an app contains, so that files which no build wrote are found as well. Its path is relative to
  * the folder of the app.
  */
-export function showsUnpublished(file: string, content: string, published: PublishedIds): boolean {
+function showsUnpublished(file: string, content: string, published: PublishedIds): boolean {
   if (file.startsWith("_schemas")) return false;
   const ids = published.get(file.slice(0, file.indexOf("/")));
   // In a folder that belongs to no type, entries are accepted that are published in any type.

@@ -25,7 +25,7 @@ import { type Elsewhere, type Fetch, openElsewhere, readElsewhere, writeElsewher
 import { MANIFEST, readManifest } from "./manifest.ts";
 import type { Store } from "./store.ts";
 
-export type RestoreOptions = {
+type RestoreOptions = {
   readonly out: string;
   readonly concurrency: number;
   /** Returns null for a state from which a build can continue, otherwise the reason why it cannot. */

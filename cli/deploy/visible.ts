@@ -5,7 +5,7 @@ import { describeTreeFile, digestOf, keysByFolder, type TreeFile } from "../../s
 import { RemoteFault } from "./http.ts";
 import type { LocalTree } from "./local-tree.ts";
 
-export type VisibleOptions = {
+type VisibleOptions = {
   /** URL with `{path}` (path and query of the request) or `{file}` (path in the tree); else `{path}` is appended. */
   readonly address: string;
   /** Seconds to wait for all files. */

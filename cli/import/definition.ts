@@ -272,7 +272,7 @@ function namesFaults(
 const CONTINUATIONS = ["", " 0", " :0", ' "":0'];
 
 /** Number of that line, from 1, in a text that JSON.parse refuses. It is the last line when the text ends too early. */
-export function faultyLine(json: string): number {
+function faultyLine(json: string): number {
   const lines = json.split(/\r\n?|\n/);
   let valid = 0;
   let invalid = lines.length;

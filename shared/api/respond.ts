@@ -82,7 +82,7 @@ export type Found = {
  * `since` is the performance.now() at which the request arrived: the time limit of a live query runs from there, or
  * else from its start.
  */
-export type IncomingRequest = RawRequest & { readonly gone?: () => AbortSignal; readonly since?: number };
+type IncomingRequest = RawRequest & { readonly gone?: () => AbortSignal; readonly since?: number };
 
 /** How often a request starts over because a build has replaced the tree meanwhile. */
 const MAX_RESTARTS = 3;

@@ -259,7 +259,7 @@ export function totalOf(typeId: string): string {
  * Largest number of published entries of a small type: running any plan that uses an index of the type takes less time
  * than planning for the values.
  */
-export const MAX_SMALL_ENTRIES = 1_000;
+const MAX_SMALL_ENTRIES = 1_000;
 
 /** SQL of a boolean: whether the type has at most MAX_SMALL_ENTRIES published entries. */
 export function isSmallSql(typeId: string): string {

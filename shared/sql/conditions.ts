@@ -97,7 +97,7 @@ function orderTest(condition: OrderCondition, value: string, bind: Bind): string
  * gives its order. `trigram`: the trigram index of all texts in slots, which gives no order. `elements`: the GIN index of
  * values, for elements that are counted.
  */
-export type Index = "ordered" | "trigram" | "elements";
+type Index = "ordered" | "trigram" | "elements";
 
 export function findIndex(condition: Condition, slots: Slots): Index | null {
   const { kind, column } = condition;

@@ -127,7 +127,7 @@ export function offsetSql({ offset, values }: Statement): string {
 const MAX_OFFSET = 2n ** 63n - 1n;
 
 /** How many entries come before the page; no more than PostgreSQL can count. */
-export function offsetOf({ page, perPage }: Pick<ListPlan, "page" | "perPage">): bigint {
+function offsetOf({ page, perPage }: Pick<ListPlan, "page" | "perPage">): bigint {
   const offset = (page - 1n) * BigInt(perPage);
   return offset > MAX_OFFSET ? MAX_OFFSET : offset;
 }

@@ -11,7 +11,7 @@ import {
 } from "../fault.ts";
 import { AS_TEXT, CONNECT_TIMEOUT, destroyLater, KEEP_ALIVE, sessionOptions } from "./session.ts";
 
-export type Pool = {
+type Pool = {
   /**
    * Runs `run` with a connection that it has to itself. Throws a DatabaseFault when none can be had, or none before the
    * signal aborts.
