@@ -42,7 +42,7 @@ export function readSettings<N extends SettingName>(
     const variable = variables.find((one) => env[one]) ?? variables[0];
     const flag = flags[attributeOf(name)];
     const given = flag ?? (env[variable] || undefined);
-    const result = schema.safeParse(given);
+    const result = schema().safeParse(given);
     // `--out $OUT --full` with an empty variable: the parser takes the next option for the value.
     if (typeof flag === "string" && flag.startsWith("--"))
       problems.push(`${flagOf(name)} must be followed by a value, not by ${flag}`);

@@ -14,99 +14,94 @@ export type Setting<T = unknown> = {
   /** The first of these variables that is set counts. */
   readonly env: readonly [string, ...string[]];
   readonly describes: string;
-  readonly schema: ZodType<T>;
+  /** Made when it is needed: a command reads few of all settings. */
+  readonly schema: () => ZodType<T>;
 };
 
 /** The variable of `--max-delete` is PRECAST_MAX_DELETE, unless other variables are given. */
-export function setting<T>(flags: string, describes: string, schema: ZodType<T>, ...env: string[]): Setting<T> {
+export function setting<T>(flags: string, describes: string, schema: () => ZodType<T>, ...env: string[]): Setting<T> {
   const [name = ""] = flags.slice(2).split(" ");
   const [first = `PRECAST_${name.toUpperCase().replaceAll("-", "_")}`, ...others] = env;
   return { flags, env: [first, ...others], describes, schema };
 }
 
 /** An address without a host, as in `user@/name`, means a Unix socket; URL.canParse would refuse it. */
-export const postgresUrl = matching(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://").refine(
-  (url) => URL.canParse(url.replace("@/", "@localhost/")),
-  "must be an address such as postgres://user:password@host:5432/name; in a password, / is written %2F, # %23, ? %3F, " +
-    "@ %40 and % %25",
-);
+export const postgresUrl = () =>
+  matching(/^postgres(ql)?:\/\//, "must begin with postgres:// or postgresql://").refine(
+    (url) => URL.canParse(url.replace("@/", "@localhost/")),
+    "must be an address such as postgres://user:password@host:5432/name; in a password, / is written %2F, # %23, ? %3F, " +
+      "@ %40 and % %25",
+  );
 
-const folder = matching(/./s, "must be the name of a folder");
-const mediaAddress = z
-  .string()
-  .refine(isMediaBaseUrl, "must be an address such as https://media.example.com, without ? and #");
-const day = z.string().refine(isDate, "must be a date such as 2026-01-20");
-const appKey = matching(
-  APP_KEY,
-  "must be an app key: at most 128 letters, digits, '_' and '-', beginning with a letter or digit",
-);
-const appKeys = several(/[\s,]+/, appKey).refine((keys) => keys.length > 0, "must name at least one app");
+const folder = () => matching(/./s, "must be the name of a folder");
+const mediaAddress = () =>
+  z.string().refine(isMediaBaseUrl, "must be an address such as https://media.example.com, without ? and #");
+const day = () => z.string().refine(isDate, "must be a date such as 2026-01-20");
+const appKey = () =>
+  matching(APP_KEY, "must be an app key: at most 128 letters, digits, '_' and '-', beginning with a letter or digit");
+const appKeys = () => several(/[\s,]+/, appKey()).refine((keys) => keys.length > 0, "must name at least one app");
 
 export const COMMON = {
   databaseUrl: setting(
     "--database-url <url>",
     "address of the PostgreSQL database; without it, the embedded database is used",
-    optional(postgresUrl),
+    () => optional(postgresUrl()),
     "DATABASE_URL",
   ),
-  dataDir: setting(
-    "--data-dir <dir>",
-    "folder of the embedded database and of the ledger, .precast by default",
-    folder.default(".precast"),
+  dataDir: setting("--data-dir <dir>", "folder of the embedded database and of the ledger, .precast by default", () =>
+    folder().default(".precast"),
   ),
-  out: setting("--out <dir>", "folder of the tree, out by default", folder.default("out")),
+  out: setting("--out <dir>", "folder of the tree, out by default", () => folder().default("out")),
   mediaBaseUrl: setting(
     "--media-base-url <url>",
     "base URL of media for apps that set none, http://localhost:3000 by default",
-    mediaAddress.default("http://localhost:3000"),
+    () => mediaAddress().default("http://localhost:3000"),
   ),
-  json: setting("--json", "print one JSON value on standard output, everything else on standard error", flag),
-  quiet: setting("--quiet", "print only results and errors", flag),
-  debug: setting("--debug", "print the stack trace of an error", flag),
+  json: setting("--json", "print one JSON value on standard output, everything else on standard error", () => flag()),
+  quiet: setting("--quiet", "print only results and errors", () => flag()),
+  debug: setting("--debug", "print the stack trace of an error", () => flag()),
 } as const;
 
 /** Settings that choose what a command does: for which apps and days, and how much. */
 export const CHOOSING = {
-  apps: setting("--app <key...>", "only for these apps", optional(appKeys)),
-  app: setting("--app <key>", "the app that the request is for", appKey),
-  oneApp: setting("--app <key>", "only for this app", optional(appKey)),
-  prune: setting("--prune", "delete what the bundle no longer contains", flag),
-  dryRun: setting("--dry-run", "report what would change without changing anything", flag),
-  full: setting("--full", "recompute every answer", flag),
-  fix: setting("--fix", "apply the safe recommendations, without blocking writers", flag),
-  watch: setting("--watch", "build the tree, and rebuild it whenever content changes", flag),
-  sample: setting(
-    "--sample <number>",
-    "compute this many answers of each app, evenly spread, instead of all",
+  apps: setting("--app <key...>", "only for these apps", () => optional(appKeys())),
+  app: setting("--app <key>", "the app that the request is for", () => appKey()),
+  oneApp: setting("--app <key>", "only for this app", () => optional(appKey())),
+  prune: setting("--prune", "delete what the bundle no longer contains", () => flag()),
+  dryRun: setting("--dry-run", "report what would change without changing anything", () => flag()),
+  full: setting("--full", "recompute every answer", () => flag()),
+  fix: setting("--fix", "apply the safe recommendations, without blocking writers", () => flag()),
+  watch: setting("--watch", "build the tree, and rebuild it whenever content changes", () => flag()),
+  sample: setting("--sample <number>", "compute this many answers of each app, evenly spread, instead of all", () =>
     optional(whole(1, 1_000_000_000)),
   ),
-  since: setting("--since <date>", "first day, in UTC", optional(day)),
-  until: setting("--until <date>", "last day, in UTC", optional(day)),
-  csv: setting("--csv", "print the rows as CSV on standard output", flag),
+  since: setting("--since <date>", "first day, in UTC", () => optional(day())),
+  until: setting("--until <date>", "last day, in UTC", () => optional(day())),
+  csv: setting("--csv", "print the rows as CSV on standard output", () => flag()),
 } as const;
 
 const NO_ORIGIN = "must be an address without a path, such as https://api.example.com";
 /** Must have no path of its own: requests are forwarded to the origin with theirs. */
-const originAddress = z.url(NO_ORIGIN).regex(/^https?:\/\/[a-zA-Z0-9.[\]:-]+\/?$/, NO_ORIGIN);
+const originAddress = () => z.url(NO_ORIGIN).regex(/^https?:\/\/[a-zA-Z0-9.[\]:-]+\/?$/, NO_ORIGIN);
 
 const NO_TREE = "must be an address such as https://tree.example.com";
-const treeAddress = z.url(NO_TREE).regex(/^https?:\/\/[^/\s?#]+[^\s?#"]*$/, NO_TREE);
+const treeAddress = () => z.url(NO_TREE).regex(/^https?:\/\/[^/\s?#]+[^\s?#"]*$/, NO_TREE);
 
 /** Settings of `precast edge`: the addresses in the configuration, and where to write it. */
 export const EDGE = {
   origin: setting(
     "--origin <url>",
     "address of the `precast serve` that answers requests for which the tree has no file; http://127.0.0.1:3000 by default for an edge on the same machine",
-    optional(originAddress),
+    () => optional(originAddress()),
   ),
   treeUrl: setting(
     "--tree-url <url>",
     "address at which a static host serves the files of the tree, for targets that do not store the files themselves",
-    optional(treeAddress),
+    () => optional(treeAddress()),
   ),
   write: setting(
     "--write <dir>",
     "write the files into this folder instead of printing them; files that people change are left as they are",
-    optional(folder),
+    () => optional(folder()),
   ),
 } as const;

@@ -11,12 +11,13 @@ const secret = (env: string, describes: string): Setting<string | null> => ({
   describes,
   // Trimmed, because a secret that was read from a file often ends with a line break. Checked here, because the HTTP
   // client's error for an invalid header value would contain the secret.
-  schema: optional(
-    z
-      .string()
-      .trim()
-      .regex(/^[\x20-\x7e]+$/, "must be one line of printable ASCII"),
-  ),
+  schema: () =>
+    optional(
+      z
+        .string()
+        .trim()
+        .regex(/^[\x20-\x7e]+$/, "must be one line of printable ASCII"),
+    ),
 });
 
 /** Refuses a user name or password: messages print the address, and neither would be sent. `{…}` is a placeholder. */
@@ -27,72 +28,68 @@ function isWebAddress(address: string): boolean {
   return username === "" && password === "";
 }
 
-const webAddress = z
-  .string()
-  .refine(
-    isWebAddress,
-    "must be an address such as https://media.example.com:8443, without a user name or password in it",
-  );
+const webAddress = () =>
+  z
+    .string()
+    .refine(
+      isWebAddress,
+      "must be an address such as https://media.example.com:8443, without a user name or password in it",
+    );
 
 /** Paths are appended to it. */
-const withoutSlashes = webAddress.transform((address) => address.replace(/\/+$/, ""));
+const withoutSlashes = webAddress().transform((address) => address.replace(/\/+$/, ""));
 
 /** A name or id that an outside service has given and that becomes part of URLs. */
 const optionalName = (example: string) =>
   optional(matching(/^[\w-]+$/, `must be a name such as ${example}, of letters, digits, '_' and '-'`));
 
 const CDNS: readonly string[] = ["cloudflare", "fastly", "cloudfront"];
-const purgeMethod = z
-  .string()
-  .refine(
-    (how) => CDNS.includes(how) || isWebAddress(how),
-    "must be cloudflare, fastly, cloudfront or an address without a user name or password in it",
-  );
-const httpMethod = matching(/^[A-Z]+$/, "must be an HTTP method in capital letters, such as POST");
+const purgeMethod = () =>
+  z
+    .string()
+    .refine(
+      (how) => CDNS.includes(how) || isWebAddress(how),
+      "must be cloudflare, fastly, cloudfront or an address without a user name or password in it",
+    );
+const httpMethod = () => matching(/^[A-Z]+$/, "must be an HTTP method in capital letters, such as POST");
 
 export const DEPLOYING = {
-  concurrency: setting(
-    "--concurrency <number>",
-    "number of concurrent requests to the store, 16 by default",
+  concurrency: setting("--concurrency <number>", "number of concurrent requests to the store, 16 by default", () =>
     whole(1, 256).default(16),
   ),
-  maxDelete: setting(
-    "--max-delete <number>",
-    "refuse to delete more files than this, 256 by default",
+  maxDelete: setting("--max-delete <number>", "refuse to delete more files than this, 256 by default", () =>
     whole(0, 1_000_000_000).default(256),
   ),
   force: setting(
     "--force",
     "upload every file, even unchanged ones, and delete every surplus file, ignoring --max-delete",
-    flag,
+    () => flag(),
   ),
-  retries: setting(
-    "--retries <number>",
-    "retries of a request after a transient fault, 7 by default",
+  retries: setting("--retries <number>", "retries of a request after a transient fault, 7 by default", () =>
     whole(0, 100).default(7),
   ),
   timeout: setting(
     "--timeout <seconds>",
     "seconds that a request may take, 30 by default; large bodies may take longer",
-    whole(1, 3_600).default(30),
+    () => whole(1, 3_600).default(30),
   ),
   endpoint: setting(
     "--endpoint <url>",
     "address of an S3-compatible store; without it, Amazon S3 in the region",
-    optional(webAddress),
+    () => optional(webAddress()),
     "AWS_ENDPOINT_URL",
   ),
   region: setting(
     "--region <name>",
     "region of the bucket, us-east-1 by default",
-    optionalName("eu-central-1"),
+    () => optionalName("eu-central-1"),
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
   ),
   pathStyle: setting(
     "--path-style",
     "put the bucket name in the path (https://host/bucket/key) instead of the host name; always done if the host is an IP address",
-    flag,
+    () => flag(),
   ),
   accessKeyId: secret("AWS_ACCESS_KEY_ID", "ID of the access key for the store"),
   secretAccessKey: secret("AWS_SECRET_ACCESS_KEY", "secret of that access key"),
@@ -100,52 +97,48 @@ export const DEPLOYING = {
   purge: setting(
     "--purge <how>",
     "purge what has changed from a CDN: cloudflare, fastly, cloudfront, or an address with {path}, {url} and {key} that is called for each changed request",
-    optional(purgeMethod),
+    () => optional(purgeMethod()),
   ),
   purgeMethod: setting(
     "--purge-method <method>",
     "HTTP method for calling the address of --purge, POST by default",
-    httpMethod.default("POST"),
+    () => httpMethod().default("POST"),
   ),
   purgeHeader: secret("PRECAST_PURGE_HEADER", "header to send to the address of --purge, as `Name: value`"),
-  purgeEndpoint: setting(
-    "--purge-endpoint <url>",
-    "address of the CDN's API, if it is not the standard one",
+  purgeEndpoint: setting("--purge-endpoint <url>", "address of the CDN's API, if it is not the standard one", () =>
     optional(withoutSlashes),
   ),
   cloudflareZone: setting(
     "--cloudflare-zone <id>",
     "zone that --purge cloudflare purges",
-    optionalName("023e105f4ecef8ad9ca31a8372d0c353"),
+    () => optionalName("023e105f4ecef8ad9ca31a8372d0c353"),
     "CLOUDFLARE_ZONE_ID",
   ),
   cloudflareToken: secret("CLOUDFLARE_API_TOKEN", "API token that may purge the zone's cache"),
   fastlyService: setting(
     "--fastly-service <id>",
     "service that --purge fastly purges",
-    optionalName("SU1Z0isxPaozGVKXdv0eY"),
+    () => optionalName("SU1Z0isxPaozGVKXdv0eY"),
     "FASTLY_SERVICE_ID",
   ),
   fastlyToken: secret("FASTLY_API_TOKEN", "API token that may purge the service by keys"),
   cloudfrontDistribution: setting(
     "--cloudfront-distribution <id>",
     "distribution that --purge cloudfront purges",
-    optionalName("EDFDVBD6EXAMPLE"),
+    () => optionalName("EDFDVBD6EXAMPLE"),
     "CLOUDFRONT_DISTRIBUTION_ID",
   ),
   waitVisible: setting(
     "--wait-visible <url>",
     "wait until this address serves what was deployed: the base address of the API, or an address with {path} or {file}",
-    optional(webAddress),
+    () => optional(webAddress()),
   ),
-  waitLimit: setting(
-    "--wait-limit <seconds>",
-    "seconds that --wait-visible waits, 120 by default",
+  waitLimit: setting("--wait-limit <seconds>", "seconds that --wait-visible waits, 120 by default", () =>
     whole(1, 86_400).default(120),
   ),
   state: setting(
     "--state <target>",
     "where the tree was deployed to, s3://bucket/prefix or file:///folder; without a local tree, the deployed one is fetched first",
-    optional(z.string()),
+    () => optional(z.string()),
   ),
 } as const;

@@ -6,10 +6,10 @@ import { postgresUrl, setting } from "./common.ts";
 import { flag, matching, optional, several, whole } from "./zod.ts";
 
 /** Separated by blanks, not commas: a password in a URL may contain a comma, but no blank. */
-const postgresUrls = several(/\s+/, postgresUrl).default([]);
-const host = matching(/\S/, "must be an address such as 127.0.0.1, 0.0.0.0 or ::");
+const postgresUrls = () => several(/\s+/, postgresUrl()).default([]);
+const host = () => matching(/\S/, "must be an address such as 127.0.0.1, 0.0.0.0 or ::");
 /** Not only blanks, which would be sent as an empty header. */
-const header = matching(/^(?=.*\S)[\x20-\x7e]+$/, "must be a header value of printable ASCII characters");
+const header = () => matching(/^(?=.*\S)[\x20-\x7e]+$/, "must be a header value of printable ASCII characters");
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -18,83 +18,77 @@ export const SERVING = {
   readDatabaseUrl: setting(
     "--read-database-url <url...>",
     "streaming replicas of --database-url that answer live queries; for several, repeat the flag or separate the addresses with spaces",
-    postgresUrls,
+    () => postgresUrls(),
   ),
   maxReplicaLag: setting(
     "--max-replica-lag <seconds>",
     "maximum lag of a replica in seconds, 5 by default; the primary answers in place of a replica that is further behind",
-    whole(1, 3_600).default(5),
+    () => whole(1, 3_600).default(5),
   ),
-  host: setting("--host <address>", "address to listen on, 127.0.0.1 by default", host.default("127.0.0.1")),
-  port: setting("--port <number>", "port to listen on, 3000 by default, 0 for any", whole(0, 65_535).default(3000)),
+  host: setting("--host <address>", "address to listen on, 127.0.0.1 by default", () => host().default("127.0.0.1")),
+  port: setting("--port <number>", "port to listen on, 3000 by default, 0 for any", () =>
+    whole(0, 65_535).default(3000),
+  ),
   adminPort: setting(
     "--admin-port <number>",
     "port for /healthz, /readyz and /metrics, 0 for any; without it, no admin port is opened",
-    optional(whole(0, 65_535)),
+    () => optional(whole(0, 65_535)),
   ),
-  adminHost: setting(
-    "--admin-host <address>",
-    "address that the admin port listens on, 127.0.0.1 by default",
-    host.default("127.0.0.1"),
+  adminHost: setting("--admin-host <address>", "address that the admin port listens on, 127.0.0.1 by default", () =>
+    host().default("127.0.0.1"),
   ),
   logLevel: setting(
     "--log-level <level>",
     `level of the log on standard error: ${LOG_LEVELS.join(", ")}; info by default, warn with --quiet; requests are logged at info`,
-    optional(z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(", ")}`)),
+    () => optional(z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(", ")}`)),
   ),
-  workers: setting(
-    "--workers <number>",
-    "number of processes that answer on the port, 1 by default",
+  workers: setting("--workers <number>", "number of processes that answer on the port, 1 by default", () =>
     whole(1, 256).default(1),
   ),
   drain: setting(
     "--drain <seconds>",
     "seconds that open requests may take once the server is told to stop, 10 by default",
-    whole(0, 3_600).default(10),
+    () => whole(0, 3_600).default(10),
   ),
   maxConnections: setting(
     "--max-connections <number>",
     "maximum number of client connections, for all workers together, 10000 by default",
-    whole(1, 1_000_000).default(10000),
+    () => whole(1, 1_000_000).default(10000),
   ),
   connections: setting(
     "--connections <number>",
     "maximum number of concurrent live queries on PostgreSQL, and on each replica, for all workers together, 10 by default; each ledger uses one more connection",
-    whole(1, 1_000).default(10),
+    () => whole(1, 1_000).default(10),
   ),
   queue: setting(
     "--queue <number>",
     "maximum number of live queries that wait for others to end, for all workers together, 200 by default; further ones are refused at once",
-    whole(0, 100_000).default(200),
+    () => whole(0, 100_000).default(200),
   ),
   memoryCache: setting(
     "--memory-cache <megabytes>",
     "memory for repeated answers, a quarter of it for answers from the database, for all workers together, 64 MB by default, 0 for none",
-    whole(0, 1_000_000).default(64),
+    () => whole(0, 1_000_000).default(64),
   ),
   ledgerSync: setting(
     "--ledger-sync",
     "sync each count to the disk before its answer is sent, so that it also survives a power failure",
-    flag,
+    () => flag(),
   ),
   treePaths: setting(
     "--tree-paths",
     "also answer requests for the paths of the tree's files, for a CDN that asks this server for what its bucket lacks",
-    flag,
+    () => flag(),
   ),
-  cacheControl: setting(
-    "--cache-control <value>",
-    "Cache-Control of free answers",
-    header.default(DEFAULT_CACHE_POLICY.browsers),
+  cacheControl: setting("--cache-control <value>", "Cache-Control of free answers", () =>
+    header().default(DEFAULT_CACHE_POLICY.browsers),
   ),
-  cdnCacheControl: setting(
-    "--cdn-cache-control <value>",
-    "CDN-Cache-Control of free answers",
-    header.default(DEFAULT_CACHE_POLICY.cdns),
+  cdnCacheControl: setting("--cdn-cache-control <value>", "CDN-Cache-Control of free answers", () =>
+    header().default(DEFAULT_CACHE_POLICY.cdns),
   ),
   cacheTags: setting(
     "--cache-tags",
     "send free answers with the tags (Cache-Tag) that `precast deploy --purge cloudflare` purges",
-    flag,
+    () => flag(),
   ),
 } as const;

@@ -9,9 +9,10 @@ export const matching = (pattern: RegExp, error: string) => z.string(error).rege
 
 const A_FLAG = "must be true or false";
 /** A flag of the command line, or of an environment variable. */
-export const flag = z
-  .union([z.boolean(), z.stringbool({ truthy: ["true", "1"], falsy: ["false", "0"], case: "sensitive" })], A_FLAG)
-  .default(false);
+export const flag = () =>
+  z
+    .union([z.boolean(), z.stringbool({ truthy: ["true", "1"], falsy: ["false", "0"], case: "sensitive" })], A_FLAG)
+    .default(false);
 
 /** The text of a whole number. */
 export function whole(least: number, most: number) {
