@@ -47,10 +47,12 @@ export function createApp(options: AppOptions): RequestListener {
   const { sources, isRefusing, hits, ledger, policy, treePaths = false, observe } = options;
   const coder = openCoder();
   const yieldFairly = openFairScheduling(() => (isRefusing() ? STARTS_WHILE_REFUSING : STARTS_PER_TURN));
+  /** Of the requests that h3 is given: its handlers get nothing but the request itself. */
+  const arrivals = new WeakMap<IncomingMessage, Arrival>();
   // A middleware, because h3's router normalises paths, and the contract (section 3) normalises nothing.
   const app = new H3({ silent: true, allowMalformedURL: true, onError: sources.onError }).use(async ({ runtime }) => {
     const { req, res } = (runtime as NodeRuntime).node;
-    const arrival = arrive(req);
+    const arrival = arrivals.get(req) as Arrival;
     finish(arrival, res, await answerOrError(arrival, req));
     return SENT;
   });
@@ -124,8 +126,9 @@ export function createApp(options: AppOptions): RequestListener {
   return (incoming, outgoing) => {
     const arrival = arrive(incoming);
     const hit = findHit(arrival);
-    if (hit === null) return void viaH3(incoming, outgoing);
-    finish(arrival, outgoing, answerFrom(hit, arrival.request.ifNoneMatch));
+    if (hit !== null) return finish(arrival, outgoing, answerFrom(hit, arrival.request.ifNoneMatch));
+    arrivals.set(incoming, arrival);
+    viaH3(incoming, outgoing);
   };
 
   function findHit({ request: { method, target, appKey, acceptEncoding } }: Arrival): Hit | null {
