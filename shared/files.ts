@@ -154,7 +154,24 @@ function leadsToFolder(path: string): boolean {
 export function writeAtomic(root: string, path: string, bytes: string | Uint8Array, part: string): void {
   mkdirSync(dirname(part), { recursive: true });
   writeFileSync(part, bytes);
+  makeFolder(root, path);
   moveInto(root, path, part);
+}
+
+/** Makes the folder of a file below `root`, and removes whatever is in its way. */
+function makeFolder(root: string, path: string): void {
+  const make = () => mkdirSync(dirname(join(root, path)), { recursive: true });
+  try {
+    make();
+  } catch (error) {
+    if (!isInTheWay(error)) throw error;
+    clearWay(root, path);
+    make();
+  }
+}
+
+function isInTheWay(error: unknown): boolean {
+  return ["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(codeOf(error));
 }
 
 /**
@@ -163,21 +180,14 @@ export function writeAtomic(root: string, path: string, bytes: string | Uint8Arr
  */
 export function moveInto(root: string, path: string, from: string): void {
   const to = join(root, path);
-  const moveBelowFolder = () => {
-    mkdirSync(dirname(to), { recursive: true });
-    rename(from, to);
-  };
   try {
-    try {
-      rename(from, to);
-    } catch (error) {
-      if (codeOf(error) !== "ENOENT") throw error;
-      if (exists(from)) moveBelowFolder();
-    }
+    rename(from, to);
   } catch (error) {
-    if (!["EISDIR", "ENOTDIR", "EEXIST", "ENOTEMPTY"].includes(codeOf(error))) throw error;
-    clearWay(root, path);
-    moveBelowFolder();
+    if (codeOf(error) === "ENOENT" && !exists(from)) return;
+    if (codeOf(error) !== "ENOENT" && !isInTheWay(error)) throw error;
+    if (isInTheWay(error)) clearWay(root, path);
+    makeFolder(root, path);
+    rename(from, to);
   }
 }
 
